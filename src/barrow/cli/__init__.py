@@ -1,0 +1,1 @@
+"""The command line is a translation: parse, one library call, print."""

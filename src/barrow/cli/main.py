@@ -1,0 +1,73 @@
+"""The ``barrow`` command: finds the sub-command, prints errors kindly, sets the exit code.
+
+Exit codes: 0 done; 1 a barrow error (printed with its fix); 2 the command line could not be read; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+
+import click
+
+from barrow._version import __version__
+from barrow.errors import BarrowError
+
+_COMMANDS = {
+    "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
+}
+"""Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""
+
+
+class _Lazy(click.Group):
+    """A group whose commands are imported when they are used, so that ``barrow --help`` stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(_COMMANDS[cmd_name][0])
+        command = getattr(module, cmd_name.replace("-", "_"))
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="barrow")
+def cli() -> None:
+    """User-level metric differential privacy via the earth mover's distance.
+
+    Start with:  barrow choose --space earth --promise "1/30, 1000 mi, 0.2"
+    """
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and exit with its code.
+
+    >>> main(["--version"])
+    Traceback (most recent call last):
+    ...
+    SystemExit: 0
+    """
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        code = cli.main(args=arguments, prog_name="barrow", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.Abort:
+        click.echo("Interrupted.", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except BarrowError as error:
+        if "--json" in arguments:
+            click.echo(json.dumps(error.to_json()))
+        else:
+            click.echo(f"Error: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,111 @@
+"""One root for every error that barrow raises on purpose.
+
+The tree::
+
+    BarrowError
+    ├── ParameterError     a public parameter is wrong: says what was received, what is allowed, what to type
+    ├── DataError          private data are unusable: says what is wrong in kind, never a value or a count
+    ├── MissingExtraError  an optional library is not installed: says the install command
+    └── LedgerError        the budget cannot be read, written or spent (subclasses in barrow.ledger)
+
+Errors about parameters may repeat the parameter. Errors about private data are constant texts, because the text of
+an error is an output that nobody paid for.
+"""
+
+from __future__ import annotations
+
+
+class BarrowError(Exception):
+    """Root of all errors that barrow raises on purpose.
+
+    Args:
+        problem: One sentence: what was received and why it cannot be used.
+        allowed: What is allowed instead.
+        fix: What to type next.
+
+    >>> print(BarrowError("alpha is -1.", allowed="a number above 0", fix="alpha=25"))
+    alpha is -1.
+      allowed: a number above 0
+      fix:     alpha=25
+    """
+
+    def __init__(self, problem: str, *, allowed: str | None = None, fix: str | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.allowed = allowed
+        self.fix = fix
+
+    def __str__(self) -> str:
+        lines = [self.problem]
+        if self.allowed is not None:
+            lines.append(f"  allowed: {self.allowed}")
+        if self.fix is not None:
+            lines.append(f"  fix:     {self.fix}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, str | None]:
+        """Plain data for ``--json``.
+
+        >>> BarrowError("No.", fix="Yes.").to_json()
+        {'error': 'BarrowError', 'problem': 'No.', 'allowed': None, 'fix': 'Yes.'}
+        """
+        return {
+            "error": type(self).__name__,
+            "problem": self.problem,
+            "allowed": self.allowed,
+            "fix": self.fix,
+        }
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.problem, self.allowed, self.fix))
+
+
+def _rebuild(kind: type[BarrowError], problem: str, allowed: str | None, fix: str | None) -> BarrowError:
+    error = kind.__new__(kind)
+    BarrowError.__init__(error, problem, allowed=allowed, fix=fix)
+    return error
+
+
+class ParameterError(BarrowError, ValueError):
+    """A public parameter is wrong.
+
+    >>> raise ParameterError("share is 1.5.", allowed="a number in (0, 1]", fix="share=1")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: share is 1.5.
+      allowed: a number in (0, 1]
+      fix:     share=1
+    """
+
+
+class DataError(BarrowError):
+    """Private data cannot be used; the text is constant and tells nothing about them.
+
+    >>> issubclass(DataError, ValueError)
+    False
+    """
+
+
+class MissingExtraError(BarrowError, ImportError):
+    """An optional library is missing; the text holds the exact install command.
+
+    >>> print(MissingExtraError.for_extra("h3", extra="geo", purpose="H3 cells"))
+    H3 cells need the library 'h3', which is not installed.
+      fix:     pip install 'barrow[geo]'
+    """
+
+    @classmethod
+    def for_extra(cls, library: str, *, extra: str, purpose: str) -> MissingExtraError:
+        """The error for a missing ``library`` that ``extra`` would install."""
+        return cls(
+            f"{purpose} need the library {library!r}, which is not installed.",
+            fix=f"pip install 'barrow[{extra}]'",
+        )
+
+
+class LedgerError(BarrowError):
+    """The budget cannot be read, written or spent; nothing was released.
+
+    >>> issubclass(LedgerError, BarrowError)
+    True
+    """

@@ -1,0 +1,259 @@
+"""Events: the fewest public numbers that price what a mechanism did.
+
+Mechanisms cause events, accountants price them, the ledger stores them. Neither side imports the other, and an
+accountant refuses an event that it does not know. Events are frozen, versioned and serialise to JSON with exact
+numbers, so an old ledger can be priced again by a better accountant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, exact_text
+from barrow.privacy.definitions import Model, positive, probability, share, to_model
+
+EVENT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Event:
+    """Root of all events."""
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data, exact, with a version.
+
+        >>> KNormNoise(alpha="1/3", model="central").to_json()
+        {'event': 'KNormNoise', 'version': 1, 'alpha': '1/3', 'model': 'central', 'range_ratio': None}
+        """
+        data: dict[str, object] = {"event": type(self).__name__, "version": EVENT_VERSION}
+        for field in fields(self):
+            data[field.name] = _plain(getattr(self, field.name))
+        return data
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Fraction):
+        return exact_text(value)
+    if isinstance(value, Model):
+        return value.value
+    return value.to_json() if isinstance(value, Event) else value
+
+
+@dataclass(frozen=True)
+class KNormNoise(Event):
+    """Additive noise with density proportional to exp(-alpha ||x|| / ell): Laplace (1-norm) and its relatives.
+
+    Args:
+        alpha: Privacy loss per unit of EMD.
+        model: Local (one user's answer) or central (the mean over users); both are unbounded.
+        range_ratio: B/ell, the largest change of the query over the space in units of its Lipschitz constant
+            (at most 1); alpha * B/ell is the worst case. None where it is not known.
+
+    >>> KNormNoise(alpha=25, model="central", range_ratio="0.1").range_ratio
+    Fraction(1, 10)
+    """
+
+    alpha: Fraction
+    model: Model
+    range_ratio: Fraction | None
+
+    def __init__(self, alpha: Exact, *, model: str, range_ratio: Exact | None = None) -> None:
+        object.__setattr__(self, "alpha", positive(alpha, "alpha"))
+        object.__setattr__(self, "model", to_model(model))
+        object.__setattr__(self, "range_ratio", _ratio(range_ratio))
+
+
+@dataclass(frozen=True)
+class GaussianNoise(Event):
+    """Gaussian noise: mu-GDP per unit of EMD, mu = ell/(n sigma) (docs/proofs/gaussian.md).
+
+    Args:
+        mu: GDP parameter at EMD 1.
+        delta: The delta at which the release was calibrated; the guarantee is stated at this delta.
+        model: Local or central; both are unbounded.
+        range_ratio: B/ell as in :class:`KNormNoise`, in the 2-norm.
+
+    >>> GaussianNoise(mu=3, delta="1e-12", model="local").mu
+    Fraction(3, 1)
+    """
+
+    mu: Fraction
+    delta: Fraction
+    model: Model
+    range_ratio: Fraction | None
+
+    def __init__(self, mu: Exact, *, delta: Exact, model: str, range_ratio: Exact | None = None) -> None:
+        object.__setattr__(self, "mu", positive(mu, "mu"))
+        object.__setattr__(self, "delta", _open_probability(delta))
+        object.__setattr__(self, "model", to_model(model))
+        object.__setattr__(self, "range_ratio", _ratio(range_ratio))
+
+
+@dataclass(frozen=True)
+class PureRelease(Event):
+    """Any release known only to be (alpha, 0)-EMD-DP.
+
+    >>> PureRelease(alpha=5, model="central").bounded
+    False
+    """
+
+    alpha: Fraction
+    model: Model
+    bounded: bool
+
+    def __init__(self, alpha: Exact, *, model: str, bounded: bool = False) -> None:
+        object.__setattr__(self, "alpha", positive(alpha, "alpha"))
+        object.__setattr__(self, "model", to_model(model))
+        object.__setattr__(self, "bounded", bool(bounded))
+
+
+@dataclass(frozen=True)
+class ShuffledReports(Event):
+    """The multiset of ``reports`` outputs of an (alpha0, 0)-d_X-DP randomiser, ``items`` of them from each user.
+
+    Args:
+        alpha0: Parameter of the randomiser of one item.
+        reports: N, how many reports are in the multiset (= items in the local model).
+        items: m, how many of them come from one user; public.
+        delta: The delta at which the guarantee is stated (0 asks for a pure guarantee).
+        model: Local, shuffle or central.
+        least_distance: d_min of the space where it is finite and known, else None.
+
+    >>> ShuffledReports(alpha0="4.3", reports=10**8, items=1000, delta="1e-12", model="central").reports
+    100000000
+    """
+
+    alpha0: Fraction
+    reports: int
+    items: int
+    delta: Fraction
+    model: Model
+    least_distance: Fraction | None
+
+    def __init__(
+        self,
+        alpha0: Exact,
+        *,
+        reports: int,
+        items: int,
+        delta: Exact,
+        model: str,
+        least_distance: Exact | None = None,
+    ) -> None:
+        object.__setattr__(self, "alpha0", positive(alpha0, "alpha0"))
+        object.__setattr__(self, "reports", _count(reports, "reports"))
+        object.__setattr__(self, "items", _count(items, "items"))
+        object.__setattr__(self, "delta", probability(delta))
+        object.__setattr__(self, "model", to_model(model))
+        least = None if least_distance is None else share(least_distance, "least_distance")
+        object.__setattr__(self, "least_distance", least)
+        if self.items > self.reports:
+            raise ParameterError(
+                f"items is {items} but reports is only {reports}.",
+                allowed="items (m, of one user) at most reports (N, of all users)",
+                fix=f"reports={items} in the local model, or items times users in the central model",
+            )
+
+
+@dataclass(frozen=True)
+class SampledItems(Event):
+    """``samples`` items drawn with replacement from each user, then a bounded release (``thm:emd-dp-central``).
+
+    Args:
+        samples: s, items drawn from each user.
+        radius: r, the EMD up to which changes are protected at one epsilon.
+        delta: The total delta at which the guarantee is stated.
+        inner: The event of the bounded release on the samples.
+
+    >>> inner = PureRelease(alpha=20, model="central", bounded=True)
+    >>> SampledItems(samples=1000, radius="0.008", delta="1e-12", inner=inner).samples
+    1000
+    """
+
+    samples: int
+    radius: Fraction
+    delta: Fraction
+    inner: Event
+
+    def __init__(self, *, samples: int, radius: Exact, delta: Exact, inner: Event) -> None:
+        object.__setattr__(self, "samples", _count(samples, "samples"))
+        object.__setattr__(self, "radius", share(radius, "radius"))
+        object.__setattr__(self, "delta", probability(delta))
+        object.__setattr__(self, "inner", inner)
+
+
+@dataclass(frozen=True)
+class UserLevelRelease(Event):
+    """A release of ordinary (epsilon, delta)-user-level DP, e.g. a baseline.
+
+    >>> UserLevelRelease(epsilon=1, model="central").delta
+    Fraction(0, 1)
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    model: Model
+
+    def __init__(self, epsilon: Exact, *, delta: Exact = 0, model: str) -> None:
+        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", probability(delta))
+        object.__setattr__(self, "model", to_model(model))
+
+
+EVENTS: dict[str, type[Event]] = {
+    kind.__name__: kind
+    for kind in (KNormNoise, GaussianNoise, PureRelease, ShuffledReports, SampledItems, UserLevelRelease)
+}
+"""Every kind of event by its name in JSON."""
+
+
+def event_from_json(data: Mapping[str, Any]) -> Event:
+    """The event that ``data`` describes; unknown kinds, versions and fields are refused.
+
+    >>> event = KNormNoise(alpha="24.87", model="local")
+    >>> event_from_json(event.to_json()) == event
+    True
+    """
+    kind = EVENTS.get(str(data.get("event")))
+    if kind is None or data.get("version") != EVENT_VERSION:
+        raise ParameterError(
+            f"The event {data.get('event')!r}, version {data.get('version')!r}, is not known to this version.",
+            allowed=f"version {EVENT_VERSION} of {', '.join(EVENTS)}",
+            fix="install the version of barrow that wrote it",
+        )
+    rest = {k: v for k, v in data.items() if k not in ("event", "version")}
+    names = {field.name for field in fields(kind)}
+    if set(rest) != names:
+        raise ParameterError(
+            f"A {kind.__name__} event has the fields {sorted(rest)}.",
+            allowed=f"exactly {sorted(names)}",
+            fix="install the version of barrow that wrote it",
+        )
+    if isinstance(rest.get("inner"), Mapping):
+        rest["inner"] = event_from_json(rest["inner"])
+    return kind(**rest)
+
+
+def _ratio(value: Exact | None) -> Fraction | None:
+    return None if value is None else share(value, "range_ratio")
+
+
+def _open_probability(value: Exact) -> Fraction:
+    delta = probability(value)
+    if delta == 0:
+        raise ParameterError(
+            "delta is 0, but Gaussian noise has no pure guarantee.",
+            allowed="a number strictly between 0 and 1",
+            fix="delta=1e-9, or Laplace noise",
+        )
+    return delta
+
+
+def _count(value: int, name: str) -> int:
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ParameterError(f"{name} is {value!r}.", allowed="a whole number, 1 or more", fix=f"{name}=1000")
+    return int(value)

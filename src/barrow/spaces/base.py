@@ -1,0 +1,291 @@
+"""What every space of items knows, whatever its metric.
+
+A space is a public, finite set of items with a metric, normalised by a public diameter so that distances are at
+most 1. Continuous spaces (a line, a box, the Earth) become finite by naming a public grid to which records are
+snapped; without one they still turn distances with units into normalised ones, which is all that promises need.
+
+Distances are floats within a relative error of :data:`DISTANCE_ERROR` of the real metric; whoever divides by one
+(a Lipschitz constant) must allow for that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from barrow.errors import DataError, ParameterError
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Unknown = Literal["error", "nearest", "default"]
+
+DISTANCE_ERROR = 2.0**-44
+"""Relative error of computed distances, tested against 50 digits in every space."""
+
+_BLOCK = 2**22
+"""How many distances are held at once when all pairs are visited."""
+
+
+class Space(ABC):
+    """A public set of items with a normalised metric.
+
+    Items are the integers 0 .. size-1. ``unit`` names what distances are measured in, and ``diameter`` is the public
+    number of units that counts as 1.
+    """
+
+    kind: ClassVar[str]
+    """The name of the kind in plain data, e.g. ``"line"``."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """The unit of distance for display, e.g. ``"km"``."""
+
+    @property
+    @abstractmethod
+    def diameter(self) -> float:
+        """How many units count as distance 1; public."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int | None:
+        """The number of items; None for a continuous space without a grid."""
+
+    @abstractmethod
+    def _distance(self, a: Ids, b: Ids) -> Floats:
+        """Normalised distances of broadcastable arrays of valid ids."""
+
+    @abstractmethod
+    def _encode(self, records: Any, unknown: Unknown) -> Ids:
+        """Ids of records, -1 where a record is missing or outside and ``unknown`` does not map it."""
+
+    @abstractmethod
+    def label(self, item: int) -> str:
+        """What item number ``item`` is called."""
+
+    @abstractmethod
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data (TOML, JSON) from which :func:`barrow.spaces.space_from_spec` makes an equal space."""
+
+    @property
+    def default_item(self) -> int:
+        """The public item that stands in for missing data: what a user without items is taken to hold."""
+        return 0
+
+    @property
+    def snapping_upper(self) -> float:
+        """rho: the largest normalised distance by which snapping to the grid moves a record; 0 where none is."""
+        return 0.0
+
+    @property
+    @abstractmethod
+    def least_distance_lower(self) -> float:
+        """A lower bound, tight or nearly so, on the distance of two different items."""
+
+    # What follows from these.
+
+    @property
+    def items(self) -> int:
+        """The number of items, where there is one.
+
+        >>> from barrow.spaces import Discrete
+        >>> Discrete(["a", "b"]).items
+        2
+        """
+        if self.size is None:
+            raise ParameterError(
+                f"The {self.kind} space has no grid, so it has no items.",
+                allowed="a space with a public grid",
+                fix=self._grid_fix(),
+            )
+        return self.size
+
+    def _grid_fix(self) -> str:
+        return "name a grid"
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels of all items, in order.
+
+        >>> from barrow.spaces import Discrete
+        >>> list(Discrete(["a", "b"]).labels)
+        ['a', 'b']
+        """
+        return [self.label(i) for i in range(self.items)]
+
+    def distance(self, a: ArrayLike, b: ArrayLike) -> Floats:
+        """Normalised distances between items ``a`` and ``b`` (ids; arrays broadcast).
+
+        >>> from barrow.spaces import Discrete
+        >>> Discrete(["a", "b"]).distance([0, 1], [1, 1]).tolist()
+        [1.0, 0.0]
+        """
+        return self._distance(self._ids(a), self._ids(b))
+
+    def block(self, rows: ArrayLike | None = None, columns: ArrayLike | None = None) -> Floats:
+        """The matrix of distances between ``rows`` and ``columns`` (ids; all items by default).
+
+        >>> from barrow.spaces import Discrete
+        >>> Discrete(["a", "b"]).block().tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+        """
+        a = np.arange(self.items) if rows is None else self._ids(rows)
+        b = np.arange(self.items) if columns is None else self._ids(columns)
+        return self._distance(a[:, None], b[None, :])
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """All pairs, a strip of rows at a time, without ever holding size x size numbers.
+
+        >>> from barrow.spaces import Discrete
+        >>> [(rows, d.shape) for rows, d in Discrete(["a", "b"]).blocks()]
+        [(slice(0, 2, None), (2, 2))]
+        """
+        step = max(1, _BLOCK // self.items)
+        for start in range(0, self.items, step):
+            rows = slice(start, min(start + step, self.items))
+            yield rows, self.block(np.arange(rows.start, rows.stop))
+
+    def encode(self, records: Any, *, unknown: Unknown = "error") -> Ids:
+        """Ids of many records at once.
+
+        Args:
+            records: What the space's items are made from; see each space.
+            unknown: What to do with a missing or unknown record: ``"error"`` (a constant text), ``"nearest"`` (move
+                it to the nearest item, where the space has one), ``"default"`` (the space's public default item).
+
+        >>> from barrow.spaces import Discrete
+        >>> Discrete(["a", "b"]).encode(["b", "a", "c"], unknown="default").tolist()
+        [1, 0, 0]
+        """
+        if unknown not in ("error", "nearest", "default"):
+            raise ParameterError(
+                f"unknown is {unknown!r}.", allowed="'error', 'nearest' or 'default'", fix="unknown='default'"
+            )
+        _ = self.items
+        ids = self._encode(records, unknown)
+        lost = ids < 0
+        if lost.any():
+            if unknown != "default":
+                raise DataError(
+                    "Some records are missing or are not items of the public space.",
+                    allowed="records that the space knows",
+                    fix="mend the records, or say unknown='default' (or 'nearest' where the space has distances "
+                    "to outside points)",
+                )
+            ids = np.where(lost, self.default_item, ids)
+        return ids
+
+    def distances_from(self, record: Any) -> Floats:
+        """Normalised distances of all items from one public record (a point or a label).
+
+        >>> from barrow.spaces import Discrete
+        >>> Discrete(["a", "b"]).distances_from("b").tolist()
+        [1.0, 0.0]
+        """
+        ids = self._encode([record], "error")
+        if ids[0] < 0:
+            raise ParameterError(
+                f"{record!r} is not an item of the {self.kind} space.",
+                allowed="a label of the space",
+                fix=f"e.g. {self.label(0)!r}",
+            )
+        return self.block([int(ids[0])])[0]
+
+    def normalise(self, distance: Fraction) -> Fraction:
+        """A distance in the space's unit as a share of its diameter, exactly.
+
+        >>> from barrow.spaces import Line
+        >>> Line(0, 10, unit="km").normalise(Fraction(5, 2))
+        Fraction(1, 4)
+        """
+        return distance / Fraction(self.diameter)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical plain data: two spaces are the same if and only if their digests are.
+
+        >>> from barrow.spaces import Discrete
+        >>> Discrete(["a", "b"]).digest == Discrete(["a", "b"]).digest
+        True
+        """
+        text = json.dumps(self.to_spec(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def _ids(self, ids: ArrayLike) -> Ids:
+        array = np.asarray(ids)
+        if array.size == 0:
+            return array.astype(np.int64)
+        if array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= self.items:
+            raise ParameterError(
+                "Some item ids are not items of the space.",
+                allowed=f"whole numbers from 0 to {self.items - 1}",
+                fix="space.encode(records) gives ids",
+            )
+        return array.astype(np.int64)
+
+
+def least_distance_by_blocks(space: Space) -> float:
+    """The least non-zero distance over all pairs, a strip of rows at a time, rounded down.
+
+    >>> from barrow.spaces import Discrete
+    >>> least_distance_by_blocks(Discrete(["a", "b"])) <= 1.0
+    True
+    """
+    least = 1.0
+    for _, distances in space.blocks():
+        positive = distances[distances > 0.0]
+        if positive.size:
+            least = min(least, float(positive.min()))
+    return least * (1.0 - DISTANCE_ERROR)
+
+
+def finite_array(values: ArrayLike, name: str, *, ndim: int) -> Floats:
+    """``values`` as a float array of ``ndim`` dimensions without NaN or infinity; a public parameter.
+
+    >>> finite_array([1, 2], "points", ndim=1).tolist()
+    [1.0, 2.0]
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.full(0, np.nan)
+        bad = "is not an array of numbers"
+    else:
+        bad = ""
+        if array.ndim != ndim:
+            bad = f"has {array.ndim} dimensions instead of {ndim}"
+        elif array.size == 0:
+            bad = "is empty"
+        elif not np.isfinite(array).all():
+            where = np.argwhere(~np.isfinite(array))[0].tolist()
+            bad = f"holds {array[tuple(where)]} at {where if ndim > 1 else where[0]}"
+    if bad:
+        raise ParameterError(
+            f"{name} {bad}.", allowed=f"finite numbers in {ndim} dimension{'s' * (ndim > 1)}", fix=f"check {name}"
+        )
+    return array
+
+
+def positive_number(value: Any, name: str, fix: str | None = None) -> float:
+    """``value`` as a finite float above 0; a public parameter.
+
+    >>> positive_number(3, "diameter")
+    3.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value) or value <= 0:
+        raise ParameterError(f"{name} is {value!r}.", allowed="a finite number above 0", fix=fix or f"{name}=1.0")
+    return float(value)
