@@ -70,6 +70,15 @@ class ResponseRandomiser:
             return f"krr:{self.clusters}"
         return f"gkrr:{self.clusters}x{self.members}:{float(self.radius):g}"
 
+    @property
+    def least_distance(self) -> Fraction:
+        """The least distance of two items of its space.
+
+        >>> ResponseRandomiser(10, 10, "0.05").least_distance
+        Fraction(1, 20)
+        """
+        return self.radius if self.members > 1 else Fraction(1)
+
     def changes(self, alpha0: float) -> list[tuple[float, Floats]]:
         """The classes of changes: distance, and rows (how many outputs, A[x,y]/g, A[x',y]/g, g)."""
         s, t, r = self.clusters, self.members, float(self.radius)
@@ -105,6 +114,8 @@ def parse_randomiser(text: str) -> ResponseRandomiser:
             sizes, _, radius = rest.partition(":")
             clusters, _, members = sizes.partition("x")
             return ResponseRandomiser(int(clusters), int(members), exact(radius, "radius"))
+    except ParameterError:
+        raise
     except ValueError:
         pass
     raise ParameterError(
