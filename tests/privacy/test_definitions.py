@@ -110,7 +110,7 @@ def exact_delta(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
 
 
 def test_the_d_min_translation_needs_the_number_of_items():
-    """Binary randomised response of the majority is user-level DP; its EMD rate is epsilon m/d_min, not epsilon/d_min."""
+    """Randomised response of the majority is user-level DP; its EMD rate is epsilon m/d_min, not epsilon/d_min."""
     m, epsilon = 5, 1.0
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))
     rates = []

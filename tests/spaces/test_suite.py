@@ -8,11 +8,11 @@ import tomllib
 import numpy as np
 import pytest
 import tomli_w
-from tests.spaces.cases import CASES, IDS, Case
 
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import KINDS, space_from_spec
 from barrow.spaces.axioms import check_metric
+from tests.spaces.cases import CASES, IDS, Case
 
 
 @pytest.fixture(params=CASES, ids=IDS)

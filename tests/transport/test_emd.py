@@ -1,4 +1,4 @@
-"""Every closed form against POT and against a linear programme; the axioms of a distance; the batch against one by one."""
+"""Every closed form against POT and a linear programme; the axioms of a distance; the batch against one by one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.spaces.cases import CASES, IDS, Case
 
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, Tree
@@ -14,6 +13,7 @@ from barrow.transport import coupling, emd, emd_between, histogram, kr_norm
 from barrow.transport import solvers as solvers_module
 from barrow.transport.closed_forms import CLOSED_FORMS
 from barrow.transport.solvers import assign, pot
+from tests.spaces.cases import CASES, IDS, Case
 
 
 @pytest.fixture(params=CASES, ids=IDS)

@@ -101,7 +101,7 @@ def _by_linear_programme(costs: Floats, supply: Floats, demand: Floats) -> Float
             f"The linear programme was not solved: {result.message}",
             fix="pip install 'barrow[emd]' for the network simplex",
         )
-    return np.asarray(result.x).reshape(n, m).clip(0.0) / scale
+    return np.asarray(result.x / scale).reshape(n, m).clip(0.0)
 
 
 def assign(space: Space, a: Ids, b: Ids) -> tuple[float, Ids]:
