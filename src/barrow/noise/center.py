@@ -104,7 +104,7 @@ class Center:
         1
         """
         kept = tuple(rationals)
-        return cls(np.array([_nearest(q) for q in kept], dtype=np.float64), _TINY, _UNIT, kept.__getitem__)
+        return cls(np.array([nearest_float(q) for q in kept], dtype=np.float64), _TINY, _UNIT, kept.__getitem__)
 
     @classmethod
     def from_integers(cls, numerators: Sequence[int] | NDArray[Any], denominator: int = 1) -> Center:
@@ -150,11 +150,16 @@ class Center:
         return cls(floats, error, 0.0, exact_entry)
 
 
-def _nearest(value: Fraction) -> float:
+def nearest_float(value: Fraction) -> float:
+    """The float nearest to ``value``; infinite beyond the floats.
+
+    >>> nearest_float(Fraction(1, 4)), nearest_float(Fraction(-(10**400)))
+    (0.25, -inf)
+    """
     try:
         return value.numerator / value.denominator
     except OverflowError:
-        return math.copysign(math.inf, value.numerator)
+        return math.inf if value > 0 else -math.inf
 
 
 def _not_finite() -> DataError:

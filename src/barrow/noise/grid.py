@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, exact_text, float_up
+from barrow.noise.center import nearest_float
+from barrow.numerics import Exact, exact, exact_text
 
 
 def checked_scale(scale: Exact) -> Fraction:
@@ -102,8 +103,10 @@ class RoundedValues:
     @property
     def values(self) -> NDArray[np.float64]:
         """The values as floats; exact if the grid is a power of two and the integers are below 2^53."""
-        with np.errstate(over="ignore"):
-            return self.integers.astype(np.float64) * float_up(self.grid)
+        if self.integers.dtype == object:
+            return np.array([nearest_float(value) for value in self.fractions()], dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.integers * nearest_float(self.grid)
 
     def fractions(self) -> list[Fraction]:
         """The values as exact rationals."""

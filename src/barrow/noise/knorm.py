@@ -30,7 +30,7 @@ from barrow.noise.variates import (
 )
 
 _UNIT = 2.0**-53
-_RUN = 256
+_RUN = 32
 """Terms that are added up in float arithmetic before an exactly rounded sum takes over."""
 
 
@@ -45,7 +45,7 @@ class GammaRadius:
         """A float near the radius, and a bound on its error."""
         terms = np.abs(self._terms.approximate().values)
         total = _sum(terms)
-        # Assumed 16 ulp of each logarithm; 63 bits and one rounding of each U, whose inverse is exp(term); the sum.
+        # 16 ulp of each logarithm and the sum; one rounding of each U; 63 bits of it, and 1/U is exp(term).
         with np.errstate(over="ignore"):
             coarseness = _sum(np.exp(terms)) * 2.0**-61
         return total, 1.01 * (total * (2.0**-48 + _RUN * _UNIT) + self._shape * 2.0**-52 + coarseness)
