@@ -1,4 +1,4 @@
-"""A source with chosen words, and a second route to every rounded value: mpmath at the limit of the bit strings."""
+"""A source with chosen words, and a second route to every rounded value: mpmath at the limit of the bits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _PREC = 700
 class ScriptedSource(Source):
     """Hands out ``script``, then ``extension`` for ever.
 
-    Every lazily extended uniform then has a known limit, whatever the order in which extensions are drawn: its first
-    63 bits followed by ``extension`` again and again.
+    Every lazily extended uniform then has a known limit, whatever the order in which extensions are drawn:
+    its first 63 bits followed by ``extension`` again and again.
     """
 
     def __init__(self, script: Sequence[int], extension: int) -> None:
@@ -51,14 +51,16 @@ def laplace_variate(word: int, extension: int) -> Any:
 
 
 def normal_variate(word: int, extension: int) -> Any:
-    """Solves erfc(z/sqrt 2) = u by Newton's method on the logarithm, which is concave: not the route of the library."""
+    """Solves erfc(z/sqrt 2) = u by Newton's method on the concave logarithm: not the library's route."""
     sign, u = limit(word, extension)
     if u > mpmath.mpf(1) / 2:
         return sign * mpmath.sqrt(2) * mpmath.erfinv(1 - u)
     z = mpmath.sqrt(-2 * mpmath.log(u))
     for _ in range(200):
         tail = mpmath.erfc(z / mpmath.sqrt(2))
-        step = (mpmath.log(tail) - mpmath.log(u)) * tail / (mpmath.sqrt(2 / mpmath.pi) * mpmath.exp(-z * z / 2))
+        step = (
+            (mpmath.log(tail) - mpmath.log(u)) * tail / (mpmath.sqrt(2 / mpmath.pi) * mpmath.exp(-z * z / 2))
+        )
         z += step
         if abs(step) < mpmath.mpf(2) ** (-_PREC // 2):
             break
@@ -73,7 +75,12 @@ def cell(q: Fraction, z: Any, scale: Fraction, grid: Fraction) -> int:
 
 
 def expected(
-    law: str, center: Sequence[Fraction], scale: Fraction, grid: Fraction, words: Sequence[int], extension: int
+    law: str,
+    center: Sequence[Fraction],
+    scale: Fraction,
+    grid: Fraction,
+    words: Sequence[int],
+    extension: int,
 ) -> list[int]:
     """The integers that ``law`` must release for these words."""
     d = len(center)
@@ -111,11 +118,17 @@ def words_needed(law: str, size: int) -> int:
 
 
 def near_ties(law: str, scale: Fraction, grid: Fraction, cells: Sequence[int]) -> list[int]:
-    """Words whose 63 bits hold the boundary between cell k - 1 and cell k for q = 0 and each k > 0 of ``cells``."""
+    """Words whose 63 bits hold the boundary between cells k - 1 and k, for q = 0 and each k > 0 given."""
     words = []
     with mpmath.workprec(_PREC):
         for k in cells:
-            edge = (mpmath.mpf(k) - 0.5) * grid.numerator / grid.denominator * scale.denominator / scale.numerator
+            edge = (
+                (mpmath.mpf(k) - 0.5)
+                * grid.numerator
+                / grid.denominator
+                * scale.denominator
+                / scale.numerator
+            )
             u = mpmath.exp(-edge) if law == "laplace" else mpmath.erfc(edge / mpmath.sqrt(2))
             words.append(int(mpmath.floor(u * 2**63)))
     return words

@@ -45,7 +45,11 @@ def test_any_center_scale_grid_and_words(law, route, data):
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("extension", ENDS)
 def test_ties_are_refined_until_decided(law, extension, route):
-    for scale, grid in ((Fraction(1), Fraction(1)), (Fraction(1), Fraction(1, 1024)), (Fraction(7, 3), Fraction(1, 5))):
+    for scale, grid in (
+        (Fraction(1), Fraction(1)),
+        (Fraction(1), Fraction(1, 1024)),
+        (Fraction(7, 3), Fraction(1, 5)),
+    ):
         words = route.near_ties(law, scale, grid, range(1, 41) if grid < 1 else range(1, 5))
         center = [0] * len(words)
         assert route.mismatches(law, center, scale, grid, words, extension) == 0
@@ -184,7 +188,12 @@ def test_a_float_error_that_is_understated_is_caught(route):
 
     def wrong(error):
         return route.mismatches(
-            "laplace", Center.approximated(rough, error, rationals.__getitem__), Fraction(1), Fraction(1, 64), words, 1
+            "laplace",
+            Center.approximated(rough, error, rationals.__getitem__),
+            Fraction(1),
+            Fraction(1, 64),
+            words,
+            1,
         )
 
     assert wrong(0.0) > 10

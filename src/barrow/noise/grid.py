@@ -103,10 +103,11 @@ class RoundedValues:
     @property
     def values(self) -> NDArray[np.float64]:
         """The values as floats; exact if the grid is a power of two and the integers are below 2^53."""
-        if self.integers.dtype == object:
+        step = nearest_float(self.grid)
+        if self.integers.dtype == object or step == np.inf:
             return np.array([nearest_float(value) for value in self.fractions()], dtype=np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.integers * nearest_float(self.grid)
+        with np.errstate(over="ignore"):
+            return self.integers * step
 
     def fractions(self) -> list[Fraction]:
         """The values as exact rationals."""
