@@ -104,7 +104,9 @@ class Center:
         1
         """
         kept = tuple(rationals)
-        return cls(np.array([nearest_float(q) for q in kept], dtype=np.float64), _TINY, _UNIT, kept.__getitem__)
+        return cls(
+            np.array([nearest_float(q) for q in kept], dtype=np.float64), _TINY, _UNIT, kept.__getitem__
+        )
 
     @classmethod
     def from_integers(cls, numerators: Sequence[int] | NDArray[Any], denominator: int = 1) -> Center:
