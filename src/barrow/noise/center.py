@@ -149,7 +149,8 @@ class Center:
         floats = np.array(values, dtype=np.float64)
         if not np.all(np.isfinite(floats)):
             raise _not_finite()
-        return cls(floats, error, 0.0, exact_entry)
+        bound = float(error) if np.ndim(error) == 0 else np.array(error, dtype=np.float64)
+        return cls(floats, bound, 0.0, exact_entry)
 
 
 def nearest_float(value: Fraction) -> float:
