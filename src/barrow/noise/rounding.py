@@ -32,6 +32,8 @@ class Rounder:
         self._ratio = scale / grid
         # Outside these ranges floats overflow: then every entry is evaluated in balls.
         self._floats_fit = self._ratio <= _WIDEST_RATIO and _FINEST_GRID <= grid <= _COARSEST_GRID
+        if self._floats_fit:
+            self._ratio_float, self._per_cell = float_up(self._ratio), float_up(1 / grid)
         self._integers = np.zeros(len(center), dtype=np.int64)
         self._wide: dict[int, int] = {}
 
@@ -56,7 +58,7 @@ class Rounder:
 
     def _by_floats(self, noise: Noise, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         approximation = noise.approximate()
-        ratio, per_cell = float_up(self._ratio), float_up(1 / self._grid)
+        ratio, per_cell = self._ratio_float, self._per_cell
         center = self._center
         absolute = center.absolute if isinstance(center.absolute, float) else center.absolute[start:stop]
         with np.errstate(over="ignore", invalid="ignore"):
