@@ -97,9 +97,7 @@ def test_a_grid_finer_than_the_floats_is_still_filled_evenly(draw):
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_loss_between_neighbours_is_the_ideal_one(name):
     """Cell probabilities are those of the ideal law, at two centers off the grid."""
-    draw, law = {"laplace": (rounded_laplace, stats.laplace), "gaussian": (rounded_gaussian, stats.norm)}[
-        name
-    ]
+    draw, law = {"laplace": (rounded_laplace, stats.laplace), "gaussian": (rounded_gaussian, stats.norm)}[name]
     size, grid = 400_000, Fraction(1, 2)
     for q in (Fraction(1, 10), Fraction(1, 4)):
         k = draw(
@@ -110,9 +108,7 @@ def test_loss_between_neighbours_is_the_ideal_one(name):
         )
         edges = (np.arange(-8, 9) - 0.5) * float(grid) - float(q)
         ideal = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]]))
-        counts = np.histogram(k.integers, np.concatenate([[-math.inf], np.arange(-8, 9) - 0.5, [math.inf]]))[
-            0
-        ]
+        counts = np.histogram(k.integers, np.concatenate([[-math.inf], np.arange(-8, 9) - 0.5, [math.inf]]))[0]
         assert stats.chisquare(counts, ideal * size).pvalue > 1e-4
         shifted = np.diff(np.concatenate([[0.0], law.cdf(edges + 0.02), [1.0]]))
         assert stats.chisquare(counts, shifted * size).pvalue < 1e-9

@@ -193,9 +193,7 @@ def test_centers_chosen_against_the_noise(law, extension, scale, grid, route):
 def test_a_bound_of_zero_is_caught_by_chosen_centers(law, route, monkeypatch):
     def without_error(kind):
         honest = kind.approximate
-        monkeypatch.setattr(
-            kind, "approximate", lambda self: variates.Approximation(honest(self).values, 0.0, 0.0)
-        )
+        monkeypatch.setattr(kind, "approximate", lambda self: variates.Approximation(honest(self).values, 0.0, 0.0))
 
     for kind in (variates.SymmetricVariates, knorm.EuclideanNoise, knorm.CubeNoise):
         without_error(kind)

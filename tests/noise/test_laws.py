@@ -181,8 +181,7 @@ def test_one_norm_is_independent_laplace():
         lambda s: rounded_knorm([0] * 60_000, 1, "1.0", source=s),
     ):
         assert (
-            draw(SeededSource(5)).integers
-            == rounded_laplace([0] * 60_000, 1, source=SeededSource(5)).integers
+            draw(SeededSource(5)).integers == rounded_laplace([0] * 60_000, 1, source=SeededSource(5)).integers
         ).all()
 
 

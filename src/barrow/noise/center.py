@@ -87,9 +87,7 @@ class Center:
                 f"center is a {type(values).__name__}.", allowed="a vector of exact numbers", fix="center=[0]"
             )
         if np.ndim(np.asarray(values, dtype=object)) != 1:
-            raise ParameterError(
-                "center is not a vector.", allowed="a flat list of numbers", fix="center=[0]"
-            )
+            raise ParameterError("center is not a vector.", allowed="a flat list of numbers", fix="center=[0]")
         try:
             rationals = [exact(value) for value in values]
         except BarrowError:
@@ -104,9 +102,7 @@ class Center:
         1
         """
         kept = tuple(rationals)
-        return cls(
-            np.array([nearest_float(q) for q in kept], dtype=np.float64), _TINY, _UNIT, kept.__getitem__
-        )
+        return cls(np.array([nearest_float(q) for q in kept], dtype=np.float64), _TINY, _UNIT, kept.__getitem__)
 
     @classmethod
     def from_integers(cls, numerators: Sequence[int] | NDArray[Any], denominator: int = 1) -> Center:
@@ -116,9 +112,7 @@ class Center:
         Fraction(1, 10)
         """
         if isinstance(denominator, bool) or not isinstance(denominator, int | np.integer) or denominator <= 0:
-            raise ParameterError(
-                f"denominator is {denominator!r}.", allowed="a positive integer", fix="denominator=1"
-            )
+            raise ParameterError(f"denominator is {denominator!r}.", allowed="a positive integer", fix="denominator=1")
         below = int(denominator)
         array = np.asarray(numerators)
         if array.dtype.kind not in "iu" or below >= 2**1000:
