@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import ctx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barrow.noise import Center, knorm, rounded_laplace, rounding, variates
 from barrow.noise.simulation import SeededSource
+from barrow.noise.uniform import working_precision
 
 LAWS = ("laplace", "gaussian", "knorm2", "knorminf")
 ENDS = (0, 2**64 - 1, 0x5555555555555555)
@@ -259,6 +259,6 @@ def test_the_stated_error_of_vectors_holds(kind, size):
         floats = noise.approximate()
         assert floats.error < 1e-6 * floats.largest
         assert np.abs(floats.values).max() <= floats.largest
-        with ctx.workprec(200):
+        with working_precision(200):
             for i in range(0, size, 1 + size // 50):
                 assert abs(noise.ball(i, 128) - float(floats.values[i])) < floats.error

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.noise.center import Center
-from barrow.noise.uniform import decided
+from barrow.noise.uniform import decided, working_precision
 from barrow.noise.variates import Noise
 from barrow.numerics import float_up
 
@@ -82,7 +82,7 @@ class Rounder:
         return cells, open_entries
 
     def _by_balls(self, noise: Noise, index: int, entry: Fraction) -> int:
-        from flint import arb, ctx, fmpq
+        from flint import arb, fmpq
 
         shift = entry / self._grid + Fraction(1, 2)
         shift_exact = fmpq(shift.numerator, shift.denominator)
@@ -91,7 +91,7 @@ class Rounder:
         room = max(abs(int(shift)).bit_length(), int(self._ratio).bit_length())
 
         def attempt(precision: int) -> int | None:
-            with ctx.workprec(precision + room + 64):
+            with working_precision(precision + room + 64):
                 z = noise.ball(index, precision + room)
                 cell = (arb(shift_exact) + arb(ratio_exact) * z).floor().unique_fmpz()
             return None if cell is None else int(cell)
