@@ -249,7 +249,11 @@ class _SqliteTransaction:
 
 def _rows(connection: sqlite3.Connection, after: int) -> list[Row]:
     sql = "SELECT seq, body, hash FROM records WHERE seq > ? ORDER BY seq"
-    rows = [Row(*row) for row in connection.execute(sql, (after,))]
+    rows = []
+    for seq, *cells in connection.execute(sql, (after,)):
+        if not all(isinstance(cell, str) for cell in cells):
+            raise CorruptLedgerError.at(seq, "it is not text")
+        rows.append(Row(seq, *cells))
     if (lost := lost_rows(rows, after)) is not None:
         raise CorruptLedgerError.at(lost, "the record before it is missing")
     return rows
@@ -326,7 +330,7 @@ def raise_translated(error: sqlite3.Error, name: str) -> NoReturn:
             allowed="a file made by barrow ledger init",
             fix="check the path",
         ) from error
-    if code == sqlite3.SQLITE_CORRUPT:
+    if code == sqlite3.SQLITE_CORRUPT or "decode" in str(error):  # Text that is not UTF-8 has no code.
         raise CorruptLedgerError(
             f"The file {name!r} is damaged: {error}. Nothing was released.",
             fix="stop spending and compare it with a copy and an anchored head",
