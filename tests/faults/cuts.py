@@ -1,10 +1,11 @@
 """Power cuts, simulated at every I/O step of a real process.
 
-``strace`` records what the process asks of the file system: creations, writes, truncations, links, deletions and
-fsyncs. A model of a disk replays them. A file's bytes are certain only up to its last fsync, and a folder's names only
-up to the folder's last fsync; between those, a cut may keep everything, drop everything, keep only the names or only
-the bytes, or keep any sectors of the bytes and any first part of the names ("torn"). After every step every such disk
-is written out and opened by the real ledger, which must then hold each payment whose release was already outside.
+``strace`` records what the process asks of the file system: creations, writes, truncations, links, deletions
+and fsyncs. A model of a disk replays them. A file's bytes are certain only up to its last fsync, and a folder's
+names only up to the folder's last fsync. What came later a cut may keep or drop, and it may keep only the names,
+or only the bytes, or any sectors of the bytes with any first part of the names ("torn"). After every step every
+such disk is written out and opened by the real ledger, which must then hold each payment whose release was
+already outside.
 """
 
 from __future__ import annotations
@@ -45,9 +46,8 @@ def available() -> str | None:
 
 def command(folder: Path, store: str, releases: int) -> list[str]:
     """How the scenario is started."""
-    return [
-        sys.executable, "-m", "tests.faults.scenario", str(folder), "--store", store, "--releases", str(releases),
-    ]  # fmt: skip
+    module = [sys.executable, "-m", "tests.faults.scenario", str(folder)]
+    return [*module, "--store", store, "--releases", str(releases)]
 
 
 def environment() -> dict[str, str]:
@@ -72,15 +72,18 @@ def record(store: str, releases: int) -> list[Step]:
     with tempfile.TemporaryDirectory(prefix="barrow-cuts-") as name:
         folder, trace = Path(name).resolve() / "disk", Path(name) / "trace"
         folder.mkdir()
-        subprocess.run(
-            ["strace", "-y", "-xx", "-s", "1000000", "-e", f"trace={CALLS}", "-o", str(trace)]
-            + command(folder, store, releases),
-            cwd=ROOT, env=environment(), check=True, capture_output=True,
-        )  # fmt: skip
+        tracer = ["strace", "-y", "-xx", "-s", "1000000", "-e", f"trace={CALLS}", "-o", str(trace)]
+        run = [*tracer, *command(folder, store, releases)]
+        subprocess.run(run, cwd=ROOT, env=environment(), check=True, capture_output=True)
         return list(parse(trace.read_text().splitlines(), str(folder)))
 
 
 _CALL = re.compile(r"(\w+)\((.*)\)\s+= (-?\d+)")
+
+
+def unhex(text: str) -> bytes:
+    """The bytes that strace -xx wrote."""
+    return bytes.fromhex(text.replace("\\x", ""))
 
 
 def parse(lines: list[str], folder: str) -> Iterator[Step]:
@@ -90,13 +93,8 @@ def parse(lines: list[str], folder: str) -> Iterator[Step]:
         if match is None or int(match[3]) < 0:
             continue
         name, arguments = match[1], match[2]
-        texts = [
-            bytes.fromhex(t.replace("\\x", "")) for t in re.findall(r'"((?:\\x[0-9a-f]{2})*)"', arguments)
-        ]
-        handles = [
-            bytes.fromhex(t.replace("\\x", "")).decode()
-            for t in re.findall(r"<((?:\\x[0-9a-f]{2})*)>", arguments)
-        ]
+        texts = [unhex(found) for found in re.findall(r'"((?:\\x[0-9a-f]{2})*)"', arguments)]
+        handles = [unhex(found).decode() for found in re.findall(r"<((?:\\x[0-9a-f]{2})*)>", arguments)]
         places = [p for p in handles + [t.decode("utf-8", "replace") for t in texts] if p.startswith(folder)]
         if not places:
             continue
@@ -171,8 +169,7 @@ class Disk:
             self.names[step.path].changes.append(change)
 
     def _name(self, path: str, file: File | None) -> None:
-        for names in (self.names,):
-            names.pop(path, None) if file is None else names.update({path: file})
+        _rename(self.names, path, file)
         self.pending.append((path, file))
 
     def after_cut(self, names: str, data: str, rng: random.Random) -> dict[str, bytes]:
@@ -180,8 +177,15 @@ class Disk:
         found = dict(self.certain)
         count = {"kept": len(self.pending), "dropped": 0}.get(names, rng.randint(0, len(self.pending)))
         for path, file in self.pending[:count]:
-            found.pop(path, None) if file is None else found.update({path: file})
+            _rename(found, path, file)
         return {os.path.basename(path): file.content(data, rng) for path, file in found.items()}
+
+
+def _rename(names: dict[str, File], path: str, file: File | None) -> None:
+    if file is None:
+        names.pop(path, None)
+    else:
+        names[path] = file
 
 
 def simulate(steps: list[Step], *, torn: int, seed: int, every: int = 1) -> Counter[str]:

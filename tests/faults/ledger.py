@@ -1,4 +1,4 @@
-"""``scripts/faults ledger``: everything that can happen to a ledger, with counts; the last line is one JSON object."""
+"""``scripts/faults ledger``: what can happen to a ledger, with counts; the last line is one JSON object."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One spender and its releases, run as a process of its own so that it can be killed, traced and starved.
 
-``python -m tests.faults.scenario FOLDER [--store NAME] [--releases N]`` makes FOLDER/a.ledger and pays for N releases.
-A release is a line in FOLDER/released, written when the payment is durable, never before (except by the control that
-does it wrong on purpose).
+``python -m tests.faults.scenario FOLDER [--store NAME] [--releases N]`` makes FOLDER/a.ledger and pays for N
+releases. A release is a line in FOLDER/released, written when the payment is durable, never before.
 """
 
 from __future__ import annotations

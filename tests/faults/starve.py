@@ -1,4 +1,4 @@
-"""Failing disks: each I/O call of a real process fails once, or from some call on; and a disk that is really full."""
+"""Failing disks: each I/O call of a real process fails once, or from some call on; and full disks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def judge(disk: Path, ended: subprocess.CompletedProcess[str]) -> Counter[str]:
     counts, path = Counter[str](), disk / "a.ledger"
     outcome = json.loads(ended.stdout) if ended.stdout.strip() else {"error": None}
     clear = {0: (None,), 3: ("LedgerIOError", "MissingLedgerError"), 4: ("world",)}
-    # A call whose failure SQLite may ignore without losing anything ends well (0); any other must say what happened.
+    # SQLite may shrug off a failure that loses nothing (0); after any other the process must say so.
     counts["unclear"] += outcome["error"] not in clear.get(ended.returncode, ())
     counts["fatal"] += ended.returncode == 3
     released = released_in(disk / "released")
