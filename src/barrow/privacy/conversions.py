@@ -75,9 +75,7 @@ def to_emd(definition: UserLevel, *, items: int, least_distance: Exact) -> Conve
     d_min = share(least_distance, "least_distance")
     if isinstance(items, bool) or int(items) != items or items < 1:
         raise ParameterError(f"items is {items!r}.", allowed="a whole number, 1 or more", fix="items=1000")
-    implied = Emd(
-        definition.epsilon * int(items) / d_min, definition.delta, model=definition.model, bounded=True
-    )
+    implied = Emd(definition.epsilon * int(items) / d_min, definition.delta, model=definition.model, bounded=True)
     return Conversion(implied, "sec:interpret")
 
 
@@ -95,7 +93,10 @@ def to_discrete(definition: Emd | DiscreteEmd | UserLevel, *, radius: Exact) -> 
         delta = group_delta_upper(definition.epsilon, definition.delta, steps)
         _refuse_vacuous(delta)
         implied = DiscreteEmd(
-            definition.epsilon * steps, delta if steps > 1 else definition.delta, radius=r, model=definition.model
+            definition.epsilon * steps,
+            delta if steps > 1 else definition.delta,
+            radius=r,
+            model=definition.model,
         )
         return Conversion(implied, "ref:group" if steps > 1 else "def:discrete-emd-dp-central")
     if definition.bounded:
@@ -118,9 +119,7 @@ def to_bounded(definition: Emd | UserLevel) -> Conversion:
     True
     """
     if isinstance(definition, Emd):
-        return Conversion(
-            Emd(definition.alpha, definition.delta, model=definition.model, bounded=True), "def:emd-dp"
-        )
+        return Conversion(Emd(definition.alpha, definition.delta, model=definition.model, bounded=True), "def:emd-dp")
     return Conversion(
         UserLevel(definition.epsilon, definition.delta, model=definition.model, bounded=True),
         "def:user-level-central-dp",
@@ -144,9 +143,7 @@ def to_model_of(definition: Emd | DiscreteEmd | UserLevel, model: str) -> Conver
             fix=f"model={definition.model.value!r}",
         )
     if isinstance(definition, DiscreteEmd):
-        implied: Definition = DiscreteEmd(
-            definition.epsilon, definition.delta, radius=definition.radius, model=target
-        )
+        implied: Definition = DiscreteEmd(definition.epsilon, definition.delta, radius=definition.radius, model=target)
     elif isinstance(definition, Emd):
         implied = Emd(definition.alpha, definition.delta, model=target, bounded=definition.bounded)
     else:

@@ -4,7 +4,7 @@ A space is a public, finite set of items with a metric, normalised by a public d
 most 1. Continuous spaces (a line, a box, the Earth) become finite by naming a public grid to which records are
 snapped; without one they still turn distances with units into normalised ones, which is all that promises need.
 
-Distances are floats within a relative error of :data:`DISTANCE_ERROR` of the real metric; whoever divides by one
+Distances are floats within a relative error of ``distance_error`` of the real metric; whoever divides by one
 (a Lipschitz constant) must allow for that.
 """
 
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Unknown = Literal["error", "nearest", "default"]
 
 DISTANCE_ERROR = 2.0**-44
-"""Relative error of computed distances, tested against 50 digits in every space."""
+"""Relative error of computed distances in most spaces, tested against 50 digits."""
 
 _BLOCK = 2**22
 """How many distances are held at once when all pairs are visited."""
@@ -89,6 +89,11 @@ class Space(ABC):
     @abstractmethod
     def least_distance_lower(self) -> float:
         """A lower bound, tight or nearly so, on the distance of two different items."""
+
+    @property
+    def distance_error(self) -> float:
+        """The relative error of computed distances; larger only where short edges hang deep in a tree."""
+        return DISTANCE_ERROR
 
     # What follows from these.
 
@@ -197,7 +202,7 @@ class Space(ABC):
                 allowed="a label of the space",
                 fix=f"e.g. {self.label(0)!r}",
             )
-        return self.block([int(ids[0])])[0]
+        return np.asarray(self.block([int(ids[0])])[0])
 
     def normalise(self, distance: Fraction) -> Fraction:
         """A distance in the space's unit as a share of its diameter, exactly.
@@ -275,7 +280,9 @@ def finite_array(values: ArrayLike, name: str, *, ndim: int) -> Floats:
             bad = f"holds {array[tuple(where)]} at {where if ndim > 1 else where[0]}"
     if bad:
         raise ParameterError(
-            f"{name} {bad}.", allowed=f"finite numbers in {ndim} dimension{'s' * (ndim > 1)}", fix=f"check {name}"
+            f"{name} {bad}.",
+            allowed=f"finite numbers in {ndim} dimension{'s' * (ndim > 1)}",
+            fix=f"check {name}",
         )
     return array
 
@@ -286,6 +293,34 @@ def positive_number(value: Any, name: str, fix: str | None = None) -> float:
     >>> positive_number(3, "diameter")
     3.0
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value) or value <= 0:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.number)
+        or not np.isfinite(value)
+        or value <= 0
+    ):
         raise ParameterError(f"{name} is {value!r}.", allowed="a finite number above 0", fix=fix or f"{name}=1.0")
     return float(value)
+
+
+def private_numbers(records: Any, columns: int | None = None) -> Floats:
+    """Private records as floats, missing ones as NaN; with ``columns``, as an array of that many columns.
+
+    What cannot be read raises a constant text: the usual conversion error would repeat the private value.
+
+    >>> private_numbers([1, None]).tolist()
+    [1.0, nan]
+    """
+    try:
+        array = np.asarray(records, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = None
+    shape_ok = array is not None and (array.ndim == 1 if columns is None else array.shape[1:] == (columns,))
+    if array is None or not shape_ok:
+        want = "one number" if columns is None else f"{columns} numbers"
+        raise DataError(
+            "The records are not of the form that the space reads.",
+            allowed=f"{want} for each record",
+            fix="check the types and the number of the item columns",
+        ) from None
+    return array

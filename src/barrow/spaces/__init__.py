@@ -1,0 +1,46 @@
+"""Spaces of items: public sets with a normalised metric."""
+
+from barrow.spaces.axioms import check_metric, shortest_paths
+from barrow.spaces.base import DISTANCE_ERROR, Space, least_distance_by_blocks
+from barrow.spaces.circle import Circle
+from barrow.spaces.clustered import Clustered
+from barrow.spaces.embedding import Embedding
+from barrow.spaces.euclidean import Euclidean
+from barrow.spaces.finite import Discrete, Finite
+from barrow.spaces.geographic import CellRows, Earth
+from barrow.spaces.graph import Graph
+from barrow.spaces.hexagons import Hexagons
+from barrow.spaces.line import Line
+from barrow.spaces.product import Product
+from barrow.spaces.spec import KINDS, parse_space, space_from_spec
+from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
+from barrow.spaces.tree import Tree
+from barrow.spaces.units import parse_distance, units_of
+
+__all__ = [
+    "DISTANCE_ERROR",
+    "EARTH_RADIUS_KM",
+    "HALF_CIRCUMFERENCE_KM",
+    "KINDS",
+    "CellRows",
+    "Circle",
+    "Clustered",
+    "Discrete",
+    "Earth",
+    "Embedding",
+    "Euclidean",
+    "Finite",
+    "Graph",
+    "Hexagons",
+    "Line",
+    "Product",
+    "Space",
+    "Tree",
+    "check_metric",
+    "least_distance_by_blocks",
+    "parse_distance",
+    "parse_space",
+    "shortest_paths",
+    "space_from_spec",
+    "units_of",
+]

@@ -1,0 +1,198 @@
+"""Points on a circle: hours of the day, days of the week, directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.spaces.base import (
+    DISTANCE_ERROR,
+    Floats,
+    Ids,
+    Space,
+    Unknown,
+    positive_number,
+    private_numbers,
+)
+from barrow.spaces.labels import LabelIndex
+
+
+@dataclass(frozen=True, eq=False)
+class Circle(Space):
+    """A circle of circumference ``period``; distance is the shorter way round, and half the period counts as 1.
+
+    Args:
+        period: The public length of one turn.
+        unit: What distances are measured in.
+        step: The width of the cells of a public grid on [0, period); records are numbers.
+        names: Instead of ``step``: names of equally spaced items; records are these names.
+        default: The record that stands in for missing data; the first item by default.
+
+    >>> hours = Circle(24, unit="h", step=1)
+    >>> hours.encode([23.5, 0.25]).tolist(), round(hours.distance(23, 0).item() * 12, 9)
+    ([23, 0], 1.0)
+    >>> Circle.weekdays().distance(0, 6).item() == Circle.weekdays().distance(0, 1).item()
+    True
+    """
+
+    kind: ClassVar[str] = "circle"
+    period: float
+    step: float | None
+    names: LabelIndex | None = field(repr=False)
+    default: float | str | None
+    _unit: str
+
+    def __init__(
+        self,
+        period: float,
+        *,
+        unit: str = "",
+        step: float | None = None,
+        names: Sequence[str] | None = None,
+        default: float | str | None = None,
+    ) -> None:
+        if step is not None and names is not None:
+            raise ParameterError("Both step and names are given.", allowed="one of them", fix="drop names")
+        object.__setattr__(self, "period", positive_number(period, "period", fix="period=24"))
+        object.__setattr__(self, "step", None if step is None else positive_number(step, "step"))
+        object.__setattr__(self, "names", None if names is None else LabelIndex(names, "names"))
+        object.__setattr__(self, "default", default)
+        object.__setattr__(self, "_unit", unit)
+        if default is not None and self._encode([default], "error")[0] < 0:
+            raise ParameterError(f"default is {default!r}.", allowed="a record of the circle", fix="choose one on it")
+
+    @classmethod
+    def hours(cls, step: float = 1.0) -> Circle:
+        """The hours of the day, in cells of ``step`` hours; records are numbers in [0, 24).
+
+        >>> Circle.hours().size
+        24
+        """
+        return cls(24.0, unit="h", step=step)
+
+    @classmethod
+    def weekdays(cls) -> Circle:
+        """The days of the week by their English names' first three letters; one week is seven days around.
+
+        >>> Circle.weekdays().encode(["Mon", "Sun"]).tolist()
+        [0, 6]
+        """
+        return cls(7.0, unit="days", names=["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
+
+    @property
+    def unit(self) -> str:
+        """The unit of distance."""
+        return self._unit
+
+    @property
+    def diameter(self) -> float:
+        """Half a turn."""
+        return self.period / 2.0
+
+    @property
+    def size(self) -> int | None:
+        """The number of items; None without a grid."""
+        if self.names is not None:
+            return len(self.names)
+        if self.step is None:
+            return None
+        return max(1, int(np.ceil(self.period / self.step - 1e-9)))
+
+    def _grid_fix(self) -> str:
+        return f"Circle({self.period:g}, step={self.period / 24:g})"
+
+    @property
+    def points(self) -> Floats:
+        """The position of each item on [0, period): cell centres, or equally spaced names from 0 on.
+
+        >>> Circle(24, step=12).points.tolist()
+        [6.0, 18.0]
+        """
+        shift = 0.0 if self.names is not None else 0.5
+        return self.period * ((np.arange(self.items) + shift) / self.items)
+
+    def label(self, item: int) -> str:
+        """The name or the position of item number ``item``."""
+        return self.names.labels[item] if self.names is not None else f"{self.points[item]:.12g}"
+
+    @property
+    def default_item(self) -> int:
+        """The item of the default record."""
+        return 0 if self.default is None else int(self._encode([self.default], "error")[0])
+
+    def _distance(self, a: Ids, b: Ids) -> Floats:
+        steps = np.abs(a - b)
+        return np.asarray(np.minimum(steps, self.items - steps) / (self.items / 2.0))
+
+    def distances_from(self, record: float | str) -> Floats:
+        """Normalised distances of all items from one public record: a name, or a position on [0, period)."""
+        if self.names is not None:
+            return super().distances_from(record)
+        if isinstance(record, str) or not 0.0 <= record < self.period:
+            raise ParameterError(
+                f"The point {record!r} is not on the circle.",
+                allowed=f"a number in [0, {self.period})",
+                fix="0.0",
+            )
+        gap = np.abs(self.points - float(record))
+        return np.minimum(np.minimum(gap, self.period - gap) / self.diameter, 1.0)
+
+    def _encode(self, records: Any, unknown: Unknown) -> Ids:
+        if self.names is not None:
+            if unknown == "nearest":
+                raise ParameterError(
+                    "unknown is 'nearest', but the circle has names, and no name is near an unknown one.",
+                    allowed="'error' or 'default'",
+                    fix="unknown='default'",
+                )
+            return self.names.find(records)
+        x = private_numbers(records)
+        if unknown == "nearest":  # outside [0, period) means another turn of the same circle
+            x = np.where(np.isfinite(x), x, np.nan)
+            x = x - self.period * np.floor(x * (1.0 / self.period))
+            x = np.where((x < 0.0) | (x >= self.period), 0.0, x)
+        inside = (x >= 0.0) & (x < self.period)
+        ids = np.floor(np.where(inside, x, 0.0) * self.scale).astype(np.int64)
+        return np.where(inside, np.minimum(ids, (self.size or 1) - 1), -1).astype(np.int64)
+
+    @property
+    def scale(self) -> float:
+        """Public factor: a record's cell is floor(x * scale).
+
+        >>> Circle.hours().scale
+        1.0
+        """
+        return (self.size or 1) / self.period
+
+    @cached_property
+    def snapping_upper(self) -> float:
+        """Half a cell, plus what rounding can add, as a share of the diameter; 0 for names."""
+        if self.size is None or self.names is not None:
+            return 0.0
+        return (self.period / self.size / 2.0 + 8.0 * self.period * 2.0**-52) / self.diameter * (1.0 + 2.0**-40)
+
+    @property
+    def least_distance_lower(self) -> float:
+        """One step round the circle, rounded down."""
+        return min(1.0, 2.0 / self.items) * (1.0 - DISTANCE_ERROR)
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        spec: dict[str, Any] = {"kind": self.kind, "period": self.period, "unit": self._unit}
+        if self.step is not None:
+            spec["step"] = self.step
+        if self.names is not None:
+            spec["names"] = list(self.names.labels)
+        if self.default is not None:
+            spec["default"] = self.default
+        return spec
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Circle:
+        """The space that ``spec`` describes."""
+        return cls(**spec)

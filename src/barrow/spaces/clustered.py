@@ -1,0 +1,121 @@
+"""The paper's clustered space: items in clusters, r apart within one and 1 apart across."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
+from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.labels import LabelIndex
+
+
+@dataclass(frozen=True, eq=False)
+class Clustered(LabelledSpace):
+    """Clusters of items: distance ``r`` inside a cluster, 1 across (B x C of Section 6.2, 0 < r < 1/2).
+
+    Args:
+        clusters: The labels of each cluster, by the cluster's name.
+        r: The distance inside a cluster.
+        default: The label that stands in for missing data; the first by default.
+
+    >>> space = Clustered({"fruit": ["apple", "pear"], "tool": ["saw"]}, r=0.1)
+    >>> space.distance(0, [0, 1, 2]).tolist()
+    [0.0, 0.1, 1.0]
+    >>> Clustered.grid(10, 10, r=0.05).size
+    100
+    """
+
+    kind: ClassVar[str] = "clustered"
+    clusters: tuple[tuple[str, tuple[str, ...]], ...]
+    r: float
+    cluster_of: Ids = field(repr=False)
+
+    def __init__(self, clusters: Mapping[str, Sequence[str]], *, r: float, default: str | None = None) -> None:
+        if not isinstance(r, int | float) or not 0.0 < r < 0.5:
+            raise ParameterError(f"r is {r!r}.", allowed="a number strictly between 0 and 1/2", fix="r=0.05")
+        groups = tuple((str(name), tuple(labels)) for name, labels in clusters.items())
+        empty = next((name for name, labels in groups if not labels), None)
+        if empty is not None:
+            raise ParameterError(
+                f"The cluster {empty!r} is empty.",
+                allowed="at least one label each",
+                fix="remove the cluster",
+            )
+        object.__setattr__(self, "clusters", groups)
+        object.__setattr__(self, "r", float(r))
+        object.__setattr__(self, "index", LabelIndex(x for _, labels in groups for x in labels))
+        object.__setattr__(self, "default", default)
+        self._check_default()
+        sizes = [len(labels) for _, labels in groups]
+        object.__setattr__(self, "cluster_of", np.repeat(np.arange(len(groups)), sizes))
+
+    @classmethod
+    def grid(cls, clusters: int, items: int, *, r: float) -> Clustered:
+        """``clusters`` clusters of ``items`` items each, labelled ``"0/0"``, ``"0/1"``, … as in the paper.
+
+        >>> Clustered.grid(2, 2, r=0.1).labels
+        ('0/0', '0/1', '1/0', '1/1')
+        """
+        for name, value in (("clusters", clusters), ("items", items)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ParameterError(f"{name} is {value!r}.", allowed="a whole number, 1 or more", fix=f"{name}=10")
+        return cls({str(b): [f"{b}/{c}" for c in range(items)] for b in range(clusters)}, r=r)
+
+    @property
+    def unit(self) -> str:
+        """No unit: the distance across clusters is 1."""
+        return ""
+
+    @property
+    def diameter(self) -> float:
+        """1."""
+        return 1.0
+
+    @cached_property
+    def equal_shape(self) -> tuple[int, int] | None:
+        """(number of clusters, items in each) where all clusters are of one size, else None.
+
+        >>> Clustered.grid(2, 3, r=0.1).equal_shape
+        (2, 3)
+        """
+        sizes = {len(labels) for _, labels in self.clusters}
+        return (len(self.clusters), sizes.pop()) if len(sizes) == 1 else None
+
+    @cached_property
+    def starts(self) -> Ids:
+        """The id of the first item of each cluster; clusters are contiguous.
+
+        >>> Clustered.grid(2, 3, r=0.1).starts.tolist()
+        [0, 3]
+        """
+        return np.flatnonzero(np.diff(self.cluster_of, prepend=-1))
+
+    def _distance(self, a: Ids, b: Ids) -> Floats:
+        across = self.cluster_of[a] != self.cluster_of[b]
+        return np.where(across, 1.0, np.where(a != b, self.r, 0.0))
+
+    @property
+    def least_distance_lower(self) -> float:
+        """r, unless every cluster is a single item."""
+        return self.r * (1.0 - DISTANCE_ERROR) if len(self.clusters) < self.size else 1.0
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        clusters = [{"name": name, "labels": list(labels)} for name, labels in self.clusters]
+        return {"kind": self.kind, "r": self.r, "clusters": clusters, **self._default_spec()}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Clustered:
+        """The space that ``spec`` describes; ``shape = [s, t]`` may stand for unnamed clusters."""
+        rest = dict(spec)
+        if "shape" in rest:
+            shape = rest.pop("shape")
+            return cls.grid(int(shape[0]), int(shape[1]), **rest)
+        clusters = {c["name"]: c["labels"] for c in rest.pop("clusters")}
+        return cls(clusters, **rest)

@@ -1,0 +1,197 @@
+"""Labels with public vectors: words, topics, products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from barrow.errors import ParameterError
+from barrow.spaces.base import (
+    DISTANCE_ERROR,
+    Floats,
+    Ids,
+    finite_array,
+    least_distance_by_blocks,
+    positive_number,
+)
+from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.labels import LabelIndex
+
+Metric = Literal["euclidean", "angular"]
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding(LabelledSpace):
+    """Labels whose public vectors say how far apart they are.
+
+    Args:
+        labels: The public labels, e.g. a vocabulary.
+        vectors: One public vector for each label, as rows; all different (for angles: in direction).
+        metric: ``"euclidean"``, or ``"angular"`` (the angle between vectors; opposite directions count as 1).
+        diameter: How many units count as 1. Euclidean: twice the largest distance from the mean by default, which
+            is never too small. Angular: 180 degrees.
+        unit: What distances are measured in; degrees for angles.
+        default: The label that stands in for missing data; the first by default.
+
+    >>> words = Embedding(["cat", "dog", "car"], [[1, 0], [0.8, 0.6], [-1, 0]], metric="angular")
+    >>> words.distance(0, 2).item(), words.unit
+    (1.0, 'degrees')
+    """
+
+    kind: ClassVar[str] = "embedding"
+    vectors: Floats = field(repr=False)
+    metric: Metric
+    _unit: str
+    _diameter: float
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        vectors: ArrayLike,
+        *,
+        metric: Metric = "euclidean",
+        diameter: float | None = None,
+        unit: str = "",
+        default: str | None = None,
+    ) -> None:
+        object.__setattr__(self, "index", LabelIndex(labels))
+        object.__setattr__(self, "default", default)
+        self._check_default()
+        rows = finite_array(vectors, "vectors", ndim=2)
+        if len(rows) != self.size:
+            raise ParameterError(
+                f"There are {len(rows)} vectors for {self.size} labels.",
+                allowed="as many",
+                fix="one row for each label",
+            )
+        if metric not in ("euclidean", "angular"):
+            raise ParameterError(f"metric is {metric!r}.", allowed="'euclidean' or 'angular'", fix="metric='angular'")
+        object.__setattr__(self, "metric", metric)
+        if metric == "angular":
+            rows = self._directions(rows)
+            unit = "degrees"
+            chosen = 180.0 if diameter is None else positive_number(diameter, "diameter")
+            least = 180.0
+        else:
+            away = np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1)).max()
+            least = 2.0 * float(away) * (1.0 + 2.0**-40)
+            chosen = (least or 1.0) if diameter is None else positive_number(diameter, "diameter")
+        rows.setflags(write=False)
+        object.__setattr__(self, "vectors", rows)
+        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_diameter", chosen)
+        self._check_different(rows)
+        if chosen < least:
+            self._check_diameter()
+
+    def _directions(self, rows: Floats) -> Floats:
+        norms = np.sqrt((rows**2).sum(axis=1, keepdims=True))
+        zero = np.flatnonzero(norms[:, 0] == 0.0)
+        if zero.size:
+            raise ParameterError(
+                f"The vector of {self.labels[zero[0]]!r} is zero and has no direction.",
+                allowed="vectors that are not zero",
+                fix="drop the label, or use metric='euclidean'",
+            )
+        return np.asarray(rows / norms)
+
+    def _check_different(self, rows: Floats) -> None:
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        if len(distinct) < len(rows):
+            order = np.argsort(inverse.ravel(), kind="stable")
+            same = np.flatnonzero(np.diff(inverse.ravel()[order]) == 0)[0]
+            a, b = sorted((int(order[same]), int(order[same + 1])))
+            raise ParameterError(
+                f"{self.labels[a]!r} and {self.labels[b]!r} have the same vector, so their distance would be 0.",
+                allowed="different vectors for different labels",
+                fix="merge the two labels into one",
+            )
+
+    def _check_diameter(self) -> None:
+        """A smaller diameter than the safe default is allowed only if no pair exceeds it."""
+        largest = max(float(block.max()) for _, block in self.blocks()) * self._diameter
+        if largest > self._diameter:
+            raise ParameterError(
+                f"diameter is {self._diameter}, but two vectors are {largest:.12g} apart.",
+                allowed=f"at least {math.nextafter(largest * (1 + 2**-40), math.inf):.15g}",
+                fix="leave diameter out",
+            )
+
+    @property
+    def unit(self) -> str:
+        """The unit of distance."""
+        return self._unit
+
+    @property
+    def diameter(self) -> float:
+        """How many units count as 1."""
+        return self._diameter
+
+    @property
+    def points(self) -> Floats:
+        """The vectors (unit vectors for angles), one row for each label.
+
+        >>> Embedding(["a", "b"], [[0.0], [2.0]]).points.tolist()
+        [[0.0], [2.0]]
+        """
+        return self.vectors
+
+    def _distance(self, a: Ids, b: Ids) -> Floats:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        apart, along = np.zeros(shape), np.zeros(shape) if self.metric == "angular" else None
+        for axis in range(self.vectors.shape[1]):
+            x = self.vectors[:, axis]
+            apart += (x[a] - x[b]) ** 2
+            if along is not None:
+                along += (x[a] + x[b]) ** 2
+        return self._normalised(np.sqrt(apart), None if along is None else np.sqrt(along))
+
+    def block(self, rows: ArrayLike | None = None, columns: ArrayLike | None = None) -> Floats:
+        """The matrix of distances between ``rows`` and ``columns``, by differences and not by inner products."""
+        from scipy.spatial.distance import cdist
+
+        x = self.vectors if rows is None else self.vectors[self._ids(rows)]
+        y = self.vectors if columns is None else self.vectors[self._ids(columns)]
+        return self._normalised(cdist(x, y), cdist(x, -y) if self.metric == "angular" else None)
+
+    def _normalised(self, apart: Floats, along: Floats | None) -> Floats:
+        if along is not None:
+            # The angle of unit vectors is 2 atan2(|u-v|, |u+v|): accurate for near and for opposite directions.
+            apart = 2.0 * np.arctan2(apart, along) * (180.0 / math.pi)
+            return np.minimum(apart / self._diameter, 1.0)
+        return np.asarray(apart / self._diameter)
+
+    @cached_property
+    def least_distance_lower(self) -> float:
+        """The least distance over all pairs (by nearest neighbours in few dimensions), rounded down."""
+        if self.size == 1:
+            return 1.0
+        if self.metric == "euclidean" and self.vectors.shape[1] <= 8:
+            from scipy.spatial import cKDTree
+
+            near = np.asarray(cKDTree(self.vectors).query(self.vectors, k=2)[0])
+            return float(near[:, 1].min() / self._diameter) * (1.0 - DISTANCE_ERROR)
+        return least_distance_by_blocks(self)
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": self.kind,
+            "labels": list(self.labels),
+            "vectors": self.vectors.tolist(),
+            "metric": self.metric,
+            "diameter": self._diameter,
+            "unit": self._unit,
+            **self._default_spec(),
+        }
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
+        """The space that ``spec`` describes."""
+        return cls(**spec)

@@ -1,0 +1,302 @@
+"""A box or a ball in Euclidean space, with a public grid to snap to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.spaces.base import (
+    DISTANCE_ERROR,
+    Floats,
+    Ids,
+    Space,
+    Unknown,
+    finite_array,
+    positive_number,
+    private_numbers,
+)
+
+_MOST_CELLS = 10**8
+
+
+@dataclass(frozen=True, eq=False)
+class Euclidean(Space):
+    """The box between two corners, or a ball, with the Euclidean distance.
+
+    Args:
+        low: The lower corner of the box (with ``high``).
+        high: The upper corner.
+        center: The centre of the ball (with ``radius``).
+        radius: The radius of the ball.
+        unit: What distances are measured in.
+        step: The width of the cells of a public grid; a record is snapped to the middle of its cell (in a ball: to
+            the point of the ball nearest to that middle).
+        default: The point that stands in for missing data; the first item by default.
+
+    >>> square = Euclidean([0, 0], [3, 4], unit="m", step=1)
+    >>> square.diameter, square.size, square.encode([[0.5, 0.5], [3, 4]]).tolist()
+    (5.0, 12, [0, 11])
+    >>> disc = Euclidean(center=[0, 0], radius=1, step=0.5)
+    >>> disc.diameter, bool(disc.block().max() <= 1.0)
+    (2.0, True)
+    """
+
+    kind: ClassVar[str] = "euclidean"
+    low: Floats
+    high: Floats
+    center: Floats | None
+    radius: float | None
+    step: float | None
+    default: tuple[float, ...] | None
+    _unit: str
+    _diameter: float = field(repr=False)
+
+    def __init__(
+        self,
+        low: Sequence[float] | None = None,
+        high: Sequence[float] | None = None,
+        *,
+        center: Sequence[float] | None = None,
+        radius: float | None = None,
+        unit: str = "",
+        step: float | None = None,
+        default: Sequence[float] | None = None,
+    ) -> None:
+        box, ball = low is not None and high is not None, center is not None and radius is not None
+        if box == ball or (low is None) != (high is None) or (center is None) != (radius is None):
+            raise ParameterError(
+                "The shape is not clear.",
+                allowed="low and high (a box), or center and radius (a ball)",
+                fix="Euclidean([0, 0], [1, 1])",
+            )
+        if ball:
+            middle = finite_array(center, "center", ndim=1)  # type: ignore[arg-type]
+            length = positive_number(radius, "radius")
+            corners = middle - length, middle + length
+            span = 2.0 * length
+        else:
+            middle, length = None, None
+            corners = finite_array(low, "low", ndim=1), finite_array(high, "high", ndim=1)  # type: ignore[arg-type]
+            _check_corners(*corners)
+            root = float(np.sqrt(np.sum((corners[1] - corners[0]) ** 2)))
+            exact = root * root == float(np.sum((corners[1] - corners[0]) ** 2))
+            span = root if exact else root * (1.0 + 2.0**-50)
+        for name, value in {
+            "low": corners[0],
+            "high": corners[1],
+            "center": middle,
+            "radius": length,
+            "step": None if step is None else positive_number(step, "step"),
+            "default": None if default is None else tuple(float(x) for x in default),
+            "_unit": unit,
+            "_diameter": span,
+        }.items():
+            object.__setattr__(self, name, value)
+        if self.step is not None and float(np.prod(self.shape, dtype=np.float64)) > _MOST_CELLS:
+            raise ParameterError(
+                f"step is {step}, which makes more than {_MOST_CELLS:,} cells.",
+                allowed="fewer cells",
+                fix="step larger",
+            )
+        if self.default is not None and self._encode([self.default], "error")[0] < 0:
+            raise ParameterError(f"default is {default}.", allowed="a point of the space", fix="choose one inside")
+
+    @property
+    def unit(self) -> str:
+        """The unit of distance."""
+        return self._unit
+
+    @property
+    def diameter(self) -> float:
+        """The diagonal of the box, or twice the radius, rounded up."""
+        return self._diameter
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates.
+
+        >>> Euclidean([0, 0], [1, 1]).dimension
+        2
+        """
+        return len(self.low)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Cells of the grid along each axis (of the box around a ball).
+
+        >>> Euclidean([0, 0], [1, 2], step=0.5).shape
+        (2, 4)
+        """
+        if self.step is None:
+            _ = self.items
+        counts = np.ceil((self.high - self.low) / float(self.step or 1.0) - 1e-9)
+        return tuple(max(1, int(c)) for c in counts)
+
+    @cached_property
+    def _cell_ids(self) -> Ids | None:
+        """In a ball: the id of each cell of the surrounding box, -1 for cells that do not meet the ball."""
+        if self.center is None or self.radius is None:
+            return None
+        nearest = np.clip(self.center, *self._cell_corners)
+        meets = np.sqrt(((nearest - self.center) ** 2).sum(axis=1)) <= self.radius * (1.0 + 2.0**-40)
+        return np.where(meets, np.cumsum(meets) - 1, -1)
+
+    @property
+    def _cell_corners(self) -> tuple[Floats, Floats]:
+        index = np.stack(np.unravel_index(np.arange(int(np.prod(self.shape))), self.shape), axis=1)
+        width = (self.high - self.low) / np.array(self.shape)
+        return self.low + index * width, self.low + (index + 1) * width
+
+    @cached_property
+    def points(self) -> Floats:
+        """The coordinates of each item, one row each.
+
+        >>> Euclidean([0, 0], [1, 1], step=1).points.tolist()
+        [[0.5, 0.5]]
+        """
+        _ = self.items
+        lower, upper = self._cell_corners
+        middles = (lower + upper) / 2.0
+        if self.center is None or self.radius is None or self._cell_ids is None:
+            return middles
+        inside = self._into_ball(middles[self._cell_ids >= 0])
+        if len(np.unique(inside, axis=0)) < len(inside):
+            # From five dimensions on, two cells at the rim may share their nearest point of the ball.
+            raise ParameterError(
+                f"With step {self.step}, two cells of the ball have the same middle.",
+                allowed="a grid whose cells have different middles",
+                fix=f"step={float(self.step or 1.0) * 0.97:.6g}, or a box",
+            )
+        return inside
+
+    def _into_ball(self, x: Floats) -> Floats:
+        if self.center is None or self.radius is None:
+            return x
+        away = np.sqrt(((x - self.center) ** 2).sum(axis=-1, keepdims=True))
+        shrink = np.where(away > self.radius, self.radius * (1.0 - 2.0**-50) / np.maximum(away, 1e-300), 1.0)
+        return self.center + (x - self.center) * shrink
+
+    @cached_property
+    def size(self) -> int | None:
+        """The number of items; None without a grid."""
+        if self.step is None:
+            return None
+        cells = self._cell_ids
+        return int(np.prod(self.shape)) if cells is None else int(cells.max()) + 1
+
+    def _grid_fix(self) -> str:
+        return f"add step={self.diameter / 100:.3g}"
+
+    def label(self, item: int) -> str:
+        """The coordinates of item number ``item``."""
+        return ",".join(f"{x:.12g}" for x in self.points[item])
+
+    @property
+    def default_item(self) -> int:
+        """The item of the default point."""
+        return 0 if self.default is None else int(self._encode([self.default], "error")[0])
+
+    def _distance(self, a: Ids, b: Ids) -> Floats:
+        total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+        for axis in range(self.dimension):
+            x = self.points[:, axis]
+            total += (x[a] - x[b]) ** 2
+        return np.minimum(np.sqrt(total) / self._diameter, 1.0)
+
+    def distances_from(self, record: Sequence[float]) -> Floats:
+        """Normalised distances of all items from the public point ``record``.
+
+        >>> Euclidean([0, 0], [1, 1], step=1).distances_from([0.5, 0.5]).tolist()
+        [0.0]
+        """
+        point = finite_array(record, "the point", ndim=1)
+        if point.shape != self.low.shape or not self._inside(point[None, :])[0]:
+            raise ParameterError(
+                f"The point {list(record)} is outside the space.",
+                allowed=f"{self.dimension} coordinates inside it",
+                fix=f"e.g. {((self.low + self.high) / 2).tolist()}",
+            )
+        away = np.sqrt(((self.points - point) ** 2).sum(axis=1))
+        return np.asarray(np.minimum(away / self._diameter, 1.0))
+
+    def _inside(self, x: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        if self.center is not None and self.radius is not None:
+            return np.asarray(np.sqrt(((x - self.center) ** 2).sum(axis=1)) <= self.radius)
+        return np.asarray(((x >= self.low) & (x <= self.high)).all(axis=1))
+
+    def _encode(self, records: Any, unknown: Unknown) -> Ids:
+        x = private_numbers(records, columns=self.dimension)
+        if unknown == "nearest":
+            x = self._into_ball(x) if self.center is not None else np.clip(x, self.low, self.high)
+        inside = self._inside(x)
+        safe = np.where(inside[:, None], x, self.low)
+        if self.step is None:
+            return np.where(inside, 0, -1)
+        cells = np.minimum(np.floor((safe - self.low) * self.scale).astype(np.int64), np.array(self.shape) - 1)
+        flat = np.ravel_multi_index(tuple(cells.T), self.shape).astype(np.int64)
+        ids = flat if self._cell_ids is None else self._cell_ids[flat]
+        return np.where(inside, ids, -1).astype(np.int64)
+
+    @property
+    def scale(self) -> Floats:
+        """Public factors: a record's cell along each axis is floor((x - low) * scale).
+
+        >>> Euclidean([0, 0], [1, 2], step=0.5).scale.tolist()
+        [2.0, 2.0]
+        """
+        return np.array(self.shape) / (self.high - self.low)
+
+    @cached_property
+    def snapping_upper(self) -> float:
+        """Half a cell's diagonal, plus what rounding can add, as a share of the diameter."""
+        if self.step is None:
+            return 0.0
+        half = (self.high - self.low) / np.array(self.shape) / 2.0
+        magnitude = float(np.abs([self.low, self.high]).max())
+        slack = 16.0 * magnitude * 2.0**-52 * self.dimension
+        return (float(np.sqrt((half**2).sum())) + slack) / self._diameter * (1.0 + 2.0**-40)
+
+    @cached_property
+    def least_distance_lower(self) -> float:
+        """The narrowest cell, rounded down; in a ball, where items at the rim are moved, all pairs are looked at."""
+        if self.items == 1:
+            return 1.0
+        if self.center is not None:
+            from scipy.spatial import cKDTree
+
+            near = np.asarray(cKDTree(self.points).query(self.points, k=2)[0])
+            return float(near[:, 1].min() / self._diameter) * (1.0 - 2.0**-40)
+        widths = ((self.high - self.low) / np.array(self.shape))[np.array(self.shape) > 1]
+        return float(widths.min() / self._diameter) * (1.0 - 2.0**-30) * (1.0 - DISTANCE_ERROR)
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        spec: dict[str, Any] = {"kind": self.kind, "unit": self._unit}
+        if self.center is not None:
+            spec |= {"center": self.center.tolist(), "radius": self.radius}
+        else:
+            spec |= {"low": self.low.tolist(), "high": self.high.tolist()}
+        if self.step is not None:
+            spec["step"] = self.step
+        if self.default is not None:
+            spec["default"] = list(self.default)
+        return spec
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Euclidean:
+        """The space that ``spec`` describes."""
+        return cls(**spec)
+
+
+def _check_corners(low: Floats, high: Floats) -> None:
+    if low.shape != high.shape or not (low < high).all():
+        raise ParameterError(
+            f"low is {low.tolist()} and high is {high.tolist()}.",
+            allowed="two corners of the same dimension, low below high in each coordinate",
+            fix="Euclidean([0, 0], [1, 1])",
+        )

@@ -1,0 +1,190 @@
+"""Spaces given by their labels: any finite metric, and the discrete one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from barrow.errors import ParameterError
+from barrow.spaces.axioms import check_metric
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown, finite_array, positive_number
+from barrow.spaces.labels import LabelIndex
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSpace(Space):
+    """What spaces of named items share: records are labels, and nothing is snapped."""
+
+    index: LabelIndex = field(repr=False)
+    default: str | None = field(repr=False)
+
+    def _check_default(self) -> None:
+        if self.default is not None and self.index.find([self.default])[0] < 0:
+            raise ParameterError(
+                f"default is {self.default!r}, which is not a label.",
+                allowed="one of the labels",
+                fix=f"default={self.index.labels[0]!r}",
+            )
+
+    @property
+    def size(self) -> int:
+        """The number of labels."""
+        return len(self.index)
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels, in the order of the ids."""
+        return self.index.labels
+
+    def label(self, item: int) -> str:
+        """The label of item number ``item``."""
+        return self.index.labels[item]
+
+    @property
+    def default_item(self) -> int:
+        """The id of the label that stands in for missing data."""
+        return 0 if self.default is None else int(self.index.find([self.default])[0])
+
+    def _encode(self, records: Any, unknown: Unknown) -> Ids:
+        if unknown == "nearest":
+            raise ParameterError(
+                f"unknown is 'nearest', but the {self.kind} space has only names, and no name is near an unknown one.",
+                allowed="'error' or 'default'",
+                fix="unknown='default'",
+            )
+        return self.index.find(records)
+
+    def _default_spec(self) -> dict[str, Any]:
+        return {} if self.default is None else {"default": self.default}
+
+
+@dataclass(frozen=True, eq=False)
+class Finite(LabelledSpace):
+    """A finite metric space given by its matrix of distances.
+
+    Args:
+        labels: The public names of the items.
+        distances: A symmetric matrix that obeys the axioms of a metric, in units.
+        unit: What distances are measured in.
+        diameter: How many units count as 1; the largest distance by default.
+        default: The label that stands in for missing data; the first by default.
+
+    >>> space = Finite(["home", "work", "gym"], [[0, 5, 2], [5, 0, 4], [2, 4, 0]], unit="km")
+    >>> space.diameter, space.distance(0, 2).item()
+    (5.0, 0.4)
+    """
+
+    kind: ClassVar[str] = "finite"
+    matrix: Floats = field(repr=False)
+    _unit: str
+    _diameter: float
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        distances: ArrayLike,
+        *,
+        unit: str = "",
+        diameter: float | None = None,
+        default: str | None = None,
+    ) -> None:
+        object.__setattr__(self, "index", LabelIndex(labels))
+        object.__setattr__(self, "default", default)
+        self._check_default()
+        matrix = finite_array(distances, "distances", ndim=2)
+        check_metric(matrix, self.index.labels)
+        largest = float(matrix.max()) or 1.0
+        chosen = largest if diameter is None else positive_number(diameter, "diameter")
+        if chosen < largest:
+            raise ParameterError(
+                f"diameter is {diameter}, but the largest distance is {largest}.",
+                allowed=f"a number of at least {largest}",
+                fix=f"diameter={largest}",
+            )
+        matrix.setflags(write=False)
+        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_diameter", chosen)
+
+    @property
+    def unit(self) -> str:
+        """The unit of distance."""
+        return self._unit
+
+    @property
+    def diameter(self) -> float:
+        """How many units count as 1."""
+        return self._diameter
+
+    def _distance(self, a: Ids, b: Ids) -> Floats:
+        return np.asarray(self.matrix[a, b] / self._diameter)
+
+    @cached_property
+    def least_distance_lower(self) -> float:
+        """The least entry off the diagonal, rounded down."""
+        off = self.matrix[~np.eye(self.size, dtype=bool)]
+        return float(off.min() / self._diameter) * (1.0 - DISTANCE_ERROR) if off.size else 1.0
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": self.kind,
+            "labels": list(self.labels),
+            "distances": self.matrix.tolist(),
+            "unit": self._unit,
+            "diameter": self._diameter,
+            **self._default_spec(),
+        }
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Finite:
+        """The space that ``spec`` describes."""
+        return cls(**spec)
+
+
+@dataclass(frozen=True, eq=False)
+class Discrete(LabelledSpace):
+    """Items that are all equally far apart: distance 0 or 1. EMD is then the total variation distance.
+
+    >>> Discrete(["red", "green", "blue"]).distance(0, [0, 1, 2]).tolist()
+    [0.0, 1.0, 1.0]
+    """
+
+    kind: ClassVar[str] = "discrete"
+
+    def __init__(self, labels: Sequence[str], *, default: str | None = None) -> None:
+        object.__setattr__(self, "index", LabelIndex(labels))
+        object.__setattr__(self, "default", default)
+        self._check_default()
+
+    @property
+    def unit(self) -> str:
+        """No unit: different or not."""
+        return ""
+
+    @property
+    def diameter(self) -> float:
+        """1."""
+        return 1.0
+
+    def _distance(self, a: Ids, b: Ids) -> Floats:
+        return np.asarray(a != b, dtype=np.float64)
+
+    @property
+    def least_distance_lower(self) -> float:
+        """1."""
+        return 1.0
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"kind": self.kind, "labels": list(self.labels), **self._default_spec()}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Discrete:
+        """The space that ``spec`` describes."""
+        return cls(**spec)

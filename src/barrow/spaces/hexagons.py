@@ -1,0 +1,134 @@
+"""H3 hexagons as items (extra ``geo``)."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.errors import MissingExtraError, ParameterError
+from barrow.spaces.base import Floats, Ids, Unknown, private_numbers
+from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.labels import LabelIndex
+from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, great_circle
+
+
+def _h3() -> Any:
+    try:
+        return importlib.import_module("h3")
+    except ImportError:
+        raise MissingExtraError.for_extra("h3", extra="geo", purpose="H3 cells") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Hexagons(LabelledSpace):
+    """A public list of H3 cells of one resolution, with the great-circle distance of their centres.
+
+    Args:
+        cells: The H3 indexes (texts) of the cells.
+        default: The cell that stands in for missing data; the first by default.
+
+    Records are H3 indexes, or pairs (lat, lon) in degrees.
+
+    >>> cells = Hexagons.around(40.75, -73.98, resolution=7, rings=2)
+    >>> cells.size, cells.encode([(40.75, -73.98)]).tolist() == cells.encode([cells.label(0)]).tolist()
+    (19, True)
+    """
+
+    kind: ClassVar[str] = "hexagons"
+    resolution: int
+    points: Floats = field(repr=False)
+
+    def __init__(self, cells: Sequence[str], *, default: str | None = None) -> None:
+        h3 = _h3()
+        object.__setattr__(self, "index", LabelIndex(cells, "cells"))
+        object.__setattr__(self, "default", default)
+        self._check_default()
+        wrong = next((c for c in self.labels if not h3.is_valid_cell(c)), None)
+        if wrong is not None:
+            raise ParameterError(f"{wrong!r} is not an H3 cell.", allowed="H3 indexes", fix="h3.latlng_to_cell(…)")
+        resolutions = {h3.get_resolution(c) for c in self.labels}
+        if len(resolutions) > 1:
+            raise ParameterError(
+                f"The cells have the resolutions {sorted(resolutions)}.",
+                allowed="one resolution",
+                fix="choose one",
+            )
+        object.__setattr__(self, "resolution", resolutions.pop())
+        object.__setattr__(self, "points", np.array([h3.cell_to_latlng(c) for c in self.labels]))
+
+    @classmethod
+    def around(cls, lat: float, lon: float, *, resolution: int, rings: int) -> Hexagons:
+        """The cells within ``rings`` steps of the one that holds a public place, that one first."""
+        h3 = _h3()
+        middle = h3.latlng_to_cell(lat, lon, resolution)
+        others = sorted(set(h3.grid_disk(middle, rings)) - {middle})
+        return cls([middle, *others])
+
+    @property
+    def unit(self) -> str:
+        """Kilometres."""
+        return "km"
+
+    @cached_property
+    def diameter(self) -> float:
+        """Twice the largest distance from the first cell plus a cell, at most half the circumference."""
+        reach = float(great_circle(self.points[:, 0], self.points[:, 1], *self.points[0]).max())
+        return min(HALF_CIRCUMFERENCE_KM, max(2.0 * reach * EARTH_RADIUS_KM * (1.0 + 2.0**-40), 2.0 * self._reach_km))
+
+    @cached_property
+    def _reach_km(self) -> float:
+        """The largest distance from a cell's centre to its corners, plus 1 % for edges that are not geodesics."""
+        h3 = _h3()
+        far = 0.0
+        for (lat, lon), cell in zip(self.points, self.labels, strict=True):
+            corners = np.array(h3.cell_to_boundary(cell))
+            far = max(far, float(great_circle(corners[:, 0], corners[:, 1], np.array(lat), np.array(lon)).max()))
+        return far * EARTH_RADIUS_KM * 1.01
+
+    @property
+    def snapping_upper(self) -> float:
+        """The radius of the largest cell, as a share of the diameter."""
+        return self._reach_km / self.diameter
+
+    def _distance(self, a: Ids, b: Ids) -> Floats:
+        lat, lon = self.points[:, 0], self.points[:, 1]
+        angle = great_circle(lat[a], lon[a], lat[b], lon[b])
+        return np.minimum(angle * (EARTH_RADIUS_KM / self.diameter), 1.0)
+
+    @cached_property
+    def least_distance_lower(self) -> float:
+        """The least distance of two centres, over all pairs."""
+        from barrow.spaces.base import least_distance_by_blocks
+
+        return least_distance_by_blocks(self)
+
+    def _encode(self, records: Any, unknown: Unknown) -> Ids:
+        first = next(iter(records), None)
+        if not isinstance(first, tuple | list | np.ndarray):
+            return super()._encode(records, unknown)
+        h3 = _h3()
+        x = private_numbers(records, columns=2)
+        ok = (np.abs(x[:, 0]) <= 90.0) & (np.abs(x[:, 1]) <= 180.0)
+        cells = [
+            h3.latlng_to_cell(lat, lon, self.resolution) if good else None
+            for (lat, lon), good in zip(x, ok, strict=True)
+        ]
+        ids = self.index.find(cells)
+        if unknown == "nearest":
+            for i in np.flatnonzero((ids < 0) & ok):
+                ids[i] = int(great_circle(self.points[:, 0], self.points[:, 1], *x[i]).argmin())
+        return ids
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"kind": self.kind, "cells": list(self.labels), **self._default_spec()}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Hexagons:
+        """The space that ``spec`` describes."""
+        return cls(**spec)

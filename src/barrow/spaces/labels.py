@@ -1,0 +1,69 @@
+"""Items that are known by name: the public table of labels, and looking up many records at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.spaces.base import Ids
+
+
+class LabelIndex:
+    """A public list of different labels and the way back from label to number.
+
+    Whole numbers in records match labels that are written like them, so ``7`` finds ``"7"``.
+
+    >>> index = LabelIndex(["JFK", "LGA"])
+    >>> index.find(["LGA", None, "XXX"]).tolist()
+    [1, -1, -1]
+    """
+
+    def __init__(self, labels: Iterable[str], name: str = "labels") -> None:
+        self.labels: Sequence[str] = tuple(labels)
+        if not self.labels:
+            raise ParameterError(f"{name} is empty.", allowed="at least one label", fix=f"{name}=['a', 'b']")
+        wrong = next((x for x in self.labels if not isinstance(x, str) or not x), None)
+        if wrong is not None:
+            raise ParameterError(
+                f"{name} holds {wrong!r}.", allowed="texts that are not empty", fix="write labels as text"
+            )
+        self._ids = {label: i for i, label in enumerate(self.labels)}
+        if len(self._ids) != len(self.labels):
+            seen: set[str] = set()
+            twice = next(x for x in self.labels if x in seen or seen.add(x))  # type: ignore[func-returns-value]
+            raise ParameterError(
+                f"{name} holds {twice!r} twice.",
+                allowed="different labels",
+                fix="remove or rename one of them",
+            )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def find(self, records: Any) -> Ids:
+        """Ids of ``records`` (a sequence or an array), -1 where a record is missing or unknown."""
+        array = records if isinstance(records, np.ndarray) else _as_array(records)
+        if array.dtype.kind in "iu":
+            distinct, inverse = np.unique(array, return_inverse=True)
+            table = np.array([self._ids.get(str(int(x)), -1) for x in distinct], dtype=np.int64)
+            return table[inverse.reshape(array.shape)] if array.size else np.zeros(0, dtype=np.int64)
+        get = self._ids.get
+        return np.fromiter((get(_name(x), -1) for x in array.tolist()), dtype=np.int64, count=len(array))
+
+
+def _as_array(records: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    items = list(records)
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def _name(record: object) -> str:
+    if isinstance(record, str):
+        return record
+    if isinstance(record, int | np.integer) and not isinstance(record, bool):
+        return str(int(record))
+    return ""  # never a label: missing values, NaN and other types are unknown

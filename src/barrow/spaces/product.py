@@ -1,0 +1,158 @@
+"""Products of spaces: place and time, topic and age."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.errors import DataError, ParameterError
+from barrow.numerics import Exact, exact, exact_text
+from barrow.spaces.base import Floats, Ids, Space, Unknown
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Space):
+    """Pairs (or longer rows) of items, with a weighted sum of the parts' normalised distances.
+
+    Args:
+        parts: The spaces.
+        weights: One weight above 0 for each part; they sum to 1, so the largest distance stays 1.
+
+    Records are given as one sequence of records for each part.
+
+    >>> from barrow.spaces import Circle, Line
+    >>> when_where = Product([Line(0, 10, unit="km", step=1), Circle.hours()], weights=["3/4", "1/4"])
+    >>> when_where.size, when_where.encode([[0.5, 9.5], [0, 13]]).tolist()
+    (240, [0, 229])
+    """
+
+    kind: ClassVar[str] = "product"
+    parts: tuple[Space, ...]
+    weights: tuple[Fraction, ...]
+
+    def __init__(self, parts: Sequence[Space], *, weights: Sequence[Exact]) -> None:
+        shares = tuple(exact(w, "a weight") for w in weights)
+        if len(parts) < 2 or len(shares) != len(parts) or any(w <= 0 for w in shares) or sum(shares) != 1:
+            raise ParameterError(
+                f"There are {len(parts)} parts with the weights {[str(w) for w in weights]}.",
+                allowed="two or more parts, and a weight above 0 for each, with sum exactly 1",
+                fix='weights=["1/2", "1/2"]',
+            )
+        object.__setattr__(self, "parts", tuple(parts))
+        object.__setattr__(self, "weights", shares)
+
+    @property
+    def unit(self) -> str:
+        """No unit of its own: distances are shares of the largest one."""
+        return ""
+
+    @property
+    def diameter(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def size(self) -> int | None:
+        """The product of the parts' sizes; None if one of them has no grid."""
+        total = 1
+        for part in self.parts:
+            if part.size is None:
+                return None
+            total *= part.size
+        return total
+
+    def _grid_fix(self) -> str:
+        return next(part._grid_fix() for part in self.parts if part.size is None)
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(part.items for part in self.parts)
+
+    def _split(self, ids: Ids) -> tuple[Ids, ...]:
+        return tuple(x.astype(np.int64) for x in np.unravel_index(ids, self._shape))
+
+    def label(self, item: int) -> str:
+        """The parts' labels, joined."""
+        split = self._split(np.array([item]))
+        return " | ".join(part.label(int(x[0])) for part, x in zip(self.parts, split, strict=True))
+
+    @property
+    def default_item(self) -> int:
+        """The parts' default items."""
+        return int(np.ravel_multi_index(tuple(part.default_item for part in self.parts), self._shape))
+
+    def _distance(self, a: Ids, b: Ids) -> Floats:
+        total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+        for part, weight, x, y in zip(self.parts, self.weights, self._split(a), self._split(b), strict=True):
+            total += float(weight) * part.distance(x, y)
+        return np.minimum(total, 1.0)
+
+    def distances_from(self, record: Sequence[Any]) -> Floats:
+        """Normalised distances of all items from one public record: a sequence with one record for each part."""
+        if len(record) != len(self.parts):
+            raise ParameterError(
+                f"The record {record!r} has {len(record)} parts.",
+                allowed=f"{len(self.parts)}",
+                fix="one for each part",
+            )
+        rows = [p.distances_from(r) * float(w) for p, w, r in zip(self.parts, self.weights, record, strict=True)]
+        total = rows[0]
+        for row in rows[1:]:
+            total = np.add.outer(total, row).ravel()
+        return total
+
+    def _encode(self, records: Any, unknown: Unknown) -> Ids:
+        columns = list(records)
+        if len(columns) != len(self.parts):
+            raise DataError(
+                "The records are not of the form that the space reads.",
+                allowed="one sequence of records for each part of the product",
+                fix="check the number of the item columns",
+            )
+        ids = [part._encode(column, unknown) for part, column in zip(self.parts, columns, strict=True)]
+        if len({len(x) for x in ids}) > 1:
+            raise DataError("The columns of the records differ in length.", fix="give columns of one table")
+        lost = np.any([x < 0 for x in ids], axis=0)
+        flat = np.ravel_multi_index(tuple(np.where(lost, 0, x) for x in ids), self._shape)
+        return np.where(lost, -1, flat).astype(np.int64)
+
+    @property
+    def snapping_upper(self) -> float:
+        """The weighted sum of what the parts' grids move."""
+        total = sum(float(w) * part.snapping_upper for w, part in zip(self.weights, self.parts, strict=True))
+        return float(total) * (1.0 + 2.0**-40)
+
+    @property
+    def distance_error(self) -> float:
+        """The largest error of a part."""
+        return max(part.distance_error for part in self.parts) + 2.0**-48
+
+    @property
+    def least_distance_lower(self) -> float:
+        """The least weighted distance of a part that has two items."""
+        gaps = [
+            float(w) * part.least_distance_lower
+            for w, part in zip(self.weights, self.parts, strict=True)
+            if part.items > 1
+        ]
+        return min(gaps, default=1.0) * (1.0 - 2.0**-40)
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": self.kind,
+            "weights": [exact_text(w) for w in self.weights],
+            "parts": [part.to_spec() for part in self.parts],
+        }
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Product:
+        """The space that ``spec`` describes."""
+        from barrow.spaces.spec import space_from_spec
+
+        return cls([space_from_spec(part) for part in spec["parts"]], weights=spec["weights"])

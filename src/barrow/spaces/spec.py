@@ -1,0 +1,93 @@
+"""Spaces as plain data (TOML, JSON), and their short names on the command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from barrow.errors import ParameterError
+from barrow.spaces.base import Space
+from barrow.spaces.circle import Circle
+from barrow.spaces.clustered import Clustered
+from barrow.spaces.embedding import Embedding
+from barrow.spaces.euclidean import Euclidean
+from barrow.spaces.finite import Discrete, Finite
+from barrow.spaces.geographic import Earth
+from barrow.spaces.graph import Graph
+from barrow.spaces.hexagons import Hexagons
+from barrow.spaces.line import Line
+from barrow.spaces.product import Product
+from barrow.spaces.tree import Tree
+
+KINDS: dict[str, Any] = {
+    space.kind: space
+    for space in (
+        Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Finite, Graph, Hexagons, Line, Product, Tree,
+    )
+}  # fmt: skip
+"""Every kind of space by its name in plain data."""
+
+
+def space_from_spec(spec: Mapping[str, Any]) -> Space:
+    """The space that plain data describe; the way back is ``space.to_spec()``.
+
+    >>> space_from_spec({"kind": "line", "low": 0, "high": 10, "step": 1, "unit": "km"}).size
+    10
+    >>> space_from_spec({"kind": "lime"})
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The kind of space is 'lime'. Did you mean 'line'?
+      allowed: circle, clustered, discrete, earth, embedding, euclidean, finite, graph, hexagons, line, product, tree
+      fix:     kind = "line"
+    """
+    rest = dict(spec)
+    name = rest.pop("kind", None)
+    kind = KINDS.get(str(name))
+    if kind is None:
+        close = difflib.get_close_matches(str(name), KINDS, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ParameterError(
+            f"The kind of space is {name!r}.{hint}",
+            allowed=", ".join(KINDS),
+            fix=f'kind = "{close[0] if close else "earth"}"',
+        )
+    try:
+        space = kind.from_spec(rest)
+    except (TypeError, KeyError) as error:
+        raise ParameterError(
+            f"The {name} space has wrong or missing keys: {error}.",
+            allowed="the arguments of its Python class",
+            fix=f"see help(barrow.{kind.__name__})",
+        ) from None
+    if not isinstance(space, Space):
+        raise ParameterError(f"The kind {name!r} is not a space.", fix="choose another kind")
+    return space
+
+
+def parse_space(text: str) -> Space:
+    """The space named on a command line: ``earth``, ``earth(cell=10)``, ``line(low=0, high=100, unit="years")``.
+
+    The arguments are those of the Python class, as literals.
+
+    >>> parse_space("circle(period=24, unit='h')").diameter
+    12.0
+    """
+    import ast
+
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+        if isinstance(node, ast.Name):
+            return space_from_spec({"kind": node.id})
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.args:
+            raise SyntaxError
+        arguments = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords if word.arg}
+        return space_from_spec({"kind": node.func.id, **arguments})
+    except (SyntaxError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(
+            f"The space {text!r} cannot be read.",
+            allowed="a kind of space with named arguments, or a study file",
+            fix="--space earth, --space 'earth(cell=10)', --space 'line(low=0, high=100)' or --space study.toml",
+        ) from None
