@@ -1,11 +1,11 @@
 """Power cuts, simulated at every I/O step of a real process.
 
 ``strace`` records what the process asks of the file system: creations, writes, truncations, links, deletions
-and fsyncs. A model of a disk replays them. A file's bytes are certain only up to its last fsync, and a folder's
-names only up to the folder's last fsync. What came later a cut may keep or drop, and it may keep only the names,
-or only the bytes, or any sectors of the bytes with any first part of the names ("torn"). After every step every
-such disk is written out and opened by the real ledger, which must then hold each payment whose release was
-already outside.
+and fsyncs. A model of a disk replays them. A file's bytes are certain only up to its last fsync, and the names
+in a folder only up to the folder's last fsync. What came later a cut may keep or drop; it may keep only the
+names, or only the bytes, or any sectors of the bytes with any first part of the names ("torn"). After every
+step every such disk is written out and opened by the real ledger, which must then hold each payment whose
+release was already outside.
 """
 
 from __future__ import annotations

@@ -21,9 +21,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=240, help="kill -9 over 4 spenders (default 240)")
     parser.add_argument("--releases", type=int, default=6, help="releases in the traced run (default 6)")
     parser.add_argument("--torn", type=int, default=4, help="torn disks at each step (default 4)")
-    parser.add_argument(
-        "--every", type=int, default=1, help="inject errors at every EVERY-th call (default 1)"
-    )
+    parser.add_argument("--every", type=int, default=1, help="inject errors at every EVERY-th call (default 1)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     reason = cuts.available()

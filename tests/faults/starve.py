@@ -89,9 +89,7 @@ def run(releases: int, *, every: int = 1, faults: list[tuple[str, str, str]] | N
 def full_disk(limit: int, releases: int) -> Counter[str]:
     """A process that may not write files beyond ``limit`` bytes."""
     with tempfile.TemporaryDirectory(prefix="barrow-full-") as name:
-        counts = _starved(
-            Path(name), releases, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        )
+        counts = _starved(Path(name), releases, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     return counts
 
 

@@ -43,9 +43,7 @@ def swap(connection: sqlite3.Connection, seq: int) -> None:
 def drop(connection: sqlite3.Connection, seq: int) -> None:
     """Remove a record and close the gap."""
     connection.execute("DELETE FROM records WHERE seq = ?", (seq,))
-    for (later,) in connection.execute(
-        "SELECT seq FROM records WHERE seq > ? ORDER BY seq", (seq,)
-    ).fetchall():
+    for (later,) in connection.execute("SELECT seq FROM records WHERE seq > ? ORDER BY seq", (seq,)).fetchall():
         connection.execute("UPDATE records SET seq = ? WHERE seq = ?", (later - 1, later))
 
 

@@ -159,9 +159,7 @@ class Book:
                 raise CorruptLedgerError.at(row.seq, "a second budget begins inside the chain")
             records.append(record)
             before = record
-        return replace(
-            self, records=tuple(records), charges=charges, keys=keys, outputs=outputs, period=period
-        )
+        return replace(self, records=tuple(records), charges=charges, keys=keys, outputs=outputs, period=period)
 
 
 def _charge(record: Record) -> Charge:

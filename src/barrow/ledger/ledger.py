@@ -54,9 +54,7 @@ class Reservation:
     def take(self) -> None:
         """Use the right: call it right before the noise is drawn. A second call is refused."""
         if os.getpid() != self._pid:
-            _refuse(
-                "This reservation was made in another process.", "reserve in the process that draws the noise"
-            )
+            _refuse("This reservation was made in another process.", "reserve in the process that draws the noise")
         with self._lock:
             if self._taken:
                 _refuse(f"The noise of {self.key!r} was already drawn once.", "pay again, under a new key")
@@ -211,9 +209,7 @@ class Ledger:
                     raise AlreadyPaidError.of(
                         key, seq=seq, when=book.records[seq - 1].when, outputs=book.outputs.get(seq)
                     )
-                charge = charge_for(
-                    book.budget, known, guarantee, space=ref, dataset=dataset, users=users, items=items
-                )
+                charge = charge_for(book.budget, known, guarantee, space=ref, dataset=dataset, users=users, items=items)
                 when, period = self._now(book)
                 charge = Charge(charge.account, charge.amount, known, guarantee, period)
                 self._check(book, charge, when)
@@ -330,9 +326,7 @@ class Ledger:
         return self.overview().to_html()
 
     def __reduce__(self) -> NoReturn:
-        _refuse(
-            "A ledger cannot be copied or pickled: that would copy the right to spend.", "Ledger.open(path)"
-        )
+        _refuse("A ledger cannot be copied or pickled: that would copy the right to spend.", "Ledger.open(path)")
 
     # The check and the chain.
 
@@ -343,9 +337,7 @@ class Ledger:
             return
         later = None
         if book.budget.per is not None:
-            later = (
-                f"a new budget begins {next_period(when, book.budget.per)} for data collected from then on"
-            )
+            later = f"a new budget begins {next_period(when, book.budget.per)} for data collected from then on"
         raise OverBudgetError.of(
             charge.amount,
             self._left(book, charge.account, charge.period),
@@ -444,9 +436,7 @@ def _utc_now() -> datetime:
 
 def _text(value: str, name: str) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > 500:
-        raise ParameterError(
-            f"{name} is {value!r}.", allowed="a text of 1 to 500 characters", fix=f"{name}='map-1'"
-        )
+        raise ParameterError(f"{name} is {value!r}.", allowed="a text of 1 to 500 characters", fix=f"{name}='map-1'")
     return value
 
 

@@ -108,9 +108,7 @@ class SpaceRef:
         }
 
     def __str__(self) -> str:
-        return f"{self.kind} space {self.digest[:15]}… (1 = {show(self.diameter)} {self.unit})".replace(
-            " )", ")"
-        )
+        return f"{self.kind} space {self.digest[:15]}… (1 = {show(self.diameter)} {self.unit})".replace(" )", ")")
 
 
 @dataclass(frozen=True)

@@ -143,9 +143,7 @@ class Overview:
     def to_html(self) -> str:
         """A table for notebooks."""
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.cells()
-        )
+        rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.cells())
         words = "".join(f"<p>{escape(text.strip())}</p>" for text in self.sentences())
         return (
             f"<div><p><b>{escape(self.title)}</b></p><table><thead><tr>{head}</tr></thead>"
@@ -163,9 +161,7 @@ def overview(book: Book, composer: Composer, period: str | None) -> Overview:
         spent = composer.total(spent_by(charges, account, period), limit)
         total = composer.total(spent_by(charges, account, None), limit)
         periods = len({c.period for c in charges if c.account == account})
-        balances.append(
-            Balance(account, budget.symbol_of(account), limit, spent, limit.less(spent), total, periods)
-        )
+        balances.append(Balance(account, budget.symbol_of(account), limit, spent, limit.less(spent), total, periods))
     lines = []
     for number, (seq, charge) in enumerate(book.charges.items(), start=1):
         record, limit = book.records[seq - 1], budget.limit_of(charge.account)
