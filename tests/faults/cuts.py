@@ -67,13 +67,15 @@ class Step:
     other: str = ""
 
 
-def record(store: str, releases: int) -> list[Step]:
-    """The steps of one run of the scenario."""
+def record(store: str, releases: int, start: dict[str, bytes] | None = None) -> list[Step]:
+    """The steps of one run of the scenario, from nothing or from the files that a cut left."""
     with tempfile.TemporaryDirectory(prefix="barrow-cuts-") as name:
         folder, trace = Path(name).resolve() / "disk", Path(name) / "trace"
         folder.mkdir()
+        for file, data in (start or {}).items():
+            (folder / file).write_bytes(data)
         tracer = ["strace", "-y", "-xx", "-s", "1000000", "-e", f"trace={CALLS}", "-o", str(trace)]
-        run = [*tracer, *command(folder, store, releases)]
+        run = [*tracer, *command(folder, store, releases), *(["--resume"] if start else [])]
         subprocess.run(run, cwd=ROOT, env=environment(), check=True, capture_output=True)
         return list(parse(trace.read_text().splitlines(), str(folder)))
 
@@ -142,12 +144,13 @@ class File:
 class Disk:
     """Files by name: the names that are certain, and the changes of names since."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, start: Start) -> None:
+        files, released = start
         self.folder = folder
-        self.names: dict[str, File] = {}
-        self.certain: dict[str, File] = {}
+        self.names = {f"{folder}/{name}": File(data) for name, data in files.items()}
+        self.certain = dict(self.names)
         self.pending: list[tuple[str, File | None]] = []
-        self.released: set[str] = set()
+        self.released = set(released)
 
     def apply(self, step: Step) -> None:
         if step.kind == "released":
@@ -188,16 +191,22 @@ def _rename(names: dict[str, File], path: str, file: File | None) -> None:
         names[path] = file
 
 
-def simulate(steps: list[Step], *, torn: int, seed: int, every: int = 1) -> Counter[str]:
-    """Cut the power after every step (or every few), in every way; count what broke."""
+Start = tuple[dict[str, bytes], frozenset[str]]
+"""The files that a first cut left, and what had been released by then."""
+
+NOTHING: Start = ({}, frozenset())
+
+
+def simulate(
+    steps: list[Step], *, torn: int, seed: int, start: Start = NOTHING, hot: list[Start] | None = None
+) -> Counter[str]:
+    """Cut the power after every step, in every way; count what broke. ``hot`` collects disks with a journal."""
     folder = os.path.dirname(next(step.path for step in steps if step.kind == "create"))
-    disk, rng, counts, seen = Disk(folder), random.Random(seed), Counter[str](), dict[bytes, Counter[str]]()
+    disk, rng, counts, seen = Disk(folder, start), random.Random(seed), Counter[str](), dict[bytes, Counter[str]]()
     ways = [(a, b) for a in ("kept", "dropped") for b in ("kept", "dropped")] + [("torn", "torn")] * torn
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    for number, step in enumerate(steps):
+    for step in steps:
         disk.apply(step)
-        if number % every:
-            continue
         counts["steps"] += 1
         for names, data in ways:
             files = disk.after_cut(names, data, rng)
@@ -208,7 +217,23 @@ def simulate(steps: list[Step], *, torn: int, seed: int, every: int = 1) -> Coun
                 with tempfile.TemporaryDirectory(prefix="barrow-cut-", dir=memory) as name:
                     seen[state] = judge(Path(name), files, disk.released)
                 counts["states"] += 1
+                if hot is not None and files.get("a.ledger-journal") and "a.ledger" in files:
+                    hot.append((files, frozenset(disk.released)))
             counts += seen[state]
+    return counts
+
+
+def again(steps: list[Step], *, torn: int, seed: int, starts: int) -> Counter[str]:
+    """A second cut, at every step of the process that mends what a first one left and then goes on."""
+    hot: list[Start] = []
+    simulate(steps, torn=torn, seed=seed, hot=hot)
+    counts = Counter[str]()
+    for number in range(min(starts, len(hot))):
+        start = hot[number * len(hot) // min(starts, len(hot))]
+        counts["starts"] += 1
+        found = simulate(record("real", 1, start[0]), torn=torn, seed=seed + number, start=start)
+        found["second_cuts"] = found.pop("cuts")
+        counts += found
     return counts
 
 

@@ -39,18 +39,22 @@ def main() -> None:
         steps = cuts.record(store, options.releases)
         return cuts.simulate(steps, torn=options.torn, seed=options.seed)
 
+    def second_cuts() -> Counter[str]:
+        return cuts.again(cuts.record("real", 3), torn=options.torn, seed=options.seed, starts=20)
+
     seed = options.seed
     killed = timed("kill -9", lambda: kills.run(options.kills, seed))
     first = timed("control: release before paying", lambda: kills.run(40, seed, release_first=True))
     unlocked = timed("control: no lock", lambda: kills.run(8, seed, per_round=4, store="no-lock"))
     cut = timed("power cuts", lambda: simulated("real"))
+    second = timed("second cuts, while mending", second_cuts)
     unsynced = timed("control: no fsync", lambda: simulated("no-sync"))
     folderless = timed("control: folder not fsynced", lambda: simulated("no-folder-sync"))
     failed = timed("I/O errors", lambda: starve.run(2, every=options.every))
     full = timed("full disks", full_disks)
     tampered = timed("tampering", tamper.run)
 
-    real = killed + cut + failed + full
+    real = killed + cut + second + failed + full
     result = {
         "kills": killed["kills"],
         "cuts": cut["cuts"],
@@ -62,8 +66,10 @@ def main() -> None:
         "spenders_failed": killed["failed"],
         "cut_steps": cut["steps"],
         "cut_states": cut["states"],
+        "second_cuts": second["second_cuts"],
         "faults": failed["faults"],
         "faults_fatal": failed["fatal"],
+        "faults_harmless": failed["harmless"],
         "unclear": real["unclear"],
         "full_disks": full["full_disks"],
         "tampered": tampered["tampered"],

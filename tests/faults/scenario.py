@@ -103,12 +103,15 @@ def released_in(path: Path) -> set[str]:
     return {line.strip() for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")}
 
 
-def run(folder: Path, store: str, releases: int) -> None:
+def run(folder: Path, store: str, releases: int, resume: bool) -> None:
     world = Released(folder / "released")
-    ledger = make(folder / "a.ledger", 1000, store)
-    world.add("init")
+    if resume:
+        ledger = Ledger(STORES[store](folder / "a.ledger"))
+    else:
+        ledger = make(folder / "a.ledger", 1000, store)
+        world.add("init")
     for number in range(releases):
-        key = f"k{number}"
+        key = f"{'resumed' if resume else 'k'}{number}"
         try:
             reservation = pay(ledger, key, Fraction(1, 3))
         except LedgerError as error:
@@ -132,9 +135,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--store", choices=STORES, default="real")
     parser.add_argument("--releases", type=int, default=3)
+    parser.add_argument("--resume", action="store_true", help="open the ledger that is there")
     options = parser.parse_args()
     try:
-        run(options.folder, options.store, options.releases)
+        run(options.folder, options.store, options.releases, options.resume)
     except LedgerError as error:
         print(json.dumps({"error": type(error).__name__, "again": None}))
         sys.exit(3)

@@ -54,7 +54,8 @@ def judge(disk: Path, ended: subprocess.CompletedProcess[str]) -> Counter[str]:
     clear = {0: (None,), 3: ("LedgerIOError", "MissingLedgerError"), 4: ("world",)}
     # SQLite may shrug off a failure that loses nothing (0); after any other the process must say so.
     counts["unclear"] += outcome["error"] not in clear.get(ended.returncode, ())
-    counts["fatal"] += ended.returncode == 3
+    names = {0: "harmless", 3: "fatal", 4: "world"}
+    counts[names.get(ended.returncode, "unclear_exit")] += 1
     released = released_in(disk / "released")
     if not path.exists():
         counts["corrupt"] += "init" in released

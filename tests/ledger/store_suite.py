@@ -45,9 +45,13 @@ class StoreSuite:
             assert [row.seq for row in t.rows(1)] == [2]
 
     def test_an_error_leaves_nothing(self, store: Any) -> None:
-        with pytest.raises(ZeroDivisionError), store.transaction() as t:
-            t.append(Row(2, "{}", "h2"))
-            raise ZeroDivisionError
+        def fail() -> None:
+            with store.transaction() as t:
+                t.append(Row(2, "{}", "h2"))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fail()
         assert len(store.rows()) == 1
         with store.transaction() as t:
             t.append(Row(2, "{}", "other"))

@@ -7,6 +7,7 @@ Why these settings (measured by ``scripts/faults ledger``, which shows that weak
   write-ahead log, the newest payments would sit in a second file that is easily left behind.)
 - ``synchronous=EXTRA``: the commit point of that mode is the deletion of the journal. FULL does not fsync the
   folder after it, so a power cut could bring the journal back, and its rollback would undo a payment.
+- Before COMMIT the folder is fsynced here as well: SQLite does so for a new journal, but ignores an error of it.
 - A connection lives for one operation only. Nothing is open between operations, and a lock is held across
   ``fork``, so a child process can never inherit an open transaction.
 """
@@ -155,7 +156,10 @@ class SqliteStore:
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield _SqliteTransaction(connection)
+                transaction = _SqliteTransaction(connection)
+                yield transaction
+                if transaction.written:
+                    sync_folder(self.path.parent)
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
@@ -236,6 +240,7 @@ class SqliteStore:
 class _SqliteTransaction:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self.written = False
 
     def rows(self, after: int = 0) -> list[Row]:
         return _rows(self._connection, after)
@@ -245,6 +250,7 @@ class _SqliteTransaction:
         if row.seq != last + 1:
             raise CorruptLedgerError.at(row.seq, f"it cannot follow record {last}")
         self._connection.execute("INSERT INTO records VALUES (?, ?, ?)", row)
+        self.written = True
 
 
 def _rows(connection: sqlite3.Connection, after: int) -> list[Row]:
@@ -289,13 +295,14 @@ def sync_folder(folder: Path) -> None:
     """
     if os.name == "nt":
         return  # Windows cannot open folders; NTFS journals names.
-    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
     except OSError as error:
         raise_io(f"fsync of the folder failed ({error.strerror})", str(folder))
-    finally:
-        os.close(handle)
 
 
 def raise_io(what: str, name: str) -> NoReturn:
