@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import pickle
+import random
 from fractions import Fraction
 from typing import Any
 
@@ -180,6 +183,51 @@ def test_addition_is_exact(pairs: list[tuple[Fraction, Fraction]]) -> None:
     assert not (total + Amount(0, Fraction(1, 10**40))).fits(total)
 
 
+def worst_pair(epsilon: float, delta: float) -> list[tuple[float, float]]:
+    """The most telling (epsilon, delta)-close pair of distributions, outcome by outcome."""
+    high = (1 - delta) / (1 + math.exp(-epsilon))
+    low = 1 - delta - high
+    return [(delta, 0.0), (high, low), (low, high), (0.0, delta)]
+
+
+def adaptive(rng: random.Random, left: Amount, rounds: int) -> list[tuple[float, float]]:
+    """All outcomes of a spender who looks at each output before choosing the next amount, within the budget."""
+    if rounds == 0:
+        return [(1.0, 1.0)]
+    asked = Amount(left.loss * rng.choice([0, 1, 2, 4]) / 4, left.delta * rng.choice([0, 1, 2, 4]) / 4)
+    outcomes = []
+    for p, q in worst_pair(float(asked.loss), float(asked.delta)):
+        rest = adaptive(rng, left.less(asked), rounds - 1)
+        outcomes += [(p * a, q * b) for a, b in rest]
+    return outcomes
+
+
+def telling(outcomes: list[tuple[float, float]], epsilon: float) -> float:
+    """The smallest delta at ``epsilon``: the hockey-stick divergence, by enumeration."""
+    return sum(max(0.0, p - math.exp(epsilon) * q) for p, q in outcomes)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_adaptive_spending_keeps_the_limit_by_enumeration(seed: int) -> None:
+    """The claim of docs/proofs/budget.md, and that the enumeration would see a smaller limit fail."""
+    limit = Amount("1.5", "0.1")
+    outcomes = adaptive(random.Random(seed), limit, 4)
+    assert sum(p for p, _ in outcomes) == pytest.approx(1)
+    assert telling(outcomes, 1.5) <= 0.1 + 1e-12
+    all_at_once = worst_pair(1.5, 0.1)
+    assert telling(all_at_once, 1.5) == pytest.approx(0.1)
+    assert telling(all_at_once, 1.45) > 0.1
+
+
+def test_addition_is_tight_by_enumeration() -> None:
+    """Three pure releases: at the sum nothing is left, just below it something is."""
+    outcomes = [(1.0, 1.0)]
+    for epsilon in (0.2, 0.5, 0.8):
+        outcomes = [(p * a, q * b) for p, q in outcomes for a, b in worst_pair(epsilon, 0)]
+    assert telling(outcomes, 1.5) <= 1e-12
+    assert telling(outcomes, 1.4) > 1e-3
+
+
 @given(st.fractions(min_value=0, max_value=10**30))
 @settings(deadline=None, max_examples=300)
 def test_typed_numbers_are_safe(value: Fraction) -> None:
@@ -205,8 +253,6 @@ def test_over_budget_says_what_would_fit() -> None:
     assert error.difference == Amount(200 - Fraction(1, 3), "1e-9")
     spent = OverBudgetError.of(Amount(1, 0), Amount(0, 0), symbol="alpha", whose="'visits'", later="wait")
     assert spent.fix == "nothing fits any more: this budget is spent; wait"
-    import pickle
-
     copy = pickle.loads(pickle.dumps(error))
     assert isinstance(copy, LedgerError)
     assert copy.to_json() == error.to_json()

@@ -322,6 +322,7 @@ class TestAuthority:
                 reservation.take,
                 lambda: ledger.commit(reservation, OUTPUTS),
                 lambda: pay(Ledger.open(path), "c", 1) and None,
+                lambda: ledger.head(),
             ):
                 try:
                     attempt()
@@ -333,10 +334,13 @@ class TestAuthority:
         answers = context.Queue()
         process = context.Process(target=child, args=(answers,))
         process.start()
-        found = [answers.get(timeout=30) for _ in range(4)]
+        found = [answers.get(timeout=30) for _ in range(5)]
         process.join(30)
-        assert ["another process" in text for text in found] == [True, True, True, False]
-        assert found[3] == "done"  # Opened anew, the child has an authority of its own, and the parent sees it.
+        assert ["another process" in text for text in found] == [True, True, True, False, False]
+        assert found[3:] == [
+            "done",
+            "done",
+        ]  # Opened anew, the child has an authority of its own, and the parent sees it.
         assert ledger.left().loss == 8
         reservation.take()
         ledger.commit(reservation, OUTPUTS)

@@ -28,7 +28,7 @@ def ledger() -> None:
     """
 
 
-@ledger.command()
+@ledger.command(short_help="Make a budget for a study.")
 @_FILE
 @click.option("--study", "study_file", required=True, type=click.Path(path_type=Path), help="The study file.")
 @click.option("--alpha", help="The budget of (alpha, delta)-EMD-DP, e.g. 250 or 24.87 or 1/3.")
@@ -60,7 +60,7 @@ def init(file: Path, as_json: bool, **options: Any) -> None:
         click.echo(sentence)
 
 
-@ledger.command()
+@ledger.command(short_help="Show what was spent and what is left.")
 @_FILE
 @_JSON
 def show(file: Path, as_json: bool) -> None:
@@ -84,7 +84,7 @@ def show(file: Path, as_json: bool) -> None:
         click.echo(sentence)
 
 
-@ledger.command()
+@ledger.command(short_help="Print LENGTH:HASH, to be kept elsewhere.")
 @_FILE
 @_JSON
 def head(file: Path, as_json: bool) -> None:
@@ -96,7 +96,7 @@ def head(file: Path, as_json: bool) -> None:
     click.echo(json.dumps(_head(newest)) if as_json else str(newest))
 
 
-@ledger.command()
+@ledger.command(short_help="Check that nothing was changed or cut off.")
 @_FILE
 @click.option("--head", "anchor", metavar="LENGTH:HASH", help="A head that was kept elsewhere.")
 @_JSON
@@ -118,7 +118,7 @@ def verify(file: Path, anchor: str | None, as_json: bool) -> None:
         click.echo(f"The anchored head of {wanted.length} records is part of the chain: nothing was cut off.")
 
 
-@ledger.command()
+@ledger.command(short_help="Print the whole chain as JSON.")
 @_FILE
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
 @click.option("--json", "as_json", is_flag=True, help="The export is JSON with and without this.")

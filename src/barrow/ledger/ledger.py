@@ -363,6 +363,8 @@ class Ledger:
         return make_row(before, kind, data, when=when, who=whoami(), barrow=__version__)
 
     def _fresh(self) -> Book:
+        if os.getpid() != self._pid:  # A fork may read, but not wait for a lock that was copied while it was held.
+            return self._caught_up(self._store.rows)
         with self._lock:
             self._book = self._caught_up(self._store.rows)
             return self._book
