@@ -25,7 +25,7 @@ from barrow.ledger import (
     budget_from_json,
 )
 from barrow.ledger.budget import charge_for
-from barrow.ledger.model import show, typed_down
+from barrow.ledger.digits import show, typed_down
 from barrow.numerics import exact
 from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, UserLevel
 from barrow.spaces import Earth, Line

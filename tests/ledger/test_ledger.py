@@ -340,7 +340,7 @@ class TestAuthority:
         assert found[3:] == [
             "done",
             "done",
-        ]  # Opened anew, the child has an authority of its own, and the parent sees it.
+        ]  # Opened anew it may spend, and reading is free.
         assert ledger.left().loss == 8
         reservation.take()
         ledger.commit(reservation, OUTPUTS)

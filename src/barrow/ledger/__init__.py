@@ -1,5 +1,6 @@
 """The ledger remembers what was spent: nothing is released that was not paid for, whatever crashes."""
 
+from barrow.ledger.authority import Reservation, Verification
 from barrow.ledger.book import Record
 from barrow.ledger.budget import AdditiveComposer, Composer
 from barrow.ledger.errors import (
@@ -13,7 +14,7 @@ from barrow.ledger.errors import (
     NotCoveredError,
     OverBudgetError,
 )
-from barrow.ledger.ledger import Ledger, Reservation, Verification
+from barrow.ledger.ledger import Ledger
 from barrow.ledger.model import Amount, Budget, Charge, Head, SpaceRef, budget_from_json
 from barrow.ledger.sqlite import SqliteStore
 from barrow.ledger.store import Store, Transaction

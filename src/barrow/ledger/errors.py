@@ -17,7 +17,8 @@ The tree::
 from __future__ import annotations
 
 from barrow.errors import LedgerError
-from barrow.ledger.model import Amount, show_amount, typed_down
+from barrow.ledger.digits import typed_down
+from barrow.ledger.model import Amount, show_amount
 
 
 class OverBudgetError(LedgerError):

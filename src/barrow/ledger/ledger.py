@@ -14,12 +14,12 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from barrow._version import __version__
 from barrow.errors import ParameterError
+from barrow.ledger.authority import Reservation, Verification, refuse, whoami
 from barrow.ledger.book import Book, Record, make_row
 from barrow.ledger.budget import AdditiveComposer, Composer, charge_for, spent_by
 from barrow.ledger.chain import Row, digest
@@ -27,7 +27,6 @@ from barrow.ledger.errors import (
     AlreadyPaidError,
     CorruptLedgerError,
     LedgerIOError,
-    NoAuthorityError,
     OverBudgetError,
 )
 from barrow.ledger.model import Account, Amount, Budget, Charge, Head, SpaceRef
@@ -37,58 +36,6 @@ from barrow.ledger.store import Store
 from barrow.ledger.table import Overview, overview
 from barrow.privacy import Event, Guarantee, event_from_json
 from barrow.spaces.base import Space
-
-
-class Reservation:
-    """The right to draw the noise of one paid release, once, in the process that paid.
-
-    It cannot be copied or pickled, and a forked child cannot use it.
-    """
-
-    __slots__ = ("_lock", "_pid", "_taken", "charge", "key", "ledger", "seq")
-
-    def __init__(self, ledger: str, seq: int, key: str, charge: Charge) -> None:
-        self.ledger, self.seq, self.key, self.charge = ledger, seq, key, charge
-        self._pid, self._taken, self._lock = os.getpid(), False, threading.Lock()
-
-    def take(self) -> None:
-        """Use the right: call it right before the noise is drawn. A second call is refused."""
-        if os.getpid() != self._pid:
-            _refuse("This reservation was made in another process.", "reserve in the process that draws the noise")
-        with self._lock:
-            if self._taken:
-                _refuse(f"The noise of {self.key!r} was already drawn once.", "pay again, under a new key")
-            self._taken = True
-
-    def __reduce__(self) -> NoReturn:
-        _refuse("A reservation cannot be copied or pickled.", "reserve where the noise is drawn")
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What :meth:`Ledger.verify` found to hold.
-
-    ``anchored`` says whether a head that was kept elsewhere was compared, and ``within_limits`` whether what
-    was spent was checked against the budget (None where another composer let it through).
-    """
-
-    head: Head
-    releases: int
-    uncommitted: int
-    anchored: bool
-    within_limits: bool | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "valid": True,
-            "length": self.head.length,
-            "hash": self.head.hash,
-            "releases": self.releases,
-            "uncommitted": self.uncommitted,
-            "anchored": self.anchored,
-            "within_limits": self.within_limits,
-        }
 
 
 class Ledger:
@@ -326,7 +273,7 @@ class Ledger:
         return self.overview().to_html()
 
     def __reduce__(self) -> NoReturn:
-        _refuse("A ledger cannot be copied or pickled: that would copy the right to spend.", "Ledger.open(path)")
+        refuse("A ledger cannot be copied or pickled: that would copy the right to spend.", "Ledger.open(path)")
 
     # The check and the chain.
 
@@ -390,11 +337,11 @@ class _Spending:
     def __enter__(self) -> None:
         ledger = self._ledger
         if os.getpid() != ledger._pid:  # Before the lock, which a fork may have copied while it was held.
-            _refuse("This ledger was opened in another process; a fork may not spend.", "Ledger.open(path)")
+            refuse("This ledger was opened in another process; a fork may not spend.", "Ledger.open(path)")
         ledger._lock.acquire()
         if ledger._unusable is not None:
             ledger._lock.release()
-            _refuse(
+            refuse(
                 f"This ledger saw the disk fail and is not used again: {ledger._unusable}",
                 "mend the disk, then Ledger.open(path)",
             )
@@ -418,20 +365,6 @@ def first_row(budget: Budget, clock: Callable[[], datetime] | None = None) -> Ro
     return make_row(None, "init", data, when=when, who=whoami(), barrow=__version__)
 
 
-def whoami() -> str:
-    """The user of the operating system, for the record.
-
-    >>> bool(whoami())
-    True
-    """
-    try:
-        import pwd
-
-        return pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):
-        return os.environ.get("USERNAME") or os.environ.get("USER") or "unknown"
-
-
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
@@ -440,7 +373,3 @@ def _text(value: str, name: str) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > 500:
         raise ParameterError(f"{name} is {value!r}.", allowed="a text of 1 to 500 characters", fix=f"{name}='map-1'")
     return value
-
-
-def _refuse(problem: str, fix: str) -> NoReturn:
-    raise NoAuthorityError(f"{problem} Nothing was spent or released.", fix=fix)

@@ -13,7 +13,11 @@ from barrow.ledger.chain import Row
 
 
 class Transaction(Protocol):
-    """Sight of all rows and the right to add some, while nobody else can."""
+    """Sight of all rows and the right to add some, while nobody else can.
+
+    >>> sorted(name for name in vars(Transaction) if not name.startswith("_"))
+    ['append', 'rows']
+    """
 
     def rows(self, after: int = 0) -> list[Row]:
         """The rows whose number is above ``after``, in order."""
@@ -32,6 +36,9 @@ class Store(Protocol):
     - when it ended with an error, none of them is there, or the error is a
       :class:`~barrow.ledger.errors.LedgerIOError`, after which nobody knows;
     - rows are never changed and never removed.
+
+    >>> sorted(name for name in vars(Store) if not name.startswith("_"))
+    ['name', 'rows', 'transaction']
     """
 
     @property

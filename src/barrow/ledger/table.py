@@ -8,7 +8,8 @@ from typing import Any
 
 from barrow.ledger.book import Book
 from barrow.ledger.budget import Composer, spent_by
-from barrow.ledger.model import Account, Amount, Budget, Head, show
+from barrow.ledger.digits import show
+from barrow.ledger.model import Account, Amount, Budget, Head
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,14 @@ class Balance:
 
 @dataclass(frozen=True)
 class Overview:
-    """Everything that ``barrow ledger show`` shows."""
+    """Everything that ``barrow ledger show`` shows.
+
+    >>> from barrow.ledger.model import SpaceRef
+    >>> from barrow.privacy import Emd
+    >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
+    >>> print(Overview(budget, "additive", None, (), (), Head(1, "ab" * 32)).title)
+    visits: 3 users, line space sha256:00… (1 = 10 km), (α=25, δ=0)-unbounded EMD-DP (central)
+    """
 
     budget: Budget
     composer: str
