@@ -278,9 +278,7 @@ def flow_alpha0_lower(
             return True
         if alpha0 > LARGEST_ALPHA0 or alpha0 < 1e-290:
             return False
-        profile = _profile(
-            alpha0, n_float, m, small * (1.0 - 2.0 * _FLOOR_SHARE), small * _FLOOR_SHARE, kind, least
-        )
+        profile = _profile(alpha0, n_float, m, small * (1.0 - 2.0 * _FLOOR_SHARE), small * _FLOOR_SHARE, kind, least)
         return profile is not None and profile.holds(target, small)
 
     low = high = pure

@@ -30,9 +30,7 @@ def _stirling_error(n: Floats) -> Floats:
     small = np.maximum(n, 1.0)
     exact = gammaln(small + 1.0) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2.0 * math.pi)
     square = small * small
-    series = (
-        1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square
-    ) / small
+    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square) / small
     return np.where(small < 16.0, exact, series)
 
 
