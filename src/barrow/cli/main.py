@@ -16,6 +16,7 @@ from barrow.errors import BarrowError
 
 _COMMANDS = {
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
+    "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
 }
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""
 
