@@ -43,8 +43,10 @@ _FLOOR_SHARE = 1e-3
 
 
 def _clones(clones: str) -> Clones:
-    if clones == "standard" or clones == "strong":
-        return clones
+    if clones == "standard":
+        return "standard"
+    if clones == "strong":
+        return "strong"
     raise ParameterError(f"clones is {clones!r}.", allowed="'standard' or 'strong'", fix="clones='strong'")
 
 
@@ -77,7 +79,7 @@ class FlowProfile:
         return np.asarray(nu / np.sqrt(1.0 + nu)) if self.clones == "strong" else np.asarray(nu)
 
     def mu_upper_array(self, w: Floats) -> Floats:
-        """mu at many distances, rounded up."""
+        """Mu at many distances, rounded up."""
         if self.least_distance <= 0.0:
             return self.items * self.rate * self._psi(w) * _SLACK
         inside = np.maximum(w, self.least_distance)
@@ -85,7 +87,7 @@ class FlowProfile:
         return self.items * self.rate * ratio * self._psi(inside) * _SLACK
 
     def mu_upper(self, w: float) -> float:
-        """mu at distance ``w``, rounded up."""
+        """Mu at distance ``w``, rounded up."""
         return float(self.mu_upper_array(np.array([w]))[0])
 
     @property

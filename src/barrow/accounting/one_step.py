@@ -51,10 +51,8 @@ def _nodes(others: float, rho: float, no_clone: float, depth: float) -> Floats:
     # Thresholds deep in the tail favour few clones: the tilted mean lies depth^2/2 (1 - rho) lower.
     low = max(0.0, math.floor(mean - 14.0 * deviation - depth * depth * no_clone))
     high = min(others, math.ceil(mean + 9.0 * deviation))
-    if high - low <= _BLOCKS:
-        body = np.arange(low, high + 1.0)
-    else:
-        body = np.unique(np.floor(np.linspace(low, high, _BLOCKS)))
+    count = int(min(high - low + 1.0, _BLOCKS))
+    body = np.floor(np.linspace(low, high, count))
     ladder = np.unique(np.floor(np.geomspace(1.0, low, 60))) if low > 1.0 else np.array([])
     return np.unique(np.concatenate([[0.0], ladder, body]))
 

@@ -7,7 +7,7 @@ every d at once, and bounds how far a midpoint step can outrun the flow. docs/pr
 
 * lemma G: E[(z - c)_+] <= exp(-C c^4/24) g_c(C), g_c(v) = E[(Z/sqrt v - c)_+], for C = T - 1 >= 1 clones;
 * the right side is completely monotone in C, so its mean over C ~ Bin(N-1, rho) is a moment generating function
-  times a second-order Taylor bound, and by thinning it scales: e at rho*omega is at most e_bar(c sqrt omega)/sqrt omega;
+  times a second-order Taylor bound; by thinning it scales: e at rho omega is at most e_bar(c sqrt omega)/sqrt omega;
 * inflation: a step of size h moves Phi^-1 by at most t, where (2/L) tanh(L t/2) e^(-t^2/8) = h.
 """
 
@@ -36,7 +36,7 @@ def _scaled_call_upper(x: Floats) -> Floats:
 
 
 def log_mean_excess_upper(c: Floats, alpha0: float, reports: float, omega: float) -> Floats:
-    """ln of e_bar(c): an upper bound on sqrt(omega') E[(z - c/sqrt omega')_+] for every omega' in [1, omega].
+    """Ln of e_bar(c): an upper bound on sqrt(omega') E[(z - c/sqrt omega')_+] for every omega' in [1, omega].
 
     Args:
         c: Thresholds in [0, 1].

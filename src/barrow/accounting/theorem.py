@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from barrow.accounting.inputs import LARGEST_ALPHA0, alpha0_up, alpha_down, open_delta, reports_and_items
+from barrow.accounting.inputs import LARGEST_ALPHA0, alpha0_up, alpha_down, open_delta, reports_and_items, whole
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_up, largest_safe
 from barrow.privacy.definitions import positive
@@ -152,6 +152,33 @@ def theorem_group_bound(
     return GroupShuffleBound(epsilon, delta) if delta < 1.0 else None
 
 
+def paper_alpha0_at_w_one(alpha: Exact, *, reports: int, items: int, delta: Exact) -> float | None:
+    """UNSAFE as a setting: Theorem 4.4 read at w = 1 only, as the paper's concrete example does.
+
+    The same alpha0 costs more than alpha at smaller w. None where the side condition fails everywhere.
+
+    >>> round(paper_alpha0_at_w_one(25, reports=10**8, items=1000, delta="1e-12"), 3)
+    2.999
+    """
+    n, m = reports_and_items(reports, items)
+    target, small = alpha_down(alpha), open_delta(delta, "Theorem 4.4")
+
+    def satisfies(alpha0: float) -> bool:
+        bound = _bound(alpha0, n, m, small)
+        factor = _factor(alpha0, float(n), math.log(4.0 * m) + bound.log_inverse_delta0)
+        return bound.applies and m * math.log1p(math.tanh(alpha0 / 2.0) * factor) <= target
+
+    low = min(1.0, target / m)
+    while low > 1e-290 and not satisfies(low):
+        low *= 0.5
+    if not satisfies(low):
+        return None
+    high = low
+    while high < LARGEST_ALPHA0 and satisfies(high):
+        low, high = high, 2.0 * high
+    return largest_safe(satisfies, low, min(high, LARGEST_ALPHA0))
+
+
 def paper_asymptotic_alpha0(alpha: Exact, *, users: int, items: int, delta: Exact) -> float:
     """UNSAFE as a setting: the closed form of the paper's equations eps-amp (users = 1) and eps-amp-central.
 
@@ -161,8 +188,6 @@ def paper_asymptotic_alpha0(alpha: Exact, *, users: int, items: int, delta: Exac
     >>> round(paper_asymptotic_alpha0(25, users=10**7, items=1000, delta="1e-12"), 3)
     5.993
     """
-    from barrow.accounting.inputs import whole
-
     n, m = whole(users, "users"), whole(items, "items")
     a, small = alpha_down(alpha), open_delta(delta, "the paper's formula")
     root = math.sqrt(m * (math.log(4.0 * m) + a + math.log(1.0 / small)))

@@ -15,6 +15,7 @@ from barrow._version import __version__
 from barrow.errors import BarrowError
 
 _COMMANDS = {
+    "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
     "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
 }

@@ -26,7 +26,7 @@ def tail_error(n: ArrayLike) -> Floats:
 
 
 def _stirling_error(n: Floats) -> Floats:
-    """ln n! - ln(sqrt(2 pi n) (n/e)^n), to a few units of its size."""
+    """Ln n! - ln(sqrt(2 pi n) (n/e)^n), to a few units of its size."""
     small = np.maximum(n, 1.0)
     exact = gammaln(small + 1.0) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2.0 * math.pi)
     square = small * small
@@ -35,7 +35,7 @@ def _stirling_error(n: Floats) -> Floats:
 
 
 def _deviance(x: Floats, mean: Floats) -> Floats:
-    """x ln(x/mean) + mean - x, without cancellation near x = mean."""
+    """X ln(x/mean) + mean - x, without cancellation near x = mean."""
     gap = x - mean
     v = gap / (x + mean)
     near = np.abs(v) < 0.1
@@ -50,7 +50,7 @@ def _deviance(x: Floats, mean: Floats) -> Floats:
 
 
 def binomial_log_pmf(k: ArrayLike, n: ArrayLike, p: float) -> Floats:
-    """ln P[Bin(n, p) = k], element by element; -inf outside 0..n; 0 < p < 1.
+    """Ln P[Bin(n, p) = k], element by element; -inf outside 0..n; 0 < p < 1.
 
     >>> round(float(np.exp(binomial_log_pmf(3, 10, 0.5))) * 1024, 9)
     120.0
