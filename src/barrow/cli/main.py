@@ -72,4 +72,4 @@ def main(argv: list[str] | None = None) -> None:
             click.echo(json.dumps(error.to_json()))
         else:
             click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+        sys.exit(error.exit_code)
