@@ -54,12 +54,12 @@ def draws() -> dict[str, float]:
     zeros = np.zeros(_SIZE, dtype=np.int64)
     opendp = _opendp_seconds()
     ours = {
-        "laplace": median_seconds(lambda: rounded_laplace(zeros, _SCALE), 31),
-        "gaussian": median_seconds(lambda: rounded_gaussian(zeros, _SCALE), 31),
+        "laplace": median_seconds(lambda: rounded_laplace(zeros, _SCALE), repeats=31),
+        "gaussian": median_seconds(lambda: rounded_gaussian(zeros, _SCALE), repeats=31),
     }
     numpy = {
-        "laplace": median_seconds(lambda: rng.laplace(scale=_SCALE, size=_SIZE), 31),
-        "gaussian": median_seconds(lambda: rng.normal(scale=_SCALE, size=_SIZE), 31),
+        "laplace": median_seconds(lambda: rng.laplace(scale=_SCALE, size=_SIZE), repeats=31),
+        "gaussian": median_seconds(lambda: rng.normal(scale=_SCALE, size=_SIZE), repeats=31),
     }
     print(f"{_SIZE:,} values, scale {_SCALE}, draws per second (median)")
     print(f"{'':10}{'barrow':>12}{'numpy':>12}{'OpenDP':>12}{'x OpenDP':>10}{'x slower than numpy':>21}")
@@ -81,7 +81,7 @@ def vectors() -> dict[str, float]:
         row = f"{size:10}"
         powers: tuple[int | str, ...] = (2, "inf", 3)
         for p in powers:
-            seconds = median_seconds(partial(rounded_knorm, zeros, 1, p), 11)
+            seconds = median_seconds(partial(rounded_knorm, zeros, 1, p), repeats=11)
             row += f"{seconds * 1e6:10.0f}"
         print(row)
     return {}
