@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from barrow.noise import rounded_gaussian, rounded_knorm, rounded_laplace
-from benchmarks._timing import median_seconds
+from benchmarks._timing import finish, interleaved, median_seconds
 
 _SIZE = 100_000
 _SCALE = 1000
@@ -53,20 +53,22 @@ def draws() -> dict[str, float]:
     rng = np.random.default_rng()
     zeros = np.zeros(_SIZE, dtype=np.int64)
     opendp = _opendp_seconds()
-    ours = {
-        "laplace": median_seconds(lambda: rounded_laplace(zeros, _SCALE), 31),
-        "gaussian": median_seconds(lambda: rounded_gaussian(zeros, _SCALE), 31),
-    }
-    numpy = {
-        "laplace": median_seconds(lambda: rng.laplace(scale=_SCALE, size=_SIZE), 31),
-        "gaussian": median_seconds(lambda: rng.normal(scale=_SCALE, size=_SIZE), 31),
-    }
+    seconds = interleaved(
+        {
+            "laplace": lambda: rounded_laplace(zeros, _SCALE),
+            "numpy laplace": lambda: rng.laplace(scale=_SCALE, size=_SIZE),
+            "gaussian": lambda: rounded_gaussian(zeros, _SCALE),
+            "numpy gaussian": lambda: rng.normal(scale=_SCALE, size=_SIZE),
+        },
+        rounds=15,
+    )
     print(f"{_SIZE:,} values, scale {_SCALE}, draws per second (median)")
     print(f"{'':10}{'barrow':>12}{'numpy':>12}{'OpenDP':>12}{'x OpenDP':>10}{'x slower than numpy':>21}")
     figures = {}
-    for law in ours:
-        peer, plain = opendp[law] / ours[law], ours[law] / numpy[law]
-        rates = "".join(f"{_SIZE / t:12.3g}" for t in (ours[law], numpy[law], opendp[law]))
+    for law in ("laplace", "gaussian"):
+        ours, numpy = seconds[law], seconds[f"numpy {law}"]
+        peer, plain = opendp[law] / ours, ours / numpy
+        rates = "".join(f"{_SIZE / t:12.3g}" for t in (ours, numpy, opendp[law]))
         print(f"{law:10}{rates}{peer:10.0f}{plain:21.2f}")
         figures[f"{law}_vs_opendp"], figures[f"{law}_vs_numpy"] = round(peer, 1), round(plain, 3)
     return figures
@@ -81,7 +83,7 @@ def vectors() -> dict[str, float]:
         row = f"{size:10}"
         powers: tuple[int | str, ...] = (2, "inf", 3)
         for p in powers:
-            seconds = median_seconds(partial(rounded_knorm, zeros, 1, p), 11)
+            seconds = median_seconds(partial(rounded_knorm, zeros, 1, p), repeats=11)
             row += f"{seconds * 1e6:10.0f}"
         print(row)
     return {}
@@ -95,7 +97,7 @@ def main() -> None:
     figures: dict[str, float] = {}
     for section in SECTIONS:
         figures.update(section())
-    print(json.dumps(figures))
+    finish(figures)
 
 
 if __name__ == "__main__":
