@@ -64,7 +64,7 @@ class OutputFolder:
 
     def publish(self) -> Path:
         """Give the folder its name."""
-        os.chmod(self._stage, 0o755)
+        os.chmod(self._stage, 0o755)  # noqa: S103  (a released folder is for others to read)
         os.rename(self._stage, self.path)
         return self.path
 

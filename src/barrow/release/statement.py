@@ -83,12 +83,12 @@ def _protected(plan: Plan, guarantee: Guarantee) -> list[dict[str, Any]]:
         return []
     rows = []
     for kept in Policy(study.space, study.promises, delta=study.delta).kept:
-        epsilon = guarantee.epsilon_at(float_up(kept.emd))
+        promise, epsilon = kept.promise, guarantee.epsilon_at(float_up(kept.emd))
         rows.append(
             {
-                "if": f"{describe_share(kept.promise)} had been {describe_distance(kept.promise, study.space)} elsewhere",
+                "if": f"{describe_share(promise)} had been {describe_distance(promise, study.space)} elsewhere",
                 "emd": float_up(kept.emd),
-                "epsilon_promised": float(kept.promise.epsilon),
+                "epsilon_promised": float(promise.epsilon),
                 "epsilon": epsilon,
                 "odds": odds_upper(epsilon),
             }
