@@ -95,8 +95,8 @@ def run(study: Study, *, ledger: Ledger | None = None, key: str | None = None, p
         if folder is not None:
             folder.discard()
         raise LostReleaseError(
-            f"The release was paid for (α {float(study.alpha_exact):.6g}, entry {reservation.seq} of the ledger) and then "
-            f"not finished: {type(error).__name__}. Nothing was released.",
+            f"The release was paid for (α {float(study.alpha_exact):.6g}, entry {reservation.seq} of the ledger) and "
+            f"then not finished: {type(error).__name__}. Nothing was released.",
             allowed="what is spent is never given back",
             fix="mend the cause and release again under a new --key, which costs again",
         ) from (error if isinstance(error, Exception) else None)
