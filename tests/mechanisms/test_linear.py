@@ -157,7 +157,7 @@ def integer_law(center, scale, grid, low, high):
 
 
 def test_exact_audit_of_laplace_on_all_data_sets_of_a_tiny_space():
-    """Every pair of data sets of up to three items, every outcome: the loss is at most alpha w, and 99% of it occurs."""
+    """Every pair of data sets of up to three items, every outcome: the loss is at most alpha w, and 99% occurs."""
     space = Line(0, 1, points=[0, 0.3, 1])
     query, alpha = mean(space), 3
     noise = linear_noise(query, alpha, model="local", grid="1/8")

@@ -58,7 +58,9 @@ def normal_variate(word: int, extension: int) -> Any:
     z = mpmath.sqrt(-2 * mpmath.log(u))
     for _ in range(200):
         tail = mpmath.erfc(z / mpmath.sqrt(2))
-        step = (mpmath.log(tail) - mpmath.log(u)) * tail / (mpmath.sqrt(2 / mpmath.pi) * mpmath.exp(-z * z / 2))
+        step = (
+            (mpmath.log(tail) - mpmath.log(u)) * tail / (mpmath.sqrt(2 / mpmath.pi) * mpmath.exp(-z * z / 2))
+        )
         z += step
         if abs(step) < mpmath.mpf(2) ** (-_PREC // 2):
             break
@@ -120,13 +122,21 @@ def near_ties(law: str, scale: Fraction, grid: Fraction, cells: Sequence[int]) -
     words = []
     with mpmath.workprec(_PREC):
         for k in cells:
-            edge = (mpmath.mpf(k) - 0.5) * grid.numerator / grid.denominator * scale.denominator / scale.numerator
+            edge = (
+                (mpmath.mpf(k) - 0.5)
+                * grid.numerator
+                / grid.denominator
+                * scale.denominator
+                / scale.numerator
+            )
             u = mpmath.exp(-edge) if law == "laplace" else mpmath.erfc(edge / mpmath.sqrt(2))
             words.append(int(mpmath.floor(u * 2**63)))
     return words
 
 
-def mismatches(law: str, center: Any, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int) -> int:
+def mismatches(
+    law: str, center: Any, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int
+) -> int:
     """How many released integers differ from the second route."""
     exact = Center.of(center)
     rationals = [exact.exact_entry(i) for i in range(len(exact))]

@@ -136,7 +136,8 @@ def test_threads_share_a_source_without_sharing_words():
     source = SystemSource()
     drawn: list[np.ndarray] = []
     threads = [
-        threading.Thread(target=lambda: drawn.extend(source.words(n) for n in (1, 7, 300, 5000) * 20)) for _ in range(4)
+        threading.Thread(target=lambda: drawn.extend(source.words(n) for n in (1, 7, 300, 5000) * 20))
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -155,7 +156,9 @@ def test_bits_are_fair():
 
 
 @pytest.mark.parametrize("source", [SystemSource(), SeededSource(1)], ids=["system", "seeded"])
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"]
+)
 def test_sources_cannot_be_duplicated(source, duplicate):
     with pytest.raises(ParameterError, match="cannot be copied or pickled"):
         duplicate(source)
