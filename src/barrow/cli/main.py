@@ -15,6 +15,7 @@ from barrow._version import __version__
 from barrow.errors import BarrowError
 
 _COMMANDS = {
+    "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
 }
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""

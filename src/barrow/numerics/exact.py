@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from barrow.errors import ParameterError
 
-Exact = Fraction | int | float | str | Decimal
+Exact = Fraction | int | float | str | Decimal | np.integer[Any] | np.floating[Any]
 """What may be given where an exact number is wanted."""
 
 
@@ -36,10 +37,8 @@ def exact(value: Exact, name: str = "the number") -> Fraction:
     try:
         if isinstance(value, bool):
             raise TypeError
-        if isinstance(value, np.integer):
-            return Fraction(int(value))
-        if isinstance(value, np.floating):
-            value = float(value)
+        if isinstance(value, np.integer | np.floating):
+            value = float(value) if isinstance(value, np.floating) else int(value)
         if isinstance(value, str):
             value = value.strip().replace("_", "")
         return Fraction(value)
@@ -52,12 +51,16 @@ def exact(value: Exact, name: str = "the number") -> Fraction:
 
 
 def exact_text(value: Fraction) -> str:
-    """A text that :func:`exact` reads back to the same rational.
+    """A text that :func:`exact` reads back to the same rational: a short decimal where there is one.
 
-    >>> exact_text(Fraction(1, 30)), exact_text(Fraction(25)), exact_text(Fraction(1, 10**12))
-    ('1/30', '25', '1/1000000000000')
+    >>> exact_text(Fraction(1, 30)), exact_text(Fraction(25)), exact_text(Fraction(1, 5)), exact_text(Fraction(1, 10**12))
+    ('1/30', '25', '0.2', '1e-12')
     """
-    return str(value)
+    if value.denominator == 1:
+        return str(value)
+    decimal = Decimal(value.numerator) / Decimal(value.denominator)
+    short = str(decimal.normalize()).replace("E", "e")
+    return short if len(short) <= 18 and Fraction(short) == value else str(value)
 
 
 def _nearest(value: Fraction) -> float:

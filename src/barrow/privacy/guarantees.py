@@ -25,7 +25,8 @@ class Guarantee:
 
     >>> g = Guarantee(Emd(121, model="central"), "knorm", "lemma:lin", UserLevel("1.06", model="central"))
     >>> print(g)
-    (α=121, δ=0)-unbounded EMD-DP (central) by knorm [lemma:lin]; worst case (ε=1.06, δ=0)-unbounded user-level DP (central)
+    (α=121, δ=0)-unbounded EMD-DP (central) by knorm [lemma:lin];
+    worst case (ε=1.06, δ=0)-unbounded user-level DP (central)
     >>> g.epsilon_at("1/2")  # 60.5 by alpha * w, but never more than the worst case
     1.06
     """

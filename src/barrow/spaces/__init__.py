@@ -12,7 +12,7 @@ from barrow.spaces.graph import Graph
 from barrow.spaces.hexagons import Hexagons
 from barrow.spaces.line import Line
 from barrow.spaces.product import Product
-from barrow.spaces.spec import KINDS, space_from_spec
+from barrow.spaces.spec import KINDS, parse_space, space_from_spec
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
 from barrow.spaces.tree import Tree
 from barrow.spaces.units import parse_distance, units_of
@@ -39,6 +39,7 @@ __all__ = [
     "check_metric",
     "least_distance_by_blocks",
     "parse_distance",
+    "parse_space",
     "shortest_paths",
     "space_from_spec",
     "units_of",

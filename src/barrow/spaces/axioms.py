@@ -17,12 +17,12 @@ def check_metric(distances: Floats, labels: Sequence[str]) -> None:
     """Raise unless ``distances`` is a metric on ``labels``; the error names the items that break it.
 
     >>> check_metric(np.array([[0.0, 1.0], [1.0, 0.0]]), ["a", "b"])
-    >>> check_metric(np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 1.0], [5.0, 1.0, 0.0]]), ["a", "b", "c"])
+    >>> d = np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 1.0], [5.0, 1.0, 0.0]])
+    >>> check_metric(d, ["a", "b", "c"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    barrow.errors.ParameterError: The distances break the triangle inequality: d('a', 'c') = 5.0 is more than d('a', 'b') + d('b', 'c') = 2.0.
-      allowed: a metric: zero on the diagonal, positive off it, symmetric, and no detour is shorter
-      fix:     barrow.spaces.shortest_paths(distances) gives the largest metric below these distances
+    barrow.errors.ParameterError: The distances break the triangle inequality: d('a', 'c') = 5.0 is more
+    than d('a', 'b') + d('b', 'c') = 2.0...
     """
     k = len(labels)
     if distances.shape != (k, k):

@@ -202,7 +202,7 @@ class Space(ABC):
                 allowed="a label of the space",
                 fix=f"e.g. {self.label(0)!r}",
             )
-        return self.block([int(ids[0])])[0]
+        return np.asarray(self.block([int(ids[0])])[0])
 
     def normalise(self, distance: Fraction) -> Fraction:
         """A distance in the space's unit as a share of its diameter, exactly.

@@ -127,7 +127,7 @@ class Circle(Space):
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         steps = np.abs(a - b)
-        return np.minimum(steps, self.items - steps) / (self.items / 2.0)
+        return np.asarray(np.minimum(steps, self.items - steps) / (self.items / 2.0))
 
     def distances_from(self, record: float | str) -> Floats:
         """Normalised distances of all items from one public record: a name, or a position on [0, period)."""

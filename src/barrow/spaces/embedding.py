@@ -175,7 +175,7 @@ class Embedding(LabelledSpace):
         if self.metric == "euclidean" and self.vectors.shape[1] <= 8:
             from scipy.spatial import cKDTree
 
-            near, _ = cKDTree(self.vectors).query(self.vectors, k=2)
+            near = np.asarray(cKDTree(self.vectors).query(self.vectors, k=2)[0])
             return float(near[:, 1].min() / self._diameter) * (1.0 - DISTANCE_ERROR)
         return least_distance_by_blocks(self)
 

@@ -221,7 +221,8 @@ class Euclidean(Space):
                 allowed=f"{self.dimension} coordinates inside it",
                 fix=f"e.g. {((self.low + self.high) / 2).tolist()}",
             )
-        return np.minimum(np.sqrt(((self.points - point) ** 2).sum(axis=1)) / self._diameter, 1.0)
+        away = np.sqrt(((self.points - point) ** 2).sum(axis=1))
+        return np.asarray(np.minimum(away / self._diameter, 1.0))
 
     def _inside(self, x: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
         if self.center is not None and self.radius is not None:
@@ -268,7 +269,7 @@ class Euclidean(Space):
         if self.center is not None:
             from scipy.spatial import cKDTree
 
-            near, _ = cKDTree(self.points).query(self.points, k=2)
+            near = np.asarray(cKDTree(self.points).query(self.points, k=2)[0])
             return float(near[:, 1].min() / self._diameter) * (1.0 - 2.0**-40)
         widths = ((self.high - self.low) / np.array(self.shape))[np.array(self.shape) > 1]
         return float(widths.min() / self._diameter) * (1.0 - 2.0**-30) * (1.0 - DISTANCE_ERROR)

@@ -173,7 +173,7 @@ class Discrete(LabelledSpace):
         return 1.0
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
-        return (a != b).astype(np.float64)
+        return np.asarray(a != b, dtype=np.float64)
 
     @property
     def least_distance_lower(self) -> float:

@@ -82,7 +82,7 @@ class Hexagons(LabelledSpace):
 
     @cached_property
     def _reach_km(self) -> float:
-        """The largest distance from a cell's centre to its corners, with one percent for edges that are not geodesics."""
+        """The largest distance from a cell's centre to its corners, plus 1 % for edges that are not geodesics."""
         h3 = _h3()
         far = 0.0
         for (lat, lon), cell in zip(self.points, self.labels, strict=True):

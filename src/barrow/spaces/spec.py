@@ -63,3 +63,31 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     if not isinstance(space, Space):
         raise ParameterError(f"The kind {name!r} is not a space.", fix="choose another kind")
     return space
+
+
+def parse_space(text: str) -> Space:
+    """The space named on a command line: ``earth``, ``earth(cell=10)``, ``line(low=0, high=100, unit="years")``.
+
+    The arguments are those of the Python class, as literals.
+
+    >>> parse_space("circle(period=24, unit='h')").diameter
+    12.0
+    """
+    import ast
+
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+        if isinstance(node, ast.Name):
+            return space_from_spec({"kind": node.id})
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.args:
+            raise SyntaxError
+        arguments = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords if word.arg}
+        return space_from_spec({"kind": node.func.id, **arguments})
+    except (SyntaxError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(
+            f"The space {text!r} cannot be read.",
+            allowed="a kind of space with named arguments, or a study file",
+            fix="--space earth, --space 'earth(cell=10)', --space 'line(low=0, high=100)' or --space study.toml",
+        ) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -99,7 +100,7 @@ class Tree(LabelledSpace):
         """
         split = [tuple(path.split(separator)) for path in paths]
         steps = [positive_number(d, "a distance") for d in distances]
-        if any(b >= a for a, b in zip(steps, steps[1:], strict=False)):
+        if any(b >= a for a, b in pairwise(steps)):
             raise ParameterError(
                 f"distances are {list(distances)}.",
                 allowed="strictly decreasing numbers",

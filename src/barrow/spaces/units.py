@@ -13,7 +13,8 @@ _KM = {
     "km": Fraction(1), "kilometre": Fraction(1), "kilometer": Fraction(1),
     "m": Fraction(1, 1000), "metre": Fraction(1, 1000), "meter": Fraction(1, 1000),
     "mi": Fraction(1609344, 10**6), "mile": Fraction(1609344, 10**6),
-    "nmi": Fraction(1852, 1000), "ft": Fraction(3048, 10**7), "foot": Fraction(3048, 10**7), "feet": Fraction(3048, 10**7),
+    "nmi": Fraction(1852, 1000), "ft": Fraction(3048, 10**7),
+    "foot": Fraction(3048, 10**7), "feet": Fraction(3048, 10**7),
 }  # fmt: skip
 _HOURS = {
     "h": Fraction(1), "hour": Fraction(1), "min": Fraction(1, 60), "minute": Fraction(1, 60),
@@ -98,7 +99,7 @@ def _unreadable(distance: object, space: Space) -> ParameterError:
         f"The distance {distance!r} cannot be read.",
         allowed=f"a number and a unit ({', '.join(units_of(space)) or 'none'}), "
         '"0.1 of the largest distance", or "anywhere"',
-        fix=f'"{space.diameter / 10:.3g} {space.unit}"' if space.unit else '"0.1"',
+        fix=f'"{space.diameter / 10:.6g} {space.unit}"' if space.unit else '"0.1"',
     )
 
 
@@ -107,5 +108,5 @@ def _wrong_unit(distance: object, unit: str, space: Space) -> ParameterError:
     return ParameterError(
         f"The distance {distance} {said}, but the {space.kind} space measures in {space.unit or 'no unit'}.",
         allowed=", ".join(units_of(space)) or "a bare number between 0 and 1",
-        fix=f'"{space.diameter / 10:.3g} {space.unit}"' if space.unit else '"0.1"',
+        fix=f'"{space.diameter / 10:.6g} {space.unit}"' if space.unit else '"0.1"',
     )

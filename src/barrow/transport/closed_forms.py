@@ -6,11 +6,13 @@ docs/proofs/closed-forms.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from barrow.spaces import Circle, Clustered, Discrete, Line, Tree
+from barrow.spaces import Circle, Clustered, Discrete, Line, Space, Tree
 from barrow.spaces.base import Floats
 
 _CHUNK = 1 << 16
@@ -88,11 +90,17 @@ def discrete(space: Discrete, difference: Floats) -> Floats:
     return np.asarray(np.abs(difference) @ ones(difference.shape[-1]) * 0.5)
 
 
-CLOSED_FORMS = {Clustered: clustered, Tree: tree, Line: line, Circle: circle, Discrete: discrete}
+CLOSED_FORMS: dict[type, Callable[[Any, Floats], Floats]] = {
+    Clustered: clustered,
+    Tree: tree,
+    Line: line,
+    Circle: circle,
+    Discrete: discrete,
+}
 """Kinds of spaces with a closed form."""
 
 
-def in_closed_form(space: Clustered | Tree | Line | Circle | Discrete, a: Floats, b: Floats | float) -> Floats:
+def in_closed_form(space: Space, a: Floats, b: Floats | float) -> Floats:
     """EMD of many pairs by the closed form of ``space``, a chunk at a time.
 
     >>> in_closed_form(Discrete(["a", "b"]), np.eye(2), np.array([1.0, 0.0])).tolist()
@@ -101,7 +109,7 @@ def in_closed_form(space: Clustered | Tree | Line | Circle | Discrete, a: Floats
     formula = CLOSED_FORMS[type(space)]
     difference = np.subtract(a, b) if np.ndim(a) == np.ndim(b) == 1 else None
     if difference is not None:
-        return formula(space, difference)  # type: ignore[arg-type]
+        return formula(space, difference)
     left, right = np.broadcast_arrays(a, b)
     size = left.shape[-1]
     rows_a, rows_b = left.reshape(-1, size), right.reshape(-1, size)
@@ -109,5 +117,5 @@ def in_closed_form(space: Clustered | Tree | Line | Circle | Discrete, a: Floats
     step = max(1, _CHUNK // size)
     for start in range(0, len(out), step):
         chunk = slice(start, start + step)
-        out[chunk] = formula(space, np.subtract(rows_a[chunk], rows_b[chunk]))  # type: ignore[arg-type]
+        out[chunk] = formula(space, np.subtract(rows_a[chunk], rows_b[chunk]))
     return out.reshape(left.shape[:-1])

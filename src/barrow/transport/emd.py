@@ -32,7 +32,7 @@ def emd(space: Space, a: ArrayLike, b: ArrayLike) -> float | Floats:
     """
     x, y = weights(space, a, "a"), weights(space, b, "b")
     if type(space) in CLOSED_FORMS:
-        result = in_closed_form(space, x, y)  # type: ignore[arg-type]
+        result = in_closed_form(space, x, y)
         return float(result) if x.ndim == y.ndim == 1 else result
     if x.ndim == y.ndim == 1:
         return transport(space, x - y)[0]
@@ -61,7 +61,7 @@ def kr_norm(space: Space, difference: ArrayLike) -> float | Floats:
             fix="subtract weights of equal mass",
         )
     if type(space) in CLOSED_FORMS:
-        result = in_closed_form(space, d, 0.0 if d.ndim > 1 else np.zeros(len(d)))  # type: ignore[arg-type]
+        result = in_closed_form(space, d, 0.0 if d.ndim > 1 else np.zeros(len(d)))
         return float(result) if d.ndim == 1 else result
     return transport(space, d)[0] if d.ndim == 1 else _each(space, d)
 

@@ -87,7 +87,9 @@ def _by_linear_programme(costs: Floats, supply: Floats, demand: Floats) -> Float
     columns = kron(np.ones((1, n)), eye_array(m))
     # One equation follows from the others; without it rounding cannot make the programme infeasible.
     constraints = vstack([rows, columns]).tocsr()[:-1]
-    result = linprog(costs.ravel(), A_eq=constraints, b_eq=np.concatenate([supply, demand])[:-1], method="highs-ds")
+    result = linprog(  # type: ignore[call-overload]  # the stubs do not know sparse constraints
+        costs.ravel(), A_eq=constraints, b_eq=np.concatenate([supply, demand])[:-1], method="highs-ds"
+    )
     if not result.success:
         raise BarrowError(
             f"The linear programme was not solved: {result.message}",

@@ -1,0 +1,72 @@
+"""Accounting: what a release costs. Events in, guarantees out; every bound has a side and a proof page."""
+
+from barrow.accounting.calibrate import (
+    METHODS,
+    Calibration,
+    PaperNote,
+    calibrate_shuffle,
+    paper_note,
+    price_shuffle,
+    reports_of,
+)
+from barrow.accounting.discrete import GroupPrivacy, group_privacy_upper
+from barrow.accounting.flow import FlowProfile, flow_alpha0_lower, flow_alpha_upper, flow_profile
+from barrow.accounting.gaussian import gaussian_alpha_upper, gaussian_mu_lower
+from barrow.accounting.limit import attack_delta, limit_black_box
+from barrow.accounting.one_step import one_step_delta_upper, uniform_chain_delta_upper
+from barrow.accounting.per_report import per_report_alpha, per_report_composition
+from barrow.accounting.pricing import epsilon_within_upper, price
+from barrow.accounting.projection import (
+    best_projection,
+    projection_distance_paper,
+    projection_distance_upper,
+)
+from barrow.accounting.releases import compose
+from barrow.accounting.theorem import (
+    GroupShuffleBound,
+    TheoremBound,
+    paper_alpha0_at_w_one,
+    paper_asymptotic_alpha0,
+    theorem_alpha0_lower,
+    theorem_alpha_upper,
+    theorem_bound,
+    theorem_group_bound,
+)
+
+__all__ = [
+    "METHODS",
+    "Calibration",
+    "FlowProfile",
+    "GroupPrivacy",
+    "GroupShuffleBound",
+    "PaperNote",
+    "TheoremBound",
+    "attack_delta",
+    "best_projection",
+    "calibrate_shuffle",
+    "compose",
+    "epsilon_within_upper",
+    "flow_alpha0_lower",
+    "flow_alpha_upper",
+    "flow_profile",
+    "gaussian_alpha_upper",
+    "gaussian_mu_lower",
+    "group_privacy_upper",
+    "limit_black_box",
+    "one_step_delta_upper",
+    "paper_alpha0_at_w_one",
+    "paper_asymptotic_alpha0",
+    "paper_note",
+    "per_report_alpha",
+    "per_report_composition",
+    "price",
+    "price_shuffle",
+    "projection_distance_paper",
+    "projection_distance_upper",
+    "reports_of",
+    "theorem_alpha0_lower",
+    "theorem_alpha_upper",
+    "theorem_bound",
+    "theorem_group_bound",
+    "uniform_chain_delta_upper",
+]

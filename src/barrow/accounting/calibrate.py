@@ -1,0 +1,224 @@
+"""From a target (alpha, delta) to the largest safe parameter, naming the method that won and what the others give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper
+from barrow.accounting.inputs import reports_and_items, whole
+from barrow.accounting.limit import limit_black_box
+from barrow.accounting.per_report import per_report_alpha, per_report_composition
+from barrow.accounting.theorem import (
+    paper_alpha0_at_w_one,
+    paper_asymptotic_alpha0,
+    theorem_alpha0_lower,
+    theorem_alpha_upper,
+)
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, exact, float_down
+from barrow.privacy.definitions import positive, probability, to_model
+
+METHODS = ("per_report_composition", "theorem", "flow_standard", "flow_strong")
+"""The certified methods for shuffled reports, simplest first; the first of equals wins."""
+
+THEOREMS = {
+    "per_report_composition": "lem:bvn",
+    "theorem": "thm:eps-amp",
+    "flow_standard": "docs/proofs/shuffle-flow.md",
+    "flow_strong": "docs/proofs/stronger-clones.md",
+}
+"""What each method rests on."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The largest safe alpha0 for a target, by method.
+
+    Args:
+        alpha0: The largest certified alpha0 of all methods, rounded down.
+        method: The method that gave it.
+        methods: alpha0 by method (None where a method does not apply); ``flow`` is the better of the two flows.
+        limit_black_box: An alpha0 at which an explicit attack breaks the target, if it was asked for.
+        composition: alpha/m, exact.
+
+    >>> calibrate_shuffle(25, "1e-12", reports=10**8, items=1000, limit=False).method
+    'flow_strong'
+    """
+
+    alpha0: float
+    method: str
+    methods: dict[str, float | None]
+    limit_black_box: float | None
+    composition: Fraction
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data.
+
+        >>> sorted(calibrate_shuffle(1, 0, reports=10, items=10).to_json())
+        ['alpha0', 'limit_black_box', 'method', 'methods']
+        """
+        return {
+            "alpha0": _decimal(self.alpha0, self.composition),
+            "method": self.method,
+            "methods": {name: _decimal(value, self.composition) for name, value in self.methods.items()},
+            "limit_black_box": self.limit_black_box,
+        }
+
+
+def _decimal(value: float | None, composition: Fraction) -> float | None:
+    """The number to write: alpha/m as its decimal where that is exact (the text is what is read back)."""
+    nearest = composition.numerator / composition.denominator
+    if value is not None and value == float_down(composition) and Fraction(repr(nearest)) <= composition:
+        return nearest
+    return value
+
+
+def reports_of(model: str, *, items: int, users: int | None) -> int:
+    """N of a model: the items of one user locally, those of all users in the central and the shuffle model.
+
+    >>> reports_of("central", items=1000, users=10**5), reports_of("local", items=1000, users=None)
+    (100000000, 1000)
+    """
+    m = whole(items, "items")
+    if to_model(model).value == "local":
+        return m
+    if users is None:
+        raise ParameterError(
+            f"The {model} model needs the number of users.",
+            allowed="a public whole number of users, 1 or more",
+            fix="users=100000, or model='local'",
+        )
+    return m * whole(users, "users")
+
+
+def calibrate_shuffle(
+    alpha: Exact,
+    delta: Exact,
+    *,
+    reports: int,
+    items: int,
+    least_distance: Exact | None = None,
+    limit: bool = True,
+) -> Calibration:
+    """The largest safe alpha0 of an item randomiser whose shuffled reports are to be (alpha, delta)-EMD-DP.
+
+    Args:
+        alpha: Target alpha.
+        delta: Target delta; 0 leaves composition alone.
+        reports: N, all reports in the multiset.
+        items: m, those of one user.
+        least_distance: d_min of the space where it is known.
+        limit: Whether to compute the black-box limit as well.
+
+    >>> found = calibrate_shuffle(25, 0, reports=1000, items=1000)
+    >>> found.method, found.to_json()["alpha0"], found.limit_black_box, found.methods["flow"]
+    ('per_report_composition', 0.025, 0.025, None)
+    """
+    n, m = reports_and_items(reports, items)
+    target, small = positive(alpha, "alpha"), probability(delta)
+    methods: dict[str, float | None] = {
+        "per_report_composition": float_down(per_report_composition(target, m)),
+        "theorem": None,
+        "flow_standard": None,
+        "flow_strong": None,
+        "flow": None,
+    }
+    if small > 0:
+        methods["theorem"] = theorem_alpha0_lower(target, reports=n, items=m, delta=small)
+        standard = flow_alpha0_lower(
+            target, reports=n, items=m, delta=small, clones="standard", least_distance=least_distance
+        )
+        strong = flow_alpha0_lower(
+            target, reports=n, items=m, delta=small, clones="strong", least_distance=least_distance
+        )
+        methods |= {"flow_standard": standard, "flow_strong": strong, "flow": max(standard, strong)}
+    method = max(METHODS, key=lambda name: -1.0 if (v := methods[name]) is None else v)
+    best = methods[method]
+    bound = limit_black_box(target, reports=n, items=m, delta=small, least_distance=least_distance) if limit else None
+    return Calibration(0.0 if best is None else best, method, methods, bound, per_report_composition(target, m))
+
+
+def price_shuffle(
+    alpha0: Exact, delta: Exact, *, reports: int, items: int, least_distance: Exact | None = None
+) -> tuple[Fraction, str]:
+    """The smallest certified alpha of shuffled reports at ``delta``, rounded up, and the method that gave it.
+
+    >>> price_shuffle("0.025", 0, reports=1000, items=1000)
+    (Fraction(25, 1), 'per_report_composition')
+    """
+    n, m = reports_and_items(reports, items)
+    a0, small = positive(alpha0, "alpha0"), exact(delta, "delta")
+    best, method = per_report_alpha(a0, m), "per_report_composition"
+    if small == 0:
+        return best, method
+    candidates = {"theorem": theorem_alpha_upper(a0, reports=n, items=m, delta=small)}
+    for clones in ("standard", "strong"):
+        candidates[f"flow_{clones}"] = flow_alpha_upper(
+            a0, reports=n, items=m, delta=small, clones=clones, least_distance=least_distance
+        )
+    for name, value in candidates.items():
+        if value is not None and value < best:
+            best, method = Fraction(value), name
+    return best, method
+
+
+@dataclass(frozen=True)
+class PaperNote:
+    """What the paper's text would have given, and whether that is safe.
+
+    Args:
+        closed_formula: alpha0 of the equations eps-amp and eps-amp-central.
+        theorem_at_w_one: alpha0 of Theorem 4.4 read at w = 1 only, as in the paper's concrete example.
+        warnings: One sentence for each that is not supported by the theorem it claims, or not at all.
+
+    >>> paper_note(calibrate_shuffle(25, 0, reports=10, items=10), 25, 0, users=1, items=10).warnings
+    ()
+    """
+
+    closed_formula: float | None
+    theorem_at_w_one: float | None
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data.
+
+        >>> PaperNote(None, None, ()).to_json()["warnings"]
+        []
+        """
+        return {
+            "closed_formula": self.closed_formula,
+            "theorem_at_w_one": self.theorem_at_w_one,
+            "warnings": list(self.warnings),
+        }
+
+
+def paper_note(found: Calibration, alpha: Exact, delta: Exact, *, users: int, items: int) -> PaperNote:
+    """What the paper's text would have given for this target, with warnings where it is not safe.
+
+    >>> found = calibrate_shuffle(25, "1e-12", reports=10**8, items=1000)
+    >>> note = paper_note(found, 25, "1e-12", users=10**5, items=1000)
+    >>> round(note.theorem_at_w_one, 3), len(note.warnings)
+    (2.999, 1)
+    """
+    if probability(delta) == 0:
+        return PaperNote(None, None, ())
+    formula = paper_asymptotic_alpha0(alpha, users=users, items=items, delta=delta)
+    at_one = paper_alpha0_at_w_one(alpha, reports=users * items, items=items, delta=delta)
+    theorem, limit = found.methods["theorem"], found.limit_black_box
+    supports = "does not apply here" if theorem is None else f"supports only {theorem:.6g}"
+    warnings = []
+    for name, value in (
+        ("the closed formula of the paper", formula),
+        ("Theorem 4.4 read at w = 1 only", at_one),
+    ):
+        if value is None or value <= (theorem or 0.0):
+            continue
+        if limit is not None and value >= limit:
+            after = f"an explicit attack breaks the promise at {limit:.6g}"
+        elif value > found.alpha0:
+            after = f"no method certifies it; the best is {found.alpha0:.6g}"
+        else:
+            after = f"it is safe only because {found.method} certifies more"
+        warnings.append(f"{name} gives {value:.6g}, but the theorem {supports} ({after}).")
+    return PaperNote(formula, at_one, tuple(warnings))

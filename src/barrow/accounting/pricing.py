@@ -1,0 +1,185 @@
+"""What an event costs: the one map from events to guarantees. An event that is not known is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from barrow.accounting.calibrate import THEOREMS, price_shuffle
+from barrow.accounting.flow import flow_profile
+from barrow.accounting.gaussian import gaussian_alpha_upper, price_gaussian, price_knorm
+from barrow.accounting.inputs import SMALLEST_DELTA
+from barrow.accounting.projection import best_projection
+from barrow.accounting.theorem import theorem_alpha_upper
+from barrow.errors import ParameterError
+from barrow.numerics import float_down, float_up
+from barrow.numerics.gdp import gdp_epsilon_upper
+from barrow.privacy import (
+    DiscreteEmd,
+    Emd,
+    Event,
+    GaussianNoise,
+    Guarantee,
+    KNormNoise,
+    Model,
+    PureRelease,
+    SampledItems,
+    ShuffledReports,
+    UserLevel,
+    UserLevelRelease,
+)
+
+_SHARES = (1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99, 0.999)
+"""Shares of delta tried for the projection when the inner release needs some delta as well."""
+
+
+def refuse(event: object) -> ParameterError:
+    """The error for an event that no accountant knows.
+
+    >>> "KNormNoise" in refuse(object()).allowed
+    True
+    """
+    return ParameterError(
+        f"An event of kind {type(event).__name__} has no price.",
+        allowed="KNormNoise, GaussianNoise, PureRelease, ShuffledReports, SampledItems or UserLevelRelease",
+        fix="install the version of barrow that knows it",
+    )
+
+
+def model_of(event: Event) -> Model:
+    """Where the noise of an event was added.
+
+    >>> model_of(PureRelease(1, model="local")).value
+    'local'
+    """
+    if isinstance(event, SampledItems):
+        return model_of(event.inner)
+    if isinstance(event, KNormNoise | GaussianNoise | PureRelease | ShuffledReports | UserLevelRelease):
+        return event.model
+    raise refuse(event)
+
+
+def _shuffle_within(event: ShuffledReports, w: Fraction, delta: Fraction) -> tuple[Fraction, str]:
+    """The smallest certified epsilon of shuffled reports at every distance up to ``w``, and its method."""
+    best, method = event.alpha0 * event.items * w, "per_report_composition"
+    if delta == 0:
+        return best, method
+    n, m = event.reports, event.items
+    alpha = theorem_alpha_upper(event.alpha0, reports=n, items=m, delta=delta)
+    if alpha is not None and Fraction(alpha) * w < best:
+        best, method = Fraction(alpha) * w, "theorem"
+    for clones in ("standard", "strong"):
+        profile = flow_profile(
+            event.alpha0, reports=n, items=m, delta=delta, clones=clones, least_distance=event.least_distance
+        )
+        if profile is None:
+            continue
+        room = float_down(delta) - profile.floor_upper
+        if room <= 0.0 or profile.head_upper > room:
+            continue
+        found = Fraction(gdp_epsilon_upper(profile.mu_upper(float_up(w)), room))
+        if found < best:
+            best, method = found, f"flow_{clones}"
+    return best, method
+
+
+def epsilon_within_upper(event: Event, w: Fraction, delta: Fraction) -> tuple[Fraction, str]:
+    """The smallest certified epsilon, rounded up, at every EMD up to ``w``, and the method.
+
+    >>> epsilon_within_upper(KNormNoise(10, model="local", range_ratio="0.2"), Fraction(1, 2), Fraction(0))
+    (Fraction(2, 1), 'knorm')
+    """
+    if isinstance(event, KNormNoise):
+        return event.alpha * (w if event.range_ratio is None else min(w, event.range_ratio)), "knorm"
+    if isinstance(event, PureRelease):
+        return event.alpha * w, "pure"
+    if isinstance(event, GaussianNoise):
+        reach = w if event.range_ratio is None else min(w, event.range_ratio)
+        return Fraction(gaussian_alpha_upper(event.mu * reach, delta)), "gaussian"
+    if isinstance(event, ShuffledReports):
+        return _shuffle_within(event, w, delta)
+    if isinstance(event, UserLevelRelease):
+        if event.delta > delta:
+            raise ParameterError(
+                f"The inner release has delta {float(event.delta):g}, more than the {float(delta):g} left for it.",
+                allowed="an inner delta below the total",
+                fix="raise the total delta",
+            )
+        return event.epsilon, "user_level"
+    raise refuse(event)
+
+
+def _needs_delta(event: Event) -> bool:
+    return not isinstance(event, KNormNoise | PureRelease)
+
+
+def _price_sampled(event: SampledItems) -> Guarantee:
+    inner, delta = event.inner, event.delta
+    if isinstance(inner, SampledItems):
+        raise ParameterError("The inner release samples again.", allowed="one projection", fix="sample once")
+    if isinstance(inner, ShuffledReports) and inner.items != event.samples:
+        raise ParameterError(
+            f"The inner release shuffles {inner.items} reports of a user, but {event.samples} items were sampled.",
+            allowed="as many reports of a user as samples",
+            fix=f"items={event.samples}",
+        )
+    best, method = epsilon_within_upper(inner, Fraction(1), delta)
+    worst, method = best, f"all_distances/{method}"
+    # Without the projection's help nothing is lost: at EMD at most 1 the inner release holds as it is.
+    shares = _SHARES if _needs_delta(inner) else (1.0,)
+    for part in shares:
+        delta_p = delta if part == 1.0 else delta * Fraction(part)
+        left = delta - delta_p
+        if delta_p < SMALLEST_DELTA or (_needs_delta(inner) and left < SMALLEST_DELTA):
+            continue
+        if isinstance(inner, UserLevelRelease):
+            break
+        c, projection = best_projection(event.radius, event.samples, delta_p)
+        found, name = epsilon_within_upper(inner, Fraction(c), left)
+        if found < best:
+            best, method = found, f"{projection}/{name}"
+    model = model_of(inner)
+    return Guarantee(
+        DiscreteEmd(best, delta, radius=event.radius, model=model),
+        method,
+        "docs/proofs/projection.md",
+        UserLevel(worst, delta, model=model),
+    )
+
+
+def _price_shuffled(event: ShuffledReports) -> Guarantee:
+    alpha, method = price_shuffle(
+        event.alpha0,
+        event.delta,
+        reports=event.reports,
+        items=event.items,
+        least_distance=event.least_distance,
+    )
+    farthest, _ = _shuffle_within(event, Fraction(1), event.delta)
+    worst = UserLevel(farthest, event.delta, model=event.model, bounded=True) if 0 < farthest < alpha else None
+    definition = Emd(alpha, event.delta, model=event.model, bounded=True)
+    return Guarantee(definition, method, THEOREMS[method], worst)
+
+
+def price(event: Event) -> Guarantee:
+    """The best certified guarantee of one release.
+
+    >>> print(price(PureRelease(5, model="central")))
+    (α=5, δ=0)-unbounded EMD-DP (central) by pure [def:emd-dp]
+    >>> reports = ShuffledReports("4.4", reports=10**8, items=1000, delta="1e-12", model="central")
+    >>> price(reports).method
+    'flow_strong'
+    """
+    if isinstance(event, KNormNoise):
+        return price_knorm(event)
+    if isinstance(event, GaussianNoise):
+        return price_gaussian(event)
+    if isinstance(event, PureRelease):
+        return Guarantee(Emd(event.alpha, 0, model=event.model, bounded=event.bounded), "pure", "def:emd-dp")
+    if isinstance(event, ShuffledReports):
+        return _price_shuffled(event)
+    if isinstance(event, SampledItems):
+        return _price_sampled(event)
+    if isinstance(event, UserLevelRelease):
+        definition = UserLevel(event.epsilon, event.delta, model=event.model)
+        return Guarantee(definition, "user_level", "def:user-level-central-dp", definition)
+    raise refuse(event)

@@ -1,0 +1,101 @@
+"""``barrow account``: the largest safe alpha0 of an item randomiser, by method."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from barrow.errors import ParameterError
+
+if TYPE_CHECKING:
+    from barrow.accounting import Calibration, PaperNote
+
+
+@click.command(
+    epilog="Example:  barrow account --alpha 25 --delta 1e-12 --users 100000 --items 1000 --model central",
+)
+@click.option("--alpha", required=True, help="Target alpha: privacy loss per unit of earth mover's distance.")
+@click.option("--delta", required=True, help="Target delta; 0 leaves pure composition alone.")
+@click.option("--items", required=True, type=int, help="m, the public number of items of one user.")
+@click.option("--users", type=int, default=None, help="n, the public number of users (not in the local model).")
+@click.option(
+    "--model",
+    type=click.Choice(["local", "shuffle", "central"]),
+    default="central",
+    show_default=True,
+    help="Whose reports are shuffled together: one user's (local) or everybody's.",
+)
+@click.option("--least-distance", default=None, help="d_min, the least distance of two items, where it is known.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def account(
+    alpha: str,
+    delta: str,
+    items: int,
+    users: int | None,
+    model: str,
+    least_distance: str | None,
+    as_json: bool,
+) -> None:
+    """Say what a shuffled release may cost: the largest safe alpha0, by method.
+
+    Each item goes through an alpha0-d_X-DP randomiser and the reports are released as a multiset. The answer is the
+    largest alpha0 for which that is (alpha, delta)-EMD-DP, at every distance, with what no method can exceed.
+    """
+    from barrow.accounting import calibrate_shuffle, paper_note, reports_of
+
+    if model == "local" and users is not None:
+        raise ParameterError(
+            "The local model shuffles the reports of one user, so --users says nothing.",
+            allowed="--items alone",
+            fix="drop --users, or say --model central",
+        )
+    reports = reports_of(model, items=items, users=users)
+    found = calibrate_shuffle(alpha, delta, reports=reports, items=items, least_distance=least_distance)
+    paper = paper_note(found, alpha, delta, users=users or 1, items=items)
+    if as_json:
+        click.echo(json.dumps(found.to_json() | {"reports": reports, "paper": paper.to_json()}))
+        return
+    _print(found, paper, reports)
+
+
+_WORDS = {
+    "per_report_composition": "composition, alpha/m (pure)",
+    "theorem": "the paper's Theorem 4.4, safely inverted",
+    "flow_standard": "flow, standard clones",
+    "flow_strong": "flow, stronger clones",
+}
+
+
+def _down(value: float | None, missing: str = "does not apply") -> str:
+    """Six significant digits, cut and not rounded: what is printed may be typed."""
+    if value is None:
+        return missing
+    from decimal import ROUND_FLOOR, Context, Decimal
+
+    return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal(Decimal(repr(value))).normalize():g}"
+
+
+def _print(found: Calibration, paper: PaperNote, reports: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"Largest safe alpha0, {reports:,} reports in the shuffle", title_justify="left")
+    table.add_column("method")
+    table.add_column("alpha0", justify="right")
+    table.add_column("")
+    for name, words in _WORDS.items():
+        value = found.composition if name == "per_report_composition" else found.methods[name]
+        mark = "<- use this" if name == found.method else ""
+        table.add_row(words, _down(None if value is None else float(value)), mark)
+    table.add_section()
+    table.add_row("an attack breaks the promise from", _down(found.limit_black_box, "unknown"), "limit of any method")
+    table.add_row("the paper's closed formula", _down(paper.closed_formula), "do not use")
+    table.add_row("the paper's theorem at w = 1 only", _down(paper.theorem_at_w_one), "do not use")
+    console = Console(width=110, soft_wrap=True)
+    console.print(table)
+    for warning in paper.warnings:
+        console.print(f"Warning: {warning}", highlight=False)
+    if found.method == "per_report_composition":
+        console.print("Nothing better than composition can be certified for these numbers.")

@@ -1,0 +1,138 @@
+"""``barrow choose``: promises in plain words to alpha."""
+
+from __future__ import annotations
+
+import json
+import sys
+from fractions import Fraction
+
+import click
+
+from barrow.errors import ParameterError
+from barrow.numerics import exact
+from barrow.policy import Policy, Promise, describe_distance, odds_sentence, odds_upper, percent_up
+from barrow.release.study import Study, read_study, write_study
+from barrow.spaces import Space, parse_space, units_of
+
+
+@click.command()
+@click.option("--space", "space_text", metavar="SPACE", help="earth, 'earth(cell=10)', …, or a study file.")
+@click.option("--promise", "promises", multiple=True, metavar="'SHARE, DISTANCE, EPSILON'", help="May be repeated.")
+@click.option("--delta", default="0", show_default=True, help="Probability with which promises may fail.")
+@click.option("--users", type=int, help="How many people the data are about (public).")
+@click.option("--dataset", help="A public name of the data set, for the study file.")
+@click.option("--save", type=click.Path(dir_okay=False), help="Write a study file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")
+@click.option("--quiet", is_flag=True, help="Print alpha only.")
+def choose(
+    space_text: str | None,
+    promises: tuple[str, ...],
+    delta: str,
+    users: int | None,
+    dataset: str | None,
+    save: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Turn promises in plain words into alpha.
+
+    A promise says: if SHARE of a person's data had been DISTANCE elsewhere, nobody can tell beyond EPSILON.
+    Without options, the questions are asked one by one.
+
+    \b
+    Example:
+      barrow choose --space earth --delta 1e-12 \\
+        --promise "1 day of 30, 1000 mi, eps 0.2" --promise "all, 100 mi, eps 0.2" --save study.toml
+    """  # noqa: D301  (click reads the backspace)
+    if not promises or space_text is None:
+        if as_json or quiet or not sys.stdin.isatty():
+            raise ParameterError(
+                "No space or no promise is given.",
+                allowed="--space and at least one --promise",
+                fix='barrow choose --space earth --promise "1/30, 1000 mi, 0.2"',
+            )
+        space_text, promises, delta = _ask(space_text, promises, delta)
+    space = _space(space_text)
+    policy = Policy(space, promises, delta=delta)
+    if users is not None and users < 1:
+        raise ParameterError(f"users is {users}.", allowed="a whole number, 1 or more", fix="--users 100000")
+    if save is not None:
+        write_study(Study(space, policy.promises, delta=policy.delta, dataset=dataset, users=users), save)
+    if as_json:
+        click.echo(json.dumps(policy.to_json() | {"users": users, "study": save}, ensure_ascii=False))
+    elif quiet:
+        click.echo(f"{policy.alpha:.12g}")
+    else:
+        _show(policy, users, save)
+
+
+def _space(text: str) -> Space:
+    return read_study(text).space if text.endswith(".toml") else parse_space(text)
+
+
+def _ask(space_text: str | None, promises: tuple[str, ...], delta: str) -> tuple[str, tuple[str, ...], str]:
+    click.echo("What must stay hidden? Press Ctrl-C to stop; nothing is read and nothing is spent.", err=True)
+    space_text = space_text or click.prompt("Where do items live (e.g. earth, line(low=0, high=100))", default="earth")
+    space = _space(space_text)
+    units = ", ".join(units_of(space)) or "a share of the largest distance"
+    asked = list(promises)
+    while True:
+        share = click.prompt("Which share of a person's data might have been different", default="1 day of 30")
+        distance = click.prompt(f"How far away might it have been ({units})")
+        epsilon = click.prompt(
+            "Largest acceptable epsilon (0.2: a 50 % suspicion grows to at most 55 %)", default="0.2"
+        )
+        Policy(space, [Promise(share, distance, epsilon)])
+        asked.append(f"{share}, {distance}, {epsilon}")
+        if not click.confirm("Another promise?", default=False):
+            break
+    delta = click.prompt("Probability with which promises may fail (0: never)", default=delta)
+    return space_text, tuple(asked), delta
+
+
+def _show(policy: Policy, users: int | None, save: str | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False)
+    for name in ("share", "moved by", "EMD", "asked ε", "got ε", "50 % grows to", ""):
+        table.add_column(name, justify="left" if name in ("share", "") else "right", no_wrap=True)
+    for kept in policy.kept:
+        table.add_row(
+            "all data" if kept.promise.share == 1 else kept.promise.share_text,
+            describe_distance(kept.promise, policy.space),
+            f"{float(kept.emd):.3g}",
+            f"{float(kept.promise.epsilon):.3g}",
+            f"{kept.epsilon_got:.3g}",
+            f"≤ {percent_up(odds_upper(kept.epsilon_got))}",
+            "← binds" if kept.binds else "",
+        )
+    console.print(table)
+    space = policy.space
+    unit = f"per {space.diameter:,.1f} {space.unit}" if space.unit else "per largest distance"
+    console.print(f"\nα = {policy.alpha:.4g} {unit}")
+    if rates := ", ".join(f"{eps:.3g} per {name}" for name, eps in policy.per_unit()):
+        console.print(f"    i.e. ε = {rates} of the average move")
+    console.print(f"δ = {float(policy.delta):.3g}{_delta_advice(policy.delta, users)}")
+    if space.snapping_upper:
+        moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
+        console.print(f"Snapping to the grid moves a record by at most {moved}; α allows for it.")
+    hidden = f"that there are {users:,} people" if users else "how many people there are"
+    console.print(f"\nNot hidden: {hidden}.")
+    console.print(
+        f"Worst case: everything moved as far as possible: ε = {policy.worst_epsilon:.3g}. "
+        f"{odds_sentence(policy.worst_epsilon)}"
+    )
+    if policy.worst_epsilon > 1:
+        console.print('Add --promise "all, anywhere, 1" to cap this.')
+    if save:
+        console.print(f"Wrote {save}.")
+
+
+def _delta_advice(delta: Fraction, users: int | None) -> str:
+    if delta == 0:
+        return "   (promises never fail; Laplace noise is enough, Gaussian and shuffled releases need δ > 0)"
+    if users and delta * users >= exact("0.01"):
+        return f"   (large for {users:,} people: keep it far below 1/n)"
+    return "   (keep it far below 1/n for n people)"

@@ -1,0 +1,261 @@
+"""From promises to alpha, and from alpha back to sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, exact, exact_text, float_down, float_up
+from barrow.policy.odds import odds_sentence, odds_upper
+from barrow.policy.promises import Promise
+from barrow.spaces import Space, parse_distance
+
+PromiseLike = Promise | str | tuple[Exact, Exact, Exact]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What one promise asked for and what it gets at the policy's alpha.
+
+    Args:
+        promise: The promise as it was made.
+        distance: q, the distance as a share of the diameter.
+        emd: tau * min(q + 2 rho, 1): what the change can amount to after snapping.
+        epsilon_got: alpha * emd, rounded up; at most what was asked.
+        binds: Whether this promise is what keeps alpha from being larger.
+    """
+
+    promise: Promise
+    distance: Fraction
+    emd: Fraction
+    epsilon_got: float
+    binds: bool
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Promises about changes of one person's data, and the largest alpha that keeps all of them.
+
+    A share tau of the data moved by an average distance q is an earth mover's distance of at most tau (q + 2 rho),
+    where rho is what snapping to the space's grid can add (0 without a grid), so alpha = min eps/(tau (q + 2 rho)).
+
+    Args:
+        space: The space of items; its diameter is the unit of alpha.
+        promises: Promises, texts ``"share, distance, epsilon"`` or triples.
+        delta: The probability with which the promises may fail, in [0, 1).
+
+    >>> from barrow.spaces import Earth
+    >>> policy = Policy(Earth(), ["1/30, 1000 mi, 0.2", "1, 100 mi, 0.2"], delta="1e-12")
+    >>> round(policy.alpha, 2), [kept.binds for kept in policy.kept]
+    (24.87, [False, True])
+    """
+
+    space: Space
+    promises: tuple[Promise, ...]
+    delta: Fraction
+
+    def __init__(self, space: Space, promises: Iterable[PromiseLike], *, delta: Exact = 0) -> None:
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "promises", tuple(_to_promise(p) for p in promises))
+        object.__setattr__(self, "delta", exact(delta, "delta"))
+        if not 0 <= self.delta < 1:
+            raise ParameterError(f"delta is {delta}.", allowed="a number in [0, 1)", fix="delta=1e-12")
+        if not self.promises:
+            raise ParameterError(
+                "There are no promises.", allowed="at least one", fix='"1/30, 1000 mi, 0.2" (share, distance, epsilon)'
+            )
+        _ = self.kept  # distances are checked now, not at first use
+
+    @classmethod
+    def from_table(
+        cls,
+        space: Space,
+        *,
+        shares: Sequence[Exact],
+        distances: Sequence[Exact],
+        epsilons: Sequence[Sequence[Exact]],
+        delta: Exact = 0,
+    ) -> Policy:
+        """E(q, tau) as a table: changes up to ``shares[i]`` and ``distances[j]`` are protected at ``epsilons[i][j]``.
+
+        On the cell that ends at (q, tau) the ratio E/(q tau) is least at its end, so each entry is one promise.
+
+        >>> from barrow.spaces import Discrete
+        >>> Policy.from_table(
+        ...     Discrete(["a", "b"]), shares=["1/10", 1], distances=[1], epsilons=[["0.5"], [2]]
+        ... ).alpha
+        2.0
+        """
+        rows = [list(row) for row in epsilons]
+        if len(rows) != len(shares) or any(len(row) != len(distances) for row in rows):
+            raise ParameterError(
+                f"The table has {len(rows)} rows for {len(shares)} shares and {len(distances)} distances.",
+                allowed="one row for each share, one entry in it for each distance",
+                fix="epsilons=[[…], …]",
+            )
+        triples = [(s, q, rows[i][j]) for i, s in enumerate(shares) for j, q in enumerate(distances)]
+        return cls(space, triples, delta=delta)
+
+    @cached_property
+    def alpha_exact(self) -> Fraction:
+        """The largest alpha that keeps every promise, exactly.
+
+        >>> from barrow.spaces import Discrete
+        >>> Policy(Discrete(["a", "b"]), [("1/10", 1, "0.2")]).alpha_exact
+        Fraction(2, 1)
+        """
+        return min(promise.epsilon / emd for promise, _, emd in self._changes)
+
+    @property
+    def alpha(self) -> float:
+        """alpha, rounded down."""
+        return float_down(self.alpha_exact)
+
+    @cached_property
+    def _changes(self) -> tuple[tuple[Promise, Fraction, Fraction], ...]:
+        rho = Fraction(self.space.snapping_upper)
+        rows = []
+        for promise in self.promises:
+            q = parse_distance(promise.distance, self.space)
+            rows.append((promise, q, promise.share * min(q + 2 * rho, Fraction(1))))
+        return tuple(rows)
+
+    @cached_property
+    def kept(self) -> tuple[Kept, ...]:
+        """What every promise asked for and gets."""
+        alpha = self.alpha_exact
+        return tuple(
+            Kept(promise, q, emd, float_up(alpha * emd), alpha * emd == promise.epsilon)
+            for promise, q, emd in self._changes
+        )
+
+    @property
+    def worst_epsilon(self) -> float:
+        """epsilon, rounded up, if all data of a person had been as far away as possible: alpha itself.
+
+        >>> from barrow.spaces import Discrete
+        >>> Policy(Discrete(["a", "b"]), [("1/10", 1, "0.2")]).worst_epsilon
+        2.0
+        """
+        return float_up(self.alpha_exact)
+
+    def epsilon_at(self, share: Exact, distance: Exact) -> float:
+        """epsilon, rounded up, for any other change: a share moved by an average distance.
+
+        >>> from barrow.spaces import Earth
+        >>> policy = Policy(Earth(), ["1, 100 mi, 0.2"])
+        >>> round(policy.epsilon_at("1 day of 30", "1000 mi"), 4)
+        0.0667
+        """
+        promise = Promise(share, distance, 1)
+        q = parse_distance(distance, self.space) + 2 * Fraction(self.space.snapping_upper)
+        return float_up(self.alpha_exact * promise.share * min(q, Fraction(1)))
+
+    def per_unit(self) -> list[tuple[str, float]]:
+        """Epsilon for one unit of the average move of all data, rounded up; for places in miles as well.
+
+        >>> from barrow.spaces import Earth
+        >>> [(unit, round(eps, 5)) for unit, eps in Policy(Earth(), ["1, 100 mi, 0.2"]).per_unit()]
+        [('km', 0.00124), ('mi', 0.002)]
+        """
+        if not self.space.unit:
+            return []
+        one = self.alpha_exact / Fraction(self.space.diameter)
+        rates = [(self.space.unit, float_up(one))]
+        if self.space.unit == "km":
+            rates.append(("mi", float_up(one * Fraction(1609344, 10**6))))
+        return rates
+
+    def explain(self) -> str:
+        """The policy in sentences: what is hidden how well, what is not, and the worst case."""
+        lines = []
+        for kept in self.kept:
+            lines.append(
+                f"If {describe_share(kept.promise)} had been {describe_distance(kept.promise, self.space)} elsewhere: "
+                f"ε ≤ {kept.epsilon_got:.4g} (asked {float(kept.promise.epsilon):.4g}). "
+                + odds_sentence(kept.epsilon_got)
+                + (" This promise binds." if kept.binds else "")
+            )
+        unit = f"{self.space.diameter:,.1f} {self.space.unit}".strip() if self.space.unit else "the largest distance"
+        rates = ", ".join(f"{eps:.3g} per {name}" for name, eps in self.per_unit())
+        lines.append(
+            f"α = {self.alpha:.4g} per {unit}" + (f", i.e. ε = {rates} of the average move." if rates else ".")
+        )
+        if self.space.snapping_upper:
+            moved = self.space.snapping_upper * self.space.diameter
+            lines.append(
+                f"Snapping to the grid moves a record by at most {moved:.4g} {self.space.unit}; it is counted."
+            )
+        lines.append(
+            f"Worst case: all data of a person as far away as possible: ε = {self.worst_epsilon:.4g}. "
+            + odds_sentence(self.worst_epsilon)
+        )
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for ``--json``; numbers rounded to the safe side."""
+        return {
+            "alpha": self.alpha,
+            "alpha_exact": exact_text(self.alpha_exact),
+            "delta": float(self.delta),
+            "unit": self.space.unit,
+            "diameter": self.space.diameter,
+            "space": self.space.kind,
+            "snapping": self.space.snapping_upper * self.space.diameter,
+            "epsilon_per_unit": dict(self.per_unit()),
+            "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon)},
+            "promises": [
+                {
+                    "share": float(kept.promise.share),
+                    "distance": float(kept.distance) * self.space.diameter,
+                    "emd": float_up(kept.emd),
+                    "epsilon_asked": float(kept.promise.epsilon),
+                    "epsilon_got": kept.epsilon_got,
+                    "odds": odds_upper(kept.epsilon_got),
+                    "binds": kept.binds,
+                }
+                for kept in self.kept
+            ],
+        }
+
+
+def describe_share(promise: Promise) -> str:
+    """The share of a promise in words.
+
+    >>> describe_share(Promise("1 day of 30", "1 km", 1)), describe_share(Promise(1, "1 km", 1))
+    ('1 day of 30', 'all data')
+    """
+    if promise.share == 1:
+        return "all data"
+    text = promise.share_text
+    return text if not text.replace("/", "").replace(".", "").isdigit() else f"a share of {text} of the data"
+
+
+def describe_distance(promise: Promise, space: Space) -> str:
+    """The distance of a promise in words.
+
+    >>> from barrow.spaces import Earth
+    >>> describe_distance(Promise(1, "100 mi", 1), Earth())
+    '100 mi'
+    """
+    text = str(promise.distance)
+    return text if isinstance(promise.distance, str) or space.unit else f"{text} of the largest distance"
+
+
+def _to_promise(promise: PromiseLike) -> Promise:
+    if isinstance(promise, Promise):
+        return promise
+    if isinstance(promise, str):
+        return Promise.parse(promise)
+    parts = tuple(promise)
+    if len(parts) != 3:
+        raise ParameterError(
+            f"The promise {promise!r} has {len(parts)} parts.",
+            allowed="three: share, distance, epsilon",
+            fix='("1/30", "1000 mi", 0.2)',
+        )
+    return Promise(*parts)

@@ -1,0 +1,100 @@
+"""A promise in plain words: "a share tau of the data moved by distance q is protected at epsilon"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, exact
+
+_EVERYTHING = ("all", "all of it", "everything", "all data", "the whole data")
+_OF = re.compile(r"([\d.,/]+)\s*[^\d]*?\s+of\s+(?:the\s+)?([\d.,]+)(?:\s+\D*)?")
+_PERCENT = re.compile(r"([\d.,]+)\s*%(?:\s+\D*)?")
+
+
+def parse_share(value: Exact) -> Fraction:
+    """A share of a user's data as an exact number in (0, 1].
+
+    >>> parse_share("1/30"), parse_share("1 day of 30"), parse_share("2 % of the words"), parse_share("all")
+    (Fraction(1, 30), Fraction(1, 30), Fraction(1, 50), Fraction(1, 1))
+    """
+    text = value.strip().lower() if isinstance(value, str) else ""
+    if text in _EVERYTHING:
+        return Fraction(1)
+    if match := _OF.fullmatch(text):
+        whole = exact(match[2].replace(",", ""), "the share")
+        share = exact(match[1].replace(",", ""), "the share") / whole if whole else Fraction(0)
+    elif match := _PERCENT.fullmatch(text):
+        share = exact(match[1].replace(",", ""), "the share") / 100
+    else:
+        share = exact(value, "the share")
+    if not 0 < share <= 1:
+        raise ParameterError(
+            f"The share is {value}.",
+            allowed='more than 0 and at most 1, e.g. "1/30", "1 day of 30", "2 %" or "all"',
+            fix='"all" for the whole data of a person',
+        )
+    return share
+
+
+def parse_epsilon(value: Exact) -> Fraction:
+    """An epsilon above 0; ``"eps 0.2"`` and ``"ε = 0.2"`` are read as well.
+
+    >>> parse_epsilon("eps 0.2")
+    Fraction(1, 5)
+    """
+    if isinstance(value, str):
+        value = re.sub(r"^\s*(epsilon|eps|ε)\s*[=≤:]?\s*", "", value, flags=re.IGNORECASE)
+    epsilon = exact(value, "epsilon")
+    if epsilon <= 0:
+        raise ParameterError(f"epsilon is {value}.", allowed="a number above 0", fix="0.2")
+    return epsilon
+
+
+@dataclass(frozen=True)
+class Promise:
+    """If ``share`` of a person's data had been ``distance`` elsewhere, nobody could tell beyond ``epsilon``.
+
+    Args:
+        share: The share of the data that changes: a number, ``"1/30"``, ``"1 day of 30"``, ``"2 %"``, ``"all"``.
+        distance: How far it moves on average, with a unit of the space: ``"1000 mi"``, ``"anywhere"``.
+        epsilon: The largest privacy loss that is acceptable for such a change.
+
+    >>> Promise("1 day of 30", "1000 mi", 0.25).share
+    Fraction(1, 30)
+    """
+
+    share: Fraction
+    distance: Exact
+    epsilon: Fraction
+    share_text: str
+
+    def __init__(self, share: Exact, distance: Exact, epsilon: Exact) -> None:
+        object.__setattr__(self, "share", parse_share(share))
+        object.__setattr__(self, "distance", distance.strip() if isinstance(distance, str) else distance)
+        object.__setattr__(self, "epsilon", parse_epsilon(epsilon))
+        object.__setattr__(self, "share_text", str(share).strip())
+
+    @classmethod
+    def parse(cls, text: str) -> Promise:
+        """The promise written as ``"share, distance, epsilon"``.
+
+        >>> Promise.parse("1/30, 1000 mi, 0.2") == Promise("1/30", "1000 mi", "0.2")
+        True
+        >>> Promise.parse("1/30, 1000 mi")
+        Traceback (most recent call last):
+        ...
+        barrow.errors.ParameterError: The promise '1/30, 1000 mi' has 2 parts.
+          allowed: three parts between commas: share, distance, epsilon
+          fix:     "1/30, 1000 mi, 0.2"
+        """
+        parts = [part.strip() for part in re.split(r",\s+|,(?!\d{3}\b)", text)]
+        if len(parts) != 3 or not all(parts):
+            raise ParameterError(
+                f"The promise {text!r} has {len(parts)} parts.",
+                allowed="three parts between commas: share, distance, epsilon",
+                fix='"1/30, 1000 mi, 0.2"',
+            )
+        return cls(*parts)
