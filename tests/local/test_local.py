@@ -23,6 +23,7 @@ from barrow.local import (
 )
 from barrow.mechanisms import UserCounts
 from barrow.noise.simulation import SeededSource
+from barrow.privacy import Emd, UserLevel
 from barrow.queries import density, distance_to, function, histogram, mean
 from barrow.spaces import Earth, Line
 
@@ -322,6 +323,29 @@ def test_half_widths_from_the_spread_cover_the_population():
         by_noise += abs(estimate - 5.0) <= noise_half_width(study, n)
     assert abs(covered / runs - 0.95) < 5 * math.sqrt(0.05 * 0.95 / runs)
     assert by_noise / runs < 0.5
+
+
+def test_the_result_carries_the_guarantee_with_its_worst_case_and_says_what_is_public():
+    server = LocalServer(WIDE)
+    server.add_all(reports(WIDE, [[i % 10] for i in range(40)], seed=2))
+    server.add("nonsense")
+    result = server.result()
+    assert result.n == 40
+    assert result.refused == {"malformed": 1}
+    assert len(result.means) == len(result.half_widths) == WIDE.query.dimension
+    definition, worst = result.guarantee.definition, result.guarantee.worst_case
+    assert isinstance(definition, Emd)
+    assert definition.model == "local"
+    assert not definition.bounded
+    assert float(definition.alpha) == pytest.approx(25, rel=1e-6)
+    assert isinstance(worst, UserLevel)
+    assert worst.epsilon < definition.alpha / 2  # a density of bandwidth h changes by h/1 of its constant
+    assert any("alpha = 25" in line for line in result.public)
+    assert json.loads(json.dumps(result.to_json()))["n"] == 40
+    pure = LocalServer(STUDY)
+    pure.add_all(reports(STUDY, [[1]], seed=2))
+    assert pure.result().guarantee.definition == Emd(25, model="local")
+    assert pure.result().half_widths is None
 
 
 def test_no_reports_no_result():
