@@ -58,9 +58,7 @@ def normal_variate(word: int, extension: int) -> Any:
     z = mpmath.sqrt(-2 * mpmath.log(u))
     for _ in range(200):
         tail = mpmath.erfc(z / mpmath.sqrt(2))
-        step = (
-            (mpmath.log(tail) - mpmath.log(u)) * tail / (mpmath.sqrt(2 / mpmath.pi) * mpmath.exp(-z * z / 2))
-        )
+        step = (mpmath.log(tail) - mpmath.log(u)) * tail / (mpmath.sqrt(2 / mpmath.pi) * mpmath.exp(-z * z / 2))
         z += step
         if abs(step) < mpmath.mpf(2) ** (-_PREC // 2):
             break
@@ -83,20 +81,35 @@ def expected(
     extension: int,
 ) -> list[int]:
     """The integers that ``law`` must release for these words."""
-    d = len(center)
     with mpmath.workprec(_PREC):
-        if law == "laplace":
-            z = [laplace_variate(w, extension) for w in words]
-        elif law == "gaussian":
-            z = [normal_variate(w, extension) for w in words]
-        elif law == "knorm2":
-            radius = sum(abs(laplace_variate(w, extension)) for w in words[:d])
-            g = [normal_variate(w, extension) for w in words[d:]]
-            z = [radius * x / mpmath.sqrt(sum(y * y for y in g)) for x in g]
-        else:
-            radius = sum(abs(laplace_variate(w, extension)) for w in words[: d + 1])
-            z = [radius * s * u for s, u in (limit(w, extension) for w in words[d + 1 :])]
+        z = noise(law, words, extension, len(center))
         return [cell(q, x, scale, grid) for q, x in zip(center, z, strict=True)]
+
+
+def noise(law: str, words: Sequence[int], extension: int, size: int) -> list[Any]:
+    """The noise of scale 1 that these words stand for."""
+    if law == "laplace":
+        return [laplace_variate(w, extension) for w in words]
+    if law == "gaussian":
+        return [normal_variate(w, extension) for w in words]
+    if law == "knorm2":
+        radius = sum(abs(laplace_variate(w, extension)) for w in words[:size])
+        g = [normal_variate(w, extension) for w in words[size:]]
+        length = mpmath.sqrt(sum(y * y for y in g))
+        return [radius * x / length for x in g]
+    radius = sum(abs(laplace_variate(w, extension)) for w in words[: size + 1])
+    return [radius * sign * u for sign, u in (limit(w, extension) for w in words[size + 1 :])]
+
+
+def against(law: str, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int, offsets: Any) -> Any:
+    """A center that puts entry i ``offsets[i]`` cells beyond an edge, and the cells that follow."""
+    with mpmath.workprec(_PREC):
+        z = noise(law, words, extension, len(offsets))
+        exact = [Fraction(int(mpmath.floor(x * 2**300)), 2**300) for x in z]
+    edges = [Fraction(2 * (i % 7) - 7, 2) for i in range(len(offsets))]
+    center = [(edge + off) * grid - scale * x for edge, off, x in zip(edges, offsets, exact, strict=True)]
+    cells = [int(edge + Fraction(1, 2)) - (off < 0) for edge, off in zip(edges, offsets, strict=True)]
+    return center, cells
 
 
 def released(
@@ -122,21 +135,13 @@ def near_ties(law: str, scale: Fraction, grid: Fraction, cells: Sequence[int]) -
     words = []
     with mpmath.workprec(_PREC):
         for k in cells:
-            edge = (
-                (mpmath.mpf(k) - 0.5)
-                * grid.numerator
-                / grid.denominator
-                * scale.denominator
-                / scale.numerator
-            )
+            edge = (mpmath.mpf(k) - 0.5) * grid.numerator / grid.denominator * scale.denominator / scale.numerator
             u = mpmath.exp(-edge) if law == "laplace" else mpmath.erfc(edge / mpmath.sqrt(2))
             words.append(int(mpmath.floor(u * 2**63)))
     return words
 
 
-def mismatches(
-    law: str, center: Any, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int
-) -> int:
+def mismatches(law: str, center: Any, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int) -> int:
     """How many released integers differ from the second route."""
     exact = Center.of(center)
     rationals = [exact.exact_entry(i) for i in range(len(exact))]
@@ -150,6 +155,7 @@ class Route:
 
     ScriptedSource = ScriptedSource
     expected = staticmethod(expected)
+    against = staticmethod(against)
     released = staticmethod(released)
     mismatches: Callable[..., int] = staticmethod(mismatches)
     near_ties = staticmethod(near_ties)

@@ -68,9 +68,7 @@ def test_the_bound_of_whole_variates_holds_and_is_not_empty(law, route):
     rng = np.random.default_rng(29)
     size = 1500
     # Magnitudes down to 2^-18 and beyond, both signs.
-    bits = (2.0 ** (63 - 19 * rng.random(size))).astype(np.uint64) + rng.integers(
-        0, 1000, size, dtype=np.uint64
-    )
+    bits = (2.0 ** (63 - 19 * rng.random(size))).astype(np.uint64) + rng.integers(0, 1000, size, dtype=np.uint64)
     words = np.where(rng.random(size) < 0.5, bits, ~bits)
     worst = 0.0
     for extension in (0, 2**64 - 1):
@@ -101,8 +99,6 @@ def test_unit_variates(route):
         with mpmath.workprec(200):
             errors = [
                 abs(mine - sign * u)
-                for mine, (sign, u) in zip(
-                    z.values.tolist(), (route.limit(w, extension) for w in words), strict=True
-                )
+                for mine, (sign, u) in zip(z.values.tolist(), (route.limit(w, extension) for w in words), strict=True)
             ]
         assert max(errors) <= z.error

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barrow.noise import Center, rounded_laplace, rounding, variates
+from barrow.noise import Center, knorm, rounded_laplace, rounding, variates
 from barrow.noise.simulation import SeededSource
+from barrow.noise.uniform import working_precision
 
 LAWS = ("laplace", "gaussian", "knorm2", "knorminf")
 ENDS = (0, 2**64 - 1, 0x5555555555555555)
@@ -160,6 +161,46 @@ def test_integer_centers_of_every_kind_agree(route):
     assert by_array == by_list
 
 
+OFFSETS = [Fraction(s, 2**e) for e in range(8, 130, 2) for s in (1, -1)]
+
+
+def _chosen_mismatches(route, law, scale, grid, extension):
+    words = SeededSource(37).words(route.words_needed(law, len(OFFSETS))).tolist()
+    center, right = route.against(law, scale, grid, words, extension, OFFSETS)
+    mine, _ = route.released(law, center, scale, grid, words, extension)
+    return sum(a != b for a, b in zip(right, mine, strict=True))
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("extension", ENDS)
+@pytest.mark.parametrize(
+    ("scale", "grid"),
+    [
+        (1, 1),
+        (1, Fraction(1, 1024)),
+        (Fraction(7, 3), Fraction(1, 5)),
+        (1, Fraction(1, 2**45)),
+        (2**40, 2**30),
+    ],
+    ids=range(5),
+)
+def test_centers_chosen_against_the_noise(law, extension, scale, grid, route):
+    """Centers that put each entry between 2^-8 and 2^-128 cells from an edge, on either side."""
+    assert _chosen_mismatches(route, law, Fraction(scale), Fraction(grid), extension) == 0
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_bound_of_zero_is_caught_by_chosen_centers(law, route, monkeypatch):
+    def without_error(kind):
+        honest = kind.approximate
+        monkeypatch.setattr(kind, "approximate", lambda self: variates.Approximation(honest(self).values, 0.0, 0.0))
+
+    for kind in (variates.SymmetricVariates, knorm.EuclideanNoise, knorm.CubeNoise):
+        without_error(kind)
+    monkeypatch.setattr(rounding, "_SLACK", 0.0)
+    assert _chosen_mismatches(route, law, Fraction(1), Fraction(1, 1024), ENDS[2]) > 10
+
+
 # Mutations: each must be caught by the comparison that the tests above make.
 
 
@@ -208,3 +249,16 @@ def test_drawing_again_instead_of_extending_is_caught(route, monkeypatch):
 
     monkeypatch.setattr(variates.LazyUniform, "after_sign", staticmethod(fresh))
     assert _tie_mismatches(route, "laplace", (0x5555555555555555,)) > 10
+
+
+@pytest.mark.parametrize("kind", [knorm.EuclideanNoise, knorm.CubeNoise])
+@pytest.mark.parametrize("size", [2, 3, 40, 1500])
+def test_the_stated_error_of_vectors_holds(kind, size):
+    for seed in range(3 if size > 100 else 20):
+        noise = kind(size, SeededSource(seed))
+        floats = noise.approximate()
+        assert floats.error < 1e-6 * floats.largest
+        assert np.abs(floats.values).max() <= floats.largest
+        with working_precision(200):
+            for i in range(0, size, 1 + size // 50):
+                assert abs(noise.ball(i, 128) - float(floats.values[i])) < floats.error

@@ -44,8 +44,9 @@ _FORK = """
     import os, sys
     from barrow.noise.source import KeyStream, SystemSource
     {make}
-    drawn = [draw()]                      # the state that the child inherits is in use, with a part-filled
-    reserve out, into = os.pipe() if os.fork() == 0:
+    drawn = [draw()]  # the state that the child inherits is in use, with a part-filled reserve
+    out, into = os.pipe()
+    if os.fork() == 0:
         os.write(into, draw().hex().encode())
         os._exit(0)
     os.wait()
@@ -114,6 +115,31 @@ def test_a_key_is_replaced_and_none_is_used_twice(monkeypatch):
     assert all(len(key) == 32 for key in keys)
 
 
+def test_a_request_larger_than_a_key_allows_is_split(monkeypatch):
+    monkeypatch.setattr(source_module, "_REKEY_BYTES", 2**16)
+    monkeypatch.setattr(source_module, "_REQUEST_BYTES", 2**12)
+    streams = []
+
+    class Recorded(source_module.KeyStream):
+        def __init__(self, key):
+            super().__init__(key)
+            streams.append(self)
+
+    monkeypatch.setattr(source_module, "KeyStream", Recorded)
+    words = SystemSource().words(50_000)
+    assert len(np.unique(words)) == 50_000
+    assert len(streams) >= 50_000 * 8 // 2**16
+    assert max(stream.produced for stream in streams) <= 2**16
+
+
+@pytest.mark.parametrize("source", [SystemSource(), SeededSource(1)], ids=["system", "seeded"])
+@pytest.mark.parametrize("count", [-1, 1.5, True, None])
+def test_counts(source, count):
+    with pytest.raises(ParameterError, match="count is"):
+        source.words(count)
+    assert source.words(0).shape == (0,)
+
+
 def test_the_stream_is_the_counter_mode_of_aes_256():
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
@@ -136,8 +162,7 @@ def test_threads_share_a_source_without_sharing_words():
     source = SystemSource()
     drawn: list[np.ndarray] = []
     threads = [
-        threading.Thread(target=lambda: drawn.extend(source.words(n) for n in (1, 7, 300, 5000) * 20))
-        for _ in range(4)
+        threading.Thread(target=lambda: drawn.extend(source.words(n) for n in (1, 7, 300, 5000) * 20)) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -156,9 +181,7 @@ def test_bits_are_fair():
 
 
 @pytest.mark.parametrize("source", [SystemSource(), SeededSource(1)], ids=["system", "seeded"])
-@pytest.mark.parametrize(
-    "duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"]
-)
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
 def test_sources_cannot_be_duplicated(source, duplicate):
     with pytest.raises(ParameterError, match="cannot be copied or pickled"):
         duplicate(source)

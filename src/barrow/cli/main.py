@@ -17,6 +17,7 @@ from barrow.errors import BarrowError
 _COMMANDS = {
     "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
+    "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
 }
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""
 

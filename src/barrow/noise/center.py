@@ -87,9 +87,7 @@ class Center:
                 f"center is a {type(values).__name__}.", allowed="a vector of exact numbers", fix="center=[0]"
             )
         if np.ndim(np.asarray(values, dtype=object)) != 1:
-            raise ParameterError(
-                "center is not a vector.", allowed="a flat list of numbers", fix="center=[0]"
-            )
+            raise ParameterError("center is not a vector.", allowed="a flat list of numbers", fix="center=[0]")
         try:
             rationals = [exact(value) for value in values]
         except BarrowError:
@@ -114,9 +112,7 @@ class Center:
         Fraction(1, 10)
         """
         if isinstance(denominator, bool) or not isinstance(denominator, int | np.integer) or denominator <= 0:
-            raise ParameterError(
-                f"denominator is {denominator!r}.", allowed="a positive integer", fix="denominator=1"
-            )
+            raise ParameterError(f"denominator is {denominator!r}.", allowed="a positive integer", fix="denominator=1")
         below = int(denominator)
         array = np.asarray(numerators)
         if array.dtype.kind not in "iu" or below >= 2**1000:
@@ -147,7 +143,8 @@ class Center:
         floats = np.array(values, dtype=np.float64)
         if not np.all(np.isfinite(floats)):
             raise _not_finite()
-        return cls(floats, error, 0.0, exact_entry)
+        bound = float(error) if np.ndim(error) == 0 else np.array(error, dtype=np.float64)
+        return cls(floats, bound, 0.0, exact_entry)
 
 
 def nearest_float(value: Fraction) -> float:

@@ -56,7 +56,7 @@ def checked_grid(grid: Exact | None, scale: Fraction) -> Fraction:
     ...
     barrow.errors.ParameterError: grid is 2, coarser than the noise, whose scale is 1.
       allowed: a number above 0 and at most scale
-      fix:     leave grid out (it would be 1/1024)
+      fix:     leave grid out (it would be 0.0009765625)
     """
     if grid is None:
         return default_grid(scale)

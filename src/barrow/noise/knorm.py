@@ -86,8 +86,8 @@ class EuclideanNoise:
         return Approximation(values, 1.01 * (largest * relative + factor * normals.error), largest)
 
     def ball(self, index: int, precision: int) -> Ball:
-        """A ball around one entry; the factor that all entries share is computed once per precision."""
-        if self._factor is None or self._factor[0] != precision:
+        """A ball around one entry; the factor that all entries share is kept while it is precise enough."""
+        if self._factor is None or self._factor[0] < precision:
             squares = sum(self._normals.ball(i, precision) ** 2 for i in range(self._size))
             self._factor = precision, self._radius.ball(precision) / squares.sqrt()
         return self._factor[1] * self._normals.ball(index, precision)
@@ -115,7 +115,7 @@ class CubeNoise:
 
     def ball(self, index: int, precision: int) -> Ball:
         """A ball around one entry."""
-        if self._ball is None or self._ball[0] != precision:
+        if self._ball is None or self._ball[0] < precision:
             self._ball = precision, self._radius.ball(precision)
         return self._ball[1] * self._point.ball(index, precision)
 
@@ -186,7 +186,7 @@ class PowerNoise:
 
     def ball(self, index: int, precision: int) -> Ball:
         """A ball around one entry."""
-        if self._factor is None or self._factor[0] != precision:
+        if self._factor is None or self._factor[0] < precision:
             powers = sum(entry.magnitude(precision) ** self._p for entry in self._entries)
             self._factor = precision, self._radius.ball(precision) / powers ** (1 / self._p)
         return self._factor[1] * self._entries[index].ball(precision)

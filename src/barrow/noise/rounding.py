@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.noise.center import Center
-from barrow.noise.uniform import decided
+from barrow.noise.uniform import decided, working_precision
 from barrow.noise.variates import Noise
 from barrow.numerics import float_up
 
@@ -32,6 +32,8 @@ class Rounder:
         self._ratio = scale / grid
         # Outside these ranges floats overflow: then every entry is evaluated in balls.
         self._floats_fit = self._ratio <= _WIDEST_RATIO and _FINEST_GRID <= grid <= _COARSEST_GRID
+        if self._floats_fit:
+            self._ratio_float, self._per_cell = float_up(self._ratio), float_up(1 / grid)
         self._integers = np.zeros(len(center), dtype=np.int64)
         self._wide: dict[int, int] = {}
 
@@ -56,7 +58,7 @@ class Rounder:
 
     def _by_floats(self, noise: Noise, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         approximation = noise.approximate()
-        ratio, per_cell = float_up(self._ratio), float_up(1 / self._grid)
+        ratio, per_cell = self._ratio_float, self._per_cell
         center = self._center
         absolute = center.absolute if isinstance(center.absolute, float) else center.absolute[start:stop]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -80,7 +82,7 @@ class Rounder:
         return cells, open_entries
 
     def _by_balls(self, noise: Noise, index: int, entry: Fraction) -> int:
-        from flint import arb, ctx, fmpq
+        from flint import arb, fmpq
 
         shift = entry / self._grid + Fraction(1, 2)
         shift_exact = fmpq(shift.numerator, shift.denominator)
@@ -89,7 +91,7 @@ class Rounder:
         room = max(abs(int(shift)).bit_length(), int(self._ratio).bit_length())
 
         def attempt(precision: int) -> int | None:
-            with ctx.workprec(precision + room + 64):
+            with working_precision(precision + room + 64):
                 z = noise.ball(index, precision + room)
                 cell = (arb(shift_exact) + arb(ratio_exact) * z).floor().unique_fmpz()
             return None if cell is None else int(cell)

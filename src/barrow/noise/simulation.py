@@ -11,7 +11,7 @@ import hashlib
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.noise.source import KeyStream, Source, Words
+from barrow.noise.source import KeyStream, Source, Words, as_words, checked_count
 
 
 class SeededSource(Source):
@@ -36,4 +36,4 @@ class SeededSource(Source):
 
     def words(self, count: int) -> Words:
         """The next ``count`` words of the stream."""
-        return np.frombuffer(self._stream.read(8 * count), dtype="<u8")
+        return as_words(self._stream.read(8 * checked_count(count)))

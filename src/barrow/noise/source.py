@@ -22,6 +22,8 @@ Words = NDArray[np.uint64]
 
 _REKEY_BYTES = 2**30
 """A key serves at most 2^26 AES blocks: the collision bound of counter mode stays below 2^-76 per key."""
+_REQUEST_BYTES = 2**27
+"""Larger requests are split, so that none can carry a key beyond its limit."""
 _RESERVE_BYTES = 2**15
 
 
@@ -50,6 +52,26 @@ class KeyStream:
             self._reserve = memoryview(self._encryptor.update(bytes(_RESERVE_BYTES)))
         taken, self._reserve = self._reserve[:size], self._reserve[size:]
         return taken
+
+
+def as_words(stream: bytes | memoryview) -> Words:
+    """Bytes as words, the same on every machine.
+
+    >>> as_words(bytes([1, 0, 0, 0, 0, 0, 0, 0])).tolist()
+    [1]
+    """
+    return np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False)
+
+
+def checked_count(count: int) -> int:
+    """``count`` as an integer of at least 0.
+
+    >>> checked_count(3)
+    3
+    """
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+        raise ParameterError(f"count is {count!r}.", allowed="an integer, 0 or more", fix="words(1)")
+    return int(count)
 
 
 class Source(ABC):
@@ -101,13 +123,21 @@ class SystemSource(Source):
 
     def words(self, count: int) -> Words:
         """``count`` fresh uniform words."""
+        size = 8 * checked_count(count)
+        if size > _REQUEST_BYTES:
+            half = count // 2
+            return np.concatenate([self.words(half), self.words(count - half)])
         with self._lock:
-            # The hook below sees os.fork; the process id also catches a fork made behind Python's back.
             stream = self._stream
-            if stream is None or self._process != os.getpid() or stream.produced >= _REKEY_BYTES:
+            if (
+                stream is None
+                # The hook below sees os.fork; the process id also catches a fork made behind Python's back.
+                or self._process != os.getpid()
+                or stream.produced + max(size, _RESERVE_BYTES) > _REKEY_BYTES
+            ):
                 stream = self._stream = KeyStream(os.urandom(32))
                 self._process = os.getpid()
-            return np.frombuffer(stream.read(8 * count), dtype="<u8")
+            return as_words(stream.read(size))
 
     def _forget(self) -> None:
         self._lock = threading.Lock()

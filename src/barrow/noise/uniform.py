@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from barrow.noise.source import Source
@@ -72,6 +73,28 @@ class LazyUniform:
         return arb(middle, arb((fmpz(1), fmpz(-self.length - 1))))
 
 
+@contextmanager
+def working_precision(bits: int) -> Iterator[None]:
+    """Lets ball arithmetic work with ``bits`` bits.
+
+    The setting is global in python-flint, but balls are right at every working precision: another thread that changes
+    it costs time, never correctness.
+
+    >>> from flint import ctx
+    >>> with working_precision(300):
+    ...     ctx.prec
+    300
+    """
+    from flint import ctx
+
+    before = ctx.prec
+    ctx.prec = bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
+
+
 def decided(question: Callable[[int], Any]) -> Any:
     """Asks ``question(precision)`` with more and more bits until it answers something else than ``None``.
 
@@ -81,13 +104,9 @@ def decided(question: Callable[[int], Any]) -> Any:
     >>> decided(lambda precision: precision if precision > 200 else None)
     384
     """
-    from flint import ctx
-
     precision = 96
     while True:
-        # Balls are right at every working precision: another thread that changes it costs time, never
-        # correctness.
-        with ctx.workprec(precision + 32):
+        with working_precision(precision + 32):
             answer = question(precision)
         if answer is not None:
             return answer

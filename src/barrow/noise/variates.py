@@ -149,7 +149,19 @@ class SymmetricVariates:
         return float(decided(attempt))
 
 
-class UnitVariates:
+class Unit:
+    """P(|Z| > z) = 1 - z on [0, 1]."""
+
+    def approximate(self, uniforms: Floats) -> Floats:
+        """The uniforms themselves (1 - U and U have the same law)."""
+        return uniforms
+
+    def ball(self, uniform: Ball) -> Ball:
+        """U."""
+        return uniform
+
+
+class UnitVariates(SymmetricVariates):
     """Independent numbers uniform on [-1, 1], one per word.
 
     >>> from barrow.noise.simulation import SeededSource
@@ -160,19 +172,8 @@ class UnitVariates:
     """
 
     def __init__(self, words: Words, source: Source) -> None:
-        self._words = words
-        self._source = source
-        self._opened: dict[int, tuple[int, LazyUniform]] = {}
+        super().__init__(Unit(), words, source)
 
     def approximate(self) -> Approximation:
         """Floats for all: the signed word itself; 63 bits and one rounding leave less than 2^-52."""
         return Approximation(self._words.view(np.int64).astype(np.float64) * 2.0**-63, 2.0**-52, 1.0)
-
-    def ball(self, index: int, precision: int) -> Ball:
-        """A ball around one of them."""
-        entry = self._opened.get(index)
-        if entry is None:
-            entry = LazyUniform.after_sign(int(self._words[index]), self._source)
-            self._opened[index] = entry
-        sign, uniform = entry
-        return sign * uniform.ball(precision)
