@@ -21,6 +21,7 @@ from barrow.accounting.projection import (
     projection_distance_paper,
     projection_distance_upper,
 )
+from barrow.accounting.releases import compose
 from barrow.accounting.theorem import (
     GroupShuffleBound,
     TheoremBound,
@@ -43,6 +44,7 @@ __all__ = [
     "attack_delta",
     "best_projection",
     "calibrate_shuffle",
+    "compose",
     "epsilon_within_upper",
     "flow_alpha0_lower",
     "flow_alpha_upper",

@@ -91,6 +91,13 @@ class FlowProfile:
         return float(self.mu_upper_array(np.array([w]))[0])
 
     @property
+    def slope_upper(self) -> float:
+        """The limit of mu(w)/w as w goes to 0, rounded up: mu(w) is at most this times w."""
+        d = self.least_distance
+        steepest = self.alpha0 / 2.0 if d <= 0.0 else float(self._psi(np.array([d]))[0]) / d
+        return self.items * self.rate * steepest * _SLACK * _SLACK
+
+    @property
     def floor_upper(self) -> float:
         """Phi(-L), rounded up: what tests of level above 1 - Phi(-L) add to delta."""
         return float(ndtr(-self.level)) * _SLACK + 5e-324
@@ -119,8 +126,7 @@ class FlowProfile:
         mu = self.mu_upper_array(w)
         # Below the first point mu is at most its slope times w, for which the first point is the worst (B1); on a
         # space with d_min that is exact.
-        slope = self.items * self.rate * self.alpha0 / 2.0 * _SLACK
-        start = mu[0] if self.least_distance > 0.0 else slope * first
+        start = self.slope_upper * first
         return np.concatenate([w[:1], w[:-1]]), np.concatenate([[start], mu[1:]])
 
     def holds(self, alpha: float, delta: float) -> bool:

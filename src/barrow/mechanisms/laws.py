@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
+
+
+@cache
+def _nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gauss-Legendre nodes and weights on [-1, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(300)
+    return nodes, weights
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,7 @@ class Law:
             return float(special.gammaincc(d + 1, t) - t / d * special.gammaincc(d, t))
         spread = 14.0 * math.sqrt(d + 1.0)
         low, high = max(t, d + 1.0 - spread), max(t, d + 1.0) + spread + 80.0
-        nodes, weights = np.polynomial.legendre.leggauss(600)
+        nodes, weights = _nodes()
         g = low + (high - low) * (nodes + 1.0) / 2.0
         pdf = np.exp(d * np.log(g) - g - special.gammaln(d + 1))
         share = np.clip((t / g) ** self.p, 0.0, 1.0)

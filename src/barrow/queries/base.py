@@ -17,11 +17,13 @@ from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact_text
 from barrow.queries.lipschitz import (
     PAIR_WORK,
+    RANGE_WORK,
     Constants,
     by_all_pairs,
     by_near_pairs,
     by_neighbours,
     pair_work,
+    range_by_pairs,
 )
 from barrow.queries.quantised import Quantised, norm_order, relative_slack
 from barrow.spaces import Circle, Line, Space
@@ -173,6 +175,9 @@ class Query:
             )
         # Distances are at most 1, so no change can exceed ell either.
         span = min(found.range_upper, self.table.range_upper(p), found.lipschitz_upper)
+        several = self.dimension > 1 and not self.table.sparse and not math.isfinite(found.range_upper)
+        if several and pair_work(self.space.items, self.dimension) <= RANGE_WORK:
+            span = min(span, range_by_pairs(self.table, p))
         if span <= 0.0:
             raise ParameterError(
                 f"The query ({self.description}) is the same for every item of the space.",

@@ -21,6 +21,7 @@ from barrow.spaces.base import Floats, Ids
 
 PAIR_WORK = 2e10
 """All pairs are visited up to this many units of work, about one per nanosecond."""
+RANGE_WORK = 5e8
 _NEAR_PAIRS = 3e7
 _BLOCK = 2**21
 
@@ -79,6 +80,21 @@ def by_all_pairs(space: Space, table: Quantised, norms: Sequence[float]) -> dict
             gap = _cross_norms(values[start:stop], values[start:], p)
             best[p].see_block(space, gap, far, start)
     return {p: best[p].constants(space, table, "all pairs") for p in norms}
+
+
+def range_by_pairs(table: Quantised, p: float) -> float:
+    """The largest p-norm of the difference of two rows, over all pairs, rounded up; distances are not needed.
+
+    >>> from barrow.queries.quantised import quantise
+    >>> round(range_by_pairs(quantise(np.array([[0.0, 0.0], [3.0, 4.0]])), 2.0), 9)
+    5.0
+    """
+    values = np.unique(table.floats(), axis=0)
+    width = max(1, _BLOCK // len(values))
+    largest = max(
+        float(_cross_norms(values[part], values[part.start :], p).max()) for part in _slices(len(values), width)
+    )
+    return largest * float_up(table.step) * (1.0 + relative_slack(table.shape[1]))
 
 
 def by_neighbours(space: Line | Circle, table: Quantised, norms: Sequence[float]) -> dict[float, Constants]:

@@ -118,7 +118,8 @@ def default_step(largest: float) -> Fraction:
     >>> default_step(0.9) == Fraction(1, 2**50)
     True
     """
-    return Fraction(2) ** (math.frexp(largest)[1] - MOST_BITS) if largest else Fraction(1, 2**MOST_BITS)
+    # Values so small that their 50th bit is no float are kept to fewer bits.
+    return Fraction(2) ** max(math.frexp(largest)[1] - MOST_BITS, -1000) if largest else Fraction(1, 2**MOST_BITS)
 
 
 def _checked_step(step: Exact, largest: float) -> Fraction:

@@ -1,9 +1,10 @@
 """The hypercube mechanism of Duchi, Jordan and Wainwright for the local model, exactly sampled.
 
 Each output is scaled by its public range to [-1, 1]. The user's vector x becomes a random corner v of the cube with
-mean x; then a corner z is drawn uniformly from the half cube that agrees with v (probability pi) or from the opposite
-one. A corner's probability under two inputs differs by at most pi/(1-pi) <= e^epsilon, and E z = (2 pi - 1) m_d x
-(docs/proofs/linear.md). For one output this is the two-point mechanism.
+mean x; then a corner z with <z, v> >= 0 is drawn with e^epsilon times the probability of one with <z, v> < 0. Ties are
+on one side only: with ties on both, as often stated for an even number of outputs, a tie is 1/(1-pi) times as likely
+as a corner on the far side, which is more than e^epsilon (docs/proofs/linear.md). For one output this is the two-point
+mechanism.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class DuchiNoise:
     Attributes:
         middles: The middle of each output's range.
         radii: Half of each output's range.
-        agree: pi, rational and at most e^epsilon/(1 + e^epsilon).
-        stretch: 1/((2 pi - 1) m_d): by how much a corner is stretched to be unbiased.
+        agree: The rational probability that z is drawn from the near half, {z : <z, v> >= 0}.
+        stretch: By how much a corner is stretched to be unbiased.
         event: The event of one report.
 
     >>> from barrow.queries import mean
@@ -57,13 +58,17 @@ class DuchiNoise:
         low, high = table.min(axis=0).tolist(), table.max(axis=0).tolist()
         middles = tuple(Fraction(a + b, 2) * query.step for a, b in zip(low, high, strict=True))
         radii = tuple(Fraction(b - a, 2) * query.step for a, b in zip(low, high, strict=True))
-        # 1/(1+e^-eps) to within a few units, then down by far more than that: pi/(1-pi) <= e^eps.
-        agree = Fraction(1 / (1 + math.exp(-float_down(budget)))) * (1 - Fraction(1, 2**40))
-        if 2 * agree <= 1:
+        # e^eps to within a few units, then down by far more than that. More than e^500 is not worth having.
+        ratio = Fraction(math.exp(min(float_down(budget), 500.0))) * (1 - Fraction(1, 2**40))
+        if ratio <= 1:
             raise ParameterError(
                 f"epsilon is {epsilon}, too small for the mechanism.", allowed="1e-11 or more", fix="epsilon=0.1"
             )
-        stretch = 1 / ((2 * agree - 1) * half_cube_mean(query.dimension))
+        near, mean = half_cube(query.dimension)
+        far = 2**query.dimension - near
+        agree = ratio * near / (ratio * near + far)
+        # Coordinates sum to 0 over the whole cube, so the far half has the opposite mean, weighted by its size.
+        stretch = 1 / (mean * (agree - (1 - agree) * Fraction(near, far)))
         return cls(middles, radii, agree, stretch, UserLevelRelease(budget, model=Model.LOCAL))
 
     @property
@@ -78,17 +83,17 @@ class DuchiNoise:
         )
 
 
-def half_cube_mean(dimension: int) -> Fraction:
-    """m_d: the mean of a coordinate, in the direction of v, of a uniform corner of the half cube that agrees with v.
+def half_cube(dimension: int) -> tuple[int, Fraction]:
+    """The number of corners z with <z, v> >= 0, and the mean over them of a coordinate in the direction of v.
 
-    >>> [half_cube_mean(d) for d in (1, 2, 3)]
-    [Fraction(1, 1), Fraction(1, 3), Fraction(1, 2)]
+    >>> [half_cube(d) for d in (1, 2, 3)]
+    [(1, Fraction(1, 1)), (3, Fraction(1, 3)), (4, Fraction(1, 2))]
     """
     d = dimension
     if d % 2:
-        return Fraction(math.comb(d - 1, (d - 1) // 2), 2 ** (d - 1))
+        return 2 ** (d - 1), Fraction(math.comb(d - 1, (d - 1) // 2), 2 ** (d - 1))
     middle = math.comb(d, d // 2)
-    return Fraction(middle, 2**d + middle)
+    return (2**d + middle) // 2, Fraction(middle, 2**d + middle)
 
 
 def duchi_release(
@@ -115,10 +120,10 @@ def duchi_release(
         for j, (m, r) in enumerate(zip(noise.middles, noise.radii, strict=True))
     ]
     corner = np.array([1 if _coin((1 + x) / 2, words) else -1 for x in inputs])
-    sign = 1 if _coin(noise.agree, words) else -1
+    near = _coin(noise.agree, words)
     while True:
         z = _fair_signs(len(corner), words)
-        if sign * int((z * corner).sum()) >= 0:
+        if (int((z * corner).sum()) >= 0) == near:
             return z, noise
 
 

@@ -1,0 +1,312 @@
+"""Composition over releases (theory B8): what a list of stored events costs together.
+
+Additively, alphas and deltas add. Tighter, at each distance w: K-norm releases are Laplace pairs with parameter
+alpha_i w, other pure releases randomised-response pairs, Gaussian and shuffled ones mu_i(w)-GDP; the pairs are composed
+numerically, rounding up, and the largest eps(w)/w over all w is reported, bounded cell by cell. The answer is never
+more than the additive one and never less than what is proved. Proofs: docs/proofs/composition.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from barrow.accounting.flow import tail_profile
+from barrow.accounting.inputs import SMALLEST_DELTA
+from barrow.accounting.losses import compose_losses, composed_epsilon_upper
+from barrow.accounting.pricing import epsilon_within_upper, model_of, price, refuse
+from barrow.accounting.projection import best_projection
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, float_down, float_up, gdp_delta_upper
+from barrow.numerics.gdp import gdp_epsilon_upper
+from barrow.privacy import (
+    Definition,
+    DiscreteEmd,
+    Emd,
+    Event,
+    GaussianNoise,
+    Guarantee,
+    KNormNoise,
+    Model,
+    PureRelease,
+    SampledItems,
+    ShuffledReports,
+    UserLevel,
+    UserLevelRelease,
+)
+from barrow.privacy.definitions import probability
+
+_PAGE = "docs/proofs/composition.md"
+_TAIL_SHARE = Fraction(1, 1000)
+_PROJECTION_SHARE = Fraction(1, 2)
+_TOLERANCE = 4e-3
+"""How far above the largest rate seen a cell may be bounded; it is the looseness of the numeric composition."""
+_UP = 1.0 + 1e-13
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A pair that dominates one release at every distance up to w.
+
+    Args:
+        kind: Which pair.
+        at: Its parameter at w: increasing, and at(w)/w does not increase where ``slope`` is finite.
+        delta: What it adds to delta.
+        slope: The limit of at(w)/w as w goes to 0; infinite where the parameter does not shrink.
+        cap: Where the parameter stops growing.
+        times: How many such releases there are.
+    """
+
+    kind: Literal["gaussian", "laplace", "pure"]
+    at: Callable[[float], float]
+    delta: Fraction
+    slope: float
+    cap: float = 1.0
+    times: int = 1
+
+
+def _reach(ratio: Fraction | None) -> float:
+    return 1.0 if ratio is None else float_up(ratio)
+
+
+def _linear(value: Fraction, ratio: Fraction | None = None) -> Callable[[float], float]:
+    slope, cap = float_up(value), _reach(ratio)
+    return lambda w: slope * min(w, cap) * _UP
+
+
+def _pair(kind: Literal["gaussian", "laplace", "pure"], value: Fraction, ratio: Fraction | None = None) -> _Part:
+    return _Part(kind, _linear(value, ratio), Fraction(0), float_up(value) * _UP, _reach(ratio))
+
+
+def _shuffled(event: ShuffledReports, tail: Fraction) -> _Part:
+    if tail > 0:
+        for clones in ("strong", "standard"):
+            profile = tail_profile(
+                event.alpha0,
+                reports=event.reports,
+                items=event.items,
+                tail=float_down(tail),
+                clones=clones,
+                least_distance=event.least_distance,
+            )
+            if profile is not None:
+                return _Part("gaussian", profile.mu_upper, Fraction(profile.head_upper), profile.slope_upper)
+    return _pair("pure", event.alpha0 * event.items)
+
+
+def _part(event: Event, tail: Fraction, projection: Fraction) -> _Part:
+    """The dominating pair; ``tail`` and ``projection`` are what this event may add to delta."""
+    if isinstance(event, KNormNoise):
+        return _pair("laplace", event.alpha, event.range_ratio)
+    if isinstance(event, PureRelease):
+        return _pair("pure", event.alpha)
+    if isinstance(event, GaussianNoise):
+        return _pair("gaussian", event.mu, event.range_ratio)
+    if isinstance(event, ShuffledReports):
+        return _shuffled(event, tail)
+    if isinstance(event, UserLevelRelease):
+        epsilon = float_up(event.epsilon)
+        return _Part("pure", lambda w: epsilon, event.delta, math.inf)
+    if isinstance(event, SampledItems):
+        inner = _part(event.inner, tail, Fraction(0))
+        if projection == 0 or isinstance(event.inner, UserLevelRelease):
+            return _Part(inner.kind, lambda w: inner.at(1.0), inner.delta, math.inf)
+        c, _ = best_projection(event.radius, event.samples, projection)
+        # At EMD up to the radius the samples are within c; farther away within 1.
+        near = float_down(event.radius)
+        return _Part(inner.kind, lambda w: inner.at(c if w <= near else 1.0), inner.delta + projection, math.inf)
+    raise refuse(event)
+
+
+def _epsilon_at(parts: Sequence[_Part], w: float, delta: float) -> float:
+    """The smallest certified epsilon of all parts together at every distance up to ``w``; delta > 0."""
+    mu = math.sqrt(math.fsum(p.times * p.at(w) ** 2 for p in parts if p.kind == "gaussian")) * _UP
+    laplace = [e for p in parts if p.kind == "laplace" for e in [p.at(w)] * p.times]
+    pure = [e for p in parts if p.kind == "pure" for e in [p.at(w)] * p.times]
+    total = (math.fsum(laplace) + math.fsum(pure)) * _UP
+    if total == 0.0:
+        return gdp_epsilon_upper(mu, delta) if mu > 0.0 else 0.0
+    ceiling = total + (gdp_epsilon_upper(mu, delta) if mu > 0.0 else 0.0)
+    return composed_epsilon_upper(compose_losses(laplace, pure), mu, delta, ceiling * _UP)
+
+
+def _largest_rate(parts: Sequence[_Part], delta: float, enough: float) -> float:
+    """The largest eps(w)/w over w in (0, 1], rounded up; infinite once it is known to reach ``enough``.
+
+    Cells are laid from w = 1 down: [low, high] is safe at rate eps(high)/low, so low is chosen to keep that just above
+    the largest eps(high)/high seen so far. Where epsilon is 0 it is 0 at every smaller distance.
+    """
+    gaussian_only = all(p.kind == "gaussian" for p in parts)
+    steep = math.sqrt(math.fsum(p.times * p.slope**2 for p in parts)) * _UP
+    if gaussian_only and all(p.at(1.0) >= p.slope for p in parts):
+        # mu(w) is linear, so w = 1 is the worst distance (B1).
+        return gdp_epsilon_upper(steep, delta) * _UP
+    # A coarse look first: with the largest rate known, cells away from it may be wide.
+    best = max(_epsilon_at(parts, 2.0**-j, delta) * 2.0**j for j in range(0, 21, 2))
+    best = max(best, max(_epsilon_at(parts, cap, delta) / cap for cap in {p.cap for p in parts}))
+    high, rate = 1.0, 0.0
+    while True:
+        epsilon = _epsilon_at(parts, high, delta)
+        best = max(best, epsilon / high)
+        if best >= enough:
+            return math.inf
+        if epsilon == 0.0:
+            return rate * _UP
+        if gaussian_only and gdp_delta_upper(steep * high, best * high) <= delta:
+            # Below here mu is at most its slope at 0 times w, for which this w is the worst (B1).
+            return max(rate, best * (1.0 + _TOLERANCE)) * _UP
+        low = min(epsilon / (best * (1.0 + _TOLERANCE)), high * (1.0 - 1e-9))
+        rate = max(rate, epsilon / low)
+        high = low
+
+
+def _distances(events: Sequence[Event]) -> tuple[str, Fraction]:
+    """Which definition the composition can have, and the distance at which it is taken."""
+    if any(isinstance(e, UserLevelRelease) for e in events):
+        return "user", Fraction(1)
+    radii = [e.radius for e in events if isinstance(e, SampledItems)]
+    return ("discrete", min(radii)) if radii else ("emd", Fraction(1))
+
+
+def _additive(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction) -> Fraction:
+    """The sum of the prices, each at its share of delta, as alpha (kind emd) or as epsilon within ``w``."""
+    stored = [Fraction(0) if isinstance(e, KNormNoise | PureRelease) else _stored_delta(e) for e in events]
+    asking = sum(not isinstance(e, KNormNoise | PureRelease) for e in events)
+    keep = sum(stored, Fraction(0)) <= delta
+    known: dict[tuple[Event, Fraction], Fraction] = {}
+    total = Fraction(0)
+    for event, own in zip(events, stored, strict=True):
+        pure = isinstance(event, KNormNoise | PureRelease)
+        share = own if keep or pure else delta / asking
+        if (event, share) not in known:
+            known[event, share] = _single(event, share, kind, w)
+        total += known[event, share]
+    return total
+
+
+def _single(event: Event, delta: Fraction, kind: str, w: Fraction) -> Fraction:
+    if kind == "emd":
+        return price(_at_delta(event, delta)).definition.parameters["alpha"]
+    if isinstance(event, SampledItems):
+        guarantee = price(_at_delta(event, delta))
+        definition = guarantee.worst_case if kind == "user" and guarantee.worst_case else guarantee.definition
+        return definition.parameters["epsilon"]
+    return epsilon_within_upper(event, w, delta)[0]
+
+
+def _stored_delta(event: Event) -> Fraction:
+    if isinstance(event, GaussianNoise | ShuffledReports | SampledItems | UserLevelRelease):
+        return event.delta
+    raise refuse(event)
+
+
+def _at_delta(event: Event, delta: Fraction) -> Event:
+    """The same event with its guarantee stated at another delta."""
+    if isinstance(event, GaussianNoise):
+        return GaussianNoise(event.mu, delta=delta, model=event.model, range_ratio=event.range_ratio)
+    if isinstance(event, ShuffledReports):
+        return ShuffledReports(
+            event.alpha0,
+            reports=event.reports,
+            items=event.items,
+            delta=delta,
+            model=event.model,
+            least_distance=event.least_distance,
+        )
+    if isinstance(event, SampledItems):
+        return SampledItems(
+            samples=event.samples, radius=event.radius, delta=delta, inner=_at_delta(event.inner, delta)
+        )
+    return event
+
+
+def _check(events: Sequence[Event], delta: Fraction) -> None:
+    if not events:
+        raise ParameterError("There are no events to compose.", allowed="one event or more", fix="price(event)")
+    for event in events:
+        model_of(event)
+    fixed = sum((e.delta for e in events if isinstance(e, UserLevelRelease)), Fraction(0))
+    approximate = any(isinstance(_innermost(e), GaussianNoise) for e in events)
+    if (approximate and delta < SMALLEST_DELTA) or fixed > delta:
+        raise ParameterError(
+            f"delta is {float(delta):g}, but the releases need more.",
+            allowed=f"more than {float(fixed):g}" if fixed > delta else "a number above 0 (Gaussian noise is not pure)",
+            fix="delta=1e-9",
+        )
+
+
+def _innermost(event: Event) -> Event:
+    return _innermost(event.inner) if isinstance(event, SampledItems) else event
+
+
+def _numeric(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction, enough: Fraction) -> Fraction | None:
+    """The numerically composed alpha or epsilon; None where delta leaves no room for it."""
+    tails = [e for e in events if isinstance(_innermost(e), ShuffledReports)]
+    sampled = [e for e in events if isinstance(e, SampledItems)]
+    tail = delta * _TAIL_SHARE / max(len(tails), 1)
+    projection = delta * _PROJECTION_SHARE / max(len(sampled), 1) if kind == "discrete" else Fraction(0)
+    parts = [replace(_part(e, tail, projection), times=count) for e, count in Counter(events).items()]
+    room = delta - sum((p.delta * p.times for p in parts), Fraction(0))
+    if room < SMALLEST_DELTA:
+        return None
+    if kind == "emd":
+        rate = _largest_rate(parts, float_down(room), float_up(enough))
+        return None if math.isinf(rate) else Fraction(rate)
+    return Fraction(_epsilon_at(parts, float_down(w), float_down(room)))
+
+
+def compose(events: Sequence[Event], delta: Exact) -> Guarantee:
+    """The guarantee of all releases together at a total ``delta``: the better of the additive and the numeric one.
+
+    A list with user-level releases has a user-level guarantee; else a list with sampled items has a discrete one of
+    the smallest radius; else it is EMD-DP, bounded if one of the releases is.
+
+    >>> laplace = [KNormNoise("0.2", model="central")] * 20
+    >>> guarantee = compose(laplace, "1e-6")
+    >>> guarantee.method, 3.6 < guarantee.definition.alpha < 3.7
+    ('composition_numeric', True)
+    >>> print(compose(laplace, 0).definition)
+    (α=4, δ=0)-unbounded EMD-DP (central)
+    """
+    listed, total = list(events), probability(delta)
+    _check(listed, total)
+    kind, w = _distances(listed)
+    best, method = _additive(listed, total, kind, w), "composition_additive"
+    if total > 0 and len(listed) > 1:
+        found = _numeric(listed, total, kind, w, best)
+        if found is not None and 0 < found < best:
+            best, method = found, "composition_numeric"
+    order = [Model.LOCAL, Model.SHUFFLE, Model.CENTRAL]
+    model = max((model_of(e) for e in listed), key=order.index)
+    bounded = any(isinstance(e, ShuffledReports) or (isinstance(e, PureRelease) and e.bounded) for e in listed)
+    best = max(best, Fraction(1, 10**12))
+    definition: Definition
+    if kind == "user":
+        definition = UserLevel(best, total, model=model, bounded=bounded)
+    elif kind == "discrete":
+        definition = DiscreteEmd(best, total, radius=w, model=model)
+    else:
+        definition = Emd(best, total, model=model, bounded=bounded)
+    if len(listed) == 1 and method == "composition_additive":
+        single = price(_at_delta(listed[0], total))
+        return single
+    return Guarantee(definition, method, _PAGE, _worst_case(listed, total, definition, model, bounded))
+
+
+def _worst_case(
+    events: Sequence[Event], delta: Fraction, definition: Definition, model: Model, bounded: bool
+) -> UserLevel | None:
+    """The epsilon at w = 1, where it is below alpha times the diameter."""
+    if isinstance(definition, UserLevel):
+        return definition
+    best = _additive(events, delta, "user", Fraction(1))
+    if delta > 0:
+        found = _numeric(events, delta, "user", Fraction(1), best)
+        best = best if found is None else min(best, max(found, Fraction(1, 10**12)))
+    if isinstance(definition, Emd) and best >= definition.alpha:
+        return None
+    return UserLevel(best, delta, model=model, bounded=bounded)

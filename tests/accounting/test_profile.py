@@ -1,0 +1,157 @@
+"""The lemmas behind the rate of a shuffle, each by a route that does not use it."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom
+
+from barrow.accounting.one_step import mean_excess_upper, sign_excess_upper
+from barrow.accounting.profile import inflation_upper, log_mean_excess_upper, rate_upper
+from barrow.numerics.gdp import SQRT_TWO_PI, mills
+
+POINTS = 16
+
+
+def gaussian_side(c, clones, shrink=1.0):
+    """exp(-C c^4/24) E[(Z/sqrt C - c)_+]."""
+    x = c * np.sqrt(shrink * clones)
+    call = np.exp(-x * x / 2) * (1 - x * mills(x)) / SQRT_TWO_PI / np.sqrt(shrink * clones)
+    return np.exp(-clones * c**4 / 24) * call
+
+
+def margin(signs, shrink=1.0, deepest=26.0):
+    """The least margin of lemma G over c, in units of phi(x)/(sqrt(T) T), at 16 points of every linear piece."""
+    u = np.arange(signs // 2, signs)
+    low, high = np.maximum((2 * u - signs) / signs, 0), (2 * u + 2 - signs) / signs
+    keep = low * math.sqrt(signs) < deepest
+    u, low, high = u[keep], low[keep], high[keep]
+    pmf, tail = binom.pmf(u, signs - 1, 0.5), binom.sf(u, signs - 1, 0.5)
+    c = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, POINTS + 1)
+    left = pmf[:, None] * (1 - c) / 2 - c * tail[:, None]
+    clones = signs - 1
+    scale = np.exp(-clones * c * c / 2 - clones * c**4 / 24) / SQRT_TWO_PI / math.sqrt(clones)
+    return float(np.min((gaussian_side(c, clones, shrink) - left) / scale)) * signs
+
+
+def test_lemma_g_for_every_small_number_of_signs():
+    # The theory says the margin tends to 1/4; piecewise linearity costs less than 1/100 between the points.
+    margins = [margin(signs) for signs in range(2, 701)]
+    assert min(margins) > 0.24
+    assert margins[-1] < 0.26
+
+
+@pytest.mark.parametrize("signs", [1000, 1001, 2047, 3000, 4096, 4097])
+def test_lemma_g_for_larger_numbers_of_signs(signs):
+    assert margin(signs) > 0.24
+
+
+def test_lemma_g_fails_for_a_slightly_narrower_gaussian():
+    # The truth is 1/(T - 1/2): with variance 1/(T - 0.4) the lemma is false, and this check sees it.
+    assert margin(201, shrink=(201 - 0.4) / 200) < 0
+
+
+def test_lemma_g_at_fifty_digits():
+    with mp.workdps(50):
+        for signs, c in ((37, "0.31"), (200, "0.4"), (500, "0.25"), (501, "0.002")):
+            c_ = mp.mpf(c)
+            left = mp.fsum(
+                mp.binomial(signs, a) / mp.mpf(2) ** signs * (mp.mpf(2 * a - signs) / signs - c_)
+                for a in range(signs + 1)
+                if mp.mpf(2 * a - signs) / signs > c_
+            )
+            s = 1 / mp.sqrt(signs - 1)
+            x = c_ / s
+            call = s * (mp.npdf(x) - x * mp.ncdf(-x))
+            assert left <= mp.e ** (-(signs - 1) * c_**4 / 24) * call
+            found = float(sign_excess_upper(float(c_), np.array([float(signs)]))[0])
+            assert left <= mp.mpf(found) * (1 + mp.mpf(10) ** -14)
+            assert found == pytest.approx(float(left), rel=1e-9)
+
+
+def test_one_sign_is_below_the_tangent():
+    # No clone: (1 - c)/2 against the tangent of the Gaussian side at one clone, which is at most 0.6.
+    c = np.linspace(0, 1, 2001)
+    call, phi = gaussian_side(c, 1.0), np.exp(-c * c / 2) / SQRT_TWO_PI
+    tangent = call * (1 + c**4 / 24) + np.exp(-(c**4) / 24) * phi / 2
+    assert np.all((1 - c) / 2 <= tangent)
+    assert np.all(tangent <= 0.6)
+
+
+def exact_excess(c, reports, rho):
+    """e(c) summed term by term over the clones, with scipy's binomials."""
+    clones = np.arange(reports)
+    weights = binom.pmf(clones, reports - 1, rho)
+    signs = clones + 1
+    threshold = np.ceil(signs * (1 + c) / 2)
+    pmf = binom.pmf(threshold - 1, signs - 1, 0.5)
+    tail = binom.sf(threshold - 1, signs - 1, 0.5)
+    return float(np.sum(weights * np.maximum(pmf * (1 - c) / 2 - c * tail, 0)))
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.floats(0.005, 4), st.integers(5, 1500), st.floats(0, 9), st.floats(0, 1))
+def test_mean_excess_bounds_hold(alpha0, reports, depth, share):
+    rho = math.exp(-alpha0)
+    c = min(0.99, depth / math.sqrt(1 + (reports - 1) * rho))
+    omega = 1 + share * math.tanh(alpha0 / 2)
+    exact = exact_excess(c, reports, omega * rho)
+    assert exact * (1 - 1e-9) <= mean_excess_upper(c, alpha0, reports, omega - 1)
+    assert mean_excess_upper(c, alpha0, reports, omega - 1) <= exact * (1 + 1e-7) + 1e-290
+    # The closed form at the standard rate covers every stronger one by scaling.
+    largest = 1 + math.tanh(alpha0 / 2)
+    scaled = log_mean_excess_upper(np.array([c * math.sqrt(omega)]), alpha0, float(reports), largest)[0]
+    assert math.log(max(exact, 1e-300)) <= scaled - 0.5 * math.log(omega) + 1e-9
+
+
+def test_blocks_agree_with_the_full_sum():
+    for alpha0, reports, c in ((2.0, 30_000, 0.03), (0.5, 20_000, 0.05), (4.0, 200_000, 0.06)):
+        exact = exact_excess(c, reports, math.exp(-alpha0))
+        assert exact * (1 - 1e-9) <= mean_excess_upper(c, alpha0, reports) <= exact * 1.01
+
+
+@pytest.mark.parametrize(("alpha0", "reports", "level"), [(0.1, 400, 7.0), (1.0, 1500, 6.0), (2.0, 3000, 7.5)])
+def test_rate_dominates_the_exact_profile(alpha0, reports, level):
+    """V(s) = min_c [c s + e(c)] with the exact e, against (kappa/2) phi(Phi^-1(s)); and kappa is not loose."""
+    kappa = rate_upper(alpha0, float(reports), level, 1.0)
+    c = np.linspace(0, 0.9, 700)
+    e = np.array([exact_excess(x, reports, math.exp(-alpha0)) for x in c])
+    z = np.linspace(0, level, 400)
+    v = np.min(c[None, :] * ndtr(-z)[:, None] + e[None, :], axis=1)
+    ratio = v / (np.exp(-z * z / 2) / SQRT_TWO_PI)
+    assert np.all(ratio <= kappa / 2 * (1 + 1e-12))
+    assert kappa / 2 <= np.max(ratio) * 1.02
+
+
+def test_rate_tends_to_its_gaussian_limit_from_above():
+    for reports in (1e5, 1e7, 1e9, 1e12):
+        limit = 2 / math.sqrt(reports * math.exp(-3))
+        assert 1 < rate_upper(3.0, reports, 9.0, 1.0) / limit < 1 + 20 / math.sqrt(reports)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.floats(-8, 8), st.floats(1e-4, 0.6))
+def test_inflation_bounds_the_midpoint_step(x, t):
+    """Solve the step exactly: h = (Phi(x+t) - Phi(x))/phi(Phi^-1(mid)), and t must be at most h (1 + eta)."""
+    y = x + t
+    level = max(abs(x), abs(y), 0.5)
+    # Differences of Phi are taken on the side where they do not cancel.
+    a, b = (x, y) if x + y <= 0 else (-y, -x)
+    gap = float(ndtr(b) - ndtr(a))
+    middle = float(ndtri((ndtr(a) + ndtr(b)) / 2))
+    h = gap / (math.exp(-middle * middle / 2) / SQRT_TWO_PI)
+    bound = inflation_upper(h, level)
+    assert t <= h * bound * (1 + 1e-9)
+    assert inflation_upper(h, level) >= 1.0
+
+
+def test_inflation_is_small_where_it_matters_and_gives_up_where_it_must():
+    assert inflation_upper(0.003, 10.0) < 1 + 1e-4
+    assert inflation_upper(0.0, 10.0) == 1.0
+    assert math.isinf(inflation_upper(5.0, 10.0))
+    assert math.isinf(rate_upper(5.0, 10.0, 8.0, 1.0))
+    assert math.isinf(rate_upper(1.0, 1.0, 8.0, 1.0))
