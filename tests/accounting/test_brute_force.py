@@ -150,13 +150,9 @@ def test_library_one_step_and_uniform_chain_bound_enumerated_shuffles():
         for share in (0.1, 0.4, 0.8):
             eps = share * moved * m
             least = float(np.maximum(p - math.exp(eps) * q, 0).sum()) * (1 - 1e-9) - 1e-14
-            assert least <= uniform_chain_delta_upper(
-                alpha0, reports=n, items=m, distance=distance, epsilon=eps
-            )
+            assert least <= uniform_chain_delta_upper(alpha0, reports=n, items=m, distance=distance, epsilon=eps)
             for clones in ("standard", "strong") if m == 1 else ():
-                assert least <= one_step_delta_upper(
-                    alpha0, reports=n, epsilon=eps, distance=distance, clones=clones
-                )
+                assert least <= one_step_delta_upper(alpha0, reports=n, epsilon=eps, distance=distance, clones=clones)
 
 
 def test_flow_bounds_enumerated_shuffles_of_a_hundred_reports():

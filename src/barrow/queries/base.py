@@ -252,7 +252,7 @@ def step_argument(step: Exact | None) -> dict[str, str]:
     """The step as plain data, if one was asked for.
 
     >>> step_argument("1/8"), step_argument(None)
-    ({'step': '1/8'}, {})
+    ({'step': '0.125'}, {})
     """
     from barrow.numerics import exact
 
