@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.helpers import EARTH, OUTPUTS, Clock, budget, guarantee, pay
+from tests.ledger.helpers import EARTH, LINE, OUTPUTS, Clock, budget, guarantee, pay
 
 from barrow._version import __version__
 from barrow.errors import ParameterError
@@ -277,6 +277,26 @@ def test_a_better_accountant_plugs_in(path: Path) -> None:
     with pytest.raises(OverBudgetError):
         pay(plain, "k", Fraction(1, 1000))
     assert plain.verify().within_limits is None
+
+
+def test_what_was_left_after_each_payment_by_either_way(path: Path) -> None:
+    """Sums carried along equal sums made anew, over two accounts and periods."""
+
+    class Plain:
+        name = "plain"
+
+        def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
+            total = Amount(0, 0)
+            for charge in charges:
+                total += charge.amount
+            return total
+
+    clock = Clock(2026, 10, 1)
+    ledger = Ledger.create(path, budget(per="month", user_level=UserLevel(5)), clock=clock)
+    for number in range(12):
+        clock.set(2026, 10 + number // 5, 2)
+        pay(ledger, str(number), Fraction(1, 2 + number), space=EARTH if number % 3 == 0 else LINE)
+    assert ledger.overview().lines == Ledger.open(path, composer=Plain(), clock=clock).overview().lines
 
 
 class TestAuthority:

@@ -203,6 +203,27 @@ def test_two_creators_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert os.listdir(tmp_path) == ["a.ledger"]
 
 
+def test_the_folder_is_fsynced_after_the_name_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, link, fsync = [], os.link, os.fsync
+
+    def linked(source: Any, target: Any) -> None:
+        link(source, target)
+        calls.append("link")
+
+    def synced(handle: int) -> None:
+        fsync(handle)
+        calls.append("folder" if os.path.sameopenfile(handle, folder) else "other")
+
+    folder = os.open(tmp_path, os.O_RDONLY)
+    monkeypatch.setattr(os, "link", linked)
+    monkeypatch.setattr(os, "fsync", synced)
+    ledger = Ledger.create(tmp_path / "a.ledger", budget())
+    assert calls == ["link", "folder"]
+    pay(ledger, "a", 1)
+    assert calls == ["link", "folder", "folder"]
+    os.close(folder)
+
+
 def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_links(source: Any, target: Any) -> None:
         raise PermissionError(1, "Operation not permitted")

@@ -14,6 +14,7 @@ user-level budget, where there is one, and is refused where there is none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Protocol
 
 from barrow.errors import ParameterError
@@ -64,10 +65,9 @@ class AdditiveComposer:
 
     def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
         """The sums of the losses and of the deltas."""
-        spent = Amount(0, 0)
-        for charge in charges:
-            spent += charge.amount
-        return spent
+        return Amount(
+            sum((c.amount.loss for c in charges), Fraction(0)), sum((c.amount.delta for c in charges), Fraction(0))
+        )
 
 
 def charge_for(
@@ -174,6 +174,25 @@ def amount_of(definition: Emd | DiscreteEmd | UserLevel) -> Amount:
 def spent_by(charges: Sequence[Charge], account: Account, period: str | None) -> list[Charge]:
     """The charges of one account in one period (all periods if None)."""
     return [c for c in charges if c.account == account and (period is None or c.period == period)]
+
+
+def running_totals(budget: Budget, charges: Sequence[Charge], composer: Composer) -> list[Amount]:
+    """After each charge, the total of its account in its period.
+
+    Sums are carried along; any other composer is asked about each beginning, which takes quadratic time.
+    """
+    totals: list[Amount] = []
+    groups: dict[tuple[Account, str | None], list[Charge]] = {}
+    sums: dict[tuple[Account, str | None], Amount] = {}
+    for charge in charges:
+        group = (charge.account, charge.period)
+        if isinstance(composer, AdditiveComposer):
+            sums[group] = sums.get(group, Amount(0, 0)) + charge.amount
+            totals.append(sums[group])
+        else:
+            groups.setdefault(group, []).append(charge)
+            totals.append(composer.total(groups[group], budget.limit_of(charge.account)))
+    return totals
 
 
 def _check_items(budget: Budget, items: int | None) -> None:

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from barrow.ledger.book import Book
-from barrow.ledger.budget import Composer, spent_by
+from barrow.ledger.budget import Composer, running_totals, spent_by
 from barrow.ledger.digits import show
 from barrow.ledger.model import Account, Amount, Budget, Head
 
@@ -171,9 +171,9 @@ def overview(book: Book, composer: Composer, period: str | None) -> Overview:
         periods = len({c.period for c in charges if c.account == account})
         balances.append(Balance(account, budget.symbol_of(account), limit, spent, limit.less(spent), total, periods))
     lines = []
-    for number, (seq, charge) in enumerate(book.charges.items(), start=1):
+    totals = running_totals(budget, charges, composer)
+    for (seq, charge), so_far in zip(book.charges.items(), totals, strict=True):
         record, limit = book.records[seq - 1], budget.limit_of(charge.account)
-        so_far = composer.total(spent_by(charges[:number], charge.account, charge.period), limit)
         lines.append(
             Line(
                 seq=seq,
