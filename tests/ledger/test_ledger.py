@@ -172,6 +172,20 @@ def test_bad_releases_write_nothing(path: Path, options: dict[str, Any], error: 
     pay(ledger, "a", 1)
 
 
+def test_what_could_not_be_read_back_is_not_written(path: Path) -> None:
+    class Odd(Guarantee):
+        def to_json(self) -> dict[str, object]:
+            return {**super().to_json(), "definition": {"definition": "Teleport"}}
+
+    ledger = Ledger.create(path, budget())
+    before = path.read_bytes()
+    with pytest.raises(ParameterError, match="Teleport"):
+        pay(ledger, "a", 1, guarantee=Odd(Emd(1), "pure", "def:emd-dp"))
+    assert path.read_bytes() == before
+    pay(ledger, "a", 1)
+    assert Ledger.open(path).verify().releases == 1
+
+
 def test_the_separate_user_level_budget(path: Path) -> None:
     ledger = Ledger.create(path, budget(alpha=2, user_level=UserLevel("1.5", "1e-9")))
     pay(ledger, "line", 2)
