@@ -124,7 +124,14 @@ def study_from_spec(data: Mapping[str, Any]) -> Study:
 
 
 def read_study(path: str | Path) -> Study:
-    """The study in the TOML file ``path``."""
+    """The study in the TOML file ``path``.
+
+    >>> read_study("nowhere.toml")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: There is no study file 'nowhere.toml'.
+      fix:     barrow choose … --save nowhere.toml
+    """
     file = Path(path)
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -142,7 +149,15 @@ def read_study(path: str | Path) -> Study:
 
 
 def write_study(study: Study, path: str | Path) -> None:
-    """Write ``study`` to a new TOML file, whole or not at all; an existing file is never overwritten."""
+    """Write ``study`` to a new TOML file, whole or not at all; an existing file is never overwritten.
+
+    >>> import tempfile
+    >>> from barrow.spaces import Earth
+    >>> file = Path(tempfile.mkdtemp()) / "study.toml"
+    >>> write_study(Study(Earth(), alpha=Fraction(25)), file)
+    >>> read_study(file).alpha
+    Fraction(25, 1)
+    """
     import tomli_w
 
     file = Path(path)
