@@ -7,7 +7,7 @@ What is asked is first turned into the budget's own definition, and only by impl
 - an unbounded guarantee pays in a bounded budget (never backwards), a bounded one only for the same m;
 - unbounded EMD-DP, user-level DP and discrete EMD-DP pay in a discrete budget, at its radius.
 
-Everything else is paid by its user-level worst case (docs/proofs/worst-case.md) out of the separate
+Everything else is paid by its user-level worst case (docs/proofs/budget.md) out of the separate
 user-level budget, where there is one, and is refused where there is none.
 """
 
@@ -172,7 +172,14 @@ def amount_of(definition: Emd | DiscreteEmd | UserLevel) -> Amount:
 
 
 def spent_by(charges: Sequence[Charge], account: Account, period: str | None) -> list[Charge]:
-    """The charges of one account in one period (all periods if None)."""
+    """The charges of one account in one period (all periods if None).
+
+    >>> from barrow.privacy import PureRelease
+    >>> g = Guarantee(Emd(1, model="central"), "pure", "def:emd-dp")
+    >>> charges = [Charge("main", Amount(1, 0), PureRelease(1, model="central"), g, p) for p in ("2026-10", "2026-11")]
+    >>> len(spent_by(charges, "main", "2026-11")), len(spent_by(charges, "main", None))
+    (1, 2)
+    """
     return [c for c in charges if c.account == account and (period is None or c.period == period)]
 
 
@@ -180,6 +187,13 @@ def running_totals(budget: Budget, charges: Sequence[Charge], composer: Composer
     """After each charge, the total of its account in its period.
 
     Sums are carried along; any other composer is asked about each beginning, which takes quadratic time.
+
+    >>> from barrow.privacy import PureRelease
+    >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
+    >>> g = Guarantee(Emd(1, model="central"), "pure", "def:emd-dp")
+    >>> charge = Charge("main", Amount("1/3", 0), PureRelease("1/3", model="central"), g)
+    >>> [str(total.loss) for total in running_totals(budget, [charge] * 3, AdditiveComposer())]
+    ['1/3', '2/3', '1']
     """
     totals: list[Amount] = []
     groups: dict[tuple[Account, str | None], list[Charge]] = {}
