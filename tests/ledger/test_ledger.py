@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.helpers import EARTH, LINE, OUTPUTS, Clock, budget, guarantee, pay
 
 from barrow._version import __version__
 from barrow.errors import ParameterError
@@ -36,6 +35,7 @@ from barrow.ledger import (
 from barrow.ledger import sqlite as sqlite_module
 from barrow.ledger.chain import digest
 from barrow.privacy import Emd, GaussianNoise, Guarantee, UserLevel
+from tests.ledger.helpers import EARTH, LINE, OUTPUTS, Clock, budget, guarantee, pay
 
 
 @pytest.fixture

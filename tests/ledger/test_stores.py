@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ledger.helpers import MemoryStore, budget, pay
-from tests.ledger.store_suite import StoreSuite
 
 from barrow.errors import LedgerError
 from barrow.ledger import (
@@ -24,6 +22,8 @@ from barrow.ledger import (
 from barrow.ledger import sqlite as module
 from barrow.ledger.chain import Row
 from barrow.ledger.sqlite import APPLICATION_ID, SCHEMA_VERSION
+from tests.ledger.helpers import MemoryStore, budget, pay
+from tests.ledger.store_suite import StoreSuite
 
 
 class TestMemoryStore(StoreSuite):
