@@ -112,6 +112,8 @@ def verify(file: Path, anchor: str | None, as_json: bool) -> None:
         return
     click.echo(f"All {found.head.length} records hold; {found.releases} releases paid, ", nl=False)
     click.echo(f"{found.uncommitted} of them without a recorded result.")
+    if found.within_limits is None:
+        click.echo("Not checked: the limits, because another way of adding up let some releases through.")
     if wanted is None:
         click.echo("Not checked: whether records were cut off at the end. For that, give --head LENGTH:HASH.")
     else:
