@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.release.helpers import USERS, make_ledger, make_study, write_ages
 
 from barrow.cli.main import main
 from barrow.release import write_study
+from tests.release.helpers import USERS, make_ledger, make_study, write_ages
 
 LINE = "line(low=0, high=100, unit='years', step=1)"
 

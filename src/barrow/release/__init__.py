@@ -2,7 +2,7 @@
 
 from barrow.release.plan import Plan, make_plan
 from barrow.release.record import Release
-from barrow.release.run import LostReleaseError, run
+from barrow.release.run import LostReleaseError, run_release
 from barrow.release.statement import explain, make_statement, statement_text
 from barrow.release.study import Study, read_study, read_table, study_from_spec, write_study
 from barrow.release.verify import Check, read_statement, verify
@@ -19,7 +19,7 @@ __all__ = [
     "read_statement",
     "read_study",
     "read_table",
-    "run",
+    "run_release",
     "statement_text",
     "study_from_spec",
     "verify",

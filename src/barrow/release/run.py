@@ -28,7 +28,9 @@ class LostReleaseError(BarrowError):
     exit_code = 130
 
 
-def run(study: Study, *, ledger: Ledger | None = None, key: str | None = None, progress: bool = False) -> Release:
+def run_release(
+    study: Study, *, ledger: Ledger | None = None, key: str | None = None, progress: bool = False
+) -> Release:
     """Release the answer to the study's question, and write its files if the study names a folder.
 
     Args:
@@ -51,7 +53,7 @@ def run(study: Study, *, ledger: Ledger | None = None, key: str | None = None, p
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     budget = Budget("ages", 3, SpaceRef.of(line), Emd(10, model="central"))
-    ...     result = run(study, ledger=Ledger.create(folder + "/l", budget))
+    ...     result = run_release(study, ledger=Ledger.create(folder + "/l", budget))
     >>> len(result.values), result.statement["alpha"]
     (1, 5.0)
     """

@@ -137,9 +137,9 @@ class Study:
 
     def release(self, *, ledger: Ledger | None = None, key: str | None = None, progress: bool = False) -> Release:
         """Release the answer: reserve, draw, commit, write."""
-        from barrow.release.run import run
+        from barrow.release.run import run_release
 
-        return run(self, ledger=ledger, key=key, progress=progress)
+        return run_release(self, ledger=ledger, key=key, progress=progress)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data that :func:`study_from_spec` reads back (frames in memory are left out)."""
