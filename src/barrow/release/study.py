@@ -19,7 +19,7 @@ from barrow.engines import Columns, Source
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text
 from barrow.policy import Policy, Promise
-from barrow.privacy import Model
+from barrow.privacy import Model, UserLevel
 from barrow.privacy.definitions import positive, probability, share, to_model
 from barrow.queries import Query, query_from_spec
 from barrow.spaces import Space, space_from_spec
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _KEYS = {
     "": ("dataset", "users", "model", "ledger", "out", "data", "space", "query", "privacy", "promise"),
     "[data]": ("source", "sql", "user", "items", "unknown"),
-    "[privacy]": ("alpha", "delta", "part", "noise"),
+    "[privacy]": ("alpha", "delta", "part", "noise", "user_epsilon", "user_delta"),
     "[[promise]]": ("share", "distance", "epsilon"),
 }
 
@@ -54,6 +54,8 @@ class Study:
         user: The column that says whose record it is.
         items: The columns that say what the item is.
         unknown: What to do with missing or unknown records: ``"error"``, ``"default"`` or ``"nearest"``.
+        user_level: A separate user-level budget, out of which releases about other spaces are paid by their worst
+            case; without it they are refused.
         dataset: A public name of the data set.
         users: n, how many people the data are about; public.
         model: Who adds the noise.
@@ -80,6 +82,7 @@ class Study:
     user: str | None = None
     items: tuple[str, ...] = ()
     unknown: Unknown = "error"
+    user_level: UserLevel | None = None
     dataset: str | None = None
     users: int | None = None
     model: Model = Model.CENTRAL
@@ -156,6 +159,9 @@ class Study:
             "part": None if self.part == 1 else exact_text(self.part),
             "noise": None if self.noise == "auto" else self.noise,
         }
+        if self.user_level is not None:
+            privacy["user_epsilon"] = exact_text(self.user_level.epsilon)
+            privacy["user_delta"] = exact_text(self.user_level.delta)
         promises = [
             {"share": p.share_text, "distance": p.distance, "epsilon": exact_text(p.epsilon)} for p in self.promises
         ]
@@ -197,6 +203,10 @@ def study_from_spec(data: Mapping[str, Any]) -> Study:
     if "source" in where or "sql" in where:
         source = Source.parse(where.get("source"), sql=where.get("sql"))
     items = where.get("items", ())
+    model = to_model(data.get("model", "central"))
+    user_level = None
+    if "user_epsilon" in privacy:
+        user_level = UserLevel(privacy["user_epsilon"], privacy.get("user_delta", 0), model=model)
     return Study(
         space=space_from_spec(_table(data, "space", known=False)),
         promises=_promises(data.get("promise", [])),
@@ -209,9 +219,10 @@ def study_from_spec(data: Mapping[str, Any]) -> Study:
         user=where.get("user"),
         items=(items,) if isinstance(items, str) else tuple(items),
         unknown=where.get("unknown", "error"),
+        user_level=user_level,
         dataset=None if data.get("dataset") is None else str(data["dataset"]),
         users=data.get("users"),
-        model=to_model(data.get("model", "central")),
+        model=model,
         ledger=data.get("ledger"),
         out=data.get("out"),
     )
