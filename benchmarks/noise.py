@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from barrow.noise import rounded_gaussian, rounded_knorm, rounded_laplace
+from benchmarks import _lipschitz
 from benchmarks._timing import finish, interleaved, median_seconds
 
 _SIZE = 100_000
@@ -89,7 +90,7 @@ def vectors() -> dict[str, float]:
     return {}
 
 
-SECTIONS: tuple[Callable[[], dict[str, float]], ...] = (draws, vectors)
+SECTIONS: tuple[Callable[[], dict[str, float]], ...] = (draws, vectors, _lipschitz.measure)
 
 
 def main() -> None:
