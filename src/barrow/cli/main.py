@@ -21,6 +21,7 @@ _COMMANDS = {
     "check": ("barrow.cli.check", "Look for records that a release would refuse (private output)."),
     "explain": ("barrow.cli.explain", "Say how a release was made, from its statement."),
     "verify": ("barrow.cli.verify", "Check a release's files and its entry in the ledger."),
+    "local": ("barrow.cli.local", "One person's report, and the mean of many reports."),
     "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
     "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
 }
