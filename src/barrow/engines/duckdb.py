@@ -209,7 +209,7 @@ def _check(
     for table, arrays in encoding.tables.items():
         session.table(table, arrays)
     raw = {f"raw{i}": sql for i, sql in enumerate(reading.raw)}
-    carried = {"line": "row_number() OVER ()", **raw}
+    carried = {"place": "row_number() OVER ()", **raw}
     session.run(
         f"CREATE TEMP TABLE judged AS SELECT u, {', '.join(carried)}, {encoding.item} IS NULL AS lost "
         f"FROM ({reading.coded(carried)}) {' '.join(encoding.late_joins)}"
@@ -222,7 +222,7 @@ def _check(
         "FROM (SELECT count(*) AS m FROM judged WHERE u IS NOT NULL GROUP BY u)"
     )[0]
     shown = session.rows(
-        f"SELECT {', '.join(carried)} FROM judged WHERE lost ORDER BY line LIMIT ?",
+        f"SELECT {', '.join(carried)} FROM judged WHERE lost ORDER BY place LIMIT ?",
         [examples],
     )
     return CheckReport(
