@@ -100,12 +100,12 @@ CASES = {
         Earth(box=(40.5, -74.3, 41.0, -73.6), cell=1),
         points((40.5, -74.3), (41.0, -73.6), (40.7, -74.0), (40.75, -73.99999), (40.999999, -73.7)),
         points((0, 0), (90, 180), (-90, -180), (45, 107), (40.7, 106), (40.7, -75)),
-        points((91, 0), (40.7, 181)) + [(None, -74.0), (40.7, None), (math.nan, -74.0)],
+        [*points((91, 0), (40.7, 181)), (None, -74.0), (40.7, None), (math.nan, -74.0)],
     ),
     "globe": Case(
         Earth(cell=500, default=(48, 2)),
         points((90, 180), (-90, -180), (0, 0), (-0.0, -0.0), (51.5, -0.1), (89.9999, 179.9999)),
-        hopeless=points((90.1, 0), (0, 180.1)) + [(None, None)],
+        hopeless=[*points((90.1, 0), (0, 180.1)), (None, None)],
     ),
     "product": Case(
         Product([Earth(cell=1000), Circle.hours(), Discrete(["a", "b"])], weights=["1/2", "1/4", "1/4"]),
@@ -277,9 +277,9 @@ class EngineSuite:
     def test_missing_column_is_named_with_the_nearest(self, tmp_path):
         case = CASES["discrete"]
         engine, source = self.table(tmp_path, case, [("u1", ("a",))])
-        with pytest.raises(BarrowError, match="There is no column 'UIDs'. Did you mean 'uid'"):
+        with pytest.raises(BarrowError, match=r"There is no column 'UIDs'\. Did you mean 'uid'"):
             engine.count(source, Columns("UIDs", "c0"), case.space)
-        with pytest.raises(BarrowError, match="There is no column 'C0'. Did you mean 'c0'"):
+        with pytest.raises(BarrowError, match=r"There is no column 'C0'\. Did you mean 'c0'"):
             engine.validate(source, Columns("uid", "C0"), case.space)
         assert set(engine.columns(source)) == {"uid", "c0"}
 

@@ -9,9 +9,9 @@ import sqlite3
 import duckdb
 import numpy as np
 import pytest
+from tests.engines.suite import PAIRS, EngineSuite, pytest_generate_tests
 
 from barrow.engines import DuckDBEngine, MemoryEngine, Source
-from tests.engines.suite import PAIRS, EngineSuite, pytest_generate_tests
 
 __all__ = ["pytest_generate_tests"]
 
