@@ -14,7 +14,7 @@ from barrow.engines.columns import Columns, check_columns, flat_groups, reads_nu
 from barrow.engines.counts import CheckReport, Counts, check_users
 from barrow.engines.encoding import Encoding, encoding_for
 from barrow.engines.relations import Relation, arrow_table, frame_kinds, number, relation, user
-from barrow.engines.session import PrivateTextError, Session, constant_texts, name
+from barrow.engines.session import PrivateTextError, Session, name, quietly
 from barrow.engines.source import Source
 from barrow.errors import ParameterError
 from barrow.spaces import Space
@@ -63,8 +63,12 @@ class DuckDBEngine:
             return sqlite.kinds(where)
         if where.kind == "frame":
             return frame_kinds(where.data)
-        with constant_texts(), self._session() as session:
-            return relation(session, where).kinds
+
+        def look() -> dict[str, str]:
+            with self._session() as session:
+                return relation(session, where).kinds
+
+        return quietly(look)
 
     def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
         """Refuse missing columns, wrong types and spaces that cannot be pushed down, from public facts only."""
@@ -91,10 +95,15 @@ class DuckDBEngine:
             users: n, if it is public beforehand: users without records count as holding the default item.
         """
         check_users(users)
-        with constant_texts(), self._session() as session:
-            encoding = encoding_for(space, columns, unknown)
-            records, named = self._open(session, Source.of(source), columns, space)
-            counts = _count(session, _statements(records, named, space, encoding), encoding, space, unknown)
+        where = Source.of(source)
+
+        def read() -> Counts:
+            with self._session() as session:
+                encoding = encoding_for(space, columns, unknown)
+                records, named = self._open(session, where, columns, space)
+                return _count(session, _statements(records, named, space, encoding), encoding, space, unknown)
+
+        counts = quietly(read)
         return counts if users is None else counts.with_users(users, space.default_item)
 
     def check(
@@ -209,7 +218,7 @@ def _check(
     for table, arrays in encoding.tables.items():
         session.table(table, arrays)
     raw = {f"raw{i}": sql for i, sql in enumerate(reading.raw)}
-    carried = {"line": "row_number() OVER ()", **raw}
+    carried = {"place": "row_number() OVER ()", **raw}
     session.run(
         f"CREATE TEMP TABLE judged AS SELECT u, {', '.join(carried)}, {encoding.item} IS NULL AS lost "
         f"FROM ({reading.coded(carried)}) {' '.join(encoding.late_joins)}"
@@ -222,7 +231,7 @@ def _check(
         "FROM (SELECT count(*) AS m FROM judged WHERE u IS NOT NULL GROUP BY u)"
     )[0]
     shown = session.rows(
-        f"SELECT {', '.join(carried)} FROM judged WHERE lost ORDER BY line LIMIT ?",
+        f"SELECT {', '.join(carried)} FROM judged WHERE lost ORDER BY place LIMIT ?",
         [examples],
     )
     return CheckReport(

@@ -190,7 +190,8 @@ def _encode_part(table: Mapping[str, Column], space: Space, group: tuple[str, ..
     else:
         records = table[group[0]]
     # What "default" stands for is the default item of the whole product, so a part only says which are lost.
-    return space._encode(records, "error" if unknown == "default" else unknown)
+    with np.errstate(all="ignore"):  # a warning about overflow would be a message about private values
+        return space._encode(records, "error" if unknown == "default" else unknown)
 
 
 def _numbers(column: Column) -> Floats:
