@@ -15,6 +15,7 @@ from barrow._version import __version__
 from barrow.errors import BarrowError
 
 _COMMANDS = {
+    "demo": ("barrow.cli.demo", "Release from bundled real data, in seconds."),
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
     "plan": ("barrow.cli.plan", "Show what a release would give and cost; reads no private value."),
     "release": ("barrow.cli.release", "Release an answer, with a statement."),
