@@ -46,8 +46,8 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
             odds_sentence(worst),
         ],
     )
-    rest = "exactly spent: it refuses any further release" if result.left == 0 else f"α {float(result.left):.4g} left"
-    said += block("Ledger", [f"α {up(policy.alpha, 4)} {rest}"])
+    rest = "spent exactly: any further release is refused" if result.left == 0 else f"α {float(result.left):.4g} left"
+    said += block("Ledger", [f"budget α {up(policy.alpha, 4)}, {rest}"])
     folder = result.folder
     names = [f"{folder.name}/{name}/" for name in result.releases]
     said += block(
