@@ -77,10 +77,10 @@ def block(label: str, texts: Iterable[str]) -> list[str]:
 def up(value: float, digits: int = 3) -> str:
     """A bound to a few digits, rounded up so that it never says less than it is.
 
-    >>> up(0.0017201, 2), up(2.789), up(1.0), up(12284.1, 4)
-    ('0.0018', '2.79', '1', '12290')
+    >>> up(0.0017201, 2), up(2.789), up(0.1), up(12284.1, 4)
+    ('0.0018', '2.79', '0.1', '12290')
     """
-    exact = Decimal(value)
+    exact = Decimal(repr(value))  # the shortest decimal of the float, so that 0.1 stays 0.1
     if not exact:
         return "0"
     place = Decimal(1).scaleb(exact.adjusted() - digits + 1)
