@@ -158,7 +158,8 @@ def test_the_map_and_the_distance_are_near_the_truth(printed):
     reach = 30 * said["noise"]["scale"]
     assert np.abs(values - truth).max() < reach
     assert np.abs(table[positions].mean(axis=0) - truth).max() > 0.02 > reach
-    # The noise is there, and it is of the stated size: the mean of |noise| is one scale, within 426^-1/2 of it.
+    # The noise is there and of the stated size: the mean of 426 exponential variates is off by 0.35 with
+    # probability 1e-9; half or double the noise would be found out.
     assert np.abs(values - truth).mean() / said["noise"]["scale"] == pytest.approx(1.0, abs=0.35)
 
 
@@ -176,7 +177,7 @@ def test_concepts_are_near_the_truth(data):
     assert list(values) == [f"similarity to {word}" for word in CONCEPTS]
     half_width = data["releases"][0]["half_width_95"]
     off = np.abs(np.array(list(values.values())) - truth)
-    # Each is the norm of at most 25 scales with probability 1 - 3e-7: a gamma variate of shape 5.
+    # This is about 25 scales; the noise's length, a gamma variate of shape 5, exceeds them with probability 3e-7.
     assert (off < 5 * half_width).all()
     assert (off > 0).all()
     dropped = np.array([row[1] in known for row in rows])

@@ -48,13 +48,13 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
     )
     rest = "spent exactly: any further release is refused" if result.left == 0 else f"α {float(result.left):.4g} left"
     said += block("Ledger", [f"budget α {up(policy.alpha, 4)}, {rest}"])
-    folder = result.folder
-    names = [f"{folder.name}/{name}/" for name in result.releases]
+    here = [*result.example.files, *(f"study-{name}.toml" for name in result.releases), "demo.ledger"]
+    within = ", ".join(f"{name}/" for name in result.releases)
     said += block(
         "Wrote",
         [
-            f"{folder}/ with the data, {', '.join(f'study-{name}.toml' for name in result.releases)}, demo.ledger",
-            f"{', '.join(names)}: values.csv, .parquet{_geojson(result)}, statement.txt, .json",
+            f"{result.folder}/: {', '.join(here)}",
+            f"in it {within}: values.csv, .parquet{_geojson(result)}, statement.txt, .json",
         ],
     )
     said += block("Next", next_steps)
