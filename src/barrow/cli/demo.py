@@ -43,7 +43,7 @@ def _next_steps(folder: str, name: str) -> list[str]:
     steps = {
         "explain": f"barrow explain {folder}/{name}/statement.json",
         "verify": f"barrow verify {folder}/{name}",
-        "plan": f"barrow plan {folder}/study-{name}.toml",
+        "plan": f"barrow plan --study {folder}/study-{name}.toml",
         "ledger": f"barrow ledger show {folder}/demo.ledger",
         "choose": "barrow choose",
     }

@@ -74,7 +74,7 @@ def flight_studies(folder: Path) -> dict[str, Study]:
     >>> sum(study.part for study in studies.values())
     Fraction(1, 1)
     """
-    space = Earth(box=NORTH_AMERICA, cell=40, default=NEW_YORK)
+    space = Earth(box=NORTH_AMERICA, cell=50, default=NEW_YORK)
 
     def study(name: str, part: Fraction, query: dict[str, object]) -> Study:
         return Study(

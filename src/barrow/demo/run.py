@@ -7,7 +7,6 @@ import math
 import shutil
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -158,26 +157,26 @@ def _budget(policy: Policy, studies: Mapping[str, Study]) -> Budget:
 
 
 def _make(folder: Path) -> None:
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir()
-    except FileExistsError:
+    if folder.exists():
         raise ParameterError(
             f"The folder {str(folder)!r} exists.",
             allowed="a new folder, so that nothing is overwritten",
             fix=f"barrow demo --out {_free(folder)}",
-        ) from None
+        )
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir()
     except OSError as error:
         raise ParameterError(
             f"The folder {str(folder)!r} cannot be made: {error.strerror}.",
             allowed="a folder that can be written",
-            fix="--out with another folder",
+            fix="barrow demo --out with another folder",
         ) from None
 
 
 def _free(folder: Path) -> Path:
+    """The first name that is free: barrow-demo-2, barrow-demo-3 and so on."""
     number = 2
-    with suppress(OSError):
-        while folder.with_name(f"{folder.name}-{number}").exists():
-            number += 1
+    while folder.with_name(f"{folder.name}-{number}").exists():
+        number += 1
     return folder.with_name(f"{folder.name}-{number}")

@@ -46,15 +46,15 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
             odds_sentence(worst),
         ],
     )
-    rest = "exactly spent: it refuses any further release" if result.left == 0 else f"α {float(result.left):.4g} left"
-    said += block("Ledger", [f"α {up(policy.alpha, 4)} {rest}"])
-    folder = result.folder
-    names = [f"{folder.name}/{name}/" for name in result.releases]
+    rest = "spent exactly: any further release is refused" if result.left == 0 else f"α {float(result.left):.4g} left"
+    said += block("Ledger", [f"budget α {up(policy.alpha, 4)}, {rest}"])
+    here = [*result.example.files, *(f"study-{name}.toml" for name in result.releases), "demo.ledger"]
+    within = ", ".join(f"{name}/" for name in result.releases)
     said += block(
         "Wrote",
         [
-            f"{folder}/ with the data, {', '.join(f'study-{name}.toml' for name in result.releases)}, demo.ledger",
-            f"{', '.join(names)}: values.csv, .parquet{_geojson(result)}, statement.txt, .json",
+            f"{result.folder}/: {', '.join(here)}",
+            f"in it {within}: values.csv, .parquet{_geojson(result)}, statement.txt, .json",
         ],
     )
     said += block("Next", next_steps)
@@ -77,10 +77,10 @@ def block(label: str, texts: Iterable[str]) -> list[str]:
 def up(value: float, digits: int = 3) -> str:
     """A bound to a few digits, rounded up so that it never says less than it is.
 
-    >>> up(0.0017201, 2), up(2.789), up(1.0), up(12284.1, 4)
-    ('0.0018', '2.79', '1', '12290')
+    >>> up(0.0017201, 2), up(2.789), up(0.1), up(12284.1, 4)
+    ('0.0018', '2.79', '0.1', '12290')
     """
-    exact = Decimal(value)
+    exact = Decimal(repr(value))  # the shortest decimal of the float, so that 0.1 stays 0.1
     if not exact:
         return "0"
     place = Decimal(1).scaleb(exact.adjusted() - digits + 1)
