@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 
 
-def median_seconds(call: Callable[[], object], *, repeats: int = 7, least: float = 0.01) -> float:
+def median_seconds(call: Callable[[], object], repeats: int = 7, *, least: float = 0.01) -> float:
     """The median wall time of one call, over repeats that each last at least ``least`` seconds."""
     call()
     start = time.perf_counter()

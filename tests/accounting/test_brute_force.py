@@ -1,4 +1,4 @@
-"""Every bound on shuffles against exact enumeration: more than 12,000 random small shuffles of random metric-DP randomisers.
+"""Every bound on shuffles against exact enumeration: over 12,000 random shuffles of random metric-DP randomisers.
 
 A random positive matrix A is a randomiser; D(x, x') = max_y |ln A[x,y] - ln A[x',y]| is a metric, alpha0 = max D, and
 with d = D/alpha0 the randomiser is alpha0-d_X-DP. The law of the multiset of n reports is a product of polynomials.
@@ -150,13 +150,9 @@ def test_library_one_step_and_uniform_chain_bound_enumerated_shuffles():
         for share in (0.1, 0.4, 0.8):
             eps = share * moved * m
             least = float(np.maximum(p - math.exp(eps) * q, 0).sum()) * (1 - 1e-9) - 1e-14
-            assert least <= uniform_chain_delta_upper(
-                alpha0, reports=n, items=m, distance=distance, epsilon=eps
-            )
+            assert least <= uniform_chain_delta_upper(alpha0, reports=n, items=m, distance=distance, epsilon=eps)
             for clones in ("standard", "strong") if m == 1 else ():
-                assert least <= one_step_delta_upper(
-                    alpha0, reports=n, epsilon=eps, distance=distance, clones=clones
-                )
+                assert least <= one_step_delta_upper(alpha0, reports=n, epsilon=eps, distance=distance, clones=clones)
 
 
 def test_flow_bounds_enumerated_shuffles_of_a_hundred_reports():

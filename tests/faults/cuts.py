@@ -24,11 +24,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from tests.faults.check import look
-from tests.faults.scenario import pay
-
 from barrow.errors import LedgerError
 from barrow.ledger import Ledger
+from tests.faults.check import look
+from tests.faults.scenario import pay
 
 SECTOR = 512
 CALLS = "openat,open,creat,write,pwrite64,pwritev,writev,ftruncate,truncate,fallocate,fsync,fdatasync,"

@@ -11,11 +11,10 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
-from tests.faults.check import look
-from tests.faults.scenario import STORES, Released, make, pay, released_in
-
 from barrow.errors import LedgerError
 from barrow.ledger import Ledger, LedgerBusyError, OverBudgetError
+from tests.faults.check import look
+from tests.faults.scenario import STORES, Released, make, pay, released_in
 
 AMOUNTS = [Fraction(1, 3), Fraction(2, 7), Fraction(1, 5), Fraction(3, 11)]
 

@@ -11,12 +11,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from barrow.errors import LedgerError
+from barrow.ledger import Ledger
 from tests.faults.check import look
 from tests.faults.cuts import ROOT, command, environment
 from tests.faults.scenario import released_in
-
-from barrow.errors import LedgerError
-from barrow.ledger import Ledger
 
 FAULTS = [
     ("pwrite64", "ENOSPC", ""),

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-from tests.faults.scenario import make, pay
-
 from barrow.errors import LedgerError
 from barrow.ledger import Ledger
 from barrow.ledger.chain import canonical, link
+from tests.faults.scenario import make, pay
 
 RELEASES = 6
 

@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.ledger.helpers import OUTPUTS, budget, pay
 
 from barrow.errors import LedgerError
 from barrow.ledger import AlreadyPaidError, Ledger, OverBudgetError
 from barrow.ledger.chain import Row
 from barrow.ledger.ledger import first_row
+from tests.ledger.helpers import OUTPUTS, budget, pay
 
 
 class StoreSuite:

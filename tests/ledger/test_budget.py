@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.helpers import EARTH, LINE, budget, guarantee
 
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import (
@@ -29,6 +28,7 @@ from barrow.ledger.digits import show, typed_down
 from barrow.numerics import exact
 from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, UserLevel
 from barrow.spaces import Earth, Line
+from tests.ledger.helpers import EARTH, LINE, budget, guarantee
 
 EVENT = PureRelease(1, model="central")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults import tamper
-from tests.ledger.helpers import OUTPUTS, MemoryStore, budget, pay
 
 from barrow.errors import ParameterError
 from barrow.ledger import CorruptLedgerError, ForeignLedgerError, Ledger
 from barrow.ledger.book import Book, Record
 from barrow.ledger.chain import GENESIS, Row, canonical, link
+from tests.faults import tamper
+from tests.ledger.helpers import OUTPUTS, MemoryStore, budget, pay
 
 
 @pytest.fixture

@@ -183,3 +183,9 @@ def test_init_needs_a_data_set_and_users(tmp_path: Path, run: Any) -> None:
 @pytest.mark.parametrize("command", ["init", "show", "head", "verify", "export"])
 def test_help_has_an_example(run: Any, command: str) -> None:
     assert f"Example:  barrow ledger {command} nyc.ledger" in run(command, "--help")
+
+
+def test_the_study_may_name_the_separate_user_level_budget(study: Path, tmp_path: Path, run: Any) -> None:
+    study.write_text(STUDY + 'user_epsilon = "0.5"\n')
+    made = json.loads(run("init", tmp_path / "l", "--study", study, "--alpha", "3", "--json"))
+    assert made["budget"]["user_level"]["epsilon"] == "0.5"

@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+
 from tests.faults import cuts, kills, starve
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills need fork")

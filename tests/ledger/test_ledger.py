@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.helpers import EARTH, OUTPUTS, Clock, budget, guarantee, pay
 
 from barrow._version import __version__
 from barrow.errors import ParameterError
@@ -36,6 +35,7 @@ from barrow.ledger import (
 from barrow.ledger import sqlite as sqlite_module
 from barrow.ledger.chain import digest
 from barrow.privacy import Emd, GaussianNoise, Guarantee, UserLevel
+from tests.ledger.helpers import EARTH, LINE, OUTPUTS, Clock, budget, guarantee, pay
 
 
 @pytest.fixture
@@ -172,6 +172,20 @@ def test_bad_releases_write_nothing(path: Path, options: dict[str, Any], error: 
     pay(ledger, "a", 1)
 
 
+def test_what_could_not_be_read_back_is_not_written(path: Path) -> None:
+    class Odd(Guarantee):
+        def to_json(self) -> dict[str, object]:
+            return {**super().to_json(), "definition": {"definition": "Teleport"}}
+
+    ledger = Ledger.create(path, budget())
+    before = path.read_bytes()
+    with pytest.raises(ParameterError, match="Teleport"):
+        pay(ledger, "a", 1, guarantee=Odd(Emd(1), "pure", "def:emd-dp"))
+    assert path.read_bytes() == before
+    pay(ledger, "a", 1)
+    assert Ledger.open(path).verify().releases == 1
+
+
 def test_the_separate_user_level_budget(path: Path) -> None:
     ledger = Ledger.create(path, budget(alpha=2, user_level=UserLevel("1.5", "1e-9")))
     pay(ledger, "line", 2)
@@ -277,6 +291,26 @@ def test_a_better_accountant_plugs_in(path: Path) -> None:
     with pytest.raises(OverBudgetError):
         pay(plain, "k", Fraction(1, 1000))
     assert plain.verify().within_limits is None
+
+
+def test_what_was_left_after_each_payment_by_either_way(path: Path) -> None:
+    """Sums carried along equal sums made anew, over two accounts and periods."""
+
+    class Plain:
+        name = "plain"
+
+        def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
+            total = Amount(0, 0)
+            for charge in charges:
+                total += charge.amount
+            return total
+
+    clock = Clock(2026, 10, 1)
+    ledger = Ledger.create(path, budget(per="month", user_level=UserLevel(5)), clock=clock)
+    for number in range(12):
+        clock.set(2026, 10 + number // 5, 2)
+        pay(ledger, str(number), Fraction(1, 2 + number), space=EARTH if number % 3 == 0 else LINE)
+    assert ledger.overview().lines == Ledger.open(path, composer=Plain(), clock=clock).overview().lines
 
 
 class TestAuthority:

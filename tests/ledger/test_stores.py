@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ledger.helpers import MemoryStore, budget, pay
-from tests.ledger.store_suite import StoreSuite
 
 from barrow.errors import LedgerError
 from barrow.ledger import (
@@ -24,6 +22,8 @@ from barrow.ledger import (
 from barrow.ledger import sqlite as module
 from barrow.ledger.chain import Row
 from barrow.ledger.sqlite import APPLICATION_ID, SCHEMA_VERSION
+from tests.ledger.helpers import MemoryStore, budget, pay
+from tests.ledger.store_suite import StoreSuite
 
 
 class TestMemoryStore(StoreSuite):
@@ -201,6 +201,27 @@ def test_two_creators_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         Ledger.create(path, budget())
     assert path.read_text() == "theirs"
     assert os.listdir(tmp_path) == ["a.ledger"]
+
+
+def test_the_folder_is_fsynced_after_the_name_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, link, fsync = [], os.link, os.fsync
+
+    def linked(source: Any, target: Any) -> None:
+        link(source, target)
+        calls.append("link")
+
+    def synced(handle: int) -> None:
+        fsync(handle)
+        calls.append("folder" if os.path.sameopenfile(handle, folder) else "other")
+
+    folder = os.open(tmp_path, os.O_RDONLY)
+    monkeypatch.setattr(os, "link", linked)
+    monkeypatch.setattr(os, "fsync", synced)
+    ledger = Ledger.create(tmp_path / "a.ledger", budget())
+    assert calls == ["link", "folder"]
+    pay(ledger, "a", 1)
+    assert calls == ["link", "folder", "folder"]
+    os.close(folder)
 
 
 def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

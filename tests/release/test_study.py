@@ -6,7 +6,7 @@ import pytest
 
 from barrow.errors import ParameterError
 from barrow.policy import Promise
-from barrow.privacy import Model
+from barrow.privacy import Model, UserLevel
 from barrow.release import Study, read_study, write_study
 from barrow.release.study import study_from_spec
 from barrow.spaces import Discrete, Earth
@@ -21,6 +21,11 @@ def test_files_round_trip(tmp_path):
     again = read_study(tmp_path / "s.toml")
     assert again == study
     assert again.policy.alpha == study.policy.alpha
+    worst = Study(
+        Discrete(["a", "b"]), alpha=study.policy.alpha_exact, user_level=UserLevel(1, "1e-9", model="central")
+    )
+    write_study(worst, tmp_path / "w.toml")
+    assert read_study(tmp_path / "w.toml") == worst
     plain = Study(Discrete(["a", "b"]), alpha=study.policy.alpha_exact)
     write_study(plain, tmp_path / "p.toml")
     assert read_study(tmp_path / "p.toml").alpha_exact == study.policy.alpha_exact

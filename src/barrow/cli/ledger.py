@@ -14,6 +14,7 @@ from rich.table import Table
 
 from barrow.errors import ParameterError
 from barrow.ledger import Budget, Head, Ledger
+from barrow.numerics import exact_text
 from barrow.privacy import DiscreteEmd, Emd, UserLevel
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -40,7 +41,9 @@ def ledger() -> None:
 @click.option("--users", type=int, help="n, the public number of users; by default the study's.")
 @click.option("--model", help="local, shuffle or central; by default the study's.")
 @click.option("--bounded", type=int, metavar="M", help="Bounded EMD-DP for users of M items each.")
-@click.option("--user-epsilon", help="A separate user-level budget for other spaces and definitions.")
+@click.option(
+    "--user-epsilon", help="A separate user-level budget for other spaces and definitions; by default the study's."
+)
 @click.option("--user-delta", default="0", show_default=True, help="The delta of that budget.")
 @_JSON
 def init(file: Path, as_json: bool, **options: Any) -> None:
@@ -112,6 +115,8 @@ def verify(file: Path, anchor: str | None, as_json: bool) -> None:
         return
     click.echo(f"All {found.head.length} records hold; {found.releases} releases paid, ", nl=False)
     click.echo(f"{found.uncommitted} of them without a recorded result.")
+    if found.within_limits is None:
+        click.echo("Not checked: the limits, because another way of adding up let some releases through.")
     if wanted is None:
         click.echo("Not checked: whether records were cut off at the end. For that, give --head LENGTH:HASH.")
     else:
@@ -191,6 +196,8 @@ def _budget(
     else:
         limit = Emd(alpha or "", delta, model=trust, bounded=bounded is not None)
     user_level = None
+    if user_epsilon is None and study.user_level is not None:
+        user_epsilon, user_delta = exact_text(study.user_level.epsilon), exact_text(study.user_level.delta)
     if user_epsilon is not None:
         user_level = UserLevel(user_epsilon, user_delta, model=trust, bounded=bounded is not None)
     return Budget(name, n, study.space, limit, items=bounded, per=per, user_level=user_level)

@@ -92,5 +92,12 @@ def whoami() -> str:
 
 
 def refuse(problem: str, fix: str) -> NoReturn:
-    """Raise the error of an object that may not spend."""
+    """Raise the error of an object that may not spend.
+
+    >>> refuse("This is a copy.", "Ledger.open(path)")
+    Traceback (most recent call last):
+    ...
+    barrow.ledger.errors.NoAuthorityError: This is a copy. Nothing was spent or released.
+      fix:     Ledger.open(path)
+    """
     raise NoAuthorityError(f"{problem} Nothing was spent or released.", fix=fix)

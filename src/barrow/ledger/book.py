@@ -86,7 +86,14 @@ class Record:
 def make_row(
     before: Row | Record | None, kind: str, data: Mapping[str, Any], *, when: str, who: str, barrow: str
 ) -> Row:
-    """The row that continues the chain after ``before``."""
+    """The row that continues the chain after ``before``.
+
+    >>> stamped = {"when": "2026-10-15T19:02:00Z", "who": "ana", "barrow": "0.1.0"}
+    >>> first = make_row(None, "period", {"period": "2026-10"}, **stamped)
+    >>> second = make_row(first, "period", {"period": "2026-11"}, **stamped)
+    >>> second.seq, second.hash == link(first.hash, second.body)
+    (2, True)
+    """
     seq = 1 if before is None else before.seq + 1
     body = canonical(
         {"v": RECORD_VERSION, "seq": seq, "kind": kind, "when": when, "who": who, "barrow": barrow, **data}
@@ -96,7 +103,14 @@ def make_row(
 
 @dataclass(frozen=True)
 class Book:
-    """Everything that a verified chain says."""
+    """Everything that a verified chain says.
+
+    >>> from barrow.ledger.ledger import first_row
+    >>> from barrow.ledger.model import SpaceRef
+    >>> from barrow.privacy import Emd
+    >>> Book.read([first_row(Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25)))]).head.length
+    1
+    """
 
     budget: Budget
     name: str

@@ -7,13 +7,14 @@ What is asked is first turned into the budget's own definition, and only by impl
 - an unbounded guarantee pays in a bounded budget (never backwards), a bounded one only for the same m;
 - unbounded EMD-DP, user-level DP and discrete EMD-DP pay in a discrete budget, at its radius.
 
-Everything else is paid by its user-level worst case (docs/proofs/worst-case.md) out of the separate
+Everything else is paid by its user-level worst case (docs/proofs/budget.md) out of the separate
 user-level budget, where there is one, and is refused where there is none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Protocol
 
 from barrow.errors import ParameterError
@@ -64,10 +65,9 @@ class AdditiveComposer:
 
     def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
         """The sums of the losses and of the deltas."""
-        spent = Amount(0, 0)
-        for charge in charges:
-            spent += charge.amount
-        return spent
+        return Amount(
+            sum((c.amount.loss for c in charges), Fraction(0)), sum((c.amount.delta for c in charges), Fraction(0))
+        )
 
 
 def charge_for(
@@ -172,8 +172,41 @@ def amount_of(definition: Emd | DiscreteEmd | UserLevel) -> Amount:
 
 
 def spent_by(charges: Sequence[Charge], account: Account, period: str | None) -> list[Charge]:
-    """The charges of one account in one period (all periods if None)."""
+    """The charges of one account in one period (all periods if None).
+
+    >>> from barrow.privacy import PureRelease
+    >>> g = Guarantee(Emd(1, model="central"), "pure", "def:emd-dp")
+    >>> charges = [Charge("main", Amount(1, 0), PureRelease(1, model="central"), g, p) for p in ("2026-10", "2026-11")]
+    >>> len(spent_by(charges, "main", "2026-11")), len(spent_by(charges, "main", None))
+    (1, 2)
+    """
     return [c for c in charges if c.account == account and (period is None or c.period == period)]
+
+
+def running_totals(budget: Budget, charges: Sequence[Charge], composer: Composer) -> list[Amount]:
+    """After each charge, the total of its account in its period.
+
+    Sums are carried along; any other composer is asked about each beginning, which takes quadratic time.
+
+    >>> from barrow.privacy import PureRelease
+    >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
+    >>> g = Guarantee(Emd(1, model="central"), "pure", "def:emd-dp")
+    >>> charge = Charge("main", Amount("1/3", 0), PureRelease("1/3", model="central"), g)
+    >>> [str(total.loss) for total in running_totals(budget, [charge] * 3, AdditiveComposer())]
+    ['1/3', '2/3', '1']
+    """
+    totals: list[Amount] = []
+    groups: dict[tuple[Account, str | None], list[Charge]] = {}
+    sums: dict[tuple[Account, str | None], Amount] = {}
+    for charge in charges:
+        group = (charge.account, charge.period)
+        if isinstance(composer, AdditiveComposer):
+            sums[group] = sums.get(group, Amount(0, 0)) + charge.amount
+            totals.append(sums[group])
+        else:
+            groups.setdefault(group, []).append(charge)
+            totals.append(composer.total(groups[group], budget.limit_of(charge.account)))
+    return totals
 
 
 def _check_items(budget: Budget, items: int | None) -> None:

@@ -178,9 +178,10 @@ class Ledger:
                     "composer": self._composer.name,
                 }
                 rows.append(self._row(rows[-1] if rows else book.last, "reserve", data, when))
+                after = book.extended(rows)  # Read back before it is written: a record must never be unreadable.
                 for row in rows:
                     transaction.append(row)
-            self._book = book.extended(rows)
+            self._book = after
         return Reservation(book.name, rows[-1].seq, key, charge)
 
     def commit(self, reservation: Reservation, outputs: str) -> Record:
@@ -203,9 +204,10 @@ class Ledger:
                         fix="nothing is left to do",
                     )
                 row = self._row(book.last, "commit", {"reserve": seq, "outputs": outputs}, self._now(book)[0])
+                after = book.extended([row])
                 transaction.append(row)
-            self._book = book.extended([row])
-        return self._book.last
+            self._book = after
+        return after.last
 
     def left(self, account: Account = "main") -> Amount:
         """What is left of ``account``, in the current period where there are periods."""

@@ -306,7 +306,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def raise_io(what: str, name: str) -> NoReturn:
-    """Raise the fatal error for ``what`` at ``name``."""
+    """Raise the fatal error for ``what`` at ``name``.
+
+    >>> try:
+    ...     raise_io("no space left", "a.ledger")
+    ... except LedgerIOError as error:
+    ...     print(error.problem[:53])
+    Writing the ledger 'a.ledger' failed: no space left.
+    """
     raise LedgerIOError(
         f"Writing the ledger {name!r} failed: {what}. Nothing was released; this is fatal and is not tried "
         "again, because after such an error nobody knows what is on the disk.",

@@ -7,14 +7,19 @@ from html import escape
 from typing import Any
 
 from barrow.ledger.book import Book
-from barrow.ledger.budget import Composer, spent_by
+from barrow.ledger.budget import Composer, running_totals, spent_by
 from barrow.ledger.digits import show
 from barrow.ledger.model import Account, Amount, Budget, Head
 
 
 @dataclass(frozen=True)
 class Line:
-    """One payment: ``left`` is what its account had left in its period afterwards."""
+    """One payment: ``left`` is what its account had left in its period afterwards.
+
+    >>> amount, left = Amount(121, 0), Amount(129, 0)
+    >>> Line(2, "2026-10-15T19:02:00Z", "heatmap", "map-1", "main", None, amount, "ana", left, None).left.loss
+    Fraction(129, 1)
+    """
 
     seq: int
     when: str
@@ -30,7 +35,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Balance:
-    """One account: the limit (in each period), spent and left now, and the total over all periods."""
+    """One account: the limit (in each period), spent and left now, and the total over all periods.
+
+    >>> Balance("main", "alpha", Amount(3, 0), Amount(2, 0), Amount(1, 0), total=Amount(5, 0), periods=2).total.loss
+    Fraction(5, 1)
+    """
 
     account: Account
     symbol: str
@@ -160,7 +169,16 @@ class Overview:
 
 
 def overview(book: Book, composer: Composer, period: str | None) -> Overview:
-    """The overview of ``book`` in ``period``."""
+    """The overview of ``book`` in ``period``.
+
+    >>> from barrow.ledger.budget import AdditiveComposer
+    >>> from barrow.ledger.ledger import first_row
+    >>> from barrow.ledger.model import SpaceRef
+    >>> from barrow.privacy import Emd
+    >>> row = first_row(Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25)))
+    >>> overview(Book.read([row]), AdditiveComposer(), None).sentences()
+    ['Budget: alpha 25 of 25 and delta 0 of 0 left.']
+    """
     budget = book.budget
     charges = list(book.charges.values())
     balances = []
@@ -171,9 +189,9 @@ def overview(book: Book, composer: Composer, period: str | None) -> Overview:
         periods = len({c.period for c in charges if c.account == account})
         balances.append(Balance(account, budget.symbol_of(account), limit, spent, limit.less(spent), total, periods))
     lines = []
-    for number, (seq, charge) in enumerate(book.charges.items(), start=1):
+    totals = running_totals(budget, charges, composer)
+    for (seq, charge), so_far in zip(book.charges.items(), totals, strict=True):
         record, limit = book.records[seq - 1], budget.limit_of(charge.account)
-        so_far = composer.total(spent_by(charges[:number], charge.account, charge.period), limit)
         lines.append(
             Line(
                 seq=seq,

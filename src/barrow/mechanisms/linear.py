@@ -6,10 +6,12 @@ most ell w/n, whatever the users' numbers of items: both guarantees are unbounde
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import (
+    CONFIDENCE,
     AdditiveNoise,
     LinearAnswer,
     by_predicted_error,
@@ -17,12 +19,13 @@ from barrow.mechanisms.additive import (
     checked_model,
     wanted_norms,
 )
+from barrow.mechanisms.laws import Law
 from barrow.mechanisms.statistics import UserCounts
 from barrow.noise import Source
 from barrow.numerics import Exact, float_down, gdp_mu_lower
 from barrow.privacy import GaussianNoise, KNormNoise
 from barrow.privacy.definitions import positive, probability
-from barrow.queries import Query
+from barrow.queries import Query, norm_order
 
 
 def linear_candidates(
@@ -46,6 +49,8 @@ def linear_candidates(
     rate, slack = positive(alpha, "alpha"), probability(delta)
     place, divisor = checked_model(model, users)
     norms = wanted_norms(noise, query.dimension, slack)
+    if noise == "auto":
+        norms = [p for p in norms if p in (None, "1") or not _loses_to_laplace(query, p)]
     constants = query.constants([2 if p is None else p for p in norms])
     found = []
     for p, known in zip(norms, constants, strict=True):
@@ -70,6 +75,21 @@ def linear_candidates(
             )
         )
     return by_predicted_error(found, place)
+
+
+def _loses_to_laplace(query: Query, p: str) -> bool:
+    """Whether Laplace noise is surely more accurate than K-norm noise of order ``p``, without looking for constants.
+
+    Rows of a sparse table differ in at most s entries, so ell_1 <= s^(1 - 1/p) ell_p, and the half widths are
+    quantiles at scale 1 times ell_1 and ell_p. This saves a pass over all near pairs for each norm.
+    """
+    if not query.table.sparse:
+        return False
+    order = norm_order(p)
+    entries = 2.0 * query.table.widest_row
+    rest = 1.0 if order == math.inf else 1.0 - 1.0 / order
+    quantiles = [Law(q, query.dimension).quantile(1.0 - CONFIDENCE) for q in (order, 1.0)]
+    return bool(quantiles[0] >= quantiles[1] * entries**rest)
 
 
 def linear_noise(

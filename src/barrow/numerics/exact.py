@@ -56,7 +56,7 @@ def exact_text(value: Fraction) -> str:
     >>> [exact_text(Fraction(*pair)) for pair in ((1, 30), (25, 1), (1, 5), (1, 10**12))]
     ['1/30', '25', '0.2', '1e-12']
     """
-    if value.denominator == 1:
+    if value.denominator == 1 or value.denominator.bit_length() > 200 or value.numerator.bit_length() > 200:
         return str(value)
     decimal = Decimal(value.numerator) / Decimal(value.denominator)
     short = str(decimal.normalize()).replace("E", "e")

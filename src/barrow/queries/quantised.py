@@ -63,6 +63,13 @@ class Quantised:
         rows, columns = self.integers.shape
         return int(rows), int(columns)
 
+    @property
+    def widest_row(self) -> int:
+        """The most entries that are not zero for one item."""
+        if self.sparse:
+            return int(np.diff(self.integers.indptr).max(initial=0))
+        return int(np.count_nonzero(self.integers, axis=1).max(initial=0))
+
     def floats(self) -> Any:
         """The integers as floats (exactly), dense or sparse as they are."""
         return self.integers.astype(np.float64)

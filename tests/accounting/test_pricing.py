@@ -1,0 +1,133 @@
+"""Events to guarantees."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pytest
+
+from barrow.accounting import (
+    best_projection,
+    epsilon_within_upper,
+    flow_alpha_upper,
+    gaussian_alpha_upper,
+    price,
+    projection_distance_upper,
+)
+from barrow.errors import ParameterError
+from barrow.privacy import (
+    EVENTS,
+    DiscreteEmd,
+    Emd,
+    Event,
+    GaussianNoise,
+    KNormNoise,
+    PureRelease,
+    SampledItems,
+    ShuffledReports,
+    UserLevel,
+    UserLevelRelease,
+    guarantee_from_json,
+)
+
+SHUFFLED = ShuffledReports("4.4", reports=10**8, items=1000, delta="1e-12", model="central")
+EXAMPLES = {
+    "KNormNoise": KNormNoise(25, model="central", range_ratio="0.1"),
+    "GaussianNoise": GaussianNoise(3, delta="1e-12", model="local", range_ratio="0.25"),
+    "PureRelease": PureRelease(5, model="central", bounded=True),
+    "ShuffledReports": SHUFFLED,
+    "SampledItems": SampledItems(samples=1000, radius="0.008", delta="1e-12", inner=SHUFFLED),
+    "UserLevelRelease": UserLevelRelease(1, delta="1e-9", model="central"),
+}
+
+
+def test_every_kind_of_event_has_a_price_and_survives_json():
+    assert set(EXAMPLES) == set(EVENTS)
+    for event in EXAMPLES.values():
+        guarantee = price(event)
+        assert guarantee_from_json(guarantee.to_json()) == guarantee
+
+
+def test_knorm_and_gaussian_carry_their_worst_case():
+    knorm = price(EXAMPLES["KNormNoise"])
+    assert knorm.definition == Emd(25, 0, model="central")
+    assert knorm.worst_case == UserLevel("2.5", 0, model="central")
+    gaussian = price(EXAMPLES["GaussianNoise"])
+    assert gaussian.definition.alpha == Fraction(gaussian_alpha_upper(3, "1e-12"))
+    assert gaussian.worst_case.epsilon == Fraction(gaussian_alpha_upper("0.75", "1e-12"))
+    assert gaussian.worst_case.epsilon < gaussian.definition.alpha
+    assert price(KNormNoise(25, model="local")).worst_case is None
+
+
+def test_shuffled_reports_name_the_best_method():
+    found = price(SHUFFLED)
+    assert found.method == "flow_strong"
+    assert found.definition.bounded
+    assert float(found.definition.alpha) == flow_alpha_upper("4.4", reports=10**8, items=1000, delta="1e-12") < 25
+    assert found.worst_case.epsilon < found.definition.alpha
+    pure = price(ShuffledReports("0.025", reports=1000, items=1000, delta=0, model="local"))
+    assert (pure.method, pure.definition.alpha) == ("per_report_composition", 25)
+    tiny = price(ShuffledReports(1, reports=3, items=3, delta="1e-6", model="local"))
+    assert (tiny.method, tiny.definition.alpha) == ("per_report_composition", 3)
+
+
+def test_sampling_takes_the_better_projection_and_splits_delta():
+    pure = price(
+        SampledItems(samples=1000, radius="0.008", delta="1e-12", inner=PureRelease(20, model="local", bounded=True))
+    )
+    c = projection_distance_upper("0.008", 1000, "1e-12")
+    assert pure.definition == DiscreteEmd(20 * Fraction(c), "1e-12", radius="0.008", model="local")
+    assert pure.method == "projection_kl/pure"
+    assert pure.worst_case.epsilon == 20
+    inner = GaussianNoise(2, delta="1e-12", model="central")
+    mixed = price(SampledItems(samples=1000, radius="0.008", delta="1e-12", inner=inner))
+    half = Fraction("1e-12") / 2
+    even = gaussian_alpha_upper(2 * Fraction(best_projection("0.008", 1000, half)[0]), half)
+    assert float(mixed.definition.epsilon) <= even
+    whole = price(SampledItems(samples=2, radius="0.9", delta="1e-12", inner=inner))
+    assert whole.method == "all_distances/gaussian"
+    assert whole.definition.epsilon == whole.worst_case.epsilon
+
+
+def test_sampled_shuffle_is_cheaper_than_its_alpha_times_c():
+    found = price(EXAMPLES["SampledItems"])
+    assert found.method == "projection_kl/flow_strong"
+    c = Fraction(best_projection("0.008", 1000, Fraction("5e-13"))[0])
+    half = ShuffledReports("4.4", reports=10**8, items=1000, delta="5e-13", model="central")
+    assert found.definition.epsilon <= price(half).definition.alpha * c * Fraction("1.0001")
+    assert found.definition.epsilon > 0
+
+
+def test_epsilon_within_grows_with_the_distance():
+    for event in EXAMPLES.values():
+        if isinstance(event, SampledItems):
+            continue
+        delta = Fraction("1e-9")
+        values = [epsilon_within_upper(event, Fraction(j, 10), delta)[0] for j in range(1, 11)]
+        assert values == sorted(values)
+
+
+@dataclass(frozen=True)
+class Novelty(Event):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (Novelty(), "Novelty has no price"),
+        (SampledItems(samples=10, radius="0.1", delta="1e-9", inner=Novelty()), "Novelty has no price"),
+        (SampledItems(samples=10, radius="0.1", delta="1e-9", inner=SHUFFLED), "10 items were sampled"),
+        (SampledItems(samples=10, radius="0.1", delta="1e-9", inner=EXAMPLES["SampledItems"]), "samples again"),
+        (
+            SampledItems(samples=10, radius="0.1", delta="1e-12", inner=EXAMPLES["UserLevelRelease"]),
+            "more than the 1e-12",
+        ),
+        (
+            SampledItems(samples=10, radius="0.1", delta=0, inner=EXAMPLES["GaussianNoise"]),
+            "delta is 0",
+        ),
+    ],
+)
+def test_unknown_and_impossible_events_are_refused(event, text):
+    with pytest.raises(ParameterError, match=text):
+        price(event)
