@@ -1,6 +1,7 @@
 """Lipschitz constants and ranges against brute force over all pairs, in high precision."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -287,6 +288,22 @@ def test_quantising_raises_the_constant_and_it_is_that_of_the_quantised_function
     assert fine.lipschitz_upper(1) == pytest.approx(1.0, rel=1e-9)
     raised = engine.by_neighbours(line, coarse, [1.0])[1.0].lipschitz_upper
     assert raised == pytest.approx(0.02 * 64, rel=1e-9)  # neighbours 1/64 apart may be rounded 0.02 apart
+
+
+def test_closed_forms_allow_for_what_quantising_adds():
+    """With a coarse step the real function's constant is too small, and the term for rounding makes up for it."""
+    query = QUERIES["mean in a box"]
+    coarse = replace(query, table=quantise(BOX.points, step="3/10"), _found={})
+    ratio = brute(coarse, 2.0)[0]
+    assert query.closed_form.bound(2.0) < ratio * 0.95
+    assert coarse.lipschitz_upper(2) >= ratio
+
+
+def test_a_circle_has_no_end():
+    jump = function(HOURS, np.arange(12.0))
+    found = jump.constants([1])[0]
+    assert found.pair == (11, 0)
+    assert found.lipschitz_upper == pytest.approx(11 * 6, rel=1e-9)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
