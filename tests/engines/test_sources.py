@@ -223,6 +223,21 @@ def test_csv_keeps_texts_as_they_are(tmp_path):
     assert counts.items.tolist() == [0, 1, 2]
 
 
+def test_csv_drops_no_line(tmp_path):
+    """Lines that look like comments, or that have another shape than the first ones, are records or errors."""
+    path = tmp_path / "t.csv"
+    path.write_text("uid,item\n#1,a\n#2,b\n# 3,a\nx,a\n" + "y,b\n" * 20)
+    assert as_list(ENGINE.count(path, UID, AB)) == [(0, 1, 3), (1, 1, 1), (1, 20, 20)]
+    path.write_text("uid\titem\n'x',y\ta\nz;;\tb\n")
+    assert as_list(ENGINE.count(path, UID, AB)) == [(0, 1, 1), (1, 1, 1)]
+    path.write_text("# a remark\nuid,item\n" + "y,b\n" * 20)
+    with pytest.raises(BarrowError):
+        ENGINE.count(path, UID, AB)
+    path.write_text("uid,item\n" + "y,b\n" * 20 + "y\n")
+    with pytest.raises(BarrowError, match="cannot be read"):
+        ENGINE.count(path, UID, AB)
+
+
 def test_empty_csv_and_header_only(tmp_path):
     for text in ("", "uid,item\n"):
         path = tmp_path / "t.csv"

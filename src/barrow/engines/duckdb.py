@@ -15,7 +15,8 @@ from barrow.engines.base import refuse_empty, refuse_lost_items, refuse_null_use
 from barrow.engines.columns import Columns, check_columns, flat_groups, reads_numbers
 from barrow.engines.counts import CheckReport, Counts, check_users, merged
 from barrow.engines.encoding import Encoding, encoding_for
-from barrow.engines.relations import Relation, arrow_table, frame_kinds, number, relation, user
+from barrow.engines.frames import arrow_table, frame_kinds
+from barrow.engines.relations import Relation, csv_options, number, relation, user
 from barrow.engines.session import PrivateTextError, Session, name, quietly
 from barrow.engines.source import Source
 from barrow.errors import ParameterError
@@ -261,7 +262,7 @@ def _own_words(session: Session, source: Source) -> str | None:
         if source.sql is not None:
             session.rows(f"DESCRIBE {source.sql}")
         else:
-            options = ", header = true, all_varchar = true" if source.kind == "csv" else ""
+            options = csv_options(source.files()[0]) if source.kind == "csv" else ""
             session.rows(f"SELECT * FROM read_{source.kind}(?{options}) LIMIT 0", [source.path])
     except PrivateTextError as trouble:
         return str(trouble)
