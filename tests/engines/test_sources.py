@@ -11,9 +11,11 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from tests.engines import test_engines as suites
 from tests.engines.suite import SECRET, as_list
 
 from barrow.engines import CheckReport, Columns, Counts, DuckDBEngine, MemoryEngine, Source, engine_for
+from barrow.engines import duckdb as duckdb_engine
 from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
 from barrow.spaces import Discrete, Earth, Line
 
@@ -387,3 +389,14 @@ def test_importing_engines_loads_no_heavy_library():
     code = f"import sys, barrow.engines; print([m for m in {heavy} if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_sizes_without_repetition_would_be_caught(tmp_path, monkeypatch):
+    """Counting a user's different items instead of records fails the suite, or the counts refuse themselves."""
+    monkeypatch.setattr(
+        duckdb_engine._Statements,
+        "users",
+        lambda self: f"SELECT DISTINCT {self.user} AS u, {self.raw[0]} AS item FROM {self.relation.sql}",
+    )
+    with pytest.raises((AssertionError, DataError)):
+        suites.TestParquet().test_counts_are_the_reference_in_any_order(tmp_path, "discrete", "error")
