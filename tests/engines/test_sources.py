@@ -11,9 +11,11 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from tests.engines import test_engines as suites
 from tests.engines.suite import SECRET, as_list
 
 from barrow.engines import CheckReport, Columns, Counts, DuckDBEngine, MemoryEngine, Source, engine_for
+from barrow.engines import duckdb as duckdb_engine
 from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
 from barrow.spaces import Discrete, Earth, Line
 
@@ -223,6 +225,21 @@ def test_csv_keeps_texts_as_they_are(tmp_path):
     assert counts.items.tolist() == [0, 1, 2]
 
 
+def test_csv_drops_no_line(tmp_path):
+    """Lines that look like comments, or that have another shape than the first ones, are records or errors."""
+    path = tmp_path / "t.csv"
+    path.write_text("uid,item\n#1,a\n#2,b\n# 3,a\nx,a\n" + "y,b\n" * 20)
+    assert as_list(ENGINE.count(path, UID, AB)) == [(0, 1, 3), (1, 1, 1), (1, 20, 20)]
+    path.write_text("uid\titem\n'x',y\ta\nz;;\tb\n")
+    assert as_list(ENGINE.count(path, UID, AB)) == [(0, 1, 1), (1, 1, 1)]
+    path.write_text("# a remark\nuid,item\n" + "y,b\n" * 20)
+    with pytest.raises(BarrowError):
+        ENGINE.count(path, UID, AB)
+    path.write_text("uid,item\n" + "y,b\n" * 20 + "y\n")
+    with pytest.raises(BarrowError, match="cannot be read"):
+        ENGINE.count(path, UID, AB)
+
+
 def test_empty_csv_and_header_only(tmp_path):
     for text in ("", "uid,item\n"):
         path = tmp_path / "t.csv"
@@ -372,3 +389,14 @@ def test_importing_engines_loads_no_heavy_library():
     code = f"import sys, barrow.engines; print([m for m in {heavy} if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_sizes_without_repetition_would_be_caught(tmp_path, monkeypatch):
+    """Counting a user's different items instead of records fails the suite, or the counts refuse themselves."""
+    monkeypatch.setattr(
+        duckdb_engine._Statements,
+        "users",
+        lambda self: f"SELECT DISTINCT {self.user} AS u, {self.raw[0]} AS item FROM {self.relation.sql}",
+    )
+    with pytest.raises((AssertionError, DataError)):
+        suites.TestParquet().test_counts_are_the_reference_in_any_order(tmp_path, "discrete", "error")

@@ -42,6 +42,9 @@ class Encoding:
         late_joins: Joins of public tables to the distinct keys.
         item: The expression over k0, k1, … for the item, NULL where it is lost.
         tables: The public tables.
+
+    >>> encoding_for(Circle.weekdays(), Columns("uid", "day"), "error").item
+    'late0.id'
     """
 
     moves: list[str] = field(default_factory=list)

@@ -26,7 +26,11 @@ _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2*
 
 
 class PrivateTextError(Exception):
-    """A failure in DuckDB's own words, which may repeat private values: it never leaves the engines package."""
+    """A failure in DuckDB's own words, which may repeat private values: it never leaves the engines package.
+
+    >>> issubclass(PrivateTextError, Exception)
+    True
+    """
 
 
 class Session:
@@ -37,6 +41,10 @@ class Session:
         threads: How many threads; all cores by default.
         folder: Where the folder for temporary files is made; the system's place by default.
         progress: Whether to show how far the reading is; by default on a terminal only.
+
+    >>> with Session(memory="1GB", threads=1, folder=None, progress=False) as session:
+    ...     session.rows("SELECT 1 + 1")
+    [(2,)]
     """
 
     def __init__(
