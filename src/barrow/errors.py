@@ -23,11 +23,15 @@ class BarrowError(Exception):
         allowed: What is allowed instead.
         fix: What to type next.
 
+    ``exit_code`` is what the command line exits with.
+
     >>> print(BarrowError("alpha is -1.", allowed="a number above 0", fix="alpha=25"))
     alpha is -1.
       allowed: a number above 0
       fix:     alpha=25
     """
+
+    exit_code = 1
 
     def __init__(self, problem: str, *, allowed: str | None = None, fix: str | None = None) -> None:
         super().__init__(problem)

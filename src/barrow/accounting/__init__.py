@@ -1,5 +1,6 @@
 """Accounting: what a release costs. Events in, guarantees out; every bound has a side and a proof page."""
 
+from barrow.accounting.adaptive import adaptive_alpha_upper, pure_mu_upper
 from barrow.accounting.blanket import (
     ResponseRandomiser,
     blanket_alpha0_lower,
@@ -49,6 +50,7 @@ __all__ = [
     "PaperNote",
     "ResponseRandomiser",
     "TheoremBound",
+    "adaptive_alpha_upper",
     "attack_delta",
     "best_projection",
     "blanket_alpha0_lower",
@@ -75,6 +77,7 @@ __all__ = [
     "price_shuffle",
     "projection_distance_paper",
     "projection_distance_upper",
+    "pure_mu_upper",
     "reports_of",
     "theorem_alpha0_lower",
     "theorem_alpha_upper",

@@ -15,8 +15,16 @@ from barrow._version import __version__
 from barrow.errors import BarrowError
 
 _COMMANDS = {
-    "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
+    "demo": ("barrow.cli.demo", "Release from bundled real data, in seconds."),
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
+    "plan": ("barrow.cli.plan", "Show what a release would give and cost; reads no private value."),
+    "release": ("barrow.cli.release", "Release an answer, with a statement."),
+    "check": ("barrow.cli.check", "Look for records that a release would refuse (private output)."),
+    "explain": ("barrow.cli.explain", "Say how a release was made, from its statement."),
+    "verify": ("barrow.cli.verify", "Check a release's files and its entry in the ledger."),
+    "local": ("barrow.cli.local", "One person's report, and the mean of many reports."),
+    "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
+    "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
 }
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""
 
@@ -71,4 +79,4 @@ def main(argv: list[str] | None = None) -> None:
             click.echo(json.dumps(error.to_json()))
         else:
             click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+        sys.exit(error.exit_code)

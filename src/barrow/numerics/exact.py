@@ -53,10 +53,10 @@ def exact(value: Exact, name: str = "the number") -> Fraction:
 def exact_text(value: Fraction) -> str:
     """A text that :func:`exact` reads back to the same rational: a short decimal where there is one.
 
-    >>> exact_text(Fraction(1, 30)), exact_text(Fraction(25)), exact_text(Fraction(1, 5)), exact_text(Fraction(1, 10**12))
-    ('1/30', '25', '0.2', '1e-12')
+    >>> [exact_text(Fraction(*pair)) for pair in ((1, 30), (25, 1), (1, 5), (1, 10**12))]
+    ['1/30', '25', '0.2', '1e-12']
     """
-    if value.denominator == 1:
+    if value.denominator == 1 or value.denominator.bit_length() > 200 or value.numerator.bit_length() > 200:
         return str(value)
     decimal = Decimal(value.numerator) / Decimal(value.denominator)
     short = str(decimal.normalize()).replace("E", "e")
@@ -67,7 +67,7 @@ def _nearest(value: Fraction) -> float:
     try:
         return value.numerator / value.denominator
     except OverflowError:
-        return math.copysign(math.inf, value.numerator)
+        return math.inf if value > 0 else -math.inf
 
 
 def float_up(value: Fraction) -> float:
@@ -77,7 +77,9 @@ def float_up(value: Fraction) -> float:
     True
     """
     x = _nearest(value)
-    return x if math.isinf(x) and x > 0 else math.nextafter(x, math.inf) if x < value else x
+    if math.isinf(x):
+        return x if x > 0 else math.nextafter(x, 0.0)
+    return math.nextafter(x, math.inf) if Fraction(x) < value else x
 
 
 def float_down(value: Fraction) -> float:

@@ -1,4 +1,4 @@
-"""What an epsilon means to a person: how far a 50 % suspicion can grow (docs/proofs/odds.md)."""
+"""What an epsilon means to a person: how far a 50 % suspicion can grow (docs/proofs/promises.md)."""
 
 from __future__ import annotations
 

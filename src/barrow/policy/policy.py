@@ -27,6 +27,10 @@ class Kept:
         emd: tau * min(q + 2 rho, 1): what the change can amount to after snapping.
         epsilon_got: alpha * emd, rounded up; at most what was asked.
         binds: Whether this promise is what keeps alpha from being larger.
+
+    >>> from barrow.spaces import Discrete
+    >>> Policy(Discrete(["a", "b"]), [("1/10", 1, "0.2")]).kept[0].epsilon_got
+    0.2
     """
 
     promise: Promise

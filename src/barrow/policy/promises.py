@@ -90,7 +90,10 @@ class Promise:
           allowed: three parts between commas: share, distance, epsilon
           fix:     "1/30, 1000 mi, 0.2"
         """
-        parts = [part.strip() for part in re.split(r",\s+|,(?!\d{3}\b)", text)]
+        # "1,000 mi" holds a comma of its own, so commas with a space behind them are tried first.
+        parts = [part.strip() for part in text.split(", ")]
+        if len(parts) != 3:
+            parts = [part.strip() for part in text.split(",")]
         if len(parts) != 3 or not all(parts):
             raise ParameterError(
                 f"The promise {text!r} has {len(parts)} parts.",

@@ -1,5 +1,27 @@
-"""Where data, mechanism, accountant and ledger meet; so far: the study file."""
+"""Where data, mechanism, accountant and ledger meet: study, plan, release, statement."""
 
-from barrow.release.study import Study, read_study, write_study
+from barrow.release.plan import Plan, make_plan
+from barrow.release.record import Release
+from barrow.release.run import LostReleaseError, run_release
+from barrow.release.statement import explain, make_statement, statement_text
+from barrow.release.study import Study, read_study, read_table, study_from_spec, write_study
+from barrow.release.verify import Check, read_statement, verify
 
-__all__ = ["Study", "read_study", "write_study"]
+__all__ = [
+    "Check",
+    "LostReleaseError",
+    "Plan",
+    "Release",
+    "Study",
+    "explain",
+    "make_plan",
+    "make_statement",
+    "read_statement",
+    "read_study",
+    "read_table",
+    "run_release",
+    "statement_text",
+    "study_from_spec",
+    "verify",
+    "write_study",
+]

@@ -12,7 +12,7 @@ from barrow.spaces.graph import Graph
 from barrow.spaces.hexagons import Hexagons
 from barrow.spaces.line import Line
 from barrow.spaces.product import Product
-from barrow.spaces.spec import KINDS, parse_space, space_from_spec
+from barrow.spaces.spec import KINDS, parse_call, parse_space, space_from_spec
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
 from barrow.spaces.tree import Tree
 from barrow.spaces.units import parse_distance, units_of
@@ -38,6 +38,7 @@ __all__ = [
     "Tree",
     "check_metric",
     "least_distance_by_blocks",
+    "parse_call",
     "parse_distance",
     "parse_space",
     "shortest_paths",

@@ -39,6 +39,8 @@ class Embedding(LabelledSpace):
         unit: What distances are measured in; degrees for angles.
         default: The label that stands in for missing data; the first by default.
 
+    ``points`` are the vectors, for angles scaled to length 1.
+
     >>> words = Embedding(["cat", "dog", "car"], [[1, 0], [0.8, 0.6], [-1, 0]], metric="angular")
     >>> words.distance(0, 2).item(), words.unit
     (1.0, 'degrees')
@@ -46,6 +48,7 @@ class Embedding(LabelledSpace):
 
     kind: ClassVar[str] = "embedding"
     vectors: Floats = field(repr=False)
+    points: Floats = field(repr=False)
     metric: Metric
     _unit: str
     _diameter: float
@@ -74,19 +77,22 @@ class Embedding(LabelledSpace):
             raise ParameterError(f"metric is {metric!r}.", allowed="'euclidean' or 'angular'", fix="metric='angular'")
         object.__setattr__(self, "metric", metric)
         if metric == "angular":
-            rows = self._directions(rows)
+            points = self._directions(rows)
             unit = "degrees"
             chosen = 180.0 if diameter is None else positive_number(diameter, "diameter")
             least = 180.0
         else:
+            points = rows
             away = np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1)).max()
             least = 2.0 * float(away) * (1.0 + 2.0**-40)
             chosen = (least or 1.0) if diameter is None else positive_number(diameter, "diameter")
         rows.setflags(write=False)
+        points.setflags(write=False)
         object.__setattr__(self, "vectors", rows)
+        object.__setattr__(self, "points", points)
         object.__setattr__(self, "_unit", unit)
         object.__setattr__(self, "_diameter", chosen)
-        self._check_different(rows)
+        self._check_different(points)
         if chosen < least:
             self._check_diameter()
 
@@ -133,20 +139,11 @@ class Embedding(LabelledSpace):
         """How many units count as 1."""
         return self._diameter
 
-    @property
-    def points(self) -> Floats:
-        """The vectors (unit vectors for angles), one row for each label.
-
-        >>> Embedding(["a", "b"], [[0.0], [2.0]]).points.tolist()
-        [[0.0], [2.0]]
-        """
-        return self.vectors
-
     def _distance(self, a: Ids, b: Ids) -> Floats:
         shape = np.broadcast_shapes(a.shape, b.shape)
         apart, along = np.zeros(shape), np.zeros(shape) if self.metric == "angular" else None
-        for axis in range(self.vectors.shape[1]):
-            x = self.vectors[:, axis]
+        for axis in range(self.points.shape[1]):
+            x = self.points[:, axis]
             apart += (x[a] - x[b]) ** 2
             if along is not None:
                 along += (x[a] + x[b]) ** 2
@@ -156,8 +153,8 @@ class Embedding(LabelledSpace):
         """The matrix of distances between ``rows`` and ``columns``, by differences and not by inner products."""
         from scipy.spatial.distance import cdist
 
-        x = self.vectors if rows is None else self.vectors[self._ids(rows)]
-        y = self.vectors if columns is None else self.vectors[self._ids(columns)]
+        x = self.points if rows is None else self.points[self._ids(rows)]
+        y = self.points if columns is None else self.points[self._ids(columns)]
         return self._normalised(cdist(x, y), cdist(x, -y) if self.metric == "angular" else None)
 
     def _normalised(self, apart: Floats, along: Floats | None) -> Floats:
@@ -172,10 +169,10 @@ class Embedding(LabelledSpace):
         """The least distance over all pairs (by nearest neighbours in few dimensions), rounded down."""
         if self.size == 1:
             return 1.0
-        if self.metric == "euclidean" and self.vectors.shape[1] <= 8:
+        if self.metric == "euclidean" and self.points.shape[1] <= 8:
             from scipy.spatial import cKDTree
 
-            near = np.asarray(cKDTree(self.vectors).query(self.vectors, k=2)[0])
+            near = np.asarray(cKDTree(self.points).query(self.points, k=2)[0])
             return float(near[:, 1].min() / self._diameter) * (1.0 - DISTANCE_ERROR)
         return least_distance_by_blocks(self)
 

@@ -18,7 +18,11 @@ from barrow.spaces.labels import LabelIndex
 
 @dataclass(frozen=True, eq=False)
 class LabelledSpace(Space):
-    """What spaces of named items share: records are labels, and nothing is snapped."""
+    """What spaces of named items share: records are labels, and nothing is snapped.
+
+    >>> isinstance(Discrete(["a"]), LabelledSpace)
+    True
+    """
 
     index: LabelIndex = field(repr=False)
     default: str | None = field(repr=False)

@@ -24,6 +24,9 @@ class CellRows:
 
     A record's row is floor((lat - south) * row_scale), its column floor((lon - west) * column_scale[row]), its item
     first[row] + column. Only +, -, * and floor are used, so every engine finds the same item.
+
+    >>> Earth(box=(0, 0, 1, 1), cell=60).rows.first.tolist()
+    [0, 2]
     """
 
     south: float
@@ -74,9 +77,8 @@ class Earth(Space):
     ) -> None:
         object.__setattr__(self, "box", (-90.0, -180.0, 90.0, 180.0) if box is None else _check_box(box))
         object.__setattr__(self, "cell", None if cell is None else positive_number(cell, "cell", fix="cell=10"))
-        least = box_diameter_upper(*self.box) * EARTH_RADIUS_KM
-        if least >= HALF_CIRCUMFERENCE_KM * (1 - 2.0**-30):
-            least = HALF_CIRCUMFERENCE_KM
+        widest = box_diameter_upper(*self.box)
+        least = HALF_CIRCUMFERENCE_KM if widest >= math.pi else widest * EARTH_RADIUS_KM * (1.0 + 2.0**-50)
         chosen = least if diameter is None else positive_number(diameter, "diameter")
         if chosen < least:
             raise ParameterError(

@@ -65,6 +65,26 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     return space
 
 
+def parse_call(text: str) -> dict[str, Any] | None:
+    """``kind`` or ``kind(name=literal, …)`` as plain data; None where the text is neither. Nothing is evaluated.
+
+    >>> parse_call("density(bandwidth='5 km')"), parse_call("mean"), parse_call("os.system('x')")
+    ({'kind': 'density', 'bandwidth': '5 km'}, {'kind': 'mean'}, None)
+    """
+    import ast
+
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+        if isinstance(node, ast.Name):
+            return {"kind": node.id}
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.args:
+            return None
+        arguments = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords if word.arg}
+        return {"kind": node.func.id, **arguments}
+    except (SyntaxError, ValueError):
+        return None
+
+
 def parse_space(text: str) -> Space:
     """The space named on a command line: ``earth``, ``earth(cell=10)``, ``line(low=0, high=100, unit="years")``.
 
@@ -73,21 +93,11 @@ def parse_space(text: str) -> Space:
     >>> parse_space("circle(period=24, unit='h')").diameter
     12.0
     """
-    import ast
-
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-        if isinstance(node, ast.Name):
-            return space_from_spec({"kind": node.id})
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.args:
-            raise SyntaxError
-        arguments = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords if word.arg}
-        return space_from_spec({"kind": node.func.id, **arguments})
-    except (SyntaxError, ValueError) as error:
-        if isinstance(error, ParameterError):
-            raise
+    spec = parse_call(text)
+    if spec is None:
         raise ParameterError(
             f"The space {text!r} cannot be read.",
             allowed="a kind of space with named arguments, or a study file",
             fix="--space earth, --space 'earth(cell=10)', --space 'line(low=0, high=100)' or --space study.toml",
-        ) from None
+        )
+    return space_from_spec(spec)

@@ -10,7 +10,7 @@ from barrow.spaces.base import Floats
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean radius of the Earth (IUGG)."""
-HALF_CIRCUMFERENCE_KM = 20015.1144
+HALF_CIRCUMFERENCE_KM = 20015.1145
 """pi times the radius, rounded up: the largest distance on Earth (12,437 miles)."""
 
 

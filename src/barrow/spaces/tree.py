@@ -150,6 +150,8 @@ class Tree(LabelledSpace):
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         a, b = np.broadcast_arrays(a, b)
+        if a.ndim == 0:
+            return np.asarray(self._distance(a[None], b[None])[0])
         low, high = np.minimum(a, b), np.maximum(a, b)
         gap = high - low
         meet = self._depth[low].copy()

@@ -53,7 +53,7 @@ def kr_norm(space: Space, difference: ArrayLike) -> float | Floats:
             allowed=f"{space.items} entries along the last axis",
             fix="a - b",
         )
-    excess = np.abs(d @ ones(d.shape[-1])).max(initial=0.0)
+    excess = np.abs(d.dot(ones(d.shape[-1]))).max(initial=0.0)
     if not excess <= 1e-9 * max(1.0, float(np.abs(d).max(initial=0.0))):
         raise ParameterError(
             f"difference has total mass {excess:.3g}.",
@@ -61,7 +61,7 @@ def kr_norm(space: Space, difference: ArrayLike) -> float | Floats:
             fix="subtract weights of equal mass",
         )
     if type(space) in CLOSED_FORMS:
-        result = in_closed_form(space, d, 0.0 if d.ndim > 1 else np.zeros(len(d)))
+        result = in_closed_form(space, d, np.zeros(d.shape[-1]))
         return float(result) if d.ndim == 1 else result
     return transport(space, d)[0] if d.ndim == 1 else _each(space, d)
 

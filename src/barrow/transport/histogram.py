@@ -54,7 +54,7 @@ def weights(space: Space, values: ArrayLike, name: str) -> Floats:
             allowed=f"one weight for each of the {space.items} items along the last axis",
             fix="histogram(space, ids) makes one from item ids",
         )
-    totals = array @ ones(array.shape[-1])
+    totals = array.dot(ones(array.shape[-1]))
     wrong = abs(totals - 1.0) if array.ndim == 1 else np.abs(totals - 1.0).max(initial=0.0)
     if not wrong <= _MASS_ERROR:
         raise ParameterError(

@@ -1,0 +1,45 @@
+"""``barrow check``: what is wrong with the records, for the curator's eyes only."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from barrow.cli.study_options import data_options, make_study, output_options
+from barrow.engines import engine_for
+from barrow.errors import ParameterError
+
+
+@click.command()
+@data_options
+@click.option(
+    "--examples", type=click.IntRange(0, 100), default=5, show_default=True, help="How many bad rows to show."
+)
+@output_options
+def check(as_json: bool, quiet: bool, examples: int, **flags: Any) -> None:
+    """Look for records that a release would refuse. The output is PRIVATE: it shows counts and values.
+
+    Exits with 1 if the records cannot be used as they are.
+
+    \b
+    Example:
+      barrow check visits.csv --user uid --item lat --item lon --space 'earth(cell=10)'
+    """  # noqa: D301  (click reads the backspace)
+    study = make_study(flags.pop("file"), **flags)
+    if study.source is None:
+        raise ParameterError(
+            "No source is named.", allowed="a file, a pattern or a table", fix="barrow check visits.csv …"
+        )
+    report = engine_for(study.source).check(
+        study.source, study.columns, study.space, unknown=study.unknown, users=study.users, examples=examples
+    )
+    if as_json:
+        click.echo(json.dumps(report.to_json(), ensure_ascii=False))
+    elif quiet:
+        click.echo("usable" if report.usable else "not usable")
+    else:
+        click.echo(str(report))
+    if not report.usable:
+        raise SystemExit(1)

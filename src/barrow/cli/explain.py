@@ -1,0 +1,31 @@
+"""``barrow explain``: how a release was made, from its statement."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from barrow.cli.study_options import output_options
+from barrow.release import explain as explain_statement
+from barrow.release import read_statement, statement_text
+
+
+@click.command()
+@click.argument("statement", type=click.Path())
+@output_options
+def explain(statement: str, as_json: bool, quiet: bool) -> None:
+    """Say in numbered steps how a release was made and what it promises.
+
+    \b
+    Example:
+      barrow explain visits-map/statement.json
+    """  # noqa: D301  (click reads the backspace)
+    said = read_statement(statement)
+    steps = explain_statement(said).splitlines()
+    if as_json:
+        click.echo(json.dumps({"steps": steps, "statement": said}, ensure_ascii=False))
+        return
+    if not quiet:
+        click.echo(statement_text(said) + "\n")
+    click.echo("\n".join(steps))

@@ -1,0 +1,255 @@
+"""``barrow ledger``: make, show, anchor, check and export a privacy budget."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from barrow.cli.study_options import output_options
+from barrow.errors import ParameterError
+from barrow.ledger import Budget, Head, Ledger, price_together
+from barrow.numerics import exact, exact_text, float_up
+from barrow.privacy import DiscreteEmd, Emd, UserLevel
+
+_FILE = click.argument("file", type=click.Path(path_type=Path))
+
+
+@click.group()
+def ledger() -> None:
+    """Make and read a privacy budget that survives crashes.
+
+    Example:  barrow ledger show nyc.ledger
+    """
+
+
+@ledger.command(short_help="Make a budget for a study.")
+@_FILE
+@click.option("--study", "study_file", required=True, type=click.Path(path_type=Path), help="The study file.")
+@click.option("--alpha", help="The budget of (alpha, delta)-EMD-DP, e.g. 250 or 24.87 or 1/3.")
+@click.option("--epsilon", help="Instead of --alpha, with --radius: the budget of discrete EMD-DP.")
+@click.option("--radius", help="r of discrete EMD-DP, a share of the diameter.")
+@click.option("--delta", default="0", show_default=True, help="The budget of delta.")
+@click.option("--per", help="A budget per day, week, month or year, for data that are collected anew.")
+@click.option("--dataset", help="The data set's name; by default the study's.")
+@click.option("--users", type=int, help="n, the public number of users; by default the study's.")
+@click.option("--model", help="local, shuffle or central; by default the study's.")
+@click.option("--bounded", type=int, metavar="M", help="Bounded EMD-DP for users of M items each.")
+@click.option(
+    "--composition",
+    type=click.Choice(["additive", "quadrature"]),
+    default="additive",
+    show_default=True,
+    help="How alphas add up; quadrature suits many small releases and needs delta above 0.",
+)
+@click.option(
+    "--user-epsilon", help="A separate user-level budget for other spaces and definitions; by default the study's."
+)
+@click.option("--user-delta", default="0", show_default=True, help="The delta of that budget.")
+@output_options
+def init(file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Make FILE, a budget bound to the study's space, data set, users and definition of privacy.
+
+    Example:  barrow ledger init nyc.ledger --study study.toml --alpha 250 --delta 1e-9 --per month
+    """
+    made = Ledger.create(file, _budget(**options))
+    if as_json:
+        head = made.head()
+        data = {"ledger": str(file), "budget": made.budget.to_json(), "head": _head(head)}
+        click.echo(json.dumps(data))
+        return
+    if quiet:
+        return
+    click.echo(f"Made {file}.")
+    click.echo(made.overview().title)
+    for sentence in made.overview().sentences():
+        click.echo(sentence)
+
+
+@ledger.command(short_help="Show what was spent and what is left.")
+@_FILE
+@output_options
+def show(file: Path, as_json: bool, quiet: bool) -> None:
+    """Show what was spent, when, on what, by whom, and what is left.
+
+    Example:  barrow ledger show nyc.ledger
+    """
+    book = Ledger.open(file)
+    overview = book.overview()
+    if quiet and not as_json:
+        click.echo(exact_text(book.left().loss))
+        return
+    if as_json:
+        click.echo(json.dumps({"ledger": str(file), **overview.to_json()}))
+        return
+    click.echo(overview.title)
+    table = Table(box=None, pad_edge=False)
+    for name in overview.columns:
+        table.add_column(name, justify="right" if name in "#αεδ" else "left", overflow="fold")
+    for row in overview.cells():
+        table.add_row(*row)
+    # Piped text is not folded at 80 columns: whoever reads it can fold it.
+    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 240).print(table)
+    for sentence in overview.sentences():
+        click.echo(sentence)
+
+
+@ledger.command(short_help="Print LENGTH:HASH, to be kept elsewhere.")
+@_FILE
+@output_options
+def head(file: Path, as_json: bool, quiet: bool) -> None:
+    """Print LENGTH:HASH. Keep it elsewhere: later, verify --head shows that nothing was cut off.
+
+    Example:  barrow ledger head nyc.ledger >> heads.txt
+    """
+    newest = Ledger.open(file).head()
+    click.echo(json.dumps(_head(newest)) if as_json else str(newest))
+
+
+@ledger.command(short_help="Check that nothing was changed or cut off.")
+@_FILE
+@click.option("--head", "anchor", metavar="LENGTH:HASH", help="A head that was kept elsewhere.")
+@output_options
+def verify(file: Path, anchor: str | None, as_json: bool, quiet: bool) -> None:
+    """Check every link of the chain, every charge, and that an anchored head is part of it.
+
+    Example:  barrow ledger verify nyc.ledger --head "$(tail -n 1 heads.txt)"
+    """
+    wanted = None if anchor is None else Head.parse(anchor)
+    found = Ledger.open(file).verify(wanted)
+    if as_json:
+        click.echo(json.dumps(found.to_json()))
+        return
+    if quiet:
+        click.echo("holds")
+        return
+    click.echo(f"All {found.head.length} records hold; {found.releases} releases paid, ", nl=False)
+    click.echo(f"{found.uncommitted} of them without a recorded result.")
+    if found.within_limits is None:
+        click.echo("Not checked: the limits, because another way of adding up let some releases through.")
+    if wanted is None:
+        click.echo("Not checked: whether records were cut off at the end. For that, give --head LENGTH:HASH.")
+    else:
+        click.echo(f"The anchored head of {wanted.length} records is part of the chain: nothing was cut off.")
+
+
+@ledger.command(short_help="Print the whole chain as JSON.")
+@_FILE
+@click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
+@output_options
+def export(file: Path, out: Path | None, as_json: bool, quiet: bool) -> None:
+    """Print the verified chain as one JSON object, enough to check it without barrow.
+
+    Example:  barrow ledger export nyc.ledger --out nyc-ledger.json
+    """
+    text = json.dumps(Ledger.open(file).export(), indent=None if as_json else 1)
+    if out is None:
+        click.echo(text)
+        return
+    try:
+        with out.open("x", encoding="utf-8") as target:
+            target.write(text + os.linesep)
+    except OSError as error:
+        raise ParameterError(
+            f"The export cannot be written to {str(out)!r}: {error.strerror}.",
+            allowed="a path where nothing is yet, in a folder that you may write to",
+            fix="--out another-file.json",
+        ) from None
+    if as_json:
+        click.echo(json.dumps({"out": str(out)}))
+    elif not quiet:
+        click.echo(f"Wrote {out}.")
+
+
+@ledger.command(short_help="Price everything that was released anew.")
+@_FILE
+@click.option("--delta", help="The total delta; by default the budget's.")
+@output_options
+def price(file: Path, delta: str | None, as_json: bool, quiet: bool) -> None:
+    """Price all releases of the main budget together, by every way of composing them. Spends nothing.
+
+    "together" is the tightest, and holds for releases whose parameters were fixed beforehand; "additive" and
+    "quadrature" hold however they were chosen.
+
+    Example:  barrow ledger price nyc.ledger --delta 1e-9
+    """
+    book = Ledger.open(file)
+    events = book.events()
+    total = book.budget.limit.delta if delta is None else exact(delta, "delta")
+    prices = price_together(events, total)
+    if as_json:
+        data = {name: None if value is None else float_up(value) for name, value in prices.items()}
+        click.echo(json.dumps({"ledger": str(file), "releases": len(events), "delta": float(total), "alpha": data}))
+        return
+    if quiet:
+        click.echo("" if prices["together"] is None else f"{float_up(prices['together']):.12g}")
+        return
+    click.echo(f"{len(events)} releases at a total delta of {float(total):g}:")
+    for name, value in prices.items():
+        click.echo(f"  {name:11} " + ("does not apply" if value is None else f"alpha {float_up(value):.6g}"))
+    click.echo(
+        "together holds for releases whose parameters were fixed beforehand, the others however they were chosen."
+    )
+
+
+def _budget(
+    *,
+    study_file: Path,
+    alpha: str | None,
+    epsilon: str | None,
+    radius: str | None,
+    delta: str,
+    per: str | None,
+    dataset: str | None,
+    users: int | None,
+    model: str | None,
+    bounded: int | None,
+    user_epsilon: str | None,
+    user_delta: str,
+    composition: str,
+) -> Budget:
+    from barrow.release.study import read_study
+
+    if (alpha is None) == (epsilon is None) or (epsilon is None) != (radius is None):
+        raise ParameterError(
+            "The budget has no single definition.",
+            allowed="--alpha A (EMD-DP), or --epsilon E with --radius R (discrete EMD-DP)",
+            fix="--alpha 25",
+        )
+    study = read_study(study_file)
+    name = study.dataset if dataset is None else dataset
+    n = study.users if users is None else users
+    trust = study.model if model is None else model
+    if name is None or n is None:
+        raise ParameterError(
+            "The study does not say which data set, or how many users, the budget is about.",
+            allowed="a data set and a number of users in the study file or as options",
+            fix="--dataset visits-2026-10 --users 1083",
+        )
+    limit: Emd | DiscreteEmd
+    if epsilon is not None and radius is not None:
+        if bounded is not None:
+            raise ParameterError(
+                "Discrete EMD-DP is about data of every size.",
+                allowed="--bounded with --alpha",
+                fix="omit it",
+            )
+        limit = DiscreteEmd(epsilon, delta, radius=radius, model=trust)
+    else:
+        limit = Emd(alpha or "", delta, model=trust, bounded=bounded is not None)
+    user_level = None
+    if user_epsilon is None and study.user_level is not None:
+        user_epsilon, user_delta = exact_text(study.user_level.epsilon), exact_text(study.user_level.delta)
+    if user_epsilon is not None:
+        user_level = UserLevel(user_epsilon, user_delta, model=trust, bounded=bounded is not None)
+    return Budget(name, n, study.space, limit, items=bounded, per=per, user_level=user_level, composition=composition)
+
+
+def _head(newest: Head) -> dict[str, Any]:
+    return {"length": newest.length, "hash": newest.hash, "head": str(newest)}

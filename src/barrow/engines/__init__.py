@@ -1,0 +1,17 @@
+"""Engines turn records into integers: how often each item occurs among users that hold so many items.
+
+>>> from barrow.spaces import Line
+>>> counts = engine_for({}).count({"uid": [1, 1, 2], "age": [3, 4, 4]}, Columns("uid", "age"), Line(0, 9, step=1))
+>>> counts.users
+2
+"""
+
+from barrow.engines.base import Engine
+from barrow.engines.columns import Columns
+from barrow.engines.counts import CheckReport, Counts
+from barrow.engines.duckdb import DuckDBEngine
+from barrow.engines.memory import MemoryEngine
+from barrow.engines.registry import engine_for
+from barrow.engines.source import Source
+
+__all__ = ["CheckReport", "Columns", "Counts", "DuckDBEngine", "Engine", "MemoryEngine", "Source", "engine_for"]

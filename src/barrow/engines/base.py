@@ -1,0 +1,122 @@
+"""What every engine can do, and the constant texts with which it refuses private data."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from barrow.engines.columns import Columns
+from barrow.engines.counts import CheckReport, Counts
+from barrow.errors import DataError
+from barrow.spaces import Space
+from barrow.spaces.base import Unknown
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Reads records where they are and gives integers; ids of users never leave it.
+
+    All engines give the same integers for the same records, in whatever order and in however many files.
+
+    >>> from barrow.engines import DuckDBEngine, MemoryEngine
+    >>> isinstance(MemoryEngine(), Engine) and isinstance(DuckDBEngine(), Engine)
+    True
+    """
+
+    name: ClassVar[str]
+
+    def columns(self, source: Any) -> dict[str, str]:
+        """Names of the columns and the kinds of their values; no record is read.
+
+        The kinds are integer, real, decimal, text, any, boolean, time and other.
+        """
+        ...
+
+    def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
+        """Refuse what cannot work (missing columns, wrong types) from public facts only."""
+        ...
+
+    def count(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        unknown: Unknown = "error",
+        users: int | None = None,
+    ) -> Counts:
+        """C[item, size] and the number of users (private integers)."""
+        ...
+
+    def check(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        unknown: Unknown = "error",
+        users: int | None = None,
+        examples: int = 5,
+    ) -> CheckReport:
+        """What is wrong with the records, for the curator's eyes only."""
+        ...
+
+
+def refuse_null_users() -> DataError:
+    """The constant refusal of records without a user.
+
+    >>> print(refuse_null_users().problem)
+    Some records have no user.
+    """
+    return DataError(
+        "Some records have no user.",
+        allowed="a user in every record",
+        fix="barrow check (Python: engine.check) shows the curator which",
+    )
+
+
+def refuse_lost_items() -> DataError:
+    """The constant refusal of records whose item is missing or unknown.
+
+    >>> print(refuse_lost_items().problem)
+    Some records are missing or are not items of the public space.
+    """
+    return DataError(
+        "Some records are missing or are not items of the public space.",
+        allowed="records that the space knows",
+        fix="barrow check (Python: engine.check) shows the curator which; or say unknown='default' (or 'nearest')",
+    )
+
+
+def refuse_empty() -> DataError:
+    """The constant refusal of a source without records.
+
+    >>> print(refuse_empty().problem)
+    The source holds no records.
+    """
+    return DataError("The source holds no records.", allowed="at least one record", fix="check the source")
+
+
+def refuse_unreadable() -> DataError:
+    """The constant refusal of records that the engine cannot read; its own message might repeat private values.
+
+    >>> print(refuse_unreadable().problem)
+    The records cannot be read.
+    """
+    return DataError(
+        "The records cannot be read.",
+        allowed="a readable source",
+        fix="barrow check (Python: engine.check) shows the curator the engine's own message",
+    )
+
+
+def refuse_short_of_room() -> DataError:
+    """The constant refusal when memory and disk do not suffice.
+
+    >>> print(refuse_short_of_room().problem)
+    The engine ran out of memory or of disk for temporary files.
+    """
+    return DataError(
+        "The engine ran out of memory or of disk for temporary files.",
+        allowed="more memory, or a temporary folder with more room",
+        fix="DuckDBEngine(memory='8GB', folder='/large/disk')",
+    )

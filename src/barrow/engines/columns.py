@@ -1,0 +1,181 @@
+"""Which columns say who and what, and whether a space can read them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from barrow.errors import ParameterError
+from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Product, Space
+
+NUMBERS = ("integer", "real", "decimal", "text", "any")
+LABELS = ("integer", "text", "any")
+USERS = ("integer", "real", "decimal", "text", "time", "boolean", "any", "other")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The user column and the item columns.
+
+    Args:
+        user: The column that says whose record it is.
+        items: The columns that say what the item is: one for labels, a line or a circle; latitude and longitude for the
+            Earth; one for each coordinate of a Euclidean space; for a product, those of its parts one after another.
+
+    >>> Columns("uid", ["lat", "lon"])
+    Columns(user='uid', items=('lat', 'lon'))
+    """
+
+    user: str
+    items: tuple[str, ...]
+
+    def __init__(self, user: str, items: str | Sequence[str]) -> None:
+        names = (items,) if isinstance(items, str) else tuple(items)
+        for name, text in [("user", user), *(("items", item) for item in names)]:
+            if not isinstance(text, str) or not text:
+                raise ParameterError(f"{name} is {text!r}.", allowed="the name of a column", fix=f'{name}="column"')
+        if not names:
+            raise ParameterError("items is empty.", allowed="at least one column", fix='items="item"')
+        object.__setattr__(self, "user", user)
+        object.__setattr__(self, "items", names)
+
+    def groups(self, space: Space) -> tuple[tuple[str, ...], ...]:
+        """The item columns of each part of a product; a single group for any other space.
+
+        >>> from barrow.spaces import Circle, Earth, Product
+        >>> space = Product([Earth(cell=100), Circle.hours()], weights=["1/2", "1/2"])
+        >>> Columns("uid", ["lat", "lon", "hour"]).groups(space)
+        (('lat', 'lon'), ('hour',))
+        """
+        parts = space.parts if isinstance(space, Product) else (space,)
+        if isinstance(space, Hexagons) and len(self.items) == 2:
+            return (self.items,)
+        wanted = [width(part) for part in parts]
+        if sum(wanted) != len(self.items):
+            names = ", ".join(what(part) for part in parts)
+            raise ParameterError(
+                f"There are {len(self.items)} item columns ({', '.join(self.items)}).",
+                allowed=f"{sum(wanted)} for this {space.kind} space: {names}",
+                fix="name that many item columns",
+            )
+        ends = [sum(wanted[: i + 1]) for i in range(len(wanted))]
+        return tuple(self.items[end - size : end] for end, size in zip(ends, wanted, strict=True))
+
+
+def width(space: Space) -> int:
+    """How many columns the space reads.
+
+    >>> width(Earth())
+    2
+    """
+    if isinstance(space, Product):
+        return sum(width(part) for part in space.parts)
+    if isinstance(space, Earth):
+        return 2
+    return space.dimension if isinstance(space, Euclidean) else 1
+
+
+def what(space: Space) -> str:
+    """What the columns of a space hold, in words.
+
+    >>> what(Earth())
+    'latitude and longitude'
+    """
+    if isinstance(space, Product):
+        return ", ".join(what(part) for part in space.parts)
+    if isinstance(space, Earth):
+        return "latitude and longitude"
+    if isinstance(space, Euclidean):
+        return f"{space.dimension} coordinates"
+    return "a number" if reads_numbers(space) else "a label"
+
+
+def reads_numbers(space: Space) -> bool:
+    """Whether the space's columns hold numbers and not labels; not asked of a product.
+
+    >>> reads_numbers(Earth()), reads_numbers(Circle.weekdays())
+    (True, False)
+    """
+    return isinstance(space, Line | Earth | Euclidean) or (isinstance(space, Circle) and space.names is None)
+
+
+def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, header_is_sure: bool = True) -> None:
+    """Refuse missing columns (with the nearest name) and wrong types.
+
+    Args:
+        columns: What is asked for.
+        space: The space that reads the items.
+        found: Kinds of values by column.
+        header_is_sure: False for text files, whose first line might be a private record and no header.
+
+    >>> check_columns(Columns("uid", "far"), Line(0, 1), {"uid": "text", "fat": "real"})
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: There is no column 'far'. Did you mean 'fat'?
+      allowed: uid, fat
+      fix:     write 'fat'
+    """
+    for name in (columns.user, *columns.items):
+        if name not in found:
+            raise _missing(name, found, header_is_sure)
+    if found[columns.user] not in USERS:
+        raise _wrong_type(columns.user, found[columns.user], "whole numbers or texts")
+    for part, group in flat_groups(columns, space):
+        numbers = reads_numbers(part) or len(group) > 1
+        for name in group:
+            if found[name] not in (NUMBERS if numbers else LABELS):
+                raise _wrong_type(name, found[name], "numbers" if numbers else "texts or whole numbers (labels)")
+
+
+def flat_groups(columns: Columns, space: Space) -> list[tuple[Space, tuple[str, ...]]]:
+    """The parts of a product, of products of products too, each with its columns.
+
+    >>> flat_groups(Columns("uid", "x"), Line(0, 1))[0][1]
+    ('x',)
+    """
+    if not isinstance(space, Product):
+        return [(space, columns.groups(space)[0])]
+    pairs = zip(space.parts, columns.groups(space), strict=True)
+    return [pair for part, group in pairs for pair in flat_groups(Columns(columns.user, group), part)]
+
+
+def _missing(name: str, found: Iterable[str], header_is_sure: bool) -> ParameterError:
+    names = list(found)
+    if not header_is_sure and any(_like_a_value(x) for x in names):
+        # Naming the "columns" would print the first private record of a file without a header.
+        return ParameterError(
+            f"There is no column {name!r}: the first line does not look like a header.",
+            allowed="a first line with the names of the columns",
+            fix="add a header line to the file",
+        )
+    close = did_you_mean(name, names)
+    return ParameterError(
+        f"There is no column {name!r}." + (f" Did you mean {close!r}?" if close else ""),
+        allowed=", ".join(names[:50]) + (" …" if len(names) > 50 else ""),
+        fix=f"write {close!r}" if close else "name one of these columns",
+    )
+
+
+def did_you_mean(name: str, names: Sequence[str]) -> str | None:
+    """The name nearest to ``name``, if one is near; letter case does not count.
+
+    >>> did_you_mean("UID", ["uid", "item"])
+    'uid'
+    """
+    lower = {x.lower(): x for x in reversed(names)}
+    close = difflib.get_close_matches(name.lower(), lower, n=1)
+    return lower[close[0]] if close else None
+
+
+def _like_a_value(name: str) -> bool:
+    text = name.strip()
+    return not text or text[0].isdigit() or text[0] in "-+." or text.startswith("column0")
+
+
+def _wrong_type(name: str, kind: str, wanted: str) -> ParameterError:
+    return ParameterError(
+        f"The column {name!r} holds values of the kind {kind}.",
+        allowed=wanted,
+        fix="convert it in a query (sql = …), e.g. with CAST(… AS VARCHAR)",
+    )

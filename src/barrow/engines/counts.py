@@ -1,0 +1,232 @@
+"""What leaves an engine: integers by item and by user size, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from barrow.errors import DataError, ParameterError
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts:
+    """C[item, size]: how often an item occurs among the users that hold exactly ``size`` items (private).
+
+    Only entries above 0 are kept, sorted by item and then by size, so that equal data give equal arrays on every
+    engine. A user counts once for the mean over users: q_x = (1/users) * sum over sizes of C[x, size] / size.
+
+    Args:
+        items: Ids of the space's items.
+        sizes: How many items (with repetition) the users of this entry hold.
+        counts: How often the item occurs among them.
+        users: The number of users.
+
+    >>> Counts([0, 0, 1], [1, 2, 2], [3, 1, 1], users=4)
+    <Counts: private integers>
+    """
+
+    items: Integers
+    sizes: Integers
+    counts: Integers
+    users: int
+
+    def __init__(self, items: ArrayLike, sizes: ArrayLike, counts: ArrayLike, *, users: int) -> None:
+        for name, values in (("items", items), ("sizes", sizes), ("counts", counts)):
+            array = np.array(values, dtype=np.int64)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "users", int(users))
+        self._check()
+
+    def _check(self) -> None:
+        """Each size m is held by a whole number of users, and these add up to all users."""
+        shapes = {self.items.shape, self.sizes.shape, self.counts.shape}
+        good = len(shapes) == 1 and self.items.ndim == 1 and self.users > 0 and self.items.size > 0
+        if good:
+            step, ahead = np.diff(self.items), np.diff(self.sizes)
+            good = bool((self.items >= 0).all() and (self.sizes > 0).all() and (self.counts > 0).all())
+            good = good and bool(((step > 0) | ((step == 0) & (ahead > 0))).all())
+        if good:
+            sizes, totals = _totals(self.sizes, self.counts)
+            good = bool((totals % sizes == 0).all()) and int((totals // sizes).sum()) == self.users
+        if not good:
+            raise DataError(
+                "The counts do not belong to a whole number of users.",
+                allowed="records that do not change while they are read",
+                fix="read the records again when nobody writes to them",
+            )
+
+    def __repr__(self) -> str:
+        return "<Counts: private integers>"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Counts)
+            and self.users == other.users
+            and np.array_equal(self.items, other.items)
+            and np.array_equal(self.sizes, other.sizes)
+            and np.array_equal(self.counts, other.counts)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def with_users(self, users: int, default_item: int) -> Counts:
+        """The same with the public number of users: those without records hold the default item once.
+
+        Args:
+            users: n, public.
+            default_item: The space's public default item.
+
+        >>> more = Counts([1], [1], [2], users=2).with_users(5, default_item=0)
+        >>> more.items.tolist(), more.sizes.tolist(), more.counts.tolist(), more.users
+        ([0, 1], [1, 1], [3, 2], 5)
+        """
+        check_users(users)
+        missing = users - self.users
+        if missing < 0:
+            raise DataError(
+                "The data hold more users than the public number of users.",
+                allowed="at most as many users as the study says",
+                fix="mend the records, or choose a larger public number of users",
+            )
+        if missing == 0:
+            return self
+        items = np.append(self.items, default_item)
+        sizes = np.append(self.sizes, 1)
+        counts = np.append(self.counts, missing)
+        return merged(items, sizes, counts, users=users)
+
+
+def _totals(sizes: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """The different sizes and the sum of the counts of each."""
+    if int(sizes.max()) <= 4 * len(sizes) + 2**16:  # a table by size needs no sorting
+        table = np.zeros(int(sizes.max()) + 1, dtype=np.int64)
+        np.add.at(table, sizes, counts)
+        found = np.flatnonzero(table)
+        return found, table[found]
+    found, where = np.unique(sizes, return_inverse=True)
+    table = np.zeros(len(found), dtype=np.int64)
+    np.add.at(table, where, counts)
+    return found, table
+
+
+def check_users(users: int | None) -> None:
+    """Refuse a public number of users that is not a whole number above 0.
+
+    >>> check_users(5)
+    """
+    if users is not None and (isinstance(users, bool) or not isinstance(users, int) or users < 1):
+        raise ParameterError(f"users is {users!r}.", allowed="a whole number, 1 or more", fix="users=100000")
+
+
+def merged(items: Integers, sizes: Integers, counts: Integers, *, users: int) -> Counts:
+    """Counts in canonical order, entries of one item and size added up.
+
+    >>> merged(np.array([1, 0, 1]), np.array([2, 2, 2]), np.array([1, 2, 1]), users=2).counts.tolist()
+    [2, 2]
+    """
+    order = np.lexsort((sizes, items))
+    items, sizes, counts = items[order], sizes[order], counts[order]
+    first = np.append(True, (np.diff(items) != 0) | (np.diff(sizes) != 0)) if items.size else np.zeros(0, dtype=bool)
+    starts = np.flatnonzero(first)
+    total = np.add.reduceat(counts, starts) if starts.size else counts
+    return Counts(items[starts], sizes[starts], total, users=users)
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What is wrong with the records, for the curator's eyes only.
+
+    Args:
+        rows: How many records there are.
+        users: How many users hold them.
+        null_users: Records without a user.
+        lost_items: Records whose item is missing or unknown.
+        smallest: The fewest records that a user holds.
+        largest: The most records that a user holds.
+        examples: Up to a few records whose item is lost, each with its row number and the values of the item columns.
+        problem: What the engine says if the records cannot be read at all.
+        declared: The public number of users, if one is declared.
+        lost_is_fine: Whether the study maps lost items to the public default item.
+
+    >>> print(CheckReport(rows=2, users=1, null_users=0, lost_items=1, smallest=2, largest=2,
+    ...     examples=({"row": 2, "item": "XXX"},)))
+    PRIVATE: this describes the private records. Do not publish it.
+    rows        2
+    users       1, holding 2 to 2 records each
+    no user     0 rows
+    lost items  1 rows whose item is missing or not an item of the public space
+      row 2: item = 'XXX'
+    Not usable as it is: mend these rows, or say unknown='default' (or 'nearest').
+    """
+
+    rows: int = 0
+    users: int = 0
+    null_users: int = 0
+    lost_items: int = 0
+    smallest: int = 0
+    largest: int = 0
+    examples: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    problem: str | None = None
+    declared: int | None = None
+    lost_is_fine: bool = False
+    private: bool = True
+
+    @property
+    def usable(self) -> bool:
+        """Whether a release could read these records.
+
+        >>> CheckReport(rows=1, users=1).usable
+        True
+        """
+        few = self.declared is None or self.users <= self.declared
+        items = self.lost_is_fine or not self.lost_items
+        return self.rows > 0 and not self.problem and not self.null_users and items and few
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for ``--json``, with ``private`` first.
+
+        >>> CheckReport(rows=1, users=1).to_json()["private"]
+        True
+        """
+        names = ("rows", "users", "null_users", "lost_items", "smallest", "largest", "problem", "declared")
+        plain = [{k: v if isinstance(v, int | float | str) else str(v) for k, v in x.items()} for x in self.examples]
+        return {
+            "private": True,
+            "usable": self.usable,
+            **{name: getattr(self, name) for name in names},
+            "examples": plain,
+        }
+
+    def __str__(self) -> str:
+        lines = ["PRIVATE: this describes the private records. Do not publish it."]
+        if self.problem is not None:
+            return "\n".join([*lines, "The records cannot be read:", self.problem])
+        lines += [
+            f"rows        {self.rows}",
+            f"users       {self.users}, holding {self.smallest} to {self.largest} records each",
+            f"no user     {self.null_users} rows",
+            f"lost items  {self.lost_items} rows whose item is missing or not an item of the public space",
+        ]
+        for example in self.examples:
+            values = ", ".join(f"{name} = {value!r}" for name, value in example.items() if name != "row")
+            lines.append(f"  row {example.get('row')}: {values}")
+        lines.append(self._verdict())
+        return "\n".join(lines)
+
+    def _verdict(self) -> str:
+        if self.usable:
+            lost = "; lost items count as the public default item" if self.lost_items else ""
+            return f"Usable{lost}."
+        if self.rows == 0:
+            return "Not usable: there are no records."
+        if self.null_users:
+            return "Not usable: every record needs a user. Mend or remove the rows without one."
+        if self.lost_items and not self.lost_is_fine:
+            return "Not usable as it is: mend these rows, or say unknown='default' (or 'nearest')."
+        return f"Not usable: the public number of users is {self.declared}, but the records are of {self.users}."

@@ -1,0 +1,200 @@
+"""The reference: columns in memory, encoded by the space itself, counted with numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.engines.base import refuse_empty, refuse_lost_items, refuse_null_users
+from barrow.engines.columns import Columns, check_columns, flat_groups, reads_numbers
+from barrow.engines.counts import CheckReport, Counts, check_users, merged
+from barrow.engines.frames import narwhal
+from barrow.engines.numbers import to_number
+from barrow.engines.source import Source
+from barrow.errors import DataError, ParameterError
+from barrow.spaces import Hexagons, Space
+from barrow.spaces.base import Floats, Ids, Unknown
+
+Column = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class MemoryEngine:
+    """Counts columns in memory: a mapping from names to lists or arrays, or a frame. The reference for all engines.
+
+    >>> from barrow.spaces import Discrete
+    >>> table = {"uid": ["ann", "ann", "bob"], "item": ["a", "b", "a"]}
+    >>> counts = MemoryEngine().count(table, Columns("uid", "item"), Discrete(["a", "b"]), users=3)
+    >>> counts.items.tolist(), counts.sizes.tolist(), counts.counts.tolist(), counts.users
+    ([0, 0, 1], [1, 2, 2], [2, 1, 1], 3)
+    """
+
+    name: ClassVar[str] = "memory"
+
+    def columns(self, source: Any) -> dict[str, str]:
+        """Names of the columns and the kinds of their values, by the arrays' types."""
+        return {name: _kind(column) for name, column in _table(source).items()}
+
+    def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
+        """Refuse missing columns and wrong types, from public facts only."""
+        _check_unknown(space, columns, unknown)
+        check_columns(columns, space, self.columns(source))
+
+    def count(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        unknown: Unknown = "error",
+        users: int | None = None,
+    ) -> Counts:
+        """C[item, size] and the number of users (private integers); arguments as for every engine."""
+        check_users(users)
+        self.validate(source, columns, space, unknown=unknown)
+        table = _table(source)
+        who, missing = _users(table[columns.user])
+        if who.size == 0:
+            raise refuse_empty()
+        if missing.any():
+            raise refuse_null_users()
+        items = _encode(table, columns, space, unknown)
+        if (items < 0).any():
+            raise refuse_lost_items()
+        sizes = np.bincount(who)
+        counts = merged(items, sizes[who].astype(np.int64), np.ones(len(items), dtype=np.int64), users=len(sizes))
+        return counts if users is None else counts.with_users(users, space.default_item)
+
+    def check(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        unknown: Unknown = "error",
+        users: int | None = None,
+        examples: int = 5,
+    ) -> CheckReport:
+        """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
+        check_users(users)
+        self.validate(source, columns, space, unknown=unknown)
+        table = _table(source)
+        who, missing = _users(table[columns.user])
+        lost = _encode(table, columns, space, "error" if unknown == "default" else unknown) < 0
+        sizes = np.bincount(who[~missing])
+        sizes = sizes[sizes > 0]
+        shown = [
+            {"row": int(i) + 1, **{name: table[name].tolist()[i] for name in columns.items}}
+            for i in np.flatnonzero(lost)[:examples]
+        ]
+        return CheckReport(
+            rows=len(who),
+            users=len(sizes),
+            null_users=int(missing.sum()),
+            lost_items=int(lost.sum()),
+            smallest=int(sizes.min(initial=len(who))),
+            largest=int(sizes.max(initial=0)),
+            examples=tuple(shown),
+            declared=users,
+            lost_is_fine=unknown == "default",
+        )
+
+
+def _check_unknown(space: Space, columns: Columns, unknown: Unknown) -> None:
+    for part, group in flat_groups(columns, space):
+        if len(group) == 1 and not reads_numbers(part):
+            part.encode([], unknown=unknown)
+    if unknown not in ("error", "nearest", "default"):
+        raise ParameterError(
+            f"unknown is {unknown!r}.", allowed="'error', 'nearest' or 'default'", fix="unknown='default'"
+        )
+    _ = space.items
+
+
+def _table(source: Any) -> dict[str, Column]:
+    where = Source.of(source)
+    if where.kind == "frame":
+        frame = narwhal(where.data)
+        frame = frame.collect() if hasattr(frame, "collect") else frame
+        return {name: _array(frame[name].to_list()) for name in frame.columns}
+    if where.kind != "table" or not isinstance(where.data, Mapping):
+        raise ParameterError(
+            f"The memory engine does not read a source of the kind {where.kind!r}.",
+            allowed="a mapping of columns, or a frame",
+            fix="engine_for(source) chooses the engine",
+        )
+    table = {str(name): _array(column) for name, column in where.data.items()}
+    if len({len(column) for column in table.values()}) > 1:
+        raise DataError("The columns of the records differ in length.", fix="give columns of one table")
+    return table
+
+
+def _array(column: Any) -> Column:
+    if isinstance(column, np.ndarray):
+        if column.ndim != 1:
+            raise ParameterError("A column is not one-dimensional.", allowed="one value for each record", fix="x[:, 0]")
+        return column
+    values = list(column)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _kind(column: Column) -> str:
+    kinds = {
+        "i": "integer",
+        "u": "integer",
+        "f": "real",
+        "b": "boolean",
+        "U": "text",
+        "T": "text",
+        "M": "time",
+        "m": "time",
+    }
+    return kinds.get(column.dtype.kind, "any" if column.dtype.kind == "O" else "other")
+
+
+def _users(column: Column) -> tuple[Ids, np.ndarray[Any, np.dtype[np.bool_]]]:
+    """Users numbered from 0 on, and where there is none (None, NaN)."""
+    if column.dtype.kind != "O":
+        missing = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
+        return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(len(column)), missing
+    numbers: dict[Any, int] = {}
+    values = column.tolist()
+    missing = np.fromiter((x is None or x != x for x in values), dtype=bool, count=len(values))
+    ids = np.fromiter((numbers.setdefault(x, len(numbers)) for x in values), dtype=np.int64, count=len(values))
+    return ids, missing
+
+
+def _encode(table: Mapping[str, Column], columns: Columns, space: Space, unknown: Unknown) -> Ids:
+    """Ids of all records by the space itself, -1 where an item is lost."""
+    groups = flat_groups(columns, space)
+    ids = [_encode_part(table, part, group, unknown) for part, group in groups]
+    lost = np.any([x < 0 for x in ids], axis=0)
+    items = np.zeros(len(lost), dtype=np.int64)
+    for (part, _), part_ids in zip(groups, ids, strict=True):
+        items = items * part.items + np.where(lost, 0, part_ids)
+    return np.where(lost, space.default_item if unknown == "default" else -1, items).astype(np.int64)
+
+
+def _encode_part(table: Mapping[str, Column], space: Space, group: tuple[str, ...], unknown: Unknown) -> Ids:
+    """Ids of one part as the space encodes them; -1 where a record is lost."""
+    if reads_numbers(space) or len(group) > 1:
+        values = np.stack([_numbers(table[name]) for name in group], axis=1)
+        records: Any = values if len(group) > 1 else values[:, 0]
+        if isinstance(space, Hexagons):
+            records = [tuple(row) for row in values.tolist()]
+    else:
+        records = table[group[0]]
+    # What "default" stands for is the default item of the whole product, so a part only says which are lost.
+    with np.errstate(all="ignore"):  # a warning about overflow would be a message about private values
+        return space._encode(records, "error" if unknown == "default" else unknown)
+
+
+def _numbers(column: Column) -> Floats:
+    if column.dtype.kind in "iuf":
+        return column.astype(np.float64)
+    return np.array([to_number(x) for x in column.tolist()], dtype=np.float64)

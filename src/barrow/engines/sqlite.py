@@ -1,0 +1,147 @@
+# ruff: noqa: S608 - SQL is built here from quoted names and the curator's own query
+"""SQLite tables: read with Python's own module, a chunk at a time, into a temporary table.
+
+DuckDB can open SQLite files only with an extension that it would download.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from barrow.engines.columns import Columns, flat_groups, reads_numbers
+from barrow.engines.numbers import to_number
+from barrow.engines.relations import Relation, missing_table
+from barrow.engines.session import PrivateTextError, Session, name
+from barrow.engines.source import Source
+from barrow.errors import ParameterError
+from barrow.spaces import Space
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_CHUNK = 2**17
+
+
+def _open(source: Source) -> sqlite3.Connection:
+    source.files()
+    failed = False
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(source.path))}?mode=ro", uri=True)
+        connection.execute("SELECT name FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        failed = True
+    if failed:
+        raise ParameterError(
+            f"The file {source.path!r} cannot be opened as an SQLite database.",
+            allowed="an SQLite database",
+            fix="check the file",
+        )
+    return connection
+
+
+def _from(connection: sqlite3.Connection, source: Source) -> str:
+    if source.sql is not None:
+        return f"({source.sql.strip().rstrip(';')}\n)"
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+    names = [row[0] for row in rows if not row[0].startswith("sqlite_")]
+    if source.table not in names:
+        raise missing_table(str(source.table), names)
+    return name(str(source.table))
+
+
+def kinds(source: Source) -> dict[str, str]:
+    """Names of the columns; SQLite has types for values and not for columns, so their kind is ``any``.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".db") as file:
+    ...     with closing(sqlite3.connect(file.name)) as connection:
+    ...         _ = connection.execute("CREATE TABLE t (uid, item)")
+    ...     kinds(Source("sqlite", path=file.name, table="t"))
+    {'uid': 'any', 'item': 'any'}
+    """
+    with closing(_open(source)) as connection:
+        return dict.fromkeys(_names(connection, _from(connection, source)), "any")
+
+
+def _names(connection: sqlite3.Connection, table: str) -> list[str]:
+    try:
+        cursor = connection.execute(f"SELECT * FROM {table} LIMIT 0")
+        return [column[0] for column in cursor.description]
+    except sqlite3.Error:
+        failure = ParameterError(
+            "The SQL query cannot be run.",
+            allowed="one SELECT statement over the tables of the database",
+            fix="try it with the sqlite3 command",
+        )
+    raise failure
+
+
+def load(session: Session, source: Source, columns: Columns, space: Space) -> tuple[Relation, Columns]:
+    """Copy the user and item columns into the temporary table ``loaded``; what its columns are called.
+
+    Users are told apart as SQLite tells values apart: 7 and 7.0 are one user, '7' is another.
+
+    >>> import tempfile
+    >>> from barrow.spaces import Discrete
+    >>> with tempfile.NamedTemporaryFile(suffix=".db") as file:
+    ...     with closing(sqlite3.connect(file.name)) as connection, connection:
+    ...         _ = connection.execute("CREATE TABLE t (uid, item)")
+    ...         _ = connection.execute("INSERT INTO t VALUES (7, 'a'), (7.0, 'b')")
+    ...     with Session(memory=None, threads=1, folder=None, progress=False) as session:
+    ...         source = Source("sqlite", path=file.name, table="t")
+    ...         _ = load(session, source, Columns("uid", "item"), Discrete(["a", "b"]))
+    ...         session.rows("SELECT count(*), count(DISTINCT u) FROM loaded")
+    [(2, 1)]
+    """
+    numbers = [reads_numbers(part) or len(group) > 1 for part, group in flat_groups(columns, space) for _ in group]
+    names = ["u", *(f"c{i}" for i in range(len(numbers)))]
+    types = {"u": "VARCHAR", **{f"c{i}": "DOUBLE" if x else "VARCHAR" for i, x in enumerate(numbers)}}
+    session.run(f"CREATE TEMP TABLE loaded ({', '.join(f'{k} {v}' for k, v in types.items())})")
+    fields = ", ".join(["nullif(u, '')", *(f"c{i}" for i in range(len(numbers)))])
+    for users, *items in _chunks(source, columns):
+        arrays: dict[str, Array] = {"u": _texts(["" if x is None else x for x in users])}
+        for i, (column, is_number) in enumerate(zip(items, numbers, strict=True)):
+            if is_number:
+                arrays[f"c{i}"] = np.array([to_number(x) for x in column], dtype=np.float64)
+            else:
+                arrays[f"c{i}"] = _texts([_label(x) for x in column])
+        session.register("chunk", arrays)
+        session.run(f"INSERT INTO loaded ({', '.join(names)}) SELECT {fields} FROM chunk")
+    return Relation("loaded", types, once=False), Columns("u", names[1:])
+
+
+def _chunks(source: Source, columns: Columns) -> Iterator[tuple[tuple[object, ...], ...]]:
+    user = name(columns.user)
+    whole = f"CAST({user} AS INTEGER)"
+    key = (
+        f"CASE WHEN {user} IS NULL THEN NULL WHEN typeof({user}) = 'real' AND {user} = {whole} "
+        f"THEN quote({whole}) ELSE quote({user}) END"
+    )
+    fields = ", ".join([key, *(name(x) for x in columns.items)])
+    with closing(_open(source)) as connection:
+        failure: PrivateTextError | None = None
+        try:
+            cursor = connection.execute(f"SELECT {fields} FROM {_from(connection, source)}")
+            while rows := cursor.fetchmany(_CHUNK):
+                yield tuple(zip(*rows, strict=True))
+        except (sqlite3.Error, UnicodeError) as error:
+            failure = PrivateTextError(str(error))
+        if failure is not None:
+            raise failure
+
+
+def _label(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) else ""  # "" is never a label
+
+
+def _texts(values: list[Any]) -> Array:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

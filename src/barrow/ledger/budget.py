@@ -1,0 +1,219 @@
+"""The check: which budget pays for a release, how much, and whether it fits. Pure, exact, without tolerance.
+
+Numbers are added only where they mean the same: one space, one data set, one number of users, one definition.
+What is asked is first turned into the budget's own definition, and only by implications of the promise:
+
+- a model of less trust pays in one of more trust (local, shuffle, central; never backwards);
+- an unbounded guarantee pays in a bounded budget (never backwards), a bounded one only for the same m;
+- unbounded EMD-DP, user-level DP and discrete EMD-DP pay in a discrete budget, at its radius.
+
+Everything else is paid by its user-level worst case (docs/proofs/budget.md) out of the separate
+user-level budget, where there is one, and is refused where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Protocol
+
+from barrow.errors import ParameterError
+from barrow.ledger.errors import NotCoveredError
+from barrow.ledger.model import Account, Amount, Budget, Charge, SpaceRef
+from barrow.privacy import (
+    Definition,
+    DiscreteEmd,
+    Emd,
+    Event,
+    Guarantee,
+    UserLevel,
+    to_bounded,
+    to_discrete,
+    to_model_of,
+    to_user_level,
+)
+
+
+class Composer(Protocol):
+    """How charges of one account add up. A tighter one prices ``charge.event`` of all of them together.
+
+    ``total`` must be monotone (one more charge never makes it smaller) and valid for adaptive releases.
+
+    >>> isinstance(AdditiveComposer().name, str)
+    True
+    """
+
+    @property
+    def name(self) -> str:
+        """One word that is written into every record that this composer let through."""
+
+    def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
+        """An upper bound on the joint loss of ``charges``, which will be compared with ``limit``."""
+
+
+class AdditiveComposer:
+    """Losses add and deltas add: basic composition, valid for every definition and any adaptive choice.
+
+    >>> from barrow.privacy import PureRelease
+    >>> g = Guarantee(Emd("1/3", model="central"), "pure", "def:emd-dp")
+    >>> charge = Charge("main", Amount("1/3", 0), PureRelease("1/3", model="central"), g)
+    >>> AdditiveComposer().total([charge] * 3, Amount(1, 0)).loss
+    Fraction(1, 1)
+    """
+
+    name = "additive"
+
+    def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
+        """The sums of the losses and of the deltas."""
+        return Amount(
+            sum((c.amount.loss for c in charges), Fraction(0)), sum((c.amount.delta for c in charges), Fraction(0))
+        )
+
+
+def charge_for(
+    budget: Budget,
+    event: Event,
+    guarantee: Guarantee,
+    *,
+    space: SpaceRef,
+    dataset: str,
+    users: int,
+    items: int | None = None,
+) -> Charge:
+    """Who pays for a release with ``guarantee``, and how much.
+
+    >>> from barrow.privacy import PureRelease
+    >>> ref = SpaceRef("line", "sha256:00", 10, "km")
+    >>> budget = Budget("visits", 1083, ref, Emd(250, "1e-9", model="central"))
+    >>> g = Guarantee(Emd(121, model="local"), "knorm", "lemma:lin")
+    >>> c = charge_for(budget, PureRelease(121, model="local"), g, space=ref, dataset="visits", users=1083)
+    >>> c.account, c.amount.loss
+    ('main', Fraction(121, 1))
+    """
+    if (dataset, users) != (budget.dataset, budget.users):
+        raise NotCoveredError(
+            f"The release is about {users} users of {dataset!r}, the budget about {budget.users} of "
+            f"{budget.dataset!r}.",
+            allowed="the data set and the number of users that the budget was made for",
+            fix="use that data set's own ledger, or make one: barrow ledger init",
+        )
+    definition = guarantee.definition
+    if isinstance(definition, Emd | UserLevel) and definition.bounded:
+        _check_items(budget, items)
+    reason = ""
+    if space.digest == budget.space.digest:
+        try:
+            return Charge("main", amount_of(as_limit(definition, budget.limit)), event, guarantee)
+        except ParameterError as error:
+            reason = error.problem
+    else:
+        reason = f"The release is about the {space}, the budget about the {budget.space}."
+    if budget.user_level is None:
+        raise NotCoveredError(
+            f"{reason} Alphas of different spaces or definitions are never added.",
+            allowed=f"releases about the {budget.space} that imply {budget.limit}",
+            fix="make a ledger with a separate user-level budget: barrow ledger init … --user-epsilon 1",
+        )
+    try:
+        worst = as_limit(worst_case(guarantee), budget.user_level)
+    except ParameterError as error:
+        raise NotCoveredError(
+            f"{reason} Its user-level worst case cannot be charged either: {error.problem}",
+            allowed=f"releases that imply {budget.user_level}",
+            fix="release in the model and with the boundedness of the budget",
+        ) from None
+    return Charge("user", amount_of(worst), event, guarantee)
+
+
+def worst_case(guarantee: Guarantee) -> UserLevel:
+    """The user-level DP of a release: what it says itself, or alpha times the diameter, or group privacy.
+
+    >>> worst_case(Guarantee(Emd(5, model="central"), "pure", "def:emd-dp")).epsilon
+    Fraction(5, 1)
+    """
+    if guarantee.worst_case is not None:
+        return guarantee.worst_case
+    definition = guarantee.definition
+    if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
+        raise ParameterError(f"{definition} promises nothing about a whole user.")
+    implied = to_user_level(definition).definition
+    if not isinstance(implied, UserLevel):
+        raise ParameterError(f"{definition} promises nothing about a whole user.")
+    return implied
+
+
+def as_limit(definition: Definition, limit: Emd | DiscreteEmd | UserLevel) -> Emd | DiscreteEmd | UserLevel:
+    """``definition`` in the terms of ``limit``, by implications only; ParameterError where there is none.
+
+    >>> print(as_limit(Emd(25, model="local"), DiscreteEmd(1, radius="0.01", model="central")))
+    (ε=0.25, δ=0, r=0.01)-discrete EMD-DP (central)
+    """
+    if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
+        raise ParameterError(f"{definition} is about one item, the budget about a user.")
+    implied = to_model_of(definition, limit.model).definition
+    if isinstance(limit, DiscreteEmd) and isinstance(implied, Emd | DiscreteEmd | UserLevel):
+        # Also at the same radius: to_discrete is then the identity.
+        implied = to_discrete(implied, radius=limit.radius).definition
+    elif isinstance(implied, Emd | UserLevel) and limit.bounded and not implied.bounded:
+        implied = to_bounded(implied).definition
+    if isinstance(implied, type(limit)) and implied.bounded == limit.bounded:
+        return implied
+    raise ParameterError(f"{definition} says nothing in terms of the budget, {limit}.")
+
+
+def amount_of(definition: Emd | DiscreteEmd | UserLevel) -> Amount:
+    """The two numbers of a definition as an amount.
+
+    >>> amount_of(UserLevel("0.5")).loss
+    Fraction(1, 2)
+    """
+    loss = definition.alpha if isinstance(definition, Emd) else definition.epsilon
+    return Amount(loss, definition.delta)
+
+
+def spent_by(charges: Sequence[Charge], account: Account, period: str | None) -> list[Charge]:
+    """The charges of one account in one period (all periods if None).
+
+    >>> from barrow.privacy import PureRelease
+    >>> g = Guarantee(Emd(1, model="central"), "pure", "def:emd-dp")
+    >>> charges = [Charge("main", Amount(1, 0), PureRelease(1, model="central"), g, p) for p in ("2026-10", "2026-11")]
+    >>> len(spent_by(charges, "main", "2026-11")), len(spent_by(charges, "main", None))
+    (1, 2)
+    """
+    return [c for c in charges if c.account == account and (period is None or c.period == period)]
+
+
+def running_totals(budget: Budget, charges: Sequence[Charge], composer: Composer) -> list[Amount]:
+    """After each charge, the total of its account in its period.
+
+    Sums are carried along; any other composer is asked about each beginning, which takes quadratic time.
+
+    >>> from barrow.privacy import PureRelease
+    >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
+    >>> g = Guarantee(Emd(1, model="central"), "pure", "def:emd-dp")
+    >>> charge = Charge("main", Amount("1/3", 0), PureRelease("1/3", model="central"), g)
+    >>> [str(total.loss) for total in running_totals(budget, [charge] * 3, AdditiveComposer())]
+    ['1/3', '2/3', '1']
+    """
+    totals: list[Amount] = []
+    groups: dict[tuple[Account, str | None], list[Charge]] = {}
+    sums: dict[tuple[Account, str | None], Amount] = {}
+    for charge in charges:
+        group = (charge.account, charge.period)
+        if isinstance(composer, AdditiveComposer):
+            sums[group] = sums.get(group, Amount(0, 0)) + charge.amount
+            totals.append(sums[group])
+        else:
+            groups.setdefault(group, []).append(charge)
+            totals.append(composer.total(groups[group], budget.limit_of(charge.account)))
+    return totals
+
+
+def _check_items(budget: Budget, items: int | None) -> None:
+    if items is None or items != budget.items:
+        raise NotCoveredError(
+            f"The release holds for users of {items or 'an unnamed number of'} items each, the budget for "
+            f"{'any number' if budget.items is None else budget.items}.",
+            allowed="a bounded release of the budget's m, or an unbounded release",
+            fix="items=m of the budget, or an unbounded mechanism",
+        )

@@ -1,0 +1,113 @@
+"""A client's memory: a small file that holds each report before it is handed out, so that none is drawn twice."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from barrow.errors import LedgerError
+from barrow.local.report import MalformedReportError, Report, report_from_json
+
+MEMORY_VERSION = 1
+_KIND = "local memory"
+
+
+class Memory:
+    """Reports by study in one file; written to disk, whole, before a report leaves.
+
+    The file is replaced in one step and forced to disk, so a crash leaves the old one or the new one. Two processes
+    take turns by a lock beside it (on systems that have such locks).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     memory = Memory(Path(folder) / "reports.json")
+    ...     report = Report("sha256:" + "0" * 64, "0" * 32, (5,))
+    ...     with memory.locked():
+    ...         memory.store(report)
+    ...     memory.load()[report.study] == report
+    True
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the file's lock: what is read inside stays true until it is written."""
+        try:
+            import fcntl
+        except ImportError:
+            yield
+            return
+        try:
+            handle = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise self._unwritable(error) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def load(self) -> dict[str, Report]:
+        """The reports handed out so far, by the digest of their study; a damaged file is never taken for empty."""
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError):
+            raise self._damaged() from None
+        try:
+            data = json.loads(text)
+            if set(data) != {"barrow", "version", "reports"} or data["barrow"] != _KIND:
+                raise self._damaged()
+            if data["version"] != MEMORY_VERSION:
+                raise self._damaged()
+            reports = [report_from_json(x) for x in data["reports"]]
+        except (ValueError, TypeError, AttributeError, MalformedReportError):
+            raise self._damaged() from None
+        return {report.study: report for report in reports}
+
+    def store(self, report: Report) -> None:
+        """Adds a report durably."""
+        reports = {**self.load(), report.study: report}
+        data = {"barrow": _KIND, "version": MEMORY_VERSION, "reports": [r.to_json() for r in reports.values()]}
+        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
+        try:
+            handle = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(data, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self.path)
+            self._sync_folder()
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise self._unwritable(error) from None
+
+    def _sync_folder(self) -> None:
+        """Forces the new name to disk, where folders can be opened."""
+        if os.name == "posix":
+            handle = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+    def _damaged(self) -> LedgerError:
+        return LedgerError(
+            f"The memory {str(self.path)!r} cannot be read, so it is not known which reports were handed out; none is "
+            "drawn.",
+            allowed="a file that this client wrote",
+            fix="restore it from a copy; deleting it would allow a second report, which is a second leak",
+        )
+
+    def _unwritable(self, error: OSError) -> LedgerError:
+        return LedgerError(
+            f"The memory {str(self.path)!r} cannot be written ({error.strerror}), so no report is handed out.",
+            allowed="a file in a folder that exists and can be written",
+            fix="create the folder, or name another file",
+        )

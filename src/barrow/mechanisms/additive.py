@@ -1,0 +1,217 @@
+"""Additive noise that has been calibrated: law, scale, grid, event, predicted error; and an answer made with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.laws import Law
+from barrow.noise import Center, RoundedValues, Source, default_grid, rounded_gaussian, rounded_knorm
+from barrow.numerics import Exact, exact, exact_text, float_up
+from barrow.privacy import Event, Model
+from barrow.queries import Query, norm_order
+
+_NAMES = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class AdditiveNoise:
+    """Noise for one query, ready to draw; everything in it is public.
+
+    Attributes:
+        p: The order of the norm as text (``"1"``, ``"2"``, ``"inf"``, ``"3/2"``); None for Gaussian noise.
+        dimension: The number of outputs.
+        scale: The exact scale: of exp(-||x||_p/scale), or the standard deviation.
+        grid: The public grid of the answer.
+        sensitivity_upper: What the scale was calibrated to: a Lipschitz constant, or a range.
+        rounding_upper: How far quantising f may move an output.
+        event: What drawing it will cause.
+
+    >>> from barrow.mechanisms import linear_noise
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> noise = linear_noise(mean(Line(0, 100, step=1)), 25, users=1000)
+    >>> noise.name, round(float(noise.scale), 9), round(noise.half_width, 4)
+    ('Laplace', 0.004, 0.012)
+    """
+
+    p: str | None
+    dimension: int
+    scale: Fraction
+    grid: Fraction
+    sensitivity_upper: float
+    rounding_upper: float
+    event: Event
+
+    @property
+    def name(self) -> str:
+        """What the noise is called."""
+        if self.p is None:
+            return "Gaussian"
+        if self.p == "1" or self.dimension == 1:
+            return "Laplace"
+        return f"l{self.p} K-norm"
+
+    @property
+    def law(self) -> Law:
+        """The law at scale 1."""
+        return Law(None if self.p is None else norm_order(self.p), self.dimension)
+
+    @property
+    def half_width(self) -> float:
+        """What one output is off by with probability at most 5%, rounding of the answer and of f included."""
+        return self._width(self.law.quantile(1.0 - CONFIDENCE))
+
+    @property
+    def simultaneous_half_width(self) -> float:
+        """What no output is off by more than, with probability at least 95%."""
+        return self._width(self.law.simultaneous_quantile(1.0 - CONFIDENCE))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of one output, rounding to the grid included."""
+        grid = float(self.grid)
+        return math.sqrt((self.law.deviation * float_up(self.scale)) ** 2 + grid * grid / 12.0)
+
+    def _width(self, quantile: float) -> float:
+        return quantile * float_up(self.scale) + float_up(self.grid) / 2.0 + self.rounding_upper
+
+    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
+        """``center`` plus noise, exactly rounded to the grid."""
+        if self.p is None:
+            return rounded_gaussian(center, self.scale, grid=self.grid, source=source)
+        return rounded_knorm(center, self.scale, self.p, grid=self.grid, source=source)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearAnswer:
+    """An answer to a query: values with their half widths, and the event that the release was.
+
+    Attributes:
+        query: What was asked.
+        noise: What was added.
+        rounded: The values, integers on a public grid.
+
+    >>> from barrow.mechanisms import UserCounts, linear_release
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 100, step=1)
+    >>> linear_release(mean(line), UserCounts.of_users(line, [[20], [40]]), alpha=25).values.shape
+    (1,)
+    """
+
+    query: Query
+    noise: AdditiveNoise
+    rounded: RoundedValues
+
+    @property
+    def values(self) -> Any:
+        """The values as floats, one for each output."""
+        return self.rounded.values
+
+    @property
+    def half_width(self) -> float:
+        """Each value is within this of the true one with probability at least 95%."""
+        return self.noise.half_width
+
+    @property
+    def simultaneous_half_width(self) -> float:
+        """All values at once are within this of the true ones with probability at least 95%."""
+        return self.noise.simultaneous_half_width
+
+    @property
+    def event(self) -> Event:
+        """What the release was, for an accountant to price."""
+        return self.noise.event
+
+    @property
+    def private(self) -> bool:
+        """False if the noise came from a seed: then the answer protects nobody."""
+        return self.rounded.private
+
+
+def wanted_norms(noise: str | Exact, dimension: int, delta: Fraction) -> list[str | None]:
+    """The norms to consider (None for Gaussian noise).
+
+    >>> wanted_norms("auto", 3, Fraction(0)), wanted_norms("gaussian", 3, Fraction(1, 10))
+    (['1', '2', 'inf'], [None])
+    """
+    word = noise.strip().lower() if isinstance(noise, str) else noise
+    if word == "auto":
+        pure: list[str | None] = ["1"] if dimension == 1 else ["1", "2", "inf"]
+        return pure + ([None] if delta > 0 else [])
+    if word == "gaussian":
+        if delta == 0:
+            raise ParameterError(
+                "delta is 0, but Gaussian noise has no pure guarantee.",
+                allowed="a number strictly between 0 and 1",
+                fix="delta=1e-9, or noise='auto'",
+            )
+        return [None]
+    if isinstance(word, str) and word in _NAMES:
+        return [_NAMES[word]]
+    try:
+        order = norm_order(word)
+    except ParameterError:
+        raise ParameterError(
+            f"noise is {noise!r}.",
+            allowed="'auto', 'laplace', 'l2', 'linf', 'gaussian', or the order p of a norm, 1 or more",
+            fix="noise='auto'",
+        ) from None
+    return ["inf" if order == math.inf else exact_text(exact(word))]
+
+
+def checked_grid(grid: Exact | None, scale: Fraction) -> Fraction:
+    """The public grid of the answer: ``grid``, or the power of two nearest to scale/1024.
+
+    >>> checked_grid(None, Fraction(1))
+    Fraction(1, 1024)
+    """
+    if grid is None:
+        return default_grid(scale)
+    value = exact(grid, "grid")
+    if not 0 < value <= scale:
+        raise ParameterError(
+            f"grid is {exact_text(value)}, {'too coarse a grid for the noise' if value > 0 else 'not a grid'}.",
+            allowed=f"a number above 0 and at most the scale of the noise, {float(scale):.6g}",
+            fix="leave grid out",
+        )
+    return value
+
+
+def checked_model(model: str, users: int | None) -> tuple[Model, int]:
+    """The model, and the number by which a user's influence is divided.
+
+    >>> checked_model("local", None)[1], checked_model("central", 100)[1]
+    (1, 100)
+    """
+    if model == "local":
+        return Model.LOCAL, 1
+    if model != "central":
+        raise ParameterError(
+            f"model is {model!r}.",
+            allowed="'local' (each user adds noise) or 'central' (a curator adds noise to the mean over users)",
+            fix="model='central'",
+        )
+    if users is None or isinstance(users, bool) or int(users) != users or users < 1:
+        raise ParameterError(
+            f"users is {users!r}.",
+            allowed="the public number of users, a whole number of 1 or more",
+            fix="users=1000",
+        )
+    return Model.CENTRAL, int(users)
+
+
+def by_predicted_error(candidates: Iterable[AdditiveNoise], model: Model) -> list[AdditiveNoise]:
+    """Best first, by the predicted error of one output.
+
+    Central: its 95% half width. Local: its standard deviation, which is what remains when many reports are averaged.
+    """
+    if model is Model.LOCAL:
+        return sorted(candidates, key=lambda noise: noise.deviation)
+    return sorted(candidates, key=lambda noise: noise.half_width)

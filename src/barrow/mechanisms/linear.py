@@ -1,0 +1,156 @@
+"""PrivEMDLinear: linear queries under EMD-DP, in the local model and, as a mean over users, in the central one.
+
+Moving one user's data by EMD w moves the user's answer by at most ell w (``thm:sens``), and the mean over n users by at
+most ell w/n, whatever the users' numbers of items: both guarantees are unbounded (docs/proofs/central-unbounded.md).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.additive import (
+    CONFIDENCE,
+    AdditiveNoise,
+    LinearAnswer,
+    by_predicted_error,
+    checked_grid,
+    checked_model,
+    wanted_norms,
+)
+from barrow.mechanisms.laws import Law
+from barrow.mechanisms.statistics import UserCounts
+from barrow.noise import Source
+from barrow.numerics import Exact, float_down, gdp_mu_lower
+from barrow.privacy import GaussianNoise, KNormNoise
+from barrow.privacy.definitions import positive, probability
+from barrow.queries import Query, norm_order
+
+
+def linear_candidates(
+    query: Query,
+    alpha: Exact,
+    delta: Exact = 0,
+    *,
+    noise: str | Exact = "auto",
+    model: str = "central",
+    users: int | None = None,
+    grid: Exact | None = None,
+) -> list[AdditiveNoise]:
+    """Every noise that makes ``query`` (alpha, delta)-EMD-DP, the most accurate first; reads no data.
+
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Euclidean
+    >>> square = mean(Euclidean([0, 0], [1, 1], step=0.1))
+    >>> [noise.name for noise in linear_candidates(square, 25, "1e-9", users=100)]
+    ['l2 K-norm', 'linf K-norm', 'Laplace', 'Gaussian']
+    """
+    rate, slack = positive(alpha, "alpha"), probability(delta)
+    place, divisor = checked_model(model, users)
+    norms = wanted_norms(noise, query.dimension, slack)
+    if noise == "auto":
+        norms = [p for p in norms if p in (None, "1") or not _loses_to_laplace(query, p)]
+    constants = query.constants([2 if p is None else p for p in norms])
+    found = []
+    for p, known in zip(norms, constants, strict=True):
+        ell, ratio = Fraction(known.lipschitz_upper), Fraction(known.range_ratio)
+        event: GaussianNoise | KNormNoise
+        if p is None:
+            mu = Fraction(gdp_mu_lower(float_down(rate), float_down(slack)))
+            scale = ell / (mu * divisor)
+            event = GaussianNoise(mu, delta=slack, model=place, range_ratio=ratio)
+        else:
+            scale = ell / (rate * divisor)
+            event = KNormNoise(rate, model=place, range_ratio=ratio)
+        found.append(
+            AdditiveNoise(
+                p,
+                query.dimension,
+                scale,
+                checked_grid(grid, scale),
+                known.lipschitz_upper,
+                query.rounding_upper,
+                event,
+            )
+        )
+    return by_predicted_error(found, place)
+
+
+def _loses_to_laplace(query: Query, p: str) -> bool:
+    """Whether Laplace noise is surely more accurate than K-norm noise of order ``p``, without looking for constants.
+
+    Rows of a sparse table differ in at most s entries, so ell_1 <= s^(1 - 1/p) ell_p, and the half widths are
+    quantiles at scale 1 times ell_1 and ell_p. This saves a pass over all near pairs for each norm.
+    """
+    if not query.table.sparse:
+        return False
+    order = norm_order(p)
+    entries = 2.0 * query.table.widest_row
+    rest = 1.0 if order == math.inf else 1.0 - 1.0 / order
+    quantiles = [Law(q, query.dimension).quantile(1.0 - CONFIDENCE) for q in (order, 1.0)]
+    return bool(quantiles[0] >= quantiles[1] * entries**rest)
+
+
+def linear_noise(
+    query: Query,
+    alpha: Exact,
+    delta: Exact = 0,
+    *,
+    noise: str | Exact = "auto",
+    model: str = "central",
+    users: int | None = None,
+    grid: Exact | None = None,
+) -> AdditiveNoise:
+    """The most accurate noise that makes ``query`` (alpha, delta)-EMD-DP; reads no data.
+
+    Args:
+        query: What is asked.
+        alpha: Privacy loss per unit of EMD, above 0.
+        delta: 0 for pure noise; above 0, Gaussian noise is considered too.
+        noise: ``"auto"``, ``"laplace"``, ``"l2"``, ``"linf"``, the order of a norm, or ``"gaussian"``.
+        model: ``"central"`` or ``"local"``.
+        users: The public number of users (central).
+        grid: The public grid of the answer; the power of two nearest to scale/1024 by default.
+
+    >>> from barrow.queries import distance_to
+    >>> from barrow.spaces import Line
+    >>> noise = linear_noise(distance_to(Line(0, 10, unit="km", step=1), 3), 25, model="local")
+    >>> noise.name, round(float(noise.scale), 6), noise.event.alpha
+    ('Laplace', 0.4, Fraction(25, 1))
+    """
+    return linear_candidates(query, alpha, delta, noise=noise, model=model, users=users, grid=grid)[0]
+
+
+def linear_release(
+    query: Query,
+    counts: UserCounts,
+    alpha: Exact,
+    delta: Exact = 0,
+    *,
+    noise: str | Exact = "auto",
+    model: str = "central",
+    grid: Exact | None = None,
+    source: Source | None = None,
+) -> LinearAnswer:
+    """PrivEMDLinear: the mean over users of ``query``, with exactly rounded noise.
+
+    The arguments are those of :func:`linear_noise`; ``counts`` holds the users' exact statistics and their public
+    number (one user in the local model).
+
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 100, unit="years", step=1)
+    >>> counts = UserCounts.of_users(line, [[20, 30], [40], [99]])
+    >>> answer = linear_release(mean(line), counts, alpha=25)
+    >>> len(answer.values), round(answer.half_width, 2), answer.private
+    (1, 3.99, True)
+    """
+    if model == "local" and counts.users != 1:
+        raise ParameterError(
+            f"The statistics are those of {counts.users} users, but in the local model each user answers alone.",
+            allowed="one user",
+            fix="UserCounts.of_users(space, [items]), or model='central'",
+        )
+    chosen = linear_noise(query, alpha, delta, noise=noise, model=model, users=counts.users, grid=grid)
+    return LinearAnswer(query, chosen, chosen.draw(counts.center(query), source))

@@ -1,0 +1,22 @@
+"""The only door to randomness: exactly rounded noise from a cryptographic source.
+
+What is released is a function of the ideal real mechanism's output, for every input
+(docs/proofs/exact-noise.md).
+"""
+
+from barrow.noise.center import Center
+from barrow.noise.grid import RoundedValues, default_grid
+from barrow.noise.rounded import rounded_gaussian, rounded_knorm, rounded_laplace
+from barrow.noise.source import Source, SystemSource, system_source
+
+__all__ = [
+    "Center",
+    "RoundedValues",
+    "Source",
+    "SystemSource",
+    "default_grid",
+    "rounded_gaussian",
+    "rounded_knorm",
+    "rounded_laplace",
+    "system_source",
+]

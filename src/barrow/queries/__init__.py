@@ -1,0 +1,28 @@
+"""Queries: questions with a Lipschitz constant, a range, a unit and plain words."""
+
+from barrow.queries.base import ClosedForm, Query
+from barrow.queries.coordinates import linear_embedding, mean, similarity
+from barrow.queries.density import density
+from barrow.queries.distances import distance_to, region_share
+from barrow.queries.lipschitz import Constants
+from barrow.queries.quantised import Quantised, norm_order
+from barrow.queries.spec import QUERIES, query_from_spec
+from barrow.queries.tables import function, histogram
+
+__all__ = [
+    "QUERIES",
+    "ClosedForm",
+    "Constants",
+    "Quantised",
+    "Query",
+    "density",
+    "distance_to",
+    "function",
+    "histogram",
+    "linear_embedding",
+    "mean",
+    "norm_order",
+    "query_from_spec",
+    "region_share",
+    "similarity",
+]

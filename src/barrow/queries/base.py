@@ -1,0 +1,276 @@
+"""A query: a public function on the items of a space, with its Lipschitz constants, its range and its words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, exact_text
+from barrow.queries.lipschitz import (
+    PAIR_WORK,
+    RANGE_WORK,
+    Constants,
+    by_all_pairs,
+    by_near_pairs,
+    by_neighbours,
+    pair_work,
+    range_by_pairs,
+)
+from barrow.queries.quantised import Quantised, norm_order, relative_slack
+from barrow.spaces import Circle, Line, Space
+from barrow.spaces.base import Floats
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """A Lipschitz constant known on paper, of the real function before it is quantised.
+
+    Attributes:
+        bound: From the order of the norm to an upper bound, in units per normalised distance.
+        tight: Whether no pass over all pairs could give a smaller one (but for rounding).
+        method: ``"closed form"``, or ``"declared"`` where it is the user's word.
+
+    >>> ClosedForm(lambda p: 2.0).tight
+    True
+    """
+
+    bound: Callable[[float], float]
+    tight: bool = True
+    method: str = "closed form"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Query:
+    """A linear query: the mean over people of the mean over a person's items of a public function f.
+
+    Made by :func:`mean`, :func:`distance_to`, :func:`similarity`, :func:`linear_embedding`, :func:`region_share`,
+    :func:`density`, :func:`histogram` and :func:`function`.
+
+    Attributes:
+        space: The public space of items.
+        kind: Which of these made it.
+        unit: The unit of the answer.
+        description: What is asked, in plain words.
+        table: f on every item, quantised to a public grid.
+        arguments: What was asked for, as plain data.
+        closed_form: A Lipschitz constant known on paper, or None.
+        names: Gives the outputs' names.
+        places: Coordinates of the outputs of a density, or None.
+        cartesian: Coordinates in which near items can be found, or None, and how far to look first.
+
+    >>> from barrow.queries import distance_to
+    >>> query = distance_to(Line(0, 10, unit="km", step=1), 3)
+    >>> query.dimension, query.unit, round(query.lipschitz_upper(1), 6)
+    (1, 'km', 10.0)
+    """
+
+    space: Space
+    kind: str
+    unit: str
+    description: str
+    table: Quantised
+    arguments: Mapping[str, Any]
+    closed_form: ClosedForm | None = None
+    names: Callable[[], Sequence[str]] = tuple
+    places: Floats | None = None
+    cartesian: tuple[Floats, float] | None = None
+    _found: dict[float, Constants] = field(default_factory=dict)
+
+    @property
+    def dimension(self) -> int:
+        """The number of outputs."""
+        return self.table.shape[1]
+
+    @property
+    def step(self) -> Fraction:
+        """The public grid of f."""
+        return self.table.step
+
+    @property
+    def rounding_upper(self) -> float:
+        """How far the quantised f may be from the function in words, in units."""
+        return self.table.error_upper
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs."""
+        return tuple(self.names())
+
+    def lipschitz_upper(self, p: Exact = 1) -> float:
+        """An upper bound on the Lipschitz constant of the quantised f in the p-norm, per normalised distance."""
+        return self.constants([p])[0].lipschitz_upper
+
+    def range_upper(self, p: Exact = 1) -> float:
+        """An upper bound on the largest p-norm of f(x) - f(x') over the space (B)."""
+        return self.constants([p])[0].range_upper
+
+    def range_ratio(self, p: Exact = 1) -> Fraction:
+        """B/ell, rounded up, at most 1: the worst case of a release at alpha is alpha times this."""
+        return Fraction(self.constants([p])[0].range_ratio)
+
+    def constants(self, norms: Iterable[Exact]) -> list[Constants]:
+        """Lipschitz constant, range and how they were found, for several norms in one pass.
+
+        >>> from barrow.queries import histogram
+        >>> from barrow.spaces import Clustered
+        >>> found = histogram(Clustered.grid(2, 2, r=0.25)).constants([1, 2, "inf"])
+        >>> [round(c.lipschitz_upper, 6) for c in found], found[0].method
+        ([8.0, 5.656854, 4.0], 'closed form')
+        """
+        orders = [norm_order(p) for p in norms]
+        missing = [p for p in dict.fromkeys(orders) if p not in self._found]
+        if missing:
+            for p, constants in self._find(missing).items():
+                self._found[p] = self._settled(constants, p)
+        return [self._found[p] for p in orders]
+
+    def _find(self, norms: Sequence[float]) -> dict[float, Constants]:
+        if isinstance(self.space, Line | Circle):
+            return by_neighbours(self.space, self.table, norms)
+        closed = self._closed(norms)
+        if closed is not None and self.closed_form is not None and self.closed_form.tight:
+            return closed
+        if self.table.sparse and self.cartesian is not None:
+            near = by_near_pairs(self.space, self.table, norms, *self.cartesian)
+            if near is not None:
+                return near
+        elif pair_work(self.space.items, self.dimension) <= PAIR_WORK:
+            return by_all_pairs(self.space, self.table, norms)
+        if closed is None:
+            raise ParameterError(
+                f"The space has {self.space.items:,} items and the query {self.dimension:,} outputs: too many pairs "
+                "to visit for its Lipschitz constant, and none is known on paper.",
+                allowed=f"about {int((2 * PAIR_WORK / (self.dimension + 16)) ** 0.5):,} items, or a declared constant",
+                fix="lipschitz={2: ...} if you can prove one, or a coarser space",
+            )
+        return closed
+
+    def _closed(self, norms: Sequence[float]) -> dict[float, Constants] | None:
+        """The constant on paper plus what quantising adds: two entries each off by at most ``error_upper``."""
+        if self.closed_form is None:
+            return None
+        least = self.space.least_distance_lower
+        differing = min(self.dimension, 2 * self.table.row_width)
+        found = {}
+        for p in norms:
+            added = float(differing) ** (1.0 / p) * 2.0 * self.table.error_upper / least
+            bound = (self.closed_form.bound(p) + added) * (1.0 + relative_slack(self.dimension))
+            found[p] = Constants(bound, math.inf, self.closed_form.method, None)
+        return found
+
+    def _settled(self, found: Constants, p: float) -> Constants:
+        """Fills in the range, and refuses a query that is the same everywhere."""
+        if not math.isfinite(found.lipschitz_upper):
+            raise ParameterError(
+                "The query's Lipschitz constant is not a finite number.", allowed="a Lipschitz query", fix="smooth it"
+            )
+        # Distances are at most 1, so no change can exceed ell either.
+        span = min(found.range_upper, self.table.range_upper(p), found.lipschitz_upper)
+        several = self.dimension > 1 and not self.table.sparse and not math.isfinite(found.range_upper)
+        if several and pair_work(self.space.items, self.dimension) <= RANGE_WORK:
+            span = min(span, range_by_pairs(self.table, p))
+        if span <= 0.0:
+            raise ParameterError(
+                f"The query ({self.description}) is the same for every item of the space.",
+                allowed="a query whose answer depends on the data",
+                fix="print its value: it needs no data and no noise",
+            )
+        return replace(found, range_upper=span)
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data (TOML, JSON) from which :func:`query_from_spec` makes an equal query."""
+        return {"kind": self.kind, **self.arguments}
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical plain data of space and query: what was asked, not how floats rounded it."""
+        data = {"space": self.space.digest, "query": self.to_spec()}
+        text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Query) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Query({self.kind}, {self.dimension} outputs: {self.description})"
+
+
+def check_over(over: str) -> None:
+    """Refuses a mean over records, and says what it would cost.
+
+    >>> check_over("people")
+    """
+    if over == "people":
+        return
+    if over == "records":
+        raise ParameterError(
+            "over is 'records'. A share of records counts a person as often as they have records, so one person with "
+            "many records can move it without bound, and how many records they have would not be protected.",
+            allowed="'people': every person counts once, with the mean of their records. A share of records needs "
+            "either public sizes (everybody is known to hold the same number m; then it equals the share of people), "
+            "or the reduction that draws the same number of records from everybody, which protects changes up to a "
+            "radius only and adds noise",
+            fix="over='people'",
+        )
+    raise ParameterError(f"over is {over!r}.", allowed="'people'", fix="over='people'")
+
+
+def check_step(query: Query, step: Exact | None) -> Query:
+    """``query``, unless its user's grid is so coarse that rounding f raises its Lipschitz constant by over 5%.
+
+    Two items that are close may be rounded apart, and noise would grow with it.
+    """
+    if step is None:
+        return query
+    ell = query.lipschitz_upper("inf")
+    added = 2.0 * query.table.error_upper / query.space.least_distance_lower
+    if added > 0.05 * ell:
+        finest = 2.0 ** math.floor(math.log2(0.02 * ell * query.space.least_distance_lower))
+        raise ParameterError(
+            f"step is {exact_text(query.step)}, too coarse a grid: rounding f to it may raise its Lipschitz constant "
+            f"by up to {100.0 * added / ell:.0f}%, and the noise as much.",
+            allowed=f"about {finest:.3g} or less, as the nearest items are "
+            f"{query.space.least_distance_lower:.3g} of the diameter apart",
+            fix="leave step out",
+        )
+    return query
+
+
+def step_argument(step: Exact | None) -> dict[str, str]:
+    """The step as plain data, if one was asked for.
+
+    >>> step_argument("1/3"), step_argument(None)
+    ({'step': '1/3'}, {})
+    """
+    from barrow.numerics import exact
+
+    return {} if step is None else {"step": exact_text(exact(step, "step"))}
+
+
+def plain(value: Any) -> Any:
+    """A public record as plain data.
+
+    >>> plain((1, np.float64(2.5)))
+    [1, 2.5]
+    """
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Fraction):
+        return exact_text(value)
+    if isinstance(value, list | tuple):
+        return [plain(x) for x in value]
+    return value

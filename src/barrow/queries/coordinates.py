@@ -1,0 +1,221 @@
+"""Queries on spaces with coordinates: means, similarities and linear functions of an embedding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact
+from barrow.queries.base import ClosedForm, Query, check_over, check_step, step_argument
+from barrow.queries.quantised import quantise, vector_norm
+from barrow.spaces import Embedding, Euclidean, Line, Space
+from barrow.spaces.base import Floats, finite_array
+
+Coordinates = Line | Euclidean | Embedding
+
+
+def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Query:
+    """The mean of the items' coordinates: on a line, in Euclidean space, or of the vectors of an embedding.
+
+    Args:
+        space: A line, a Euclidean space or an embedding, with a public grid.
+        over: ``"people"``: every person counts once.
+        step: The public grid of the coordinates; 50 bits of the largest by default.
+
+    >>> mean(Line(0, 100, unit="years", step=1)).description
+    'the mean over people of the mean of their items (years)'
+    """
+    check_over(over)
+    points = _points(space, "mean")
+    dimension = points.shape[1]
+    per_distance = _per_distance(space)
+
+    def bound(p: float) -> float:
+        return per_distance * max(1.0, float(dimension ** (1.0 / p - 0.5))) * (1.0 + 2.0**-48)
+
+    unit = "" if isinstance(space, Embedding) else space.unit
+    query = Query(
+        space,
+        "mean",
+        unit,
+        f"the mean over people of the mean of their items{f' ({unit})' if unit else ''}",
+        quantise(points, step=step),
+        step_argument(step),
+        ClosedForm(bound, tight=isinstance(space, Euclidean)),
+        lambda: ["mean"] if dimension == 1 else [f"mean of coordinate {j + 1}" for j in range(dimension)],
+    )
+    return check_step(query, step)
+
+
+def similarity(
+    space: Space,
+    vectors: ArrayLike,
+    *,
+    names: Sequence[str] | None = None,
+    over: str = "people",
+    step: Exact | None = None,
+) -> Query:
+    """The mean similarity of people's items to public query vectors: inner products; cosines for angular embeddings.
+
+    Args:
+        space: An embedding or a Euclidean space.
+        vectors: One query vector for each output, as rows.
+        names: What the query vectors are called.
+        over: ``"people"``: every person counts once.
+        step: The public grid of the similarities.
+
+    >>> words = Embedding(["cat", "dog", "car"], [[1, 0], [0.8, 0.6], [-1, 0]], metric="angular")
+    >>> query = similarity(words, [[1, 0], [0, 2]], names=["pets", "north"])
+    >>> query.outputs, (query.table.integers[1] * float(query.step)).round(6).tolist()
+    (('similarity to pets', 'similarity to north'), [0.8, 0.6])
+    """
+    rows = given = finite_array(vectors, "vectors", ndim=2)
+    cosine = isinstance(space, Embedding) and space.metric == "angular"
+    if cosine:
+        lengths = np.sqrt((rows**2).sum(axis=1, keepdims=True))
+        if (lengths == 0.0).any():
+            raise ParameterError(
+                "A query vector is zero and has no direction.", allowed="vectors that are not zero", fix="drop it"
+            )
+        rows = rows / lengths
+    labels = [f"vector {j + 1}" for j in range(len(rows))] if names is None else [str(x) for x in names]
+    what = "cosine" if cosine else "inner product"
+    return _linear(
+        space,
+        rows,
+        kind="similarity",
+        names=[f"similarity to {x}" for x in labels],
+        description=f"the mean over people of their items' {what} with {len(rows)} query vectors",
+        arguments={"vectors": given.tolist(), "names": labels},
+        over=over,
+        step=step,
+    )
+
+
+def linear_embedding(
+    space: Space,
+    matrix: ArrayLike,
+    *,
+    names: Sequence[str] | None = None,
+    unit: str = "",
+    over: str = "people",
+    step: Exact | None = None,
+) -> Query:
+    """A linear embedding query: the mean over people of F phi(x), phi being the items' vectors.
+
+    Its Lipschitz constant in the 2-norm is at most ||F||_2 times the diameter (Section 6.1).
+
+    >>> space = Embedding(["a", "b"], [[0.0, 0.0], [1.0, 1.0]])
+    >>> linear_embedding(space, [[1, 1]]).dimension
+    1
+    """
+    rows = finite_array(matrix, "matrix", ndim=2)
+    labels = [f"output {j + 1}" for j in range(len(rows))] if names is None else [str(x) for x in names]
+    return _linear(
+        space,
+        rows,
+        kind="linear_embedding",
+        names=labels,
+        description=f"the mean over people of {len(rows)} linear functions of their items' vectors",
+        arguments={"matrix": rows.tolist(), "names": labels, "unit": unit},
+        over=over,
+        step=step,
+        unit=unit,
+    )
+
+
+def spectral_norm_upper(matrix: Floats) -> float:
+    """An upper bound on the largest singular value, within 1e-9 of it.
+
+    Singular values come from an algorithm whose backward error is a small multiple of the size times 2^-53; a slack
+    of 2^-30 covers every matrix that fits in memory (docs/proofs/lipschitz.md).
+
+    >>> round(spectral_norm_upper(np.array([[3.0, 0.0], [0.0, 4.0]])), 6)
+    4.0
+    """
+    return float(np.linalg.norm(matrix, 2)) * (1.0 + 2.0**-30)
+
+
+def _linear(
+    space: Space,
+    rows: Floats,
+    *,
+    kind: str,
+    names: Sequence[str],
+    description: str,
+    arguments: dict[str, object],
+    over: str,
+    step: Exact | None,
+    unit: str = "",
+) -> Query:
+    check_over(over)
+    points = _points(space, kind)
+    if rows.shape[1] != points.shape[1]:
+        raise ParameterError(
+            f"The query has {rows.shape[1]} columns, but the items have {points.shape[1]} coordinates.",
+            allowed=f"{points.shape[1]} columns",
+            fix="check the embedding from which the query vectors come",
+        )
+    if len(names) != len(rows):
+        raise ParameterError(
+            f"There are {len(names)} names for {len(rows)} outputs.", allowed="as many", fix="one name for each"
+        )
+    lengths = np.sqrt((rows**2).sum(axis=1))
+    largest = float(np.sqrt((points**2).sum(axis=1)).max())
+    evaluation = float(lengths.max()) * largest * (points.shape[1] + 4) * 2.0**-52
+    query = Query(
+        space,
+        kind,
+        unit,
+        description,
+        quantise(points @ rows.T, step=step, evaluation_error=evaluation),
+        {**arguments, **step_argument(step)},
+        ClosedForm(_operator_bound(rows, lengths, _per_distance(space)), tight=False),
+        lambda: names,
+    )
+    return check_step(query, step)
+
+
+def _operator_bound(rows: Floats, lengths: Floats, per_distance: float) -> Callable[[float], float]:
+    """||F v||_p <= min(norm of the rows' lengths, d^(1/p-1/2) ||F||_2) ||v||_2."""
+    spectral = spectral_norm_upper(rows)
+
+    def bound(p: float) -> float:
+        by_rows = vector_norm(lengths, p) * (1.0 + 2.0**-30)
+        by_spectrum = spectral * max(1.0, float(len(rows) ** (1.0 / p - 0.5)))
+        return min(by_rows, by_spectrum) * per_distance * (1.0 + 2.0**-40)
+
+    return bound
+
+
+def _per_distance(space: Space) -> float:
+    """How far points may be apart in the Euclidean norm, per normalised distance of the space."""
+    if isinstance(space, Embedding) and space.metric == "angular":
+        return space.diameter * math.pi / 180.0 * (1.0 + 2.0**-40)  # a chord is not longer than its arc
+    return space.diameter
+
+
+def _points(space: Space, kind: str) -> Floats:
+    if isinstance(space, Line):
+        _ = space.items
+        return space.points[:, None]
+    if isinstance(space, Euclidean | Embedding):
+        _ = space.items
+        return space.points
+    what = "A mean" if kind == "mean" else "An inner product"
+    if space.kind in ("circle", "earth", "hexagons"):
+        raise ParameterError(
+            f"{what} does not exist on the {space.kind} space: its points go round, so halfway between two of them "
+            "is not one place.",
+            allowed="a line, a Euclidean space or an embedding",
+            fix="distance_to(space, point), region_share(...) or density(...) are answered on this space",
+        )
+    raise ParameterError(
+        f"{what} needs coordinates, and the items of the {space.kind} space have none.",
+        allowed="a line, a Euclidean space or an embedding",
+        fix="distance_to(space, item), histogram(space) or function(space, values)",
+    )

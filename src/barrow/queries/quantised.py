@@ -1,0 +1,191 @@
+"""A query's values on a public grid: integers times a public step, dense or sparse, and norms of their differences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, exact, exact_text, float_up
+from barrow.spaces.base import Floats
+
+MOST_BITS = 50
+"""Integers stay within 2^50, so that floats hold them and their differences exactly."""
+
+
+def norm_order(p: Exact) -> float:
+    """The order of a norm as a float: 1 or more, or infinity.
+
+    >>> norm_order("inf"), norm_order(2), norm_order("3/2")
+    (inf, 2.0, 1.5)
+    """
+    if (isinstance(p, float) and p == math.inf) or (isinstance(p, str) and p.strip().lower() == "inf"):
+        return math.inf
+    power = exact(p, "p")
+    if power < 1:
+        raise ParameterError(
+            f"p is {p}, for which there is no p-norm.", allowed='a number of at least 1, or "inf"', fix="p=2"
+        )
+    return float(power)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantised:
+    """What a query is on each item: ``integers * step``, one row for each item.
+
+    Attributes:
+        integers: int64, shape (items, outputs): a dense array, or a ``scipy.sparse.csr_array``.
+        step: The public grid.
+        error_upper: The largest difference between an entry and the real function that it stands for.
+
+    >>> table = quantise(np.array([[0.1], [0.9]]), step="1/4")
+    >>> table.integers.tolist(), table.step
+    ([[0], [4]], Fraction(1, 4))
+    """
+
+    integers: Any
+    step: Fraction
+    error_upper: float
+
+    @property
+    def sparse(self) -> bool:
+        """Whether most entries are zero and only the others are kept."""
+        return not isinstance(self.integers, np.ndarray)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(items, outputs)."""
+        rows, columns = self.integers.shape
+        return int(rows), int(columns)
+
+    @property
+    def widest_row(self) -> int:
+        """The most entries that are not zero for one item."""
+        if self.sparse:
+            return int(np.diff(self.integers.indptr).max(initial=0))
+        return int(np.count_nonzero(self.integers, axis=1).max(initial=0))
+
+    def floats(self) -> Any:
+        """The integers as floats (exactly), dense or sparse as they are."""
+        return self.integers.astype(np.float64)
+
+    @property
+    def row_width(self) -> int:
+        """How many entries of a row may differ from zero."""
+        return int(np.diff(self.integers.indptr).max(initial=0)) if self.sparse else self.shape[1]
+
+    def ranges(self) -> Floats:
+        """The spread (largest minus smallest) of each output, in steps; exact."""
+        if self.sparse:
+            top = self.integers.max(axis=0).toarray().ravel()
+            bottom = self.integers.min(axis=0).toarray().ravel()
+            return np.asarray(top - bottom, dtype=np.float64)
+        return np.asarray(np.ptp(self.integers, axis=0), dtype=np.float64)
+
+    def range_upper(self, p: float) -> float:
+        """An upper bound on the p-norm of the difference of two rows, in units; exact for one output.
+
+        It is the smaller of the norm of the spreads and, where no entry is negative, 2^(1/p) times the largest norm
+        of a row: |a-b|^p <= a^p + b^p (docs/proofs/lipschitz.md).
+        """
+        bound = vector_norm(self.ranges(), p)
+        data = self.integers.data if self.sparse else self.integers
+        if np.size(data) and np.min(data) >= 0 and self.shape[1] > 1:
+            bound = min(bound, 2.0 ** (1.0 / p) * float(row_norms(self.floats(), p).max()))
+        return bound * float_up(self.step) * (1.0 + relative_slack(self.shape[1]))
+
+
+def quantise(values: Floats, *, step: Exact | None = None, evaluation_error: float = 0.0) -> Quantised:
+    """Rounds ``values`` to a public grid: ``step``, or the power of two that keeps 50 bits of the largest.
+
+    Args:
+        values: Shape (items, outputs), finite.
+        step: The grid.
+        evaluation_error: How far ``values`` may be from the real function.
+
+    >>> quantise(np.array([[1.0], [3.0]])).step == Fraction(1, 2**48)
+    True
+    """
+    largest = float(np.abs(values).max(initial=0.0))
+    grid = default_step(largest) if step is None else _checked_step(step, largest)
+    integers = np.rint(values / float(grid)).astype(np.int64)
+    residual = float(np.abs(values - integers * float(grid)).max(initial=0.0))
+    # Neither the quotient, nor the product, nor the difference is off by more than a few units of the largest value.
+    return Quantised(integers, grid, residual + evaluation_error + largest * 2.0**-50)
+
+
+def default_step(largest: float) -> Fraction:
+    """The power of two that keeps 50 bits of a value as large as ``largest``.
+
+    >>> default_step(0.9) == Fraction(1, 2**50)
+    True
+    """
+    # Values so small that their 50th bit is no float are kept to fewer bits.
+    return Fraction(2) ** max(math.frexp(largest)[1] - MOST_BITS, -1000) if largest else Fraction(1, 2**MOST_BITS)
+
+
+def _checked_step(step: Exact, largest: float) -> Fraction:
+    grid = exact(step, "step")
+    finest = default_step(largest)
+    if grid < finest:
+        raise ParameterError(
+            f"step is {exact_text(grid)}.",
+            allowed=f"a number above 0, and at least {float(finest):.3g} for values up to {largest:.6g}",
+            fix="leave step out",
+        )
+    return grid
+
+
+def relative_slack(outputs: int) -> float:
+    """A bound on the relative rounding error of a norm of ``outputs`` entries and a quotient (16 units per power).
+
+    >>> relative_slack(10) < 2e-14
+    True
+    """
+    return (outputs + 64) * 2.0**-52
+
+
+def vector_norm(vector: Floats, p: float) -> float:
+    """The p-norm of one vector, without overflow.
+
+    >>> vector_norm(np.array([3.0, 4.0]), 2.0)
+    5.0
+    """
+    return float(row_norms(vector[None, :], p)[0]) if vector.size else 0.0
+
+
+def row_norms(rows: Any, p: float) -> Floats:
+    """The p-norm of each row, dense or sparse; entries that underflow lose less than the slack.
+
+    >>> row_norms(np.array([[3.0, -4.0]]), 1.0).tolist()
+    [7.0]
+    """
+    if not isinstance(rows, np.ndarray):
+        return _sparse_row_norms(rows, p)
+    size: NDArray[np.float64] = np.abs(rows)
+    top = size.max(axis=1, initial=0.0)
+    if p == math.inf:
+        return np.asarray(top)
+    if p == 1.0:
+        return np.asarray(size.sum(axis=1))
+    size /= np.where(top > 0.0, top, 1.0)[:, None]
+    powers = size * size if p == 2.0 else size**p
+    return np.asarray(top * powers.sum(axis=1) ** (1.0 / p))
+
+
+def _sparse_row_norms(rows: Any, p: float) -> Floats:
+    size = abs(rows)
+    top = np.asarray(size.max(axis=1).toarray(), dtype=np.float64).ravel()
+    if p == math.inf:
+        return top
+    if p == 1.0:
+        return np.asarray(size.sum(axis=1), dtype=np.float64).ravel()
+    scaled = size.tocsr(copy=True)
+    scaled.data /= np.repeat(np.where(top > 0.0, top, 1.0), np.diff(scaled.indptr))
+    scaled.data **= p
+    return np.asarray(top * np.asarray(scaled.sum(axis=1)).ravel() ** (1.0 / p))

@@ -1,0 +1,56 @@
+"""Queries as plain data (TOML, JSON)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from barrow.errors import ParameterError
+from barrow.queries.base import Query
+from barrow.queries.coordinates import linear_embedding, mean, similarity
+from barrow.queries.density import density
+from barrow.queries.distances import distance_to, region_share
+from barrow.queries.tables import function, histogram
+from barrow.spaces import Space
+
+QUERIES: dict[str, Callable[..., Query]] = {
+    "mean": mean,
+    "distance_to": distance_to,
+    "similarity": similarity,
+    "linear_embedding": linear_embedding,
+    "region_share": region_share,
+    "density": density,
+    "histogram": histogram,
+    "function": function,
+}
+"""Every kind of query by its name in plain data."""
+
+
+def query_from_spec(space: Space, spec: Mapping[str, Any]) -> Query:
+    """The query that plain data describe; the way back is ``query.to_spec()``.
+
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 10, unit="km", step=1)
+    >>> query_from_spec(line, {"kind": "distance_to", "point": 3}) == distance_to(line, 3)
+    True
+    """
+    rest = dict(spec)
+    name = str(rest.pop("kind", None)).replace("-", "_")
+    make = QUERIES.get(name)
+    if make is None:
+        close = difflib.get_close_matches(name, QUERIES, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ParameterError(
+            f"The kind of query is {name!r}.{hint}",
+            allowed=", ".join(QUERIES),
+            fix=f'kind = "{close[0] if close else "distance_to"}"',
+        )
+    try:
+        return make(space, **rest)
+    except TypeError as error:
+        raise ParameterError(
+            f"The query {name!r} has wrong or missing keys: {error}.",
+            allowed="the arguments of its Python function",
+            fix=f"see help(barrow.queries.{name})",
+        ) from None

@@ -1,0 +1,135 @@
+"""Files of a release: values as CSV, Parquet and, for places, GeoJSON; written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.release.plan import Plan
+from barrow.release.record import table
+from barrow.spaces import Earth, Hexagons
+from barrow.spaces.base import Floats
+
+
+class OutputFolder:
+    """A folder that appears under its name only when everything in it has been written.
+
+    It is made (under a hidden name beside it) before anything is spent, so that a folder that cannot be written is
+    found in time.
+
+    >>> place = Path(tempfile.mkdtemp()) / "results"
+    >>> folder = OutputFolder(place)
+    >>> folder.write("a.txt", b"x")["name"], place.exists()
+    ('a.txt', False)
+    >>> folder.publish() == place and (place / "a.txt").read_text()
+    'x'
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if self.path.exists():
+            raise ParameterError(
+                f"The output folder {str(path)!r} exists.",
+                allowed="a new folder, so that no earlier release is overwritten",
+                fix=f"--out {self.path.name}-2",
+            )
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._stage = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.", dir=self.path.parent))
+        except OSError as error:
+            raise ParameterError(
+                f"The output folder {str(path)!r} cannot be made: {error.strerror}.",
+                allowed="a folder that can be written",
+                fix="--out with another folder",
+            ) from None
+
+    def write(self, name: str, content: bytes) -> dict[str, str]:
+        """Write one file; returns its name and digest."""
+        with open(self._stage / name, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        return {"name": name, "sha256": hashlib.sha256(content).hexdigest()}
+
+    def publish(self) -> Path:
+        """Give the folder its name."""
+        os.chmod(self._stage, 0o755)  # noqa: S103  (a released folder is for others to read)
+        os.rename(self._stage, self.path)
+        return self.path
+
+    def discard(self) -> None:
+        """Remove what was staged; nothing is left behind."""
+        shutil.rmtree(self._stage, ignore_errors=True)
+
+
+def value_files(plan: Plan, values: Floats) -> dict[str, bytes]:
+    """The values as files by name.
+
+    >>> from fractions import Fraction
+    >>> from barrow.release.study import Study
+    >>> from barrow.spaces import Line
+    >>> study = Study(Line(0, 1, step=0.1), alpha=Fraction(5), query={"kind": "mean"}, users=10)
+    >>> sorted(value_files(study.plan(), np.array([0.5])))
+    ['values.csv', 'values.parquet']
+    """
+    rows = table(plan, values)
+    files = {"values.csv": _csv(rows), "values.parquet": _parquet(rows)}
+    if plan.query.places is not None and isinstance(plan.study.space, Earth | Hexagons):
+        files["values.geojson"] = _geojson(rows)
+    return files
+
+
+def _csv(rows: list[dict[str, Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    """By DuckDB, which is there anyway; whole columns go in as arrays."""
+    import duckdb
+
+    columns = {
+        name: np.array([row[name] for row in rows], dtype=np.float64 if isinstance(value, float) else object)
+        for name, value in rows[0].items()
+    }
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        file = Path(folder) / "values.parquet"
+        connection.register("release", columns)
+        connection.execute(f"COPY (SELECT * FROM release) TO '{file}' (FORMAT parquet)")  # noqa: S608
+        return file.read_bytes()
+
+
+def _geojson(rows: list[dict[str, Any]]) -> bytes:
+    features = [
+        {
+            "type": "Feature",
+            "geometry": {"type": "Point", "coordinates": [row["lon"], row["lat"]]},
+            "properties": {"share": row["value"], "half_width_95": row["half_width_95"]},
+        }
+        for row in rows
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """One digest of several files, whatever their order.
+
+    >>> digest_of({"a": b"1"}) == digest_of({"a": b"1"}) != digest_of({"a": b"2"})
+    True
+    """
+    parts = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    return "sha256:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

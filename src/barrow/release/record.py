@@ -1,0 +1,79 @@
+"""What a release gives back: values with their errors, the guarantee, and the statement that goes with them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from barrow.privacy import Guarantee
+from barrow.release.plan import Plan
+from barrow.spaces import Earth, Hexagons
+from barrow.spaces.base import Floats
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release: everything in it may be published.
+
+    Args:
+        plan: What was planned, with the public n.
+        values: The released values, one for each output.
+        guarantee: What is promised, with the worst case.
+        statement: The statement, as plain data.
+        text: The statement in words.
+        folder: Where the files are; None if none were written.
+
+    >>> Release.__dataclass_params__.frozen
+    True
+    """
+
+    plan: Plan
+    values: Floats
+    guarantee: Guarantee
+    statement: Mapping[str, Any]
+    text: str
+    folder: Path | None
+
+    @property
+    def half_width(self) -> float:
+        """Each value is within this of the true one with probability at least 95 %."""
+        return self.plan.half_width
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each output: its name, its place if it has one, the value, its error and unit."""
+        return table(self.plan, self.values)
+
+    def _repr_html_(self) -> str:
+        shown = self.rows()[:20]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in shown[0])
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(f'{v}')}</td>" for v in r.values()) + "</tr>" for r in shown)
+        more = "" if len(self.values) <= 20 else f"<p>… and {len(self.values) - 20:,} more</p>"
+        words = "".join(f"<p>{html.escape(line)}</p>" for line in self.text.splitlines() if line)
+        return f"{words}<table><tr>{head}</tr>{body}</table>{more}"
+
+
+def table(plan: Plan, values: Floats) -> list[dict[str, Any]]:
+    """One row for each output.
+
+    >>> from fractions import Fraction
+    >>> from barrow.release.study import Study
+    >>> from barrow.spaces import Line
+    >>> study = Study(Line(0, 1, step=0.1), alpha=Fraction(1), query={"kind": "mean"}, users=10)
+    >>> list(table(study.plan(), np.array([0.5]))[0])
+    ['output', 'value', 'half_width_95', 'unit']
+    """
+    query, places = plan.query, plan.query.places
+    width, unit = plan.half_width, plan.query.unit
+    rows: list[dict[str, Any]] = []
+    for i, (name, value) in enumerate(zip(query.outputs, values, strict=True)):
+        row: dict[str, Any] = {"output": name}
+        if places is not None:
+            axes = ("lat", "lon") if isinstance(plan.study.space, Earth | Hexagons) else "xyzuvw"
+            row |= dict(zip(axes, np.atleast_1d(places[i]).tolist(), strict=False))
+        rows.append(row | {"value": float(value), "half_width_95": width, "unit": unit})
+    return rows

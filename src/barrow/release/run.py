@@ -1,0 +1,179 @@
+"""A release, in the one safe order: validate, read, reserve, draw, commit, write."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from barrow.engines import Counts, engine_for
+from barrow.errors import BarrowError, DataError, ParameterError
+from barrow.ledger import Ledger
+from barrow.mechanisms import UserCounts
+from barrow.numerics import exact_text
+from barrow.release.outputs import OutputFolder, digest_of, value_files
+from barrow.release.plan import Plan, make_plan
+from barrow.release.record import Release
+from barrow.release.statement import make_statement, statement_text
+from barrow.release.study import Study
+
+
+class LostReleaseError(BarrowError):
+    """A release was paid for and then not finished; the text says what was spent.
+
+    >>> LostReleaseError.exit_code
+    130
+    """
+
+    exit_code = 130
+
+
+def run_release(
+    study: Study, *, ledger: Ledger | None = None, key: str | None = None, progress: bool = False
+) -> Release:
+    """Release the answer to the study's question, and write its files if the study names a folder.
+
+    Args:
+        study: The study.
+        ledger: The ledger to charge; by default the one that the study names.
+        key: Names this release: the same key is never paid or drawn twice. By default a digest of the study, so
+            that running a study again does not draw fresh noise by mistake.
+        progress: Show the engine's progress on a terminal.
+
+    >>> import tempfile
+    >>> from fractions import Fraction
+    >>> from barrow.engines import Source
+    >>> from barrow.ledger import Budget, SpaceRef
+    >>> from barrow.privacy import Emd
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 100, unit="years", step=1)
+    >>> study = Study(
+    ...     line, alpha=Fraction(5), query={"kind": "mean"}, users=3, dataset="ages",
+    ...     source=Source.of({"uid": [1, 2, 3], "age": [20, 30, 40]}), user="uid", items=("age",),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     budget = Budget("ages", 3, SpaceRef.of(line), Emd(10, model="central"))
+    ...     result = run_release(study, ledger=Ledger.create(folder + "/l", budget))
+    >>> len(result.values), result.statement["alpha"]
+    (1, 5.0)
+    """
+    engine, plan = _validated(study, progress)
+    book = ledger if ledger is not None else _open(study)
+    dataset = study.dataset or book.budget.dataset
+    folder = None if study.out is None else OutputFolder(study.out)
+    try:
+        counts = engine.count(study.source, study.columns, study.space, unknown=study.unknown, users=study.users)
+        users = counts.users
+        if users == 1:
+            raise DataError(
+                "The data are about a single user.", allowed="two users or more", fix="barrow local, for one person"
+            )
+        plan = make_plan(study, users=users) if plan is None else plan
+        center = _statistics(study, counts).center(plan.query)
+        parameters = _parameters(plan, users)
+        name = key or "study-" + hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()[:16]
+        reservation = book.reserve(
+            key=name,
+            what=plan.query.description,
+            event=plan.noise.event,
+            guarantee=plan.guarantee,
+            space=study.space,
+            dataset=dataset,
+            users=users,
+            parameters=parameters,
+        )
+    except BaseException:
+        if folder is not None:
+            folder.discard()
+        raise
+    try:
+        reservation.take()
+        drawn = plan.noise.draw(center)
+        if not drawn.private:  # noise that somebody can predict protects nobody
+            raise ParameterError(
+                "The noise came from a seed.", allowed="the system's entropy", fix="draw without a source"
+            )
+        values = drawn.values
+        files = value_files(plan, values)
+        book.commit(reservation, digest_of(files))
+        entry = {"ledger": study.ledger, "entry": reservation.seq, "key": name, "outputs": digest_of(files)}
+        return _written(plan, values, files, users, entry, parameters, folder)
+    except BaseException as error:
+        if folder is not None:
+            folder.discard()
+        raise LostReleaseError(
+            f"The release was paid for (α {float(study.alpha_exact):.6g}, entry {reservation.seq} of the ledger) and "
+            f"then not finished: {type(error).__name__}. Nothing was released.",
+            allowed="what is spent is never given back",
+            fix="mend the cause and release again under a new --key, which costs again",
+        ) from (error if isinstance(error, Exception) else None)
+
+
+def _validated(study: Study, progress: bool) -> tuple[Any, Plan | None]:
+    """Everything that can be refused without reading a record; the plan, if n is public already."""
+    if study.source is None:
+        raise ParameterError(
+            "The study names no source.", allowed="a file, a table or a frame", fix="source = 'x.parquet'"
+        )
+    engine = engine_for(study.source, progress=progress)
+    _ = study.columns, study.question  # names and types of columns are checked by the engine before it reads
+    return engine, make_plan(study) if study.users is not None else None
+
+
+def _open(study: Study) -> Ledger:
+    if study.ledger is None:
+        raise ParameterError(
+            "The study names no ledger, and nothing is released that no ledger has recorded.",
+            allowed="ledger, a file",
+            fix="barrow ledger init FILE --study study.toml --alpha A, then --ledger FILE",
+        )
+    return Ledger.open(study.ledger)
+
+
+def _statistics(study: Study, counts: Counts) -> UserCounts:
+    return UserCounts.of(study.space, item=counts.items, size=counts.sizes, count=counts.counts, users=counts.users)
+
+
+def _parameters(plan: Plan, users: int) -> dict[str, Any]:
+    """Every public number on which the values' law depends."""
+    study = plan.study
+    return {
+        "dataset": study.dataset,
+        "users": users,
+        "space": study.space.digest,
+        "query": plan.query.to_spec(),
+        "alpha": exact_text(study.alpha_exact),
+        "delta": exact_text(study.delta),
+        "noise": plan.noise.name,
+        "scale": exact_text(plan.noise.scale),
+        "grid": exact_text(plan.noise.grid),
+        "unknown": study.unknown,
+        "promises": [[p.share_text, str(p.distance), exact_text(p.epsilon)] for p in study.promises],
+    }
+
+
+def _written(
+    plan: Plan,
+    values: Any,
+    files: dict[str, bytes],
+    users: int,
+    entry: dict[str, Any],
+    parameters: dict[str, Any],
+    folder: OutputFolder | None,
+) -> Release:
+    written = [] if folder is None else [folder.write(name, content) for name, content in files.items()]
+    said = make_statement(
+        plan,
+        users=users,
+        declared=plan.study.users is not None,
+        entry=entry,
+        parameters=parameters,
+        files=written,
+    )
+    text = statement_text(said)
+    place = None
+    if folder is not None:
+        folder.write("statement.json", json.dumps(said, indent=2, ensure_ascii=False).encode())
+        folder.write("statement.txt", (text + "\n").encode())
+        place = folder.publish()
+    return Release(plan, values, plan.guarantee, said, text, place)

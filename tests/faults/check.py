@@ -1,0 +1,61 @@
+"""Reads a ledger without barrow: plain SQLite, its own hashing, its own sums."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a ledger file says; ``flaw`` is None if every link holds."""
+
+    paid: frozenset[str]
+    spent: Fraction
+    limit: Fraction
+    length: int
+    flaw: str | None
+
+    @property
+    def overspent(self) -> bool:
+        return self.spent > self.limit
+
+
+def look(path: Path) -> Found:
+    """Read the file at ``path`` (recovering from a hot journal, as any reader does)."""
+    try:
+        connection = sqlite3.connect(path)
+        try:
+            whole = connection.execute("PRAGMA integrity_check").fetchone()[0]
+            rows = connection.execute("SELECT seq, body, hash FROM records ORDER BY seq").fetchall()
+            if not all(isinstance(body, str) and isinstance(digest, str) for _, body, digest in rows):
+                raise sqlite3.DatabaseError("a record is not text")
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        return Found(frozenset(), Fraction(0), Fraction(0), 0, str(error))
+    previous, flaw = "0" * 64, None if whole == "ok" else str(whole)
+    paid, spent, limit = set(), Fraction(0), Fraction(0)
+    for number, (seq, body, digest) in enumerate(rows, start=1):
+        expected = hashlib.sha256(f"barrow ledger 1\n{previous}\n{body}".encode()).hexdigest()
+        if seq != number or digest != expected:
+            flaw = flaw or f"record {number}"
+        previous = digest
+        try:
+            data = json.loads(body)
+        except ValueError:
+            continue  # Not counted as paid; its hash, or its place in the chain, is a flaw already.
+        if data["kind"] == "init":
+            limit = Fraction(data["budget"]["limit"]["alpha"])
+        elif data["kind"] == "reserve":
+            if data["key"] in paid:
+                flaw = flaw or f"key {data['key']} twice"
+            paid.add(data["key"])
+            spent += Fraction(data["amount"]["loss"])
+    if not rows:
+        flaw = "empty"
+    return Found(frozenset(paid), spent, limit, len(rows), flaw)

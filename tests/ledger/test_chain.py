@@ -1,0 +1,110 @@
+"""Edits, swaps, drops, cuts and forgeries are seen; and what the chain alone cannot see is known."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barrow.errors import ParameterError
+from barrow.ledger import CorruptLedgerError, ForeignLedgerError, Ledger
+from barrow.ledger.book import Book, Record
+from barrow.ledger.chain import GENESIS, Row, canonical, link
+from tests.faults import tamper
+from tests.ledger.helpers import OUTPUTS, MemoryStore, budget, pay
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> list[Row]:
+    ledger = Ledger.create(tmp_path / "a.ledger", budget())
+    for key in "abc":
+        ledger.commit(pay(ledger, key, 1), OUTPUTS)
+    return ledger._store.rows()
+
+
+@pytest.mark.parametrize("change", tamper.ANCHORED, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("seq", [3, tamper.RELEASES + 1])
+def test_with_an_anchor_everything_is_seen(change: Any, seq: int) -> None:
+    assert tamper.detected(change, seq, anchored=True)
+
+
+@pytest.mark.parametrize("change", tamper.INSIDE, ids=lambda f: f.__name__)
+def test_inside_the_chain_no_anchor_is_needed(change: Any) -> None:
+    assert tamper.detected(change, 4, anchored=False)
+
+
+@pytest.mark.parametrize("change", [tamper.cut, tamper.forge])
+def test_what_only_an_anchor_shows(change: Any) -> None:
+    """The control: these pass without an anchor, which is why the head must be kept elsewhere."""
+    assert not tamper.detected(change, tamper.RELEASES, anchored=False)
+
+
+def relinked(rows: list[Row], at: int, **changes: Any) -> list[Row]:
+    """The rows with one body changed and every hash made anew, so that only meaning can give it away."""
+    result, previous = [], GENESIS
+    for row in rows:
+        body = row.body
+        if row.seq == at:
+            body = canonical({**json.loads(body), **changes})
+        previous = link(previous, body)
+        result.append(Row(row.seq, body, previous))
+    return result
+
+
+@pytest.mark.parametrize(
+    ("at", "changes", "error"),
+    [
+        (1, {"kind": "reserve"}, CorruptLedgerError),
+        (1, {"budget": {}}, CorruptLedgerError),
+        (2, {"v": 2}, ForeignLedgerError),
+        (2, {"kind": "refund"}, ForeignLedgerError),
+        (2, {"kind": "period"}, CorruptLedgerError),
+        (2, {"seq": 9}, CorruptLedgerError),
+        (2, {"extra": 1}, CorruptLedgerError),
+        (2, {"account": "third"}, CorruptLedgerError),
+        (2, {"parameters": {"x": 1}}, CorruptLedgerError),
+        (2, {"when": "2000-01-01T00:00:00Z"}, CorruptLedgerError),
+        (2, {"amount": {"loss": "-5", "delta": "0"}}, ParameterError),
+        (2, {"event": {"event": "Teleport", "version": 1}}, ParameterError),
+        (4, {"key": "a"}, CorruptLedgerError),
+        (5, {"reserve": 2}, CorruptLedgerError),
+        (5, {"reserve": 6}, CorruptLedgerError),
+    ],
+)
+def test_records_that_make_no_sense(rows: list[Row], at: int, changes: dict[str, Any], error: Any) -> None:
+    assert Book.read(relinked(rows, at)).head.length == len(rows)
+    with pytest.raises(error):
+        Book.read(relinked(rows, at, **changes))
+
+
+def test_overspending_is_seen_even_in_a_whole_chain(rows: list[Row]) -> None:
+    forged = relinked(rows, 2, amount={"loss": "9", "delta": "0"})
+    with pytest.raises(CorruptLedgerError, match="more was spent"):
+        Ledger(MemoryStore(forged)).verify()
+
+
+@pytest.mark.parametrize("body", ["", "[]", "3", "{}", '{"v":1}', '{"v": 1,"kind":"init"}', "{", "NaN"])
+def test_bodies_that_are_no_records(body: str) -> None:
+    with pytest.raises((CorruptLedgerError, ForeignLedgerError)):
+        Record.of(Row(1, body, "h"))
+
+
+def test_a_second_beginning(rows: list[Row]) -> None:
+    body = canonical({**json.loads(rows[0].body), "seq": len(rows) + 1, "when": "2099-01-01T00:00:00Z"})
+    with pytest.raises(CorruptLedgerError, match="second budget"):
+        Book.read([*rows, Row(len(rows) + 1, body, link(rows[-1].hash, body))])
+    with pytest.raises(CorruptLedgerError, match="no record"):
+        Book.read([])
+    with pytest.raises(CorruptLedgerError, match="beginning"):
+        Book.read(rows[1:])
+
+
+def test_canonical_text_is_unique() -> None:
+    assert canonical({"b": 1, "a": Fraction(1, 3)}) == canonical({"a": "1/3", "b": 1}) == '{"a":"1/3","b":1}'
+    assert canonical((1, 2.5, None, True)) == "[1,2.5,null,true]"
+    for bad in (float("nan"), float("inf"), {1: 2}, {1, 2}, b"x", object()):
+        with pytest.raises(ParameterError):
+            canonical({"x": bad})

@@ -1,0 +1,75 @@
+"""A small share of ``scripts/faults ledger``: real processes, killed, traced, starved; with controls."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from tests.faults import cuts, kills, starve
+
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills need fork")
+strace = pytest.mark.skipif(cuts.available() is not None, reason=str(cuts.available()))
+no_warning = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+
+
+@posix
+@no_warning
+def test_kill_9() -> None:
+    counts = kills.run(20, seed=7, per_round=10)
+    assert counts["kills"] == 20
+    assert counts["releases"] > 40
+    assert [counts[k] for k in ("unpaid", "overspent", "corrupt", "failed", "refused_by_verify")] == [0] * 5
+
+
+@posix
+@no_warning
+def test_the_kills_can_see_unpaid_releases() -> None:
+    assert any(kills.run(20, seed=seed, release_first=True)["unpaid"] for seed in range(5))
+
+
+@posix
+@no_warning
+def test_the_spenders_can_overspend_without_the_lock() -> None:
+    assert any(kills.run(2, seed=seed, store="no-lock")["overspent"] for seed in range(12))
+
+
+@strace
+def test_power_cuts() -> None:
+    counts = cuts.simulate(cuts.record("real", 3), torn=2, seed=7)
+    assert counts["cuts"] > 600
+    assert [counts[k] for k in ("unpaid", "overspent", "corrupt")] == [0, 0, 0]
+
+
+@strace
+def test_a_second_power_cut_while_the_first_is_mended() -> None:
+    counts = cuts.again(cuts.record("real", 2), torn=1, seed=7, starts=2)
+    assert counts["second_cuts"] > 60
+    assert [counts[k] for k in ("unpaid", "overspent", "corrupt")] == [0, 0, 0]
+
+
+@strace
+@pytest.mark.parametrize("store", ["no-sync", "no-folder-sync"])
+def test_the_cuts_can_see_lost_payments(store: str) -> None:
+    assert cuts.simulate(cuts.record(store, 2), torn=1, seed=7)["unpaid"] > 0
+
+
+@strace
+@pytest.mark.parametrize(
+    ("call", "error", "number"),
+    [("pwrite64", "ENOSPC", 14), ("pwrite64", "EIO", 20), ("fdatasync", "EIO", 8), ("fsync", "EIO", 3)],
+)
+def test_failing_calls(call: str, error: str, number: int) -> None:
+    state, counts = starve.one(call, error, "", number, 2)
+    assert state == "hit"
+    assert counts["fatal"] == 1
+    assert [counts[k] for k in ("unpaid", "overspent", "corrupt", "unclear")] == [0] * 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no resource limits here")
+@pytest.mark.parametrize("kib", [6, 20, 33])
+def test_full_disks(kib: int) -> None:
+    counts = starve.full_disk(kib * 1024, 40)
+    assert counts["full_disks"] == 1
+    assert [counts[k] for k in ("unpaid", "overspent", "corrupt", "unclear")] == [0] * 4

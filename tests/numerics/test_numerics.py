@@ -1,0 +1,126 @@
+"""Exact numbers, directed rounding, safe searches and Gaussian tails against 60 digits."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barrow.errors import ParameterError
+from barrow.numerics import (
+    exact,
+    exact_text,
+    float_down,
+    float_up,
+    gdp_delta_upper,
+    gdp_mu_lower,
+    largest_safe,
+    smallest_safe,
+)
+
+FRACTIONS = st.fractions(max_denominator=10**40)
+
+
+@settings(max_examples=300)
+@given(FRACTIONS)
+def test_rounding_has_a_side_and_is_next_to_the_number(value):
+    up, down = float_up(value), float_down(value)
+    assert Fraction(down) <= value <= Fraction(up)
+    assert up == down or np.nextafter(down, np.inf) == up
+    if Fraction(float(value)) == value:
+        assert up == down
+
+
+@settings(max_examples=300)
+@given(FRACTIONS)
+def test_texts_are_read_back_exactly(value):
+    assert exact(exact_text(value)) == value
+
+
+def test_numbers_mean_what_they_say():
+    assert exact("0.1") == exact(Decimal("0.1")) == Fraction(1, 10)
+    assert exact(0.1) == Fraction(0.1) != Fraction(1, 10)
+    assert exact(np.float64(0.5)) == exact(np.int32(1)) / 2
+    for bad in ("", "x", "1/0", float("inf"), float("nan"), True, None):
+        with pytest.raises(ParameterError, match="not a number"):
+            exact(bad)
+    assert float_up(Fraction(10) ** 400) == np.inf
+    assert float_down(Fraction(10) ** 400) == np.finfo(float).max
+
+
+def test_searches_return_a_tested_safe_end():
+    tested = {}
+
+    def is_safe(x: float) -> bool:
+        tested[x] = x <= 0.3
+        return tested[x]
+
+    found = largest_safe(is_safe, 0.0, 1.0)
+    assert tested[found]
+    assert found == pytest.approx(0.3, rel=1e-10)
+    assert largest_safe(lambda x: True, 0.0, 1.0) == 1.0
+    assert smallest_safe(lambda x: x >= 0.3, 0.0, 1.0) >= 0.3
+    with pytest.raises(ParameterError, match="Nothing safe"):
+        largest_safe(lambda x: False, 0.0, 1.0)
+
+
+def exact_gdp_delta(mu: float, epsilon: float) -> mpmath.mpf:
+    with mpmath.workdps(80):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.floats(1e-6, 100), st.floats(-8, 37))
+def test_gdp_delta_is_an_upper_bound_and_tight(mu, x):
+    epsilon = mu * (x + mu / 2)
+    if epsilon < 0:
+        return
+    true, ours = exact_gdp_delta(mu, epsilon), gdp_delta_upper(mu, epsilon)
+    assert ours >= true
+    if true > 1e-300:
+        # The difference of two nearly equal terms costs a factor of about epsilon/mu^2.
+        assert ours <= true * (1 + 1e-9 * max(1.0, 1 / mu))
+
+
+REFERENCE = [  # at 40 digits
+    (1.0, 1e-12, 0.152489651246),
+    (25.0, 1e-12, 2.99099946767),
+    (0.1, 1e-6, 0.0275446502438),
+    (5.0, 1e-9, 0.825278296583),
+    (100.0, 1e-12, 8.8069897123),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "mu"), REFERENCE)
+def test_mu_to_ten_digits_and_on_the_safe_side(epsilon, delta, mu):
+    ours = gdp_mu_lower(epsilon, delta)
+    assert ours == pytest.approx(mu, rel=1e-10)
+    assert exact_gdp_delta(ours, epsilon) <= mpmath.mpf(delta)
+    assert exact_gdp_delta(ours * (1 + 1e-9), epsilon) > mpmath.mpf(delta)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1e-3, 400), st.floats(-30, -1))
+def test_mu_is_safe_and_nearly_largest(epsilon, log_delta):
+    delta = 10.0**log_delta
+    mu = gdp_mu_lower(epsilon, delta)
+    assert exact_gdp_delta(mu, epsilon) <= mpmath.mpf(delta)
+    assert exact_gdp_delta(mu * (1 + 1e-6), epsilon) > mpmath.mpf(delta)
+
+
+def test_bad_input():
+    for call in (
+        lambda: gdp_delta_upper(-1.0, 1.0),
+        lambda: gdp_delta_upper(float("nan"), 1.0),
+        lambda: gdp_delta_upper(1.0, -1.0),
+        lambda: gdp_mu_lower(1.0, 0.0),
+        lambda: gdp_mu_lower(1.0, 1.0),
+    ):
+        with pytest.raises(ParameterError):
+            call()

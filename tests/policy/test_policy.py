@@ -1,0 +1,208 @@
+"""Promises to alpha and back: the paper's example, a brute force over changes, and every wrong promise."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from barrow.errors import ParameterError
+from barrow.policy import (
+    Policy,
+    Promise,
+    alpha_from_function,
+    odds_sentence,
+    odds_upper,
+    parse_share,
+    percent_up,
+)
+from barrow.spaces import Discrete, Earth, Line
+from barrow.transport import emd_between
+
+PAPER = ["1/30, 1000 mi, 0.2", "1, 100 mi, 0.2"]
+
+
+def test_the_papers_example_with_the_true_half_circumference():
+    policy = Policy(Earth(), PAPER, delta="1e-12")
+    assert round(policy.alpha, 2) == 24.87
+    assert policy.alpha == pytest.approx(0.2 * math.pi * 6371.0088 / 160.9344, rel=1e-7)
+    assert [kept.binds for kept in policy.kept] == [False, True]
+    assert policy.kept[0].epsilon_got == pytest.approx(0.2 / 3)
+    # With the paper's own rounded distances q = 0.08 and 0.008 it is 25.
+    rounded = Policy(Earth(), [("1/30", "0.08 of the largest distance", "0.2"), (1, "0.8 %", "0.2")])
+    assert rounded.alpha_exact == 25
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.fractions(Fraction(1, 1000), 1), st.fractions(Fraction(1, 1000), 1), st.fractions(Fraction(1, 100), 9)
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_every_promise_is_kept_and_one_binds(promises):
+    policy = Policy(Discrete(["a", "b"]), promises)
+    assert any(kept.binds for kept in policy.kept)
+    for kept in policy.kept:
+        assert policy.alpha_exact * kept.emd <= kept.promise.epsilon
+        assert kept.epsilon_got >= policy.alpha_exact * kept.emd
+        assert kept.binds == (policy.alpha_exact * kept.emd == kept.promise.epsilon)
+    assert Fraction(policy.alpha) <= policy.alpha_exact <= Fraction(policy.worst_epsilon)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 12))
+def test_a_promised_change_stays_within_its_emd_after_snapping(seed, size, moved):
+    """Second route: move records for real, snap, and measure with the transport package."""
+    assume(moved <= size)
+    rng = np.random.default_rng(seed)
+    line = Line(0, 100, unit="km", step=7)
+    before = rng.uniform(10, 90, size)
+    after = before.copy()
+    after[:moved] += rng.uniform(-10, 10, moved)
+    q = np.abs(after - before)[:moved].mean()
+    assume(q > 1e-6)
+    policy = Policy(line, [(Fraction(moved, size), f"{Fraction(float(q)).limit_denominator(10**6) + 1} km", "1")])
+    w = emd_between(line, line.encode(before), line.encode(after))
+    assert float(policy.alpha_exact) * w <= 1 + 1e-9
+    assert policy.kept[0].emd >= w - 1e-12
+
+
+def test_snapping_is_counted_and_a_coarse_grid_gives_less_alpha():
+    smooth = Policy(Earth(), ["1, 100 km, 0.2"])
+    coarse = Policy(Earth(cell=50), ["1, 100 km, 0.2"])
+    rho = Earth(cell=50).snapping_upper * Earth().diameter
+    assert smooth.alpha / coarse.alpha == pytest.approx((100 + 2 * rho) / 100, rel=1e-9)
+    assert "Snapping" in coarse.explain()
+    # Nothing is further away than the largest distance, whatever snapping adds.
+    assert Policy(Earth(cell=5000), ["1, anywhere, 1"]).alpha_exact == 1
+
+
+def test_tables_and_functions_give_the_same_alpha():
+    shares, distances = ["1/30", "1/3", 1], ["0.01", "0.1", 1]
+    table = [[0.1, 0.2, 0.5], [0.2, 0.6, 1.5], [0.3, 1.0, 4.0]]
+    policy = Policy.from_table(Discrete(["a", "b"]), shares=shares, distances=distances, epsilons=table)
+    by_hand = min(
+        Fraction(table[i][j]) / (parse_share(s) * Fraction(q))
+        for i, s in enumerate(shares)
+        for j, q in enumerate(distances)
+    )
+    assert policy.alpha_exact == by_hand
+
+    def step(q: float, tau: float) -> float:
+        i = next(i for i, s in enumerate(shares) if tau <= float(parse_share(s)) * (1 + 1e-12))
+        j = next(j for j, d in enumerate(distances) if q <= float(d) * (1 + 1e-12))
+        return table[i][j]
+
+    bracket = alpha_from_function(step, least_distance=1e-3, least_share=1e-2)
+    assert bracket.lower <= policy.alpha <= bracket.upper * (1 + 1e-9)
+    assert bracket.upper <= policy.alpha * 1.02
+
+
+@pytest.mark.parametrize(
+    ("loss", "wanted"),
+    [
+        (lambda q, tau: 3 * q * tau, 3.0),
+        (lambda q, tau: 0.2, 0.2),
+        (lambda q, tau: 0.1 + math.sqrt(q * tau), 1.1),
+        (lambda q, tau: 0.01 + q**2 * tau, None),
+    ],
+)
+def test_the_infimum_of_a_function_is_bracketed(loss, wanted):
+    bracket = alpha_from_function(loss, least_distance=1e-3, least_share=1e-3)
+    grid = np.geomspace(1e-3, 1, 300)
+    brute = min(loss(q, t) / (q * t) for q in grid for t in grid)
+    assert bracket.lower <= brute
+    assert bracket.upper <= brute * 1.02
+    assert bracket.upper * 0.95 <= bracket.lower
+    if wanted is not None:
+        assert brute == pytest.approx(wanted, rel=1e-6)
+
+
+@settings(max_examples=200)
+@given(st.floats(0, 60))
+def test_odds_are_rounded_up(epsilon):
+    with mpmath.workdps(40):
+        assert odds_upper(epsilon) >= min(1, 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))) * (1 - mpmath.mpf(10) ** -30)
+    assert odds_upper(epsilon) <= 1 / (1 + math.exp(-epsilon)) + 1e-14
+
+
+def test_odds_are_what_bayes_says():
+    """Second route: the best guess between two neighbours of randomised response with equal priors."""
+    for epsilon in (0.1, 0.5, 2.0):
+        keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+        posterior = 0.5 * keep / (0.5 * keep + 0.5 * (1 - keep))
+        assert odds_upper(epsilon) == pytest.approx(posterior)
+    assert odds_sentence(0.5) == "A 50 % suspicion can grow to at most 62.3 %."
+    assert percent_up(0.5) == "50.0 %"
+
+
+def test_shares_and_promises_in_words():
+    assert parse_share("30 days of 30") == 1
+    assert parse_share("2%") == Fraction(1, 50)
+    assert parse_share("1 flight in 50".replace(" in ", " of ")) == Fraction(1, 50)
+    assert Promise.parse("1 day of 30, 1,000 mi, eps 0.2") == Promise("1 day of 30", "1,000 mi", "0.2")
+    assert Promise.parse("all,300 m,0.5").epsilon == Fraction(1, 2)
+
+
+def test_alpha_reads_back_in_units():
+    policy = Policy(Earth(), PAPER)
+    rates = dict(policy.per_unit())
+    assert rates["mi"] == pytest.approx(0.002)
+    assert rates["km"] * 1.609344 == pytest.approx(rates["mi"])
+    assert policy.epsilon_at(1, "100 mi") == pytest.approx(0.2)
+    assert "This promise binds." in policy.explain()
+    assert "not protected" in policy.explain()
+
+
+WRONG = {
+    "share 0": ("0, 10 km, 1", "share is 0"),
+    "share above 1": ("1.5, 10 km, 1", "share is 1.5"),
+    "share negative": ("-0.1, 10 km, 1", "share is -0.1"),
+    "share nan": ("nan, 10 km, 1", "not a number"),
+    "share of none": ("1 day of 0, 10 km, 1", "share is 1 day of 0"),
+    "share words": ("some, 10 km, 1", "not a number"),
+    "unit": ("1, 10 leagues, 1", "unit 'leagues'"),
+    "distance beyond": ("1, 30000 km, 1", "beyond the largest"),
+    "distance nan": ("1, nan km, 1", "cannot be read"),
+    "epsilon 0": ("1, 10 km, 0", "epsilon is 0"),
+    "epsilon negative": ("1, 10 km, -2", "epsilon is -2"),
+    "epsilon nan": ("1, 10 km, nan", "not a number"),
+    "epsilon words": ("1, 10 km, little", "not a number"),
+    "parts": ("1, 10 km", "2 parts"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_promises_are_refused(name):
+    text, pattern = WRONG[name]
+    with pytest.raises(ParameterError, match=pattern) as error:
+        Policy(Earth(), [text])
+    assert error.value.allowed
+    assert error.value.fix
+
+
+def test_wrong_policies_are_refused():
+    for call, pattern in (
+        (lambda: Policy(Earth(), []), "no promises"),
+        (lambda: Policy(Earth(), PAPER, delta=1), "delta is 1"),
+        (lambda: Policy(Earth(), PAPER, delta="nan"), "not a number"),
+        (lambda: Policy(Earth(), [(1, "10 km")]), "2 parts"),
+        (
+            lambda: Policy.from_table(Earth(), shares=[1], distances=["1 km"], epsilons=[]),
+            "0 rows for 1 shares",
+        ),
+        (lambda: alpha_from_function(lambda q, t: 1 / q), "is below E"),
+        (lambda: alpha_from_function(lambda q, t: 0.0), "finite numbers above 0"),
+        (lambda: alpha_from_function(lambda q, t: 1.0, least_share=2), "least_share is 2"),
+    ):
+        with pytest.raises(ParameterError, match=pattern):
+            call()

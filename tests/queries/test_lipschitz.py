@@ -1,0 +1,345 @@
+"""Lipschitz constants and ranges against brute force over all pairs, in high precision."""
+
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barrow.errors import ParameterError
+from barrow.queries import (
+    density,
+    distance_to,
+    function,
+    histogram,
+    linear_embedding,
+    mean,
+    region_share,
+    similarity,
+)
+from barrow.queries import lipschitz as engine
+from barrow.queries.coordinates import spectral_norm_upper
+from barrow.queries.quantised import quantise, row_norms
+from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Finite, Line, Product, Tree
+
+NORMS = [1.0, 2.0, math.inf, 1.5, 3.0, 40.0]
+
+
+def brute(query, p):
+    """Largest quotient and largest difference, from the quantised table, with 40 digits."""
+    table = query.table.integers.toarray() if query.table.sparse else query.table.integers
+    far = query.space.block()
+    with mpmath.workdps(40):
+        step = mpmath.mpf(query.step.numerator) / query.step.denominator
+        ratio, span = mpmath.mpf(0), mpmath.mpf(0)
+        for i in range(len(table)):
+            for j in range(i):
+                gaps = [abs(int(a) - int(b)) for a, b in zip(table[i], table[j], strict=True)]
+                top = max(gaps)
+                if top == 0:
+                    continue
+                if p == math.inf:
+                    size = mpmath.mpf(top)
+                else:
+                    size = mpmath.power(mpmath.fsum(mpmath.power(g, p) for g in gaps if g), mpmath.mpf(1) / p)
+                span = max(span, size * step)
+                ratio = max(ratio, size * step / mpmath.mpf(float(far[i, j])))
+        return float(ratio), float(span)
+
+
+WORDS = Embedding([f"w{i}" for i in range(9)], np.random.default_rng(4).normal(size=(9, 3)))
+ANGLES = Embedding([f"w{i}" for i in range(9)], np.random.default_rng(5).normal(size=(9, 3)), metric="angular")
+BOX = Euclidean([0, 0], [1, 2], step=0.4)
+BALL = Euclidean(center=[0, 0], radius=1, step=0.5)
+LINE = Line(-3, 7, step=0.6, unit="km")
+RAGGED = Line(0, 10, points=[0, 0.1, 2, 7, 7.5, 10])
+HOURS = Circle.hours(2)
+PLACE = Earth(box=(40, -74, 41, -73), cell=25)
+TREE = Tree([("a", "left", 1), ("b", "left", 1), ("left", "root", 2), ("c", "root", 3)])
+BOTH = Product([Line(0, 4, step=1), Discrete(["x", "y"])], weights=["1/3", "2/3"])
+
+QUERIES = {
+    "mean on a line": mean(LINE),
+    "mean on ragged points": mean(RAGGED),
+    "mean in a box": mean(BOX),
+    "mean in a ball": mean(BALL),
+    "mean of vectors": mean(WORDS),
+    "mean of directions": mean(ANGLES),
+    "similarity": similarity(WORDS, [[1, 2, 3], [0, -1, 1]]),
+    "cosine": similarity(ANGLES, [[1, 2, 3], [0, -1, 1]]),
+    "linear": linear_embedding(WORDS, [[1, 0, 0], [0.5, 0.5, 0], [0, 0, 2], [1, 1, 1]]),
+    "distance on a line": distance_to(LINE, 1.234),
+    "distance on a circle": distance_to(HOURS, 5.5),
+    "distance on Earth": distance_to(PLACE, (40.7, -73.2)),
+    "distance in a tree": distance_to(TREE, "b"),
+    "distance in a product": distance_to(BOTH, (1.3, "x")),
+    "disc": region_share(PLACE, center=(40.7, -73.2), radius="20 km", ramp="30 km"),
+    "members": region_share(TREE, members=["a"], ramp="0.5"),
+    "histogram of a tree": histogram(TREE),
+    "histogram of clusters": histogram(Clustered.grid(2, 3, r=0.1)),
+    "density on a line": density(LINE, bandwidth="2 km"),
+    "density on a circle": density(HOURS, bandwidth="5 h"),
+    "density in a box": density(BOX, bandwidth="0.4"),
+    "density in a ball": density(BALL, bandwidth="0.5"),
+    "density on Earth": density(PLACE, bandwidth="50 km"),
+    "function": function(TREE, [[0, 1], [5, 1], [2, -3]]),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_constant_and_range_bound_brute_force_and_are_not_loose(name):
+    query = QUERIES[name]
+    for p, found in zip(NORMS, query.constants(NORMS), strict=True):
+        ratio, span = brute(query, p)
+        assert found.lipschitz_upper >= ratio
+        assert span <= found.range_upper <= found.lipschitz_upper
+        assert 0 < found.range_ratio <= 1
+        if found.method in ("all pairs", "neighbours", "near pairs"):
+            assert found.lipschitz_upper <= ratio * (1 + 1e-9)
+        if found.method == "all pairs" or query.dimension == 1:
+            assert found.range_upper <= span * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", [n for n, q in QUERIES.items() if q.closed_form is not None])
+def test_closed_forms_bound_brute_force_even_where_a_search_is_preferred(name):
+    query = QUERIES[name]
+    for p in NORMS:
+        closed = query._closed([p])[p].lipschitz_upper
+        assert closed >= brute(query, p)[0]
+
+
+def test_closed_forms_that_are_called_tight_are_tight():
+    for name in ("mean on a line", "distance on a line", "histogram of clusters", "mean in a box", "disc"):
+        query = QUERIES[name]
+        closed = query._closed([2.0])[2.0].lipschitz_upper
+        # On a coarse grid no two cells lie exactly along a ray from the centre of the disc.
+        assert closed <= brute(query, 2.0)[0] * (1.03 if name == "disc" else 1 + 1e-6)
+
+
+def test_wrong_closed_forms_would_be_caught():
+    """Power: 2/h for a plane, and 1/d_min for a histogram in the 1-norm, are too small, and brute force says so."""
+    grid = Euclidean([0, 0], [1, 1], step=1 / 32)
+    query = density(grid, bandwidth=str(0.25 / math.sqrt(2)))
+    h = 0.25 / grid.diameter
+    assert over_all_pairs(query, 1.0) > 2 / h * 1.2
+    clusters = QUERIES["histogram of clusters"]
+    assert brute(clusters, 1.0)[0] > 1.5 / clusters.space.least_distance_lower
+
+
+def over_all_pairs(query, p):
+    return engine.by_all_pairs(query.space, query.table, [p])[p].lipschitz_upper
+
+
+def test_neighbours_alone_are_not_enough_in_the_plane():
+    """The worst pair of tensor hats is diagonal: neighbours along the axes show 2/h only."""
+    grid = Euclidean([0, 0], [1, 1], step=1 / 16)
+    query = density(grid, bandwidth=str(0.25 / math.sqrt(2)))
+    best = engine.by_all_pairs(grid, query.table, [1.0])[1.0]
+    a, b = grid.points[best.pair[0]], grid.points[best.pair[1]]
+    assert (np.abs(a - b) > 0).all()
+
+
+@pytest.mark.parametrize("name", ["density in a box", "density in a ball", "density on Earth"])
+def test_near_pairs_agree_with_all_pairs(name):
+    query = QUERIES[name]
+    near = engine.by_near_pairs(query.space, query.table, [1.0, 2.0, math.inf], *query.cartesian)
+    full = engine.by_all_pairs(query.space, query.table, [1.0, 2.0, math.inf])
+    for p in near:
+        assert near[p].lipschitz_upper == pytest.approx(full[p].lipschitz_upper, rel=1e-12)
+
+
+def test_near_pairs_widen_their_reach_until_far_pairs_cannot_matter():
+    query = density(Earth(box=(0, 0, 3, 3), cell=20), bandwidth="60 km")
+    points, reach = query.cartesian
+    short = engine.by_near_pairs(query.space, query.table, [1.0], points, reach / 6)[1.0]
+    full = engine.by_all_pairs(query.space, query.table, [1.0])[1.0]
+    assert short.lipschitz_upper == pytest.approx(full.lipschitz_upper, rel=1e-12)
+
+
+CHAINED = {
+    "plane": density(Euclidean([0, 0], [1, 1], step=1 / 48), bandwidth="0.3"),
+    "ball": density(Euclidean(center=[0, 0], radius=1, step=1 / 24), bandwidth="0.3"),
+    "mid latitudes": density(Earth(box=(40, -74, 43, -70), cell=8), bandwidth="150 km"),
+    "far north": density(Earth(box=(70, 10, 76, 30), cell=14), bandwidth="250 km"),
+    "far south": density(Earth(box=(-76, 10, -70, 30), cell=14), bandwidth="250 km"),
+    "globe": density(Earth(cell=400), bandwidth="7000 km"),
+}
+
+
+@pytest.mark.parametrize("name", CHAINED)
+def test_chains_along_geodesics_bound_all_pairs(name, monkeypatch):
+    query = CHAINED[name]
+    full = engine.by_all_pairs(query.space, query.table, [1.0, 2.0])
+    monkeypatch.setattr(engine, "_EASY_PAIRS", 0.0)
+    visited, stretch = engine._visits(query.space, *tree_of(query))
+    assert visited < query.cartesian[1]
+    assert 1.0 < stretch < 1.14
+    chained = engine.by_near_pairs(query.space, query.table, [1.0, 2.0], *query.cartesian)
+    for p in (1.0, 2.0):
+        assert full[p].lipschitz_upper <= chained[p].lipschitz_upper <= full[p].lipschitz_upper * 1.15
+
+
+def tree_of(query):
+    from scipy.spatial import cKDTree
+
+    points, reach = query.cartesian
+    return cKDTree(points), points, reach
+
+
+def test_geodesics_bulge_no_farther_than_said():
+    """Points along geodesics between items of a northern box, against the nearest item."""
+    from barrow.queries.density import _unit_vectors
+
+    space = Earth(box=(70, 10, 76, 30), cell=14)
+    vectors = _unit_vectors(space.points)
+    rng, length = np.random.default_rng(0), 600 / space.diameter
+    rho = engine._offset_upper(space, length) * space.diameter
+    worst = 0.0
+    for _ in range(400):
+        a, b = vectors[rng.integers(len(vectors), size=2)] if _ else vectors[[-1, -20]]
+        angle = math.acos(min(1.0, float(a @ b)))
+        if not 0 < angle * 6371.0088 <= 600:
+            continue
+        for t in np.linspace(0, 1, 21):
+            p = (math.sin((1 - t) * angle) * a + math.sin(t * angle) * b) / math.sin(angle)
+            worst = max(worst, 6371.0088 * math.acos(min(1.0, float((vectors @ p).max()))))
+    assert worst <= rho
+    assert worst > space.snapping_upper * space.diameter * 0.9
+
+
+def test_boxes_with_a_gap_behind_them_have_no_chains():
+    assert engine._offset_upper(Earth(box=(-50, -170, 50, 170), cell=500), 0.01) is None
+    assert engine._offset_upper(Earth(box=(-50, -180, 50, 180), cell=500), 0.01) is not None
+    assert engine._offset_upper(Earth(cell=500), 0.9) is None
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    query = QUERIES["linear"]
+    whole = engine.by_all_pairs(query.space, query.table, [1.0, 2.0])
+    monkeypatch.setattr(engine, "_BLOCK", 20)
+    assert engine.by_all_pairs(query.space, query.table, [1.0, 2.0]) == whole
+
+
+def test_geodesic_hats_need_three_to_five_over_h():
+    earth = Earth(cell=250)
+    for km in (1000, 2500):
+        query = density(earth, bandwidth=f"{km} km")
+        h = km / earth.diameter
+        assert 2.0 < query.lipschitz_upper(1) * h < 5.0
+        assert query.closed_form.bound(1.0) >= query.lipschitz_upper(1)
+
+
+def test_density_rows_add_up_to_one():
+    for name in (
+        "density on a line",
+        "density on a circle",
+        "density in a box",
+        "density in a ball",
+        "density on Earth",
+    ):
+        query = QUERIES[name]
+        totals = np.asarray(query.table.floats().sum(axis=1)) * float(query.step)
+        assert np.abs(totals - 1).max() < 1e-12
+        assert query.table.integers.min() >= 0
+
+
+def test_paper_constants():
+    line = Line(0, 1, step=1 / 1000)
+    assert density(line, bandwidth="0.1").lipschitz_upper(1) == pytest.approx(20, rel=1e-6)
+    assert distance_to(Earth(cell=1000), (0, 0)).lipschitz_upper(1) == pytest.approx(20015.1144, rel=1e-6)
+    rows = np.random.default_rng(0).normal(size=(4, 3))
+    query = linear_embedding(WORDS, rows)
+    assert query.lipschitz_upper(2) <= np.linalg.norm(rows, 2) * WORDS.diameter * (1 + 1e-9)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None)
+def test_random_functions_on_random_spaces(seed):
+    rng = np.random.default_rng(seed)
+    k, d = int(rng.integers(2, 8)), int(rng.integers(1, 4))
+    points = rng.normal(size=(k, 2))
+    far = np.abs(points[:, None] - points[None]).sum(axis=2)
+    space = Finite([str(i) for i in range(k)], far)
+    query = function(space, rng.normal(size=(k, d)) * 10.0 ** rng.integers(-3, 4))
+    p = float(rng.choice([1.0, 2.0, math.inf, 1.7]))
+    ratio, span = brute(query, p)
+    assert ratio <= query.lipschitz_upper(p) <= ratio * (1 + 1e-9)
+    assert span <= query.range_upper(p) <= span * (1 + 1e-9)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 7))
+@settings(max_examples=30, deadline=None)
+def test_spectral_norm_is_an_upper_bound(seed, rows, columns):
+    matrix = np.random.default_rng(seed).normal(size=(rows, columns))
+    with mpmath.workdps(30):
+        gram = mpmath.matrix((matrix @ matrix.T).tolist())
+        top = mpmath.sqrt(max(mpmath.eigsy(gram, eigvals_only=True)))
+    assert spectral_norm_upper(matrix) >= float(top) * (1 - 1e-12)
+    assert spectral_norm_upper(matrix) <= float(top) * (1 + 1e-8)
+
+
+def test_quantising_raises_the_constant_and_it_is_that_of_the_quantised_function():
+    line = Line(0, 1, step=1 / 64)
+    fine = mean(line)
+    coarse = quantise(line.points[:, None], step="1/100")
+    assert fine.lipschitz_upper(1) == pytest.approx(1.0, rel=1e-9)
+    raised = engine.by_neighbours(line, coarse, [1.0])[1.0].lipschitz_upper
+    assert raised == pytest.approx(0.02 * 64, rel=1e-9)  # neighbours 1/64 apart may be rounded 0.02 apart
+
+
+def test_closed_forms_allow_for_what_quantising_adds():
+    """With a coarse step the real function's constant is too small, and the term for rounding makes up for it."""
+    query = QUERIES["mean in a box"]
+    coarse = replace(query, table=quantise(BOX.points, step="3/10"), _found={})
+    ratio = brute(coarse, 2.0)[0]
+    assert query.closed_form.bound(2.0) < ratio * 0.95
+    assert coarse.lipschitz_upper(2) >= ratio
+
+
+def test_a_circle_has_no_end():
+    jump = function(HOURS, np.arange(12.0))
+    found = jump.constants([1])[0]
+    assert found.pair == (11, 0)
+    assert found.lipschitz_upper == pytest.approx(11 * 6, rel=1e-9)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
+@settings(deadline=None, max_examples=50)
+def test_quantised_values_are_within_the_stated_error(values):
+    table = quantise(np.array(values)[:, None])
+    gaps = [abs(int(i[0]) * table.step - v) for i, v in zip(table.integers, map(mpmath.mpf, values), strict=True)]
+    assert max(abs(float(g)) for g in gaps) <= table.error_upper
+    assert np.abs(table.integers).max() <= 2**50
+
+
+def test_row_norms_survive_huge_and_tiny_entries():
+    rows = np.array([[1e15, 1.0], [1e-15, 1e-15], [0.0, 0.0]])
+    assert row_norms(rows, 60.0).tolist() == pytest.approx([1e15, 1e-15 * 2 ** (1 / 60), 0.0])
+
+
+def test_declared_constants_are_checked_over_all_pairs_and_improved():
+    line = Discrete(["a", "b", "c"])
+    query = function(line, [0, 1, 5], lipschitz=9)
+    assert query.lipschitz_upper(1) == pytest.approx(5, rel=1e-9)
+    with pytest.raises(ParameterError, match=r"'a' and 'c'|'c' and 'a'"):
+        function(line, [0, 1, 5], lipschitz=4)
+    two = function(line, [[0, 0], [1, 1], [5, 5]], lipschitz={2: 8})
+    assert two.lipschitz_upper(2) == pytest.approx(5 * math.sqrt(2), rel=1e-9)
+
+
+def test_declared_constants_of_large_spaces_are_spot_checked_and_believed(monkeypatch):
+    monkeypatch.setattr("barrow.queries.tables.PAIR_WORK", 1.0)
+    monkeypatch.setattr("barrow.queries.base.PAIR_WORK", 1.0)
+    space = Euclidean([0, 0], [1, 1], step=1 / 16)
+    values = np.stack([space.points[:, 0], 2 * space.points[:, 1]], axis=1)
+    query = function(space, values, lipschitz={2: 2 * space.diameter})
+    assert query.constants([2])[0].method == "declared"
+    for p in (1.0, 2.0, math.inf):
+        assert query.lipschitz_upper(p) >= over_all_pairs(query, p) * (1 - 1e-12)
+    with pytest.raises(ParameterError, match="not Lipschitz with the constant declared: between"):
+        function(space, values, lipschitz={2: 1.5 * space.diameter})
+    with pytest.raises(ParameterError, match="too many pairs"):
+        function(space, values).lipschitz_upper(1)

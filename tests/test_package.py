@@ -1,0 +1,99 @@
+"""The package itself: quick to import, a tested list of public names, every one of them with a doctest."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import barrow
+
+ROOT = Path(__file__).parent.parent
+HEAVY = ("scipy.stats", "ot", "duckdb", "pandas", "polars", "pyarrow", "pyspark", "torch", "flint", "rich")
+
+PUBLIC = [
+    "BarrowError", "Budget", "Circle", "Clustered", "DataError", "Discrete", "DiscreteEmd", "Earth", "Embedding",
+    "Emd", "Euclidean", "Finite", "Graph", "Guarantee", "Hexagons", "ItemMetric", "Ledger", "Line",
+    "MissingExtraError", "Model", "ParameterError", "Plan", "Policy", "Product", "Promise", "Release", "Source",
+    "Space", "Study", "Tree", "UserLevel", "__version__", "emd", "price", "read_study", "space_from_spec",
+    "verify", "write_study",
+]  # fmt: skip
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_import_is_quick_and_loads_nothing_heavy():
+    code = (
+        "import time, sys, json; t = time.process_time(); import barrow; t = time.process_time() - t;"
+        "print(json.dumps([t, sorted(sys.modules)]))"
+    )
+    runs = [json.loads(run(code)) for _ in range(3)]
+    assert min(seconds for seconds, _ in runs) < 0.3
+    assert not [name for name in HEAVY if name in runs[0][1]]
+
+
+def test_choosing_alpha_loads_no_solver():
+    code = (
+        "import sys, barrow; barrow.Policy(barrow.Earth(), ['1, 100 mi, 0.2']).alpha;"
+        "print([m for m in ('scipy.stats', 'ot', 'duckdb', 'pandas', 'scipy.optimize') if m in sys.modules])"
+    )
+    assert run(code).strip() == "[]"
+
+
+def test_the_public_names_are_these():
+    assert sorted(barrow.__all__) == sorted(PUBLIC)
+    assert dir(barrow) == sorted(PUBLIC)
+    for name in PUBLIC:
+        assert getattr(barrow, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = barrow.nonsense
+
+
+def packages():
+    for info in pkgutil.iter_modules(barrow.__path__, "barrow."):
+        if info.ispkg and info.name != "barrow.cli":
+            yield importlib.import_module(info.name)
+
+
+def test_every_public_function_and_class_has_a_doctest():
+    """Public is what a package lists in __all__; a class may be shown in the doctest of one of its methods."""
+    missing = []
+    for package in packages():
+        for name in package.__all__:
+            thing = getattr(package, name)
+            if inspect.isfunction(thing) or inspect.isclass(thing):
+                text = inspect.getdoc(thing) or ""
+                if inspect.isclass(thing):
+                    text += "".join(inspect.getdoc(v) or "" for k, v in vars(thing).items() if not k.startswith("_"))
+                if ">>>" not in text:
+                    missing.append(f"{package.__name__}.{name}")
+    assert missing == []
+
+
+def test_no_file_is_too_long_and_no_function_is():
+    import ast
+
+    for path in (ROOT / "src").rglob("*.py"):
+        text = path.read_text()
+        assert text.count("\n") <= 600, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno - node.lineno < 80, f"{path}:{node.name}"
+
+
+def test_version_is_the_one_that_is_installed():
+    from importlib.metadata import version
+
+    assert version("barrow") == barrow.__version__
+
+
+def test_changelog_names_the_version():
+    assert f"## {barrow.__version__}" in (ROOT / "CHANGELOG.md").read_text()
