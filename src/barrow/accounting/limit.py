@@ -78,9 +78,11 @@ def _tails(attack: _Attack, items: float, others: float, k: Floats) -> tuple[Flo
         index = np.clip(np.searchsorted(points, k), 0, size - 1)
         inside = k <= points[-1]
         return np.where(inside, upper[index], 0.0), np.where(inside, error[index], 0.0)
-    tilt_array = np.maximum((k - mean) / variance, 1.0 / deviation)
+    if variance < 25.0:
+        # So few reports stray that the count is nearly certain; no use is made of such shuffles.
+        return np.zeros_like(k), np.ones_like(k)
+    tilt_array = np.minimum(np.maximum((k - mean) / variance, 1.0 / deviation), 30.0)
     theta = np.linspace(-14.0 / deviation, 14.0 / deviation, 601)
-    theta = theta[np.abs(theta) <= np.pi] if theta[-1] > np.pi else theta
     s = tilt_array[:, None] + 1j * theta[None, :]
     integrand = np.exp(_log_mgf(attack, s, items, others) - s * k[:, None]) / -np.expm1(-s)
     width = (theta[1] - theta[0]) / (2.0 * np.pi)
@@ -98,9 +100,12 @@ def _attack_delta(attack: _Attack, items: int, others: float, epsilon: float) ->
     step = max(1.0, 0.02 * math.sqrt(variance))
     k = np.round(np.clip(best + step * np.arange(-4, 5), 1.0 - items - others, items + others))
     mirrored = _Attack(attack.down, attack.up, attack.other)
-    power, lost = _tails(attack, float(items), others, k)
-    level, more = _tails(mirrored, float(items), others, k)
-    return float(np.max((power - lost) - math.exp(min(epsilon, 700.0)) * (level + more)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        power, lost = _tails(attack, float(items), others, k)
+        level, more = _tails(mirrored, float(items), others, k)
+        won = (power - lost) - math.exp(min(epsilon, 700.0)) * (level + more)
+    # What overflowed tells nothing.
+    return float(np.max(np.where(np.isfinite(won), won, -1.0)))
 
 
 def attack_delta(alpha0: float, *, reports: int, items: int, w: float, epsilon: float) -> float:
