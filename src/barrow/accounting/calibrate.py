@@ -112,8 +112,9 @@ def calibrate_shuffle(
         delta: Target delta; 0 leaves composition alone.
         reports: N, all reports in the multiset.
         items: m, those of one user.
-        least_distance: d_min of the space where it is known (a named randomiser knows its own).
-        randomiser: A known randomiser, whose blanket may allow more than any black box.
+        least_distance: d_min of the space where it is known.
+        randomiser: A known randomiser, whose blanket may allow more than any black box; the other methods and the
+            limit stay those of a black box (give ``randomiser.least_distance`` to let them know the space).
         limit: Whether to compute the black-box limit as well.
 
     >>> found = calibrate_shuffle(25, 0, reports=1000, items=1000)
@@ -122,8 +123,6 @@ def calibrate_shuffle(
     """
     n, m = reports_and_items(reports, items)
     target, small = positive(alpha, "alpha"), probability(delta)
-    if least_distance is None and randomiser is not None:
-        least_distance = randomiser.least_distance
     methods: dict[str, float | None] = {
         "per_report_composition": float_down(per_report_composition(target, m)),
         "theorem": None,
