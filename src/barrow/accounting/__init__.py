@@ -21,6 +21,13 @@ from barrow.accounting.discrete import GroupPrivacy, group_privacy_upper
 from barrow.accounting.flow import FlowProfile, flow_alpha0_lower, flow_alpha_upper, flow_profile
 from barrow.accounting.gaussian import gaussian_alpha_upper, gaussian_mu_lower
 from barrow.accounting.limit import attack_delta, limit_black_box
+from barrow.accounting.matrix_blanket import (
+    MatrixFamily,
+    matrix_alpha0_upper,
+    matrix_blanket_alpha0_lower,
+    matrix_blanket_alpha_upper,
+    matrix_blanket_profile,
+)
 from barrow.accounting.one_step import one_step_delta_upper, uniform_chain_delta_upper
 from barrow.accounting.per_report import per_report_alpha, per_report_composition
 from barrow.accounting.pricing import epsilon_within_upper, price
@@ -47,6 +54,7 @@ __all__ = [
     "FlowProfile",
     "GroupPrivacy",
     "GroupShuffleBound",
+    "MatrixFamily",
     "PaperNote",
     "ResponseRandomiser",
     "TheoremBound",
@@ -66,6 +74,10 @@ __all__ = [
     "gaussian_mu_lower",
     "group_privacy_upper",
     "limit_black_box",
+    "matrix_alpha0_upper",
+    "matrix_blanket_alpha0_lower",
+    "matrix_blanket_alpha_upper",
+    "matrix_blanket_profile",
     "one_step_delta_upper",
     "paper_alpha0_at_w_one",
     "paper_asymptotic_alpha0",

@@ -15,6 +15,7 @@ Proofs: docs/proofs/blanket.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -128,13 +129,81 @@ def parse_randomiser(text: str) -> ResponseRandomiser:
 def _bend(z: NDArray[np.complexfloating] | Floats) -> NDArray[np.complexfloating] | Floats:
     """e^z - 1 - z without cancellation."""
     small = np.abs(z) < 0.1
-    near = np.where(small, z, 0.0)
+    bent = np.exp(z) - 1.0 - z
+    near = z[small]
     series = np.zeros_like(near)
     for k in range(11, 1, -1):
         series = (series + 1.0) * near / k
-    series = series * near
-    far = np.where(small, 0.5, z)
-    return np.where(small, series, np.expm1(far) - far)
+    bent[small] = series * near
+    return bent
+
+
+def _log_mgf(
+    s: NDArray[np.complexfloating] | Floats, mass: Floats, xi: Floats, c: float, reports: float, blur: float
+) -> NDArray[np.complexfloating] | Floats:
+    # The mean of xi is -c exactly.
+    inner = np.sum(mass[:, None] * _bend(np.multiply.outer(xi, s)), axis=0) - c * s
+    return np.asarray(reports * np.log1p(inner) + 0.5 * (blur * s) ** 2)
+
+
+def _tilt(mass: Floats, xi: Floats, c: float, reports: float, sigma: float) -> float:
+    """A tilt near the saddle point of mgf/s^2; any positive one is valid."""
+    drift = c * reports / sigma
+    best = (drift + math.sqrt(drift * drift + 8.0)) / (2.0 * sigma)
+    for _ in range(3):
+        grid = best * np.array([0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5])
+        value = np.real(_log_mgf(grid, mass, xi, c, reports, 0.0)) - 2.0 * np.log(grid)
+        best = float(grid[int(np.argmin(np.where(np.isfinite(value), value, np.inf)))])
+    return best
+
+
+def log_excess_upper(
+    mass: Floats, xi: Floats, c: float, reports: float, *, rounding: float = 1e-10, blurs: float = _BLUR
+) -> float:
+    """The logarithm of (1/N) E(xi_1 + ... + xi_N)_+, rounded up: a sum over nodes plus all error bounds.
+
+    Args:
+        mass: Probabilities of the values; the rest of the mass is at 0.
+        xi: The values; their mean is -c.
+        c: The slope of the line.
+        reports: N.
+        rounding: Relative error allowed for the moment generating function at each node.
+        blurs: The deviation of the sum over that of the noise added to it; fewer nodes where it is smaller.
+
+    >>> found = log_excess_upper(np.array([0.25, 0.25]), np.array([1.0, -1.0]), 0.0, 1e4)
+    >>> 1.0 < math.exp(found) / math.sqrt(0.5 / (2 * math.pi * 1e4)) < 1.001
+    True
+    """
+    deviation = math.sqrt(reports * (float(np.dot(mass, xi * xi)) - c * c))
+    tilt = _tilt(mass, xi, c, reports, deviation)
+    values = np.concatenate([xi, [0.0]])
+    widest = float(values.max() - values.min())
+    weights = np.concatenate([mass * np.exp(tilt * xi), [1.0 - float(mass.sum())]])
+    weights = weights / weights.sum()
+    spread = math.sqrt(max(float(np.dot(weights, (values - float(np.dot(weights, values))) ** 2)), 0.0))
+    sigma = spread * math.sqrt(reports)
+    natural = math.pi / widest
+    if natural * sigma >= _WIDE:
+        # Up to pi/widest the tilted characteristic function is below exp(-(2/pi^2)(theta sigma)^2).
+        blur, last = 8.0 / natural, 18.0 / sigma
+        cut = 2.0 / last * math.exp(-2.0 / math.pi**2 * 18.0**2) + 2.0 / natural * math.exp(-32.0)
+    else:
+        blur = sigma / blurs
+        last = 8.0 / blur
+        cut = 2.0 / last * math.exp(-32.0)
+    # Aliasing is about exp(x^2/8 - pi tilt/step), x = tilt sigma: a step that makes it 1e-8 or less.
+    step, strip = tilt * math.pi / (20.0 + (tilt * sigma) ** 2 / 6.0), tilt / 2.0
+    base = float(np.real(_log_mgf(np.array([tilt]), mass, xi, c, reports, blur))[0])
+    s = tilt + 1j * (step * np.arange(int(last / step) + 2))
+    terms = np.real(np.exp(_log_mgf(s, mass, xi, c, reports, blur) - base) / (s * s))
+    total = step * (2.0 * float(terms.sum()) - float(terms[0]))
+    slips = rounding * step * 2.0 * float(np.sum(1.0 / np.abs(s) ** 2))
+    sides = np.real(_log_mgf(np.array([tilt - strip, tilt + strip]), mass, xi, c, reports, blur)) - base
+    largest = math.exp(min(float(np.max(sides)), 600.0)) * math.pi / (tilt - strip)
+    aliasing = 2.0 * largest / math.expm1(2.0 * math.pi * strip / step)
+    # The sum over all nodes beyond the last differs from its integral by one more term of its first bound.
+    bound = max(total, 0.0) + slips + 2.0 * cut + aliasing
+    return base + math.log(bound / (2.0 * math.pi * reports))
 
 
 @dataclass(frozen=True)
@@ -148,60 +217,47 @@ class _Excess:
         count, a, b, least = self.rows.T
         return count * least, ((a - b) - c * (a + b)) / 2.0
 
-    def _log_mgf(
-        self, s: NDArray[np.complexfloating] | Floats, mass: Floats, xi: Floats, c: float, blur: float
-    ) -> NDArray[np.complexfloating] | Floats:
-        # The mean of xi is -c exactly.
-        inner = np.tensordot(mass, _bend(np.multiply.outer(xi, s)), axes=1) - c * s
-        return self.reports * np.log1p(inner) + 0.5 * (blur * s) ** 2
-
     def deviation(self, c: float) -> float:
         """The standard deviation of the sum."""
         mass, xi = self._values(c)
         return math.sqrt(self.reports * (float(np.dot(mass, xi * xi)) - c * c))
 
-    def _tilt(self, c: float, mass: Floats, xi: Floats, sigma: float) -> float:
-        """A tilt near the saddle point of mgf/s^2; any positive one is valid."""
-        drift = c * self.reports / sigma
-        best = (drift + math.sqrt(drift * drift + 8.0)) / (2.0 * sigma)
-        for _ in range(3):
-            grid = best * np.array([0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5])
-            value = np.real(self._log_mgf(grid, mass, xi, c, 0.0)) - 2.0 * np.log(grid)
-            best = float(grid[int(np.argmin(np.where(np.isfinite(value), value, np.inf)))])
-        return best
-
     def log_upper(self, c: float) -> float:
-        """The logarithm of e(c), rounded up: a sum over nodes plus all error bounds (docs/proofs/blanket.md)."""
+        """The logarithm of e(c), rounded up (docs/proofs/blanket.md)."""
         mass, xi = self._values(c)
-        tilt = self._tilt(c, mass, xi, self.deviation(c))
-        values = np.concatenate([xi, [0.0]])
-        widest = float(values.max() - values.min())
-        weights = np.concatenate([mass * np.exp(tilt * xi), [1.0 - float(mass.sum())]])
-        weights = weights / weights.sum()
-        spread = math.sqrt(max(float(np.dot(weights, (values - float(np.dot(weights, values))) ** 2)), 0.0))
-        sigma = spread * math.sqrt(self.reports)
-        natural = math.pi / widest
-        if natural * sigma >= _WIDE:
-            # Up to pi/widest the tilted characteristic function is below exp(-(2/pi^2)(theta sigma)^2).
-            blur, last = 8.0 / natural, 18.0 / sigma
-            cut = 2.0 / last * math.exp(-2.0 / math.pi**2 * 18.0**2) + 2.0 / natural * math.exp(-32.0)
-        else:
-            blur = sigma / _BLUR
-            last = 8.0 / blur
-            cut = 2.0 / last * math.exp(-32.0)
-        # Aliasing is about exp(x^2/8 - pi tilt/step), x = tilt sigma: a step that makes it 1e-8 or less.
-        step, strip = tilt * math.pi / (20.0 + (tilt * sigma) ** 2 / 6.0), tilt / 2.0
-        base = float(np.real(self._log_mgf(np.array([tilt]), mass, xi, c, blur))[0])
-        s = tilt + 1j * (step * np.arange(int(last / step) + 2))
-        terms = np.real(np.exp(self._log_mgf(s, mass, xi, c, blur) - base) / (s * s))
-        total = step * (2.0 * float(terms.sum()) - float(terms[0]))
-        rounding = 1e-10 * step * 2.0 * float(np.sum(1.0 / np.abs(s) ** 2))
-        sides = np.real(self._log_mgf(np.array([tilt - strip, tilt + strip]), mass, xi, c, blur)) - base
-        largest = math.exp(min(float(np.max(sides)), 600.0)) * math.pi / (tilt - strip)
-        aliasing = 2.0 * largest / math.expm1(2.0 * math.pi * strip / step)
-        # The sum over all nodes beyond the last differs from its integral by one more term of its first bound.
-        bound = max(total, 0.0) + rounding + 2.0 * cut + aliasing
-        return base + math.log(bound / (2.0 * math.pi * self.reports))
+        return log_excess_upper(mass, xi, c, self.reports)
+
+
+def rate_of_excess(log_upper: Callable[[float], float], first: float, level: float, *, lines: int) -> float:
+    """The kappa, rounded up, that follows from upper bounds on ln e(c); infinite where nothing can be said.
+
+    Args:
+        log_upper: c to an upper bound on ln e(c).
+        first: The slope to try first as the largest, about level times the deviation of the mean.
+        level: L.
+        lines: How many slopes are used.
+
+    >>> from barrow.numerics.gdp import SQRT_TWO_PI, mills
+    >>> call = lambda c: math.log(math.exp(-c * c / 2) * (1 - c * float(mills(np.array([c]))[0])) / SQRT_TWO_PI)
+    >>> 2.0 < rate_of_excess(call, 7.0, 7.0, lines=200) < 2.01
+    True
+    """
+    top = first
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(40):
+            if not top < math.inf:
+                return math.inf
+            # Where the last two lines cross decides whether the lines reach the level.
+            before, last = log_upper(top * (1.0 - 1.0 / lines)), log_upper(top)
+            if not (math.isfinite(before) and math.isfinite(last)):
+                return math.inf
+            drop = -math.expm1(min(last - before, -1e-12))
+            if -float(ndtri_exp(min(before + math.log(drop) - math.log(top / lines), -1e-9))) >= level:
+                break
+            top *= 1.02
+        c = np.linspace(0.0, top, lines)
+        log_e = np.array([log_upper(float(x)) for x in c])
+    return rate_from_lines(c, log_e, level) if np.all(np.isfinite(log_e)) else math.inf
 
 
 def class_rate_upper(rows: Floats, reports: float, level: float) -> float:
@@ -213,22 +269,12 @@ def class_rate_upper(rows: Floats, reports: float, level: float) -> float:
     True
     """
     excess = _Excess(rows, reports)
-    top = level * excess.deviation(0.0) / reports
-    with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(40):
-            if not top < 0.9:
-                return math.inf
-            # Where the last two lines cross decides whether the lines reach the level.
-            before, last = excess.log_upper(top * (1.0 - 1.0 / _LINES)), excess.log_upper(top)
-            if not (math.isfinite(before) and math.isfinite(last)):
-                return math.inf
-            drop = -math.expm1(min(last - before, -1e-12))
-            if -float(ndtri_exp(min(before + math.log(drop) - math.log(top / _LINES), -1e-9))) >= level:
-                break
-            top *= 1.02
-        c = np.linspace(0.0, top, _LINES)
-        log_e = np.array([excess.log_upper(float(x)) for x in c])
-    return rate_from_lines(c, log_e, level) if np.all(np.isfinite(log_e)) else math.inf
+
+    def log_upper(c: float) -> float:
+        # Only |c| <= 1 matters, and near 1 the sum has almost no positive part left to integrate.
+        return excess.log_upper(c) if c < 0.9 else math.inf
+
+    return rate_of_excess(log_upper, level * excess.deviation(0.0) / reports, level, lines=_LINES)
 
 
 def blanket_profile(
@@ -312,6 +358,21 @@ def blanket_alpha0_lower(
         rates = {d: 2.0 * _Excess(rows, float(n)).deviation(0.0) / n for d, rows in randomiser.changes(alpha0)}
         return all(gdp_epsilon_upper(min(m * k, 1e6), small) <= target * d for d, k in rates.items())
 
+    return search_alpha0(price, fits, pure, target)
+
+
+def search_alpha0(price: Callable[[float], float], fits: Callable[[float], bool], pure: float, target: float) -> float:
+    """The largest alpha0 that was found to cost at most ``target``; ``pure`` where nothing better was found.
+
+    Args:
+        price: alpha0 to a certified alpha; only what it says decides.
+        fits: A quick guess at whether an alpha0 fits, to know where to look.
+        pure: An alpha0 that is safe in any case.
+        target: The alpha to stay within.
+
+    >>> round(search_alpha0(lambda a: a * a, lambda a: a < 2.1, 0.1, 4.0), 2)
+    2.0
+    """
     low, high = pure, max(2.0 * pure, 1e-6)
     while high < 100.0 and fits(high):
         low, high = high, 2.0 * high

@@ -9,6 +9,7 @@ from barrow.accounting.blanket import ResponseRandomiser, blanket_alpha0_lower
 from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper
 from barrow.accounting.inputs import reports_and_items, whole
 from barrow.accounting.limit import limit_black_box
+from barrow.accounting.matrix_blanket import MatrixFamily, matrix_blanket_alpha0_lower
 from barrow.accounting.per_report import per_report_alpha, per_report_composition
 from barrow.accounting.theorem import (
     paper_alpha0_at_w_one,
@@ -102,7 +103,7 @@ def calibrate_shuffle(
     reports: int,
     items: int,
     least_distance: Exact | None = None,
-    randomiser: ResponseRandomiser | None = None,
+    randomiser: ResponseRandomiser | MatrixFamily | None = None,
     limit: bool = True,
 ) -> Calibration:
     """The largest safe alpha0 of an item randomiser whose shuffled reports are to be (alpha, delta)-EMD-DP.
@@ -140,8 +141,12 @@ def calibrate_shuffle(
         )
         methods |= {"flow_standard": standard, "flow_strong": strong, "flow": max(standard, strong)}
     if randomiser is not None:
+        methods["blanket"] = None
+    if randomiser is not None and small > 0:
         methods["blanket"] = (
-            blanket_alpha0_lower(target, randomiser, reports=n, items=m, delta=small) if small > 0 else None
+            matrix_blanket_alpha0_lower(target, randomiser, reports=n, items=m, delta=small)
+            if isinstance(randomiser, MatrixFamily)
+            else blanket_alpha0_lower(target, randomiser, reports=n, items=m, delta=small)
         )
     method = max(METHODS, key=lambda name: -1.0 if (v := methods.get(name)) is None else v)
     best = methods[method]
