@@ -122,11 +122,12 @@ def _kinds(matrix: ArrayLike, distances: ArrayLike) -> _Kinds:
     x, y = np.nonzero(~np.eye(len(a), dtype=bool))
     g = a.min(axis=0)
     logs = np.log(a)
-    alpha0 = float(np.max(np.max(np.abs(logs[x] - logs[y]), axis=1) / d[x, y])) * (1.0 + 1e-12) + 1e-13
-    if alpha0 <= 2e-13:
+    loss = np.max(np.abs(logs[x] - logs[y]), axis=1)
+    if float(loss.max()) <= _ENTRY:
         raise ParameterError(
             "All rows of the matrix are equal.", allowed="a randomiser that depends on its input", fix="cost is 0"
         )
+    alpha0 = float(np.max((loss + _ENTRY) / d[x, y])) * (1.0 + 1e-12)
     # The order of outputs does not matter: pairs whose sorted rows agree are one kind.
     keys = np.rint(np.stack([logs[x], logs[y], np.broadcast_to(np.log(g), logs[x].shape)]) / _MATCH).astype(np.int64)
     order = np.lexsort(keys, axis=-1)
@@ -345,7 +346,8 @@ class MatrixFamily:
         """The matrix at ``alpha0``; one that is not alpha0-d_X-DP is refused."""
         found = np.array(self.matrix(alpha0), dtype=np.float64)
         needed = matrix_alpha0_upper(found, self.distances)
-        if needed > alpha0 * (1.0 + 1e-9) + 1e-12:
+        apart = np.array(self.distances, dtype=np.float64)
+        if needed > alpha0 * (1.0 + 1e-9) + 2.0 * _ENTRY / float(np.min(apart[apart > 0.0])):
             raise ParameterError(
                 f"The matrix for alpha0 = {alpha0:g} is only {needed:g}-d_X-DP.",
                 allowed="a family whose matrix at alpha0 is alpha0-d_X-DP",
