@@ -86,7 +86,7 @@ def test_uniform_multinomials_are_exact():
 
 
 def test_uniform_numbers_are_exact():
-    law, rest = exact_law(lambda s: int(uniform_below(1, 5, source=s)[0]), bits=3, words=3)
+    law, rest = exact_law(lambda s: int(uniform_below([5], source=s)[0]), bits=3, words=3)
     assert rest == Fraction(3, 8) ** 3
     assert len(law) == 5
     assert len(set(law.values())) == 1
@@ -199,7 +199,7 @@ def test_denominators_beyond_64_bits_are_exact_too():
         lambda: exact_multinomials([1, 2, 3], [[1, 2], [1, 2]]),
         lambda: exact_multinomials([1], [[]]),
         lambda: uniform_multinomials([1], 0),
-        lambda: uniform_below(1, 0),
+        lambda: uniform_below([0]),
         lambda: exact_binomial([1], 1, 2, source=7),
     ],
 )

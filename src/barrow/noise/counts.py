@@ -188,23 +188,27 @@ def uniform_multinomials(counts: ArrayLike, cells: int, *, source: Source | None
     return found
 
 
-def uniform_below(size: int, bound: int, *, source: Source | None = None) -> Integers:
-    """``size`` exactly uniform whole numbers in 0 .. bound-1, by rejection.
+def uniform_below(bounds: ArrayLike, *, source: Source | None = None) -> Integers:
+    """Exactly uniform whole numbers, one in 0 .. bound-1 for each bound, by rejection.
 
-    >>> uniform_below(3, 1).tolist()
+    >>> uniform_below([1, 1, 1]).tolist()
     [0, 0, 0]
+    >>> bool(uniform_below([10]) < 10)
+    True
     """
-    if isinstance(bound, bool) or not isinstance(bound, int | np.integer) or not 1 <= bound <= _MOST:
-        raise ParameterError(f"bound is {bound!r}.", allowed="a whole number from 1 to 2^62", fix="bound=10")
+    limits = np.atleast_1d(_checked_counts(bounds))
+    if limits.size and int(limits.min()) < 1:
+        raise ParameterError("A bound is 0.", allowed="whole numbers from 1 to 2^62", fix="bounds=[10]")
     origin = checked_source(source)
-    found = np.zeros(size, dtype=np.int64)
-    shift = np.uint64(64 - (int(bound) - 1).bit_length())
-    open_ = np.arange(size) if bound > 1 else np.arange(0)
-    while open_.size:
-        drawn = (origin.words(open_.size) >> shift).astype(np.int64)
-        good = drawn < bound
-        found[open_[good]] = drawn[good]
-        open_ = open_[~good]
+    found = np.zeros(len(limits), dtype=np.int64)
+    left = np.flatnonzero(limits > 1)
+    # The bits that limit - 1 needs; numbers below 2^53 convert exactly, larger ones may count one bit more.
+    bits = np.frexp((limits - 1).astype(np.float64))[1]
+    while left.size:
+        drawn = (origin.words(left.size) >> (64 - bits[left]).astype(np.uint64)).astype(np.int64)
+        good = drawn < limits[left]
+        found[left[good]] = drawn[good]
+        left = left[~good]
     return found
 
 
