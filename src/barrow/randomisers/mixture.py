@@ -95,7 +95,7 @@ class MixtureRandomiser(Randomiser):
             if exceeds_exp(ratio, claim * distance):
                 raise ParameterError(
                     "The logarithms of this machine are less accurate than the claim's proof assumes.",
-                    allowed="logarithms within 8 units in the last place",
+                    allowed="logarithms within 4 units in the last place",
                     fix="use another build of Python",
                 )
         return claim
