@@ -18,10 +18,11 @@ ROOT = Path(__file__).parent.parent
 HEAVY = ("scipy.stats", "ot", "duckdb", "pandas", "polars", "pyarrow", "pyspark", "torch", "flint", "rich")
 
 PUBLIC = [
-    "BarrowError", "Circle", "Clustered", "DataError", "Discrete", "DiscreteEmd", "Earth", "Embedding", "Emd",
-    "Euclidean", "Finite", "Graph", "Guarantee", "Hexagons", "ItemMetric", "Line", "MissingExtraError", "Model",
-    "ParameterError", "Policy", "Product", "Promise", "Space", "Tree", "UserLevel", "__version__", "emd",
-    "space_from_spec",
+    "BarrowError", "Budget", "Circle", "Clustered", "DataError", "Discrete", "DiscreteEmd", "Earth", "Embedding",
+    "Emd", "Euclidean", "Finite", "Graph", "Guarantee", "Hexagons", "ItemMetric", "Ledger", "Line",
+    "MissingExtraError", "Model", "ParameterError", "Plan", "Policy", "Product", "Promise", "Release", "Source",
+    "Space", "Study", "Tree", "UserLevel", "__version__", "emd", "price", "read_study", "space_from_spec",
+    "verify", "write_study",
 ]  # fmt: skip
 
 

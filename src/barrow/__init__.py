@@ -16,9 +16,13 @@ from typing import TYPE_CHECKING, Any
 from barrow._version import __version__
 
 if TYPE_CHECKING:
+    from barrow.accounting import price
+    from barrow.engines import Source
     from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
+    from barrow.ledger import Budget, Ledger
     from barrow.policy import Policy, Promise
     from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, Model, UserLevel
+    from barrow.release import Plan, Release, Study, read_study, verify, write_study
     from barrow.spaces import (
         Circle,
         Clustered,
@@ -38,6 +42,10 @@ if TYPE_CHECKING:
     from barrow.transport import emd
 
 _HOMES = {
+    "barrow.accounting": ("price",),
+    "barrow.engines": ("Source",),
+    "barrow.ledger": ("Budget", "Ledger"),
+    "barrow.release": ("Plan", "Release", "Study", "read_study", "verify", "write_study"),
     "barrow.errors": ("BarrowError", "DataError", "MissingExtraError", "ParameterError"),
     "barrow.policy": ("Policy", "Promise"),
     "barrow.privacy": ("DiscreteEmd", "Emd", "Guarantee", "ItemMetric", "Model", "UserLevel"),
@@ -51,6 +59,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BarrowError",
+    "Budget",
     "Circle",
     "Clustered",
     "DataError",
@@ -65,19 +74,28 @@ __all__ = [
     "Guarantee",
     "Hexagons",
     "ItemMetric",
+    "Ledger",
     "Line",
     "MissingExtraError",
     "Model",
     "ParameterError",
+    "Plan",
     "Policy",
     "Product",
     "Promise",
+    "Release",
+    "Source",
     "Space",
+    "Study",
     "Tree",
     "UserLevel",
     "__version__",
     "emd",
+    "price",
+    "read_study",
     "space_from_spec",
+    "verify",
+    "write_study",
 ]
 
 

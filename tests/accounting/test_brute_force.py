@@ -1,4 +1,4 @@
-"""Every bound on shuffles against exact enumeration: more than 12,000 random small shuffles of random metric-DP randomisers.
+"""Every bound on shuffles against exact enumeration: over 12,000 random shuffles of random metric-DP randomisers.
 
 A random positive matrix A is a randomiser; D(x, x') = max_y |ln A[x,y] - ln A[x',y]| is a metric, alpha0 = max D, and
 with d = D/alpha0 the randomiser is alpha0-d_X-DP. The law of the multiset of n reports is a product of polynomials.

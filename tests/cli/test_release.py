@@ -71,6 +71,7 @@ def test_flags_say_the_same_as_a_study(barrow, study):
     by_flags = json.loads(barrow("plan", *flags, "--json")[1])
     by_file = json.loads(barrow("plan", "--study", "study.toml", "--json")[1])
     assert by_flags == by_file
+    assert json.loads(barrow("plan", "study.toml", "--json")[1]) == by_file
     halved = json.loads(barrow("plan", "--study", "study.toml", "--alpha", "1", "--json")[1])
     assert halved["alpha"] == 1.0
     assert float(barrow("plan", *flags, "--quiet")[1]) == pytest.approx(by_file["half_width_95"], rel=1e-5)

@@ -82,8 +82,13 @@ def test_triples_in_any_order_and_any_split_give_the_same_center():
 def test_billions_of_records_do_not_overflow():
     space = Line(0, 1e6, points=[0, 1e6])
     query = mean(space)
-    counts = UserCounts.of(space, item=[0, 1], size=[1, 1], count=[1, 2**36], users=2**36 + 1)
-    assert counts.center(query).exact_entry(0) == Fraction(2**36 * 10**6, 2**36 + 1)
+    counts = UserCounts.of(space, item=[1], size=[1], count=[2**36], users=2**36)
+    assert counts.center(query).exact_entry(0) == 10**6
+    half = UserCounts.of(space, item=[1], size=[2], count=[2**36], users=2**36)  # the others hold the default, 0
+    assert half.center(query).exact_entry(0) == 10**6 // 2
+    below = Line(-1e6, 0, points=[-1e6, 0])
+    least = UserCounts.of(below, item=[0], size=[1], count=[2**36], users=2**36)
+    assert least.center(mean(below)).exact_entry(0) == -(10**6)
 
 
 def test_missing_users_hold_the_default_item():
@@ -117,7 +122,7 @@ def test_more_users_than_public_is_an_error_without_a_number():
     assert "7" not in str(error.value)
 
 
-@pytest.mark.parametrize("users", [0, -1, 2.5, True, None])
+@pytest.mark.parametrize("users", [0, -1, 2.5, True, None, 2**36 + 1])
 def test_the_number_of_users_is_a_whole_number(users):
     with pytest.raises(ParameterError, match="users is"):
         UserCounts.of(LINE, item=[], size=[], count=[], users=users)

@@ -1,6 +1,7 @@
 """Lipschitz constants and ranges against brute force over all pairs, in high precision."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -158,6 +159,63 @@ def test_near_pairs_widen_their_reach_until_far_pairs_cannot_matter():
     assert short.lipschitz_upper == pytest.approx(full.lipschitz_upper, rel=1e-12)
 
 
+CHAINED = {
+    "plane": density(Euclidean([0, 0], [1, 1], step=1 / 48), bandwidth="0.3"),
+    "ball": density(Euclidean(center=[0, 0], radius=1, step=1 / 24), bandwidth="0.3"),
+    "mid latitudes": density(Earth(box=(40, -74, 43, -70), cell=8), bandwidth="150 km"),
+    "far north": density(Earth(box=(70, 10, 76, 30), cell=14), bandwidth="250 km"),
+    "far south": density(Earth(box=(-76, 10, -70, 30), cell=14), bandwidth="250 km"),
+    "globe": density(Earth(cell=400), bandwidth="7000 km"),
+}
+
+
+@pytest.mark.parametrize("name", CHAINED)
+def test_chains_along_geodesics_bound_all_pairs(name, monkeypatch):
+    query = CHAINED[name]
+    full = engine.by_all_pairs(query.space, query.table, [1.0, 2.0])
+    monkeypatch.setattr(engine, "_EASY_PAIRS", 0.0)
+    visited, stretch = engine._visits(query.space, *tree_of(query))
+    assert visited < query.cartesian[1]
+    assert 1.0 < stretch < 1.14
+    chained = engine.by_near_pairs(query.space, query.table, [1.0, 2.0], *query.cartesian)
+    for p in (1.0, 2.0):
+        assert full[p].lipschitz_upper <= chained[p].lipschitz_upper <= full[p].lipschitz_upper * 1.15
+
+
+def tree_of(query):
+    from scipy.spatial import cKDTree
+
+    points, reach = query.cartesian
+    return cKDTree(points), points, reach
+
+
+def test_geodesics_bulge_no_farther_than_said():
+    """Points along geodesics between items of a northern box, against the nearest item."""
+    from barrow.queries.density import _unit_vectors
+
+    space = Earth(box=(70, 10, 76, 30), cell=14)
+    vectors = _unit_vectors(space.points)
+    rng, length = np.random.default_rng(0), 600 / space.diameter
+    rho = engine._offset_upper(space, length) * space.diameter
+    worst = 0.0
+    for _ in range(400):
+        a, b = vectors[rng.integers(len(vectors), size=2)] if _ else vectors[[-1, -20]]
+        angle = math.acos(min(1.0, float(a @ b)))
+        if not 0 < angle * 6371.0088 <= 600:
+            continue
+        for t in np.linspace(0, 1, 21):
+            p = (math.sin((1 - t) * angle) * a + math.sin(t * angle) * b) / math.sin(angle)
+            worst = max(worst, 6371.0088 * math.acos(min(1.0, float((vectors @ p).max()))))
+    assert worst <= rho
+    assert worst > space.snapping_upper * space.diameter * 0.9
+
+
+def test_boxes_with_a_gap_behind_them_have_no_chains():
+    assert engine._offset_upper(Earth(box=(-50, -170, 50, 170), cell=500), 0.01) is None
+    assert engine._offset_upper(Earth(box=(-50, -180, 50, 180), cell=500), 0.01) is not None
+    assert engine._offset_upper(Earth(cell=500), 0.9) is None
+
+
 def test_blocks_do_not_matter(monkeypatch):
     query = QUERIES["linear"]
     whole = engine.by_all_pairs(query.space, query.table, [1.0, 2.0])
@@ -230,6 +288,22 @@ def test_quantising_raises_the_constant_and_it_is_that_of_the_quantised_function
     assert fine.lipschitz_upper(1) == pytest.approx(1.0, rel=1e-9)
     raised = engine.by_neighbours(line, coarse, [1.0])[1.0].lipschitz_upper
     assert raised == pytest.approx(0.02 * 64, rel=1e-9)  # neighbours 1/64 apart may be rounded 0.02 apart
+
+
+def test_closed_forms_allow_for_what_quantising_adds():
+    """With a coarse step the real function's constant is too small, and the term for rounding makes up for it."""
+    query = QUERIES["mean in a box"]
+    coarse = replace(query, table=quantise(BOX.points, step="3/10"), _found={})
+    ratio = brute(coarse, 2.0)[0]
+    assert query.closed_form.bound(2.0) < ratio * 0.95
+    assert coarse.lipschitz_upper(2) >= ratio
+
+
+def test_a_circle_has_no_end():
+    jump = function(HOURS, np.arange(12.0))
+    found = jump.constants([1])[0]
+    assert found.pair == (11, 0)
+    assert found.lipschitz_upper == pytest.approx(11 * 6, rel=1e-9)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))

@@ -31,6 +31,7 @@ SOME = [
     distance_to(LINE, 3),
     distance_to(EARTH, (40.5, -73.5)),
     similarity(WORDS, [[1, 0]], names=["pets"]),
+    similarity(Embedding(["a", "b", "c"], [[1, 2], [3, 1], [0, 5]], metric="angular"), [[3, 1], [0.1, 7]]),
     linear_embedding(WORDS, [[1, 0], [0, 1]], unit="points"),
     region_share(EARTH, center=(40.5, -73.5), radius="10 km", ramp="20 km"),
     region_share(WORDS, members=["cat", "dog"], ramp="0.5"),

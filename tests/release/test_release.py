@@ -132,12 +132,12 @@ def test_the_order_is_read_reserve_draw_commit_write(tmp_path, monkeypatch):
     study = make_study(tmp_path)
     make_ledger(study)
     for owner, name in (
-        (DuckDBEngine, "validate"), (DuckDBEngine, "count"), (Ledger, "reserve"), (Reservation, "take"),
+        (DuckDBEngine, "count"), (Ledger, "reserve"), (Reservation, "take"),
         (AdditiveNoise, "draw"), (Ledger, "commit"), (OutputFolder, "publish"),
     ):  # fmt: skip
         spy(owner, name)
     study.release()
-    assert events == ["validate", "count", "reserve", "take", "draw", "commit", "publish"]
+    assert events == ["count", "reserve", "take", "draw", "commit", "publish"]
 
 
 @pytest.mark.parametrize("where", ["draw", "commit", "write"])

@@ -1,5 +1,6 @@
 """Accounting: what a release costs. Events in, guarantees out; every bound has a side and a proof page."""
 
+from barrow.accounting.adaptive import adaptive_alpha_upper, pure_mu_upper
 from barrow.accounting.calibrate import (
     METHODS,
     Calibration,
@@ -41,6 +42,7 @@ __all__ = [
     "GroupShuffleBound",
     "PaperNote",
     "TheoremBound",
+    "adaptive_alpha_upper",
     "attack_delta",
     "best_projection",
     "calibrate_shuffle",
@@ -63,6 +65,7 @@ __all__ = [
     "price_shuffle",
     "projection_distance_paper",
     "projection_distance_upper",
+    "pure_mu_upper",
     "reports_of",
     "theorem_alpha0_lower",
     "theorem_alpha_upper",

@@ -49,7 +49,7 @@ _UP = 1.0 + 1e-13
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """A pair that dominates one release at every distance up to w.
 
     Args:
@@ -78,11 +78,11 @@ def _linear(value: Fraction, ratio: Fraction | None = None) -> Callable[[float],
     return lambda w: slope * min(w, cap) * _UP
 
 
-def _pair(kind: Literal["gaussian", "laplace", "pure"], value: Fraction, ratio: Fraction | None = None) -> _Part:
-    return _Part(kind, _linear(value, ratio), Fraction(0), float_up(value) * _UP, _reach(ratio))
+def _pair(kind: Literal["gaussian", "laplace", "pure"], value: Fraction, ratio: Fraction | None = None) -> Part:
+    return Part(kind, _linear(value, ratio), Fraction(0), float_up(value) * _UP, _reach(ratio))
 
 
-def _shuffled(event: ShuffledReports, tail: Fraction) -> _Part:
+def _shuffled(event: ShuffledReports, tail: Fraction) -> Part:
     if tail > 0:
         for clones in ("strong", "standard"):
             profile = tail_profile(
@@ -94,11 +94,11 @@ def _shuffled(event: ShuffledReports, tail: Fraction) -> _Part:
                 least_distance=event.least_distance,
             )
             if profile is not None:
-                return _Part("gaussian", profile.mu_upper, Fraction(profile.head_upper), profile.slope_upper)
+                return Part("gaussian", profile.mu_upper, Fraction(profile.head_upper), profile.slope_upper)
     return _pair("pure", event.alpha0 * event.items)
 
 
-def _part(event: Event, tail: Fraction, projection: Fraction) -> _Part:
+def part_of(event: Event, tail: Fraction, projection: Fraction) -> Part:
     """The dominating pair; ``tail`` and ``projection`` are what this event may add to delta."""
     if isinstance(event, KNormNoise):
         return _pair("laplace", event.alpha, event.range_ratio)
@@ -110,19 +110,19 @@ def _part(event: Event, tail: Fraction, projection: Fraction) -> _Part:
         return _shuffled(event, tail)
     if isinstance(event, UserLevelRelease):
         epsilon = float_up(event.epsilon)
-        return _Part("pure", lambda w: epsilon, event.delta, math.inf)
+        return Part("pure", lambda w: epsilon, event.delta, math.inf)
     if isinstance(event, SampledItems):
-        inner = _part(event.inner, tail, Fraction(0))
+        inner = part_of(event.inner, tail, Fraction(0))
         if projection == 0 or isinstance(event.inner, UserLevelRelease):
-            return _Part(inner.kind, lambda w: inner.at(1.0), inner.delta, math.inf)
+            return Part(inner.kind, lambda w: inner.at(1.0), inner.delta, math.inf)
         c, _ = best_projection(event.radius, event.samples, projection)
         # At EMD up to the radius the samples are within c; farther away within 1.
         near = float_down(event.radius)
-        return _Part(inner.kind, lambda w: inner.at(c if w <= near else 1.0), inner.delta + projection, math.inf)
+        return Part(inner.kind, lambda w: inner.at(c if w <= near else 1.0), inner.delta + projection, math.inf)
     raise refuse(event)
 
 
-def _epsilon_at(parts: Sequence[_Part], w: float, delta: float) -> float:
+def _epsilon_at(parts: Sequence[Part], w: float, delta: float) -> float:
     """The smallest certified epsilon of all parts together at every distance up to ``w``; delta > 0."""
     mu = math.sqrt(math.fsum(p.times * p.at(w) ** 2 for p in parts if p.kind == "gaussian")) * _UP
     laplace = [e for p in parts if p.kind == "laplace" for e in [p.at(w)] * p.times]
@@ -134,7 +134,7 @@ def _epsilon_at(parts: Sequence[_Part], w: float, delta: float) -> float:
     return composed_epsilon_upper(compose_losses(laplace, pure), mu, delta, ceiling * _UP)
 
 
-def _largest_rate(parts: Sequence[_Part], delta: float, enough: float) -> float:
+def largest_rate(parts: Sequence[Part], delta: float, enough: float) -> float:
     """The largest eps(w)/w over w in (0, 1], rounded up; infinite once it is known to reach ``enough``.
 
     Cells are laid from w = 1 down: [low, high] is safe at rate eps(high)/low, so low is chosen to keep that just above
@@ -249,12 +249,12 @@ def _numeric(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction, e
     sampled = [e for e in events if isinstance(e, SampledItems)]
     tail = delta * _TAIL_SHARE / max(len(tails), 1)
     projection = delta * _PROJECTION_SHARE / max(len(sampled), 1) if kind == "discrete" else Fraction(0)
-    parts = [replace(_part(e, tail, projection), times=count) for e, count in Counter(events).items()]
+    parts = [replace(part_of(e, tail, projection), times=count) for e, count in Counter(events).items()]
     room = delta - sum((p.delta * p.times for p in parts), Fraction(0))
     if room < SMALLEST_DELTA:
         return None
     if kind == "emd":
-        rate = _largest_rate(parts, float_down(room), float_up(enough))
+        rate = largest_rate(parts, float_down(room), float_up(enough))
         return None if math.isinf(rate) else Fraction(rate)
     return Fraction(_epsilon_at(parts, float_down(w), float_down(room)))
 

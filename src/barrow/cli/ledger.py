@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from barrow.errors import ParameterError
-from barrow.ledger import Budget, Head, Ledger
-from barrow.numerics import exact_text
+from barrow.ledger import Budget, Head, Ledger, price_together
+from barrow.numerics import exact, exact_text, float_up
 from barrow.privacy import DiscreteEmd, Emd, UserLevel
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -41,6 +41,13 @@ def ledger() -> None:
 @click.option("--users", type=int, help="n, the public number of users; by default the study's.")
 @click.option("--model", help="local, shuffle or central; by default the study's.")
 @click.option("--bounded", type=int, metavar="M", help="Bounded EMD-DP for users of M items each.")
+@click.option(
+    "--composition",
+    type=click.Choice(["additive", "quadrature"]),
+    default="additive",
+    show_default=True,
+    help="How alphas add up; quadrature suits many small releases and needs delta above 0.",
+)
 @click.option(
     "--user-epsilon", help="A separate user-level budget for other spaces and definitions; by default the study's."
 )
@@ -151,6 +158,34 @@ def export(file: Path, out: Path | None, as_json: bool) -> None:
         click.echo(f"Wrote {out}.")
 
 
+@ledger.command(short_help="Price everything that was released anew.")
+@_FILE
+@click.option("--delta", help="The total delta; by default the budget's.")
+@_JSON
+def price(file: Path, delta: str | None, as_json: bool) -> None:
+    """Price all releases of the main budget together, by every way of composing them. Spends nothing.
+
+    "together" is the tightest, and holds for releases whose parameters were fixed beforehand; "additive" and
+    "quadrature" hold however they were chosen.
+
+    Example:  barrow ledger price nyc.ledger --delta 1e-9
+    """
+    book = Ledger.open(file)
+    events = book.events()
+    total = book.budget.limit.delta if delta is None else exact(delta, "delta")
+    prices = price_together(events, total)
+    if as_json:
+        data = {name: None if value is None else float_up(value) for name, value in prices.items()}
+        click.echo(json.dumps({"ledger": str(file), "releases": len(events), "delta": float(total), "alpha": data}))
+        return
+    click.echo(f"{len(events)} releases at a total delta of {float(total):g}:")
+    for name, value in prices.items():
+        click.echo(f"  {name:11} " + ("does not apply" if value is None else f"alpha {float_up(value):.6g}"))
+    click.echo(
+        "together holds for releases whose parameters were fixed beforehand, the others however they were chosen."
+    )
+
+
 def _budget(
     *,
     study_file: Path,
@@ -165,6 +200,7 @@ def _budget(
     bounded: int | None,
     user_epsilon: str | None,
     user_delta: str,
+    composition: str,
 ) -> Budget:
     from barrow.release.study import read_study
 
@@ -200,7 +236,7 @@ def _budget(
         user_epsilon, user_delta = exact_text(study.user_level.epsilon), exact_text(study.user_level.delta)
     if user_epsilon is not None:
         user_level = UserLevel(user_epsilon, user_delta, model=trust, bounded=bounded is not None)
-    return Budget(name, n, study.space, limit, items=bounded, per=per, user_level=user_level)
+    return Budget(name, n, study.space, limit, items=bounded, per=per, user_level=user_level, composition=composition)
 
 
 def _head(newest: Head) -> dict[str, Any]:

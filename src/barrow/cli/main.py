@@ -15,12 +15,14 @@ from barrow._version import __version__
 from barrow.errors import BarrowError
 
 _COMMANDS = {
+    "demo": ("barrow.cli.demo", "Release from bundled real data, in seconds."),
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
     "plan": ("barrow.cli.plan", "Show what a release would give and cost; reads no private value."),
     "release": ("barrow.cli.release", "Release an answer, with a statement."),
     "check": ("barrow.cli.check", "Look for records that a release would refuse (private output)."),
     "explain": ("barrow.cli.explain", "Say how a release was made, from its statement."),
     "verify": ("barrow.cli.verify", "Check a release's files and its entry in the ledger."),
+    "local": ("barrow.cli.local", "One person's report, and the mean of many reports."),
     "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
     "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
 }

@@ -59,6 +59,8 @@ def output_options(command: Command) -> Command:
 
 def make_study(file: str | None, **flags: Any) -> Study:
     """The study of a file, with what the flags say in place of what it says."""
+    if file is None and str(flags.get("source")).endswith(".toml"):
+        file = flags.pop("source")  # barrow plan study.toml means --study study.toml
     spec: dict[str, Any] = {} if file is None else read_table(file)
     for name in ("users", "dataset", "ledger", "out"):
         if flags.get(name) is not None:

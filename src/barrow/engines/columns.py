@@ -108,6 +108,13 @@ def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, h
         space: The space that reads the items.
         found: Kinds of values by column.
         header_is_sure: False for text files, whose first line might be a private record and no header.
+
+    >>> check_columns(Columns("uid", "far"), Line(0, 1), {"uid": "text", "fat": "real"})
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: There is no column 'far'. Did you mean 'fat'?
+      allowed: uid, fat
+      fix:     write 'fat'
     """
     for name in (columns.user, *columns.items):
         if name not in found:

@@ -52,9 +52,7 @@ class Counts:
             good = bool((self.items >= 0).all() and (self.sizes > 0).all() and (self.counts > 0).all())
             good = good and bool(((step > 0) | ((step == 0) & (ahead > 0))).all())
         if good:
-            sizes, where = np.unique(self.sizes, return_inverse=True)
-            totals = np.zeros(len(sizes), dtype=np.int64)
-            np.add.at(totals, where, self.counts)
+            sizes, totals = _totals(self.sizes, self.counts)
             good = bool((totals % sizes == 0).all()) and int((totals // sizes).sum()) == self.users
         if not good:
             raise DataError(
@@ -102,6 +100,19 @@ class Counts:
         sizes = np.append(self.sizes, 1)
         counts = np.append(self.counts, missing)
         return merged(items, sizes, counts, users=users)
+
+
+def _totals(sizes: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """The different sizes and the sum of the counts of each."""
+    if int(sizes.max()) <= 4 * len(sizes) + 2**16:  # a table by size needs no sorting
+        table = np.zeros(int(sizes.max()) + 1, dtype=np.int64)
+        np.add.at(table, sizes, counts)
+        found = np.flatnonzero(table)
+        return found, table[found]
+    found, where = np.unique(sizes, return_inverse=True)
+    table = np.zeros(len(found), dtype=np.int64)
+    np.add.at(table, where, counts)
+    return found, table
 
 
 def check_users(users: int | None) -> None:

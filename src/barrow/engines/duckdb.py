@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from barrow.engines import sqlite
 from barrow.engines.base import refuse_empty, refuse_lost_items, refuse_null_users
 from barrow.engines.columns import Columns, check_columns, flat_groups, reads_numbers
-from barrow.engines.counts import CheckReport, Counts, check_users
+from barrow.engines.counts import CheckReport, Counts, check_users, merged
 from barrow.engines.encoding import Encoding, encoding_for
-from barrow.engines.relations import Relation, arrow_table, frame_kinds, number, relation, user
-from barrow.engines.session import PrivateTextError, Session, constant_texts, name
+from barrow.engines.frames import arrow_table, frame_kinds
+from barrow.engines.relations import Relation, csv_options, number, relation, user
+from barrow.engines.session import PrivateTextError, Session, name, quietly
 from barrow.engines.source import Source
 from barrow.errors import ParameterError
 from barrow.spaces import Space
@@ -63,8 +66,12 @@ class DuckDBEngine:
             return sqlite.kinds(where)
         if where.kind == "frame":
             return frame_kinds(where.data)
-        with constant_texts(), self._session() as session:
-            return relation(session, where).kinds
+
+        def look() -> dict[str, str]:
+            with self._session() as session:
+                return relation(session, where).kinds
+
+        return quietly(look)
 
     def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
         """Refuse missing columns, wrong types and spaces that cannot be pushed down, from public facts only."""
@@ -91,10 +98,15 @@ class DuckDBEngine:
             users: n, if it is public beforehand: users without records count as holding the default item.
         """
         check_users(users)
-        with constant_texts(), self._session() as session:
-            encoding = encoding_for(space, columns, unknown)
-            records, named = self._open(session, Source.of(source), columns, space)
-            counts = _count(session, _statements(records, named, space, encoding), encoding, space, unknown)
+        where = Source.of(source)
+
+        def read() -> Counts:
+            with self._session() as session:
+                encoding = encoding_for(space, columns, unknown)
+                records, named = self._open(session, where, columns, space)
+                return _count(session, _statements(records, named, space, encoding), encoding, space, unknown)
+
+        counts = quietly(read)
         return counts if users is None else counts.with_users(users, space.default_item)
 
     def check(
@@ -191,15 +203,19 @@ def _count(session: Session, reading: _Statements, encoding: Encoding, space: Sp
     if nulls:
         raise refuse_null_users()
     keys = ", ".join(f"k{i}" for i in range(len(encoding.keys)))
-    default = space.default_item if unknown == "default" else -1
+    # Distinct keys are distinct items, or lost: so the groups need not be grouped again by item.
     entries = session.arrays(
         f"WITH grouped AS (SELECT {keys}, m, count(*) AS c FROM {coded} JOIN sizes USING (u) GROUP BY {keys}, m) "
-        f"SELECT coalesce({encoding.item}, {default})::BIGINT AS item, m::BIGINT AS m, sum(c)::BIGINT AS c "
-        f"FROM grouped {' '.join(encoding.late_joins)} GROUP BY 1, 2 ORDER BY 1, 2"
+        f"SELECT coalesce({encoding.item}, -1)::BIGINT AS item, m::BIGINT AS m, c::BIGINT AS c "
+        f"FROM grouped {' '.join(encoding.late_joins)} ORDER BY 1, 2"
     )
-    if (entries["item"] < 0).any():
+    item, size, count = entries["item"], entries["m"], entries["c"]
+    lost = item < 0
+    if not lost.any():
+        return Counts(item, size, count, users=int(found))
+    if unknown != "default":
         raise refuse_lost_items()
-    return Counts(entries["item"], entries["m"], entries["c"], users=int(found))
+    return merged(np.where(lost, space.default_item, item), size, count, users=int(found))
 
 
 def _check(
@@ -209,7 +225,7 @@ def _check(
     for table, arrays in encoding.tables.items():
         session.table(table, arrays)
     raw = {f"raw{i}": sql for i, sql in enumerate(reading.raw)}
-    carried = {"line": "row_number() OVER ()", **raw}
+    carried = {"place": "row_number() OVER ()", **raw}
     session.run(
         f"CREATE TEMP TABLE judged AS SELECT u, {', '.join(carried)}, {encoding.item} IS NULL AS lost "
         f"FROM ({reading.coded(carried)}) {' '.join(encoding.late_joins)}"
@@ -222,7 +238,7 @@ def _check(
         "FROM (SELECT count(*) AS m FROM judged WHERE u IS NOT NULL GROUP BY u)"
     )[0]
     shown = session.rows(
-        f"SELECT {', '.join(carried)} FROM judged WHERE lost ORDER BY line LIMIT ?",
+        f"SELECT {', '.join(carried)} FROM judged WHERE lost ORDER BY place LIMIT ?",
         [examples],
     )
     return CheckReport(
@@ -246,7 +262,7 @@ def _own_words(session: Session, source: Source) -> str | None:
         if source.sql is not None:
             session.rows(f"DESCRIBE {source.sql}")
         else:
-            options = ", header = true, all_varchar = true" if source.kind == "csv" else ""
+            options = csv_options(source.files()[0]) if source.kind == "csv" else ""
             session.rows(f"SELECT * FROM read_{source.kind}(?{options}) LIMIT 0", [source.path])
     except PrivateTextError as trouble:
         return str(trouble)

@@ -26,6 +26,7 @@ Table = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
 _WIDEST_BUCKET = 16
 _MOST_BUCKETS = 2**20
+_MOST_SEARCHED = 2000
 _MOST_BALL_DIMENSIONS = 7
 """numpy adds up to 7 squares from left to right; from 8 on it adds in another order, which SQL does not follow."""
 
@@ -41,6 +42,9 @@ class Encoding:
         late_joins: Joins of public tables to the distinct keys.
         item: The expression over k0, k1, … for the item, NULL where it is lost.
         tables: The public tables.
+
+    >>> encoding_for(Circle.weekdays(), Columns("uid", "day"), "error").item
+    'late0.id'
     """
 
     moves: list[str] = field(default_factory=list)
@@ -159,8 +163,11 @@ def _line(result: Encoding, space: Line, x: Sequence[str], y: Sequence[str], unk
     if not space.exact_points:
         cell = _cell(y[0], space.low, double(space.scale), str(space.items - 1))
         return [move], f"CASE WHEN {inside} THEN {cell} END"
+    buckets = _buckets(space.low, space.high, space.thresholds)
+    if buckets is None:
+        return [move], f"CASE WHEN {inside} THEN {_search(y[0], space.thresholds, 0, len(space.thresholds))} END"
     name = f"early{len(result.joins)}"
-    scale, table = _buckets(space.low, space.high, space.thresholds)
+    scale, table = buckets
     result.tables[name] = table
     safe = f"CASE WHEN {inside} THEN {y[0]} ELSE {double(space.low)} END"
     result.joins.append(
@@ -170,8 +177,19 @@ def _line(result: Encoding, space: Line, x: Sequence[str], y: Sequence[str], unk
     return [move], f"CASE WHEN {inside} THEN {' + '.join([f'{name}.first', *reached])} END"
 
 
-def _buckets(low: float, high: float, thresholds: Floats) -> tuple[float, Table]:
+def _search(y: str, thresholds: Floats, start: int, end: int) -> str:
+    """How many thresholds a value reaches, by nested halving; slow for many, right for any spacing."""
+    if start == end:
+        return str(start)
+    middle = (start + end) // 2
+    low, high = _search(y, thresholds, start, middle), _search(y, thresholds, middle + 1, end)
+    return f"CASE WHEN {y} < {double(thresholds[middle])} THEN {low} ELSE {high} END"
+
+
+def _buckets(low: float, high: float, thresholds: Floats) -> tuple[float, Table] | None:
     """A public table that says how many thresholds a value reaches: those of lower buckets, and its bucket's own.
+
+    None where thresholds are so unevenly spaced that no table of a modest size parts them.
 
     The bucket b(x) = floor((x - low) * scale) never falls when x rises, rounding included, so thresholds of lower
     buckets are below x and those of higher ones above; within the bucket they are compared one by one.
@@ -185,10 +203,12 @@ def _buckets(low: float, high: float, thresholds: Floats) -> tuple[float, Table]
         if widest <= 4 or (count > 8 * len(thresholds) and widest <= _WIDEST_BUCKET):
             break
         if count >= _MOST_BUCKETS:
+            if len(thresholds) <= _MOST_SEARCHED:
+                return None
             raise ParameterError(
-                "The points of the line are too unevenly spaced to be found in SQL.",
-                allowed=f"at most {_WIDEST_BUCKET} points in a {_MOST_BUCKETS}th part of the line",
-                fix="merge points that are very near to each other, or read the records into memory",
+                "The line has many points, too unevenly spaced to be found in SQL.",
+                allowed=f"at most {_MOST_SEARCHED} points, or more evenly spaced ones",
+                fix="merge points that are very near to each other",
             )
         count *= 2
     first = np.searchsorted(bucket, np.arange(count), side="left")

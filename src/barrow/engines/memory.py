@@ -11,8 +11,8 @@ import numpy as np
 from barrow.engines.base import refuse_empty, refuse_lost_items, refuse_null_users
 from barrow.engines.columns import Columns, check_columns, flat_groups, reads_numbers
 from barrow.engines.counts import CheckReport, Counts, check_users, merged
+from barrow.engines.frames import narwhal
 from barrow.engines.numbers import to_number
-from barrow.engines.relations import narwhal
 from barrow.engines.source import Source
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Hexagons, Space
@@ -190,7 +190,8 @@ def _encode_part(table: Mapping[str, Column], space: Space, group: tuple[str, ..
     else:
         records = table[group[0]]
     # What "default" stands for is the default item of the whole product, so a part only says which are lost.
-    return space._encode(records, "error" if unknown == "default" else unknown)
+    with np.errstate(all="ignore"):  # a warning about overflow would be a message about private values
+        return space._encode(records, "error" if unknown == "default" else unknown)
 
 
 def _numbers(column: Column) -> Floats:

@@ -4,20 +4,26 @@
 from __future__ import annotations
 
 import glob
-import importlib
+import gzip
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from barrow.engines.base import refuse_empty
 from barrow.engines.columns import did_you_mean
+from barrow.engines.frames import arrow_table
 from barrow.engines.session import PrivateTextError, Session, name, quoted
 from barrow.engines.source import Source
-from barrow.errors import MissingExtraError, ParameterError
+from barrow.errors import ParameterError
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _EXACT = ("HUGEINT", "UHUGEINT", "BIGNUM", "DECIMAL")
+# As texts: what a file means must not depend on types guessed from its first rows (007 is not 7), and no line may be
+# taken for a comment or a preamble and be dropped.
+_CSV_OPTIONS = (
+    "header = true, all_varchar = true, skip = 0, comment = '', quote = '\"', escape = '\"', "
+    "null_padding = false, ignore_errors = false"
+)
 _TIMES = ("DATE", "TIME", "TIMESTAMP", "INTERVAL")
 
 
@@ -30,6 +36,9 @@ class Relation:
         types: DuckDB types by column.
         once: Whether it may be read only once: a query might answer differently the second time, and text files
             take long to read.
+
+    >>> Relation("t", {"uid": "ENUM('ann', 'bob')"}, once=False).kinds
+    {'uid': 'text'}
     """
 
     sql: str
@@ -85,7 +94,12 @@ def user(column: str, type_text: str) -> str:
 
 
 def relation(session: Session, source: Source) -> Relation:
-    """Open ``source``; only names and types are read."""
+    """Open ``source``; only names and types are read.
+
+    >>> with Session(memory=None, threads=1, folder=None, progress=False) as session:
+    ...     relation(session, Source.parse(None, sql="SELECT 7 AS uid, 'a' AS item")).types
+    {'uid': 'INTEGER', 'item': 'VARCHAR'}
+    """
     if source.kind in ("csv", "parquet"):
         return _files(session, source)
     if source.kind == "duckdb":
@@ -109,8 +123,7 @@ def _files(session: Session, source: Source) -> Relation:
     listed = "[" + ", ".join(quoted(glob.escape(x)) for x in files) + "]"
     options = ", union_by_name = true" if len(files) > 1 else ""
     if source.kind == "csv":
-        # As texts: what a file means must not depend on a guess of types from its first rows (007 is not 7).
-        options += ", header = true, all_varchar = true"
+        options += csv_options(files[0])
     read = f"read_{source.kind}({listed}{options})"
     try:
         if source.sql is not None:
@@ -124,6 +137,32 @@ def _files(session: Session, source: Source) -> Relation:
             fix="barrow check (Python: engine.check) shows the curator the engine's own message",
         )
     raise failure
+
+
+def csv_options(path: str) -> str:
+    """How a text file is read: the separator is what stands in its header line, never a guess from its records.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".csv") as file:
+    ...     _ = Path(file.name).write_text("uid;item")
+    ...     csv_options(file.name)[:13]
+    ", delim = ';'"
+    """
+    header = b""
+    try:
+        if path.endswith(".gz"):
+            with gzip.open(path, "rb") as packed:
+                header = packed.readline(2**20)
+        elif not path.endswith(".zst"):
+            with Path(path).open("rb") as plain:
+                header = plain.readline(2**20)
+    except (OSError, EOFError):
+        header = b""
+    outside = b"".join(header.split(b'"')[::2])
+    signs = {sign: outside.count(sign.encode()) for sign in (",", ";", "\t", "|")}
+    best = max(signs, key=lambda sign: signs[sign])
+    given = f", delim = {quoted(best)}" if header else ""
+    return f"{given}, {_CSV_OPTIONS}"
 
 
 def _database(session: Session, source: Source) -> Relation:
@@ -196,58 +235,3 @@ def _query(session: Session, sql: str) -> Relation:
 
 def _types(session: Session, sql: str) -> dict[str, str]:
     return {str(row[0]): str(row[1]) for row in session.rows(f"DESCRIBE SELECT * FROM {sql}")}
-
-
-def arrow_table(frame: Any, columns: tuple[str, ...] | None = None) -> Any:
-    """A pandas, Polars or Arrow frame as an Arrow table (extra ``frames``)."""
-    wrapped = narwhal(frame)
-    if columns is not None:
-        wrapped = wrapped.select(list(dict.fromkeys(columns)))
-    if hasattr(wrapped, "collect"):
-        wrapped = wrapped.collect()
-    try:
-        pa = importlib.import_module("pyarrow")
-    except ImportError:
-        raise MissingExtraError.for_extra("pyarrow", extra="frames", purpose="Frames") from None
-    try:
-        return wrapped.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError, UnicodeError) as error:
-        failure = PrivateTextError(str(error))
-    raise failure
-
-
-def narwhal(frame: Any) -> Any:
-    """The frame behind the one interface that narwhals gives to all of them."""
-    try:
-        import narwhals as nw
-    except ImportError:
-        raise MissingExtraError.for_extra("narwhals", extra="frames", purpose="Frames") from None
-    try:
-        return nw.from_native(frame)
-    except TypeError:
-        raise ParameterError(
-            f"The source is of the type {type(frame).__name__}.",
-            allowed="a pandas, Polars or Arrow frame, or a mapping of columns",
-            fix="pass a frame",
-        ) from None
-
-
-def frame_kinds(frame: Any) -> dict[str, str]:
-    """The kinds of a frame's columns, by its schema."""
-    kinds = {}
-    for column, dtype in narwhal(frame).collect_schema().items():
-        text = type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
-        if dtype.is_integer():
-            kinds[column] = "integer"
-        elif dtype.is_decimal():
-            kinds[column] = "decimal"
-        elif dtype.is_float():
-            kinds[column] = "real"
-        elif dtype.is_temporal():
-            kinds[column] = "time"
-        elif dtype.is_nested():
-            kinds[column] = "nested"
-        else:
-            named = {"String": "text", "Categorical": "text", "Enum": "text", "Boolean": "boolean", "Object": "any"}
-            kinds[column] = named.get(text, "other")
-    return kinds

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from barrow.engines.base import refuse_short_of_room, refuse_unreadable
-from barrow.errors import DataError, ParameterError
+from barrow.errors import ParameterError
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,7 +26,11 @@ _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2*
 
 
 class PrivateTextError(Exception):
-    """A failure in DuckDB's own words, which may repeat private values: it never leaves the engines package."""
+    """A failure in DuckDB's own words, which may repeat private values: it never leaves the engines package.
+
+    >>> issubclass(PrivateTextError, Exception)
+    True
+    """
 
 
 class Session:
@@ -37,6 +41,10 @@ class Session:
         threads: How many threads; all cores by default.
         folder: Where the folder for temporary files is made; the system's place by default.
         progress: Whether to show how far the reading is; by default on a terminal only.
+
+    >>> with Session(memory="1GB", threads=1, folder=None, progress=False) as session:
+    ...     session.rows("SELECT 1 + 1")
+    [(2,)]
     """
 
     def __init__(
@@ -186,22 +194,21 @@ def name(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-@contextmanager
-def constant_texts() -> Iterator[None]:
-    """Turn :class:`PrivateTextError` into the constant text about unreadable records.
+def quietly(act: Callable[[], T]) -> T:
+    """Do ``act``; where it fails in DuckDB's own words, fail with the constant text instead.
 
-    >>> with constant_texts():
+    >>> def fail():
     ...     raise PrivateTextError("could not convert 'secret'")
+    >>> quietly(fail)
     Traceback (most recent call last):
     ...
     barrow.errors.DataError: The records cannot be read.
       allowed: a readable source
       fix:     barrow check (Python: engine.check) shows the curator the engine's own message
     """
-    failure: DataError | None = None
     try:
-        yield
+        return act()
     except PrivateTextError:
-        failure = refuse_unreadable()
-    if failure is not None:
-        raise failure
+        pass
+    # Raised here and not above, so that the private text does not travel along as the error's context.
+    raise refuse_unreadable()

@@ -138,7 +138,7 @@ class Source:
             return cls.parse(source)
         if isinstance(source, Mapping):
             return cls("table", data=source)
-        if hasattr(source, "columns") or hasattr(source, "column_names"):
+        if hasattr(type(source), "columns") or hasattr(type(source), "column_names"):
             return cls("frame", data=source)
         raise ParameterError(
             f"The source is of the type {type(source).__name__}.",

@@ -3,6 +3,7 @@
 from barrow.ledger.authority import Reservation, Verification
 from barrow.ledger.book import Record
 from barrow.ledger.budget import AdditiveComposer, Composer
+from barrow.ledger.composers import COMPOSERS, QuadratureComposer, composer_named, price_together
 from barrow.ledger.errors import (
     AlreadyPaidError,
     CorruptLedgerError,
@@ -21,6 +22,7 @@ from barrow.ledger.store import Store, Transaction
 from barrow.ledger.table import Overview
 
 __all__ = [
+    "COMPOSERS",
     "AdditiveComposer",
     "AlreadyPaidError",
     "Amount",
@@ -38,6 +40,7 @@ __all__ = [
     "NotCoveredError",
     "OverBudgetError",
     "Overview",
+    "QuadratureComposer",
     "Record",
     "Reservation",
     "SpaceRef",
@@ -46,4 +49,6 @@ __all__ = [
     "Transaction",
     "Verification",
     "budget_from_json",
+    "composer_named",
+    "price_together",
 ]

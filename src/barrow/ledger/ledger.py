@@ -21,8 +21,9 @@ from barrow._version import __version__
 from barrow.errors import ParameterError
 from barrow.ledger.authority import Reservation, Verification, refuse, whoami
 from barrow.ledger.book import Book, Record, make_row
-from barrow.ledger.budget import AdditiveComposer, Composer, charge_for, spent_by
+from barrow.ledger.budget import Composer, charge_for, spent_by
 from barrow.ledger.chain import Row, digest
+from barrow.ledger.composers import composer_named
 from barrow.ledger.errors import (
     AlreadyPaidError,
     CorruptLedgerError,
@@ -43,7 +44,7 @@ class Ledger:
 
     Args:
         store: Where the records are.
-        composer: How charges add up; losses and deltas are added unless a tighter one is given.
+        composer: How charges add up, if not as the budget says.
         clock: The time; for tests.
 
     >>> import tempfile
@@ -71,12 +72,12 @@ class Ledger:
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         self._store = store
-        self._composer: Composer = AdditiveComposer() if composer is None else composer
         self._clock = _utc_now if clock is None else clock
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._unusable: str | None = None
         self._book = Book.read(store.rows())
+        self._composer: Composer = composer_named(self._book.budget.composition) if composer is None else composer
 
     @classmethod
     def create(
@@ -217,6 +218,10 @@ class Ledger:
     def records(self) -> tuple[Record, ...]:
         """All records, oldest first."""
         return self._fresh().records
+
+    def events(self, account: Account = "main") -> tuple[Event, ...]:
+        """The events of all paid releases of ``account``, oldest first, for an accountant to price anew."""
+        return tuple(c.event for c in self._fresh().charges.values() if c.account == account)
 
     def head(self) -> Head:
         """Length and head hash: keep them elsewhere, and :meth:`verify` can show that nothing was cut off."""

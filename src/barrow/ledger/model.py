@@ -125,6 +125,8 @@ class Budget:
         per: ``"day"``, ``"week"``, ``"month"`` or ``"year"`` for data that are collected anew; else None.
         user_level: A separate budget that pays for releases about other spaces or definitions by their
             user-level worst case; None refuses them.
+        composition: How the charges of the main budget add up: ``"additive"``, or ``"quadrature"`` for many small
+            releases of additive noise (EMD-DP with delta above 0 only).
 
     >>> b = Budget("visits", 1083, SpaceRef("line", "sha256:00", 10, "km"), Emd(250, "1e-9", model="central"))
     >>> b.symbol, b.limit_of("main").loss
@@ -140,6 +142,7 @@ class Budget:
     items: int | None
     per: str | None
     user_level: UserLevel | None
+    composition: str
 
     def __init__(
         self,
@@ -151,6 +154,7 @@ class Budget:
         items: int | None = None,
         per: str | None = None,
         user_level: Definition | None = None,
+        composition: str = "additive",
     ) -> None:
         if not isinstance(dataset, str) or not dataset.strip():
             raise ParameterError(f"dataset is {dataset!r}.", allowed="a name", fix="dataset='visits-2026-10'")
@@ -179,6 +183,17 @@ class Budget:
         object.__setattr__(self, "items", None if items is None else whole(items, "items"))
         object.__setattr__(self, "per", None if per is None else to_per(per))
         object.__setattr__(self, "user_level", user_level)
+        object.__setattr__(self, "composition", composition)
+        if composition not in ("additive", "quadrature"):
+            raise ParameterError(
+                f"composition is {composition!r}.", allowed="'additive' or 'quadrature'", fix="composition='additive'"
+            )
+        if composition == "quadrature" and not (isinstance(limit, Emd) and limit.delta > 0):
+            raise ParameterError(
+                f"composition is 'quadrature' for the budget {limit}.",
+                allowed="a budget of EMD-DP with delta above 0",
+                fix="delta=1e-9, or composition='additive'",
+            )
 
     @property
     def symbol(self) -> str:
@@ -211,6 +226,7 @@ class Budget:
             "items": self.items,
             "per": self.per,
             "user_level": None if self.user_level is None else self.user_level.to_json(),
+            "composition": self.composition,
         }
 
 
@@ -224,7 +240,7 @@ def budget_from_json(data: Mapping[str, Any]) -> Budget:
       allowed: the fields that Budget.to_json() writes
       fix:     install the version of barrow that wrote it
     """
-    names = {"dataset", "users", "space", "limit", "items", "per", "user_level"}
+    names = {"dataset", "users", "space", "limit", "items", "per", "user_level", "composition"}
     if set(data) != names:
         raise ParameterError(
             f"The budget has the fields {sorted(data)}.",
@@ -240,6 +256,7 @@ def budget_from_json(data: Mapping[str, Any]) -> Budget:
         items=data["items"],
         per=data["per"],
         user_level=None if user_level is None else definition_from_json(user_level),
+        composition=data["composition"],
     )
 
 

@@ -25,7 +25,9 @@ from barrow.spaces import Space
 from barrow.spaces.base import Ids
 
 _LIMB = 25
-"""Bits of the lower half of a table's integers: sums over up to 2^37 records stay within 64 bits."""
+"""Bits of the lower half of a table's integers, whose upper half has as many: with up to 2^36 records and 2^36 users
+that are missing, sums stay within 2^62."""
+_MOST = 2**36
 _UNIT = 2.0**-53
 
 
@@ -64,7 +66,7 @@ class UserCounts:
         if len({len(x) for x in columns}) != 1:
             raise _unusable()
         if items.size and (
-            items.min() < 0 or items.max() >= space.items or sizes.min() < 1 or counts.min() < 1 or counts.max() > 2**37
+            items.min() < 0 or items.max() >= space.items or sizes.min() < 1 or counts.min() < 1 or counts.max() > _MOST
         ):
             raise _unusable()
         missing = n - _users_present(sizes, counts)
@@ -211,21 +213,21 @@ def _users_present(sizes: Ids, counts: Ids) -> int:
     distinct, index = np.unique(sizes, return_inverse=True)
     totals = np.zeros(len(distinct), dtype=object)
     np.add.at(totals, index, counts.astype(object))
-    if any(int(total) % int(m) for total, m in zip(totals, distinct, strict=True)) or int(totals.sum()) > 2**37:
+    if any(int(total) % int(m) for total, m in zip(totals, distinct, strict=True)) or int(totals.sum()) > _MOST:
         raise _unusable()
     return sum(int(total) // int(m) for total, m in zip(totals, distinct, strict=True))
 
 
 def _public_users(users: int) -> int:
-    if isinstance(users, bool) or not isinstance(users, int | np.integer) or users < 1:
-        raise ParameterError(f"users is {users!r}.", allowed="a whole number, 1 or more", fix="users=1000")
+    if isinstance(users, bool) or not isinstance(users, int | np.integer) or not 1 <= users <= _MOST:
+        raise ParameterError(f"users is {users!r}.", allowed="a whole number from 1 to 2^36", fix="users=1000")
     return int(users)
 
 
 def _unusable() -> DataError:
     return DataError(
         "The counts are not those of users with whole data sets.",
-        allowed="whole numbers: items of the space, sizes and counts of 1 or more (below 2^37), where the counts of "
+        allowed="whole numbers: items of the space, sizes and counts of 1 or more (2^36 in all), where the counts of "
         "size m add up to a multiple of m",
         fix="count with GROUP BY item, size",
     )

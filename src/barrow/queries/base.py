@@ -251,8 +251,8 @@ def check_step(query: Query, step: Exact | None) -> Query:
 def step_argument(step: Exact | None) -> dict[str, str]:
     """The step as plain data, if one was asked for.
 
-    >>> step_argument("1/8"), step_argument(None)
-    ({'step': '0.125'}, {})
+    >>> step_argument("1/3"), step_argument(None)
+    ({'step': '1/3'}, {})
     """
     from barrow.numerics import exact
 

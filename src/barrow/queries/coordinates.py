@@ -73,7 +73,7 @@ def similarity(
     >>> query.outputs, (query.table.integers[1] * float(query.step)).round(6).tolist()
     (('similarity to pets', 'similarity to north'), [0.8, 0.6])
     """
-    rows = finite_array(vectors, "vectors", ndim=2)
+    rows = given = finite_array(vectors, "vectors", ndim=2)
     cosine = isinstance(space, Embedding) and space.metric == "angular"
     if cosine:
         lengths = np.sqrt((rows**2).sum(axis=1, keepdims=True))
@@ -90,7 +90,7 @@ def similarity(
         kind="similarity",
         names=[f"similarity to {x}" for x in labels],
         description=f"the mean over people of their items' {what} with {len(rows)} query vectors",
-        arguments={"vectors": rows.tolist(), "names": labels},
+        arguments={"vectors": given.tolist(), "names": labels},
         over=over,
         step=step,
     )

@@ -15,9 +15,6 @@ from barrow.queries.quantised import quantise
 from barrow.spaces import Space, parse_distance
 from barrow.spaces.base import Floats
 
-_DISTANCE_SLACK = 2.0**-40
-"""Bound on the absolute error of a normalised distance from a public point, rounding of coordinates included."""
-
 
 def distance_to(space: Space, point: Any, *, over: str = "people", step: Exact | None = None) -> Query:
     """The mean distance of people's items from a public point or item, in the space's unit.
@@ -46,7 +43,7 @@ def distance_to(space: Space, point: Any, *, over: str = "people", step: Exact |
         f"the mean over people of the mean distance of their items from {_show(point)}"
         f"{f' ({space.unit})' if space.unit else ''}",
         quantise(
-            far[:, None] * space.diameter, step=step, evaluation_error=_DISTANCE_SLACK * _reach(far) * space.diameter
+            far[:, None] * space.diameter, step=step, evaluation_error=_distance_slack(space, far) * space.diameter
         ),
         {"point": plain(point), **step_argument(step)},
         ClosedForm(lambda p: space.diameter),
@@ -112,7 +109,7 @@ def region_share(
         quantise(
             np.clip(1.0 - away * slope, 0.0, 1.0)[:, None],
             step=step,
-            evaluation_error=2.0 * _DISTANCE_SLACK * _reach(away) * slope,
+            evaluation_error=2.0 * _distance_slack(space, away) * slope + 2.0**-48,
         ),
         {**arguments, "ramp": plain(ramp), **step_argument(step)},
         ClosedForm(lambda p: slope),
@@ -137,8 +134,9 @@ def _distances(space: Space, point: Any) -> Floats:
     return far
 
 
-def _reach(far: Floats) -> float:
-    return max(1.0, float(far.max(initial=0.0)))
+def _distance_slack(space: Space, far: Floats) -> float:
+    """Bound on the absolute error of normalised distances from a public point, rounding of coordinates included."""
+    return max(2.0**-40, 4.0 * space.distance_error) * max(1.0, float(far.max(initial=0.0)))
 
 
 def _distance_from_set(space: Space, members: Any) -> Floats:

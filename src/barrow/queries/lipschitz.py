@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,15 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.queries.quantised import Quantised, relative_slack, row_norms
-from barrow.spaces import Circle, Line, Space
+from barrow.spaces import EARTH_RADIUS_KM, Circle, Earth, Euclidean, Line, Space
 from barrow.spaces.base import Floats, Ids
 
 PAIR_WORK = 2e10
 """All pairs are visited up to this many units of work, about one per nanosecond."""
 RANGE_WORK = 5e8
-_NEAR_PAIRS = 3e7
+_EASY_PAIRS = 5e6
+_NEAR_PAIRS = 4e7
+"""Two million pairs of sparse rows are visited in about a second."""
 _BLOCK = 2**21
 
 
@@ -122,8 +124,9 @@ def by_near_pairs(
 ) -> dict[float, Constants] | None:
     """The same for sparse tables: pairs that are far apart cannot change by more per unit than the range allows.
 
-    All pairs within some distance R are visited; those beyond contribute at most range/R. R grows until that is no
-    more than what was found. None if there would be too many pairs.
+    Pairs within some distance R are visited; those beyond contribute at most range/R. R grows until that is no more
+    than what was found. Where too many pairs are within R, shorter ones are visited, and longer ones are bounded by
+    chains of items along their geodesic. None if there would still be too many.
 
     Args:
         space: The space.
@@ -136,30 +139,73 @@ def by_near_pairs(
     from scipy.spatial import cKDTree
 
     tree = cKDTree(points)
-    found: dict[float, Constants] = {}
-    for p in norms:
-        beyond, radius = table.range_upper(p), min(reach, 1.0)
-        while True:
-            chord = _chord(space, points, radius)
-            if tree.count_neighbors(tree, chord) > 2 * _NEAR_PAIRS:
-                return None
-            best = _Best()
-            for x, y in _near(tree, points, chord):
-                rows = table.integers[x] - table.integers[y]
-                best.see_pairs(space, row_norms(rows.astype(np.float64), p), space.distance(x, y), x, y)
-            constants = best.constants(space, table, "near pairs", known_range=False)
-            if radius >= 1.0 or beyond <= constants.lipschitz_upper * radius:
-                found[p] = constants
-                break
-            radius = min(1.0, max(1.25 * radius, beyond / max(constants.lipschitz_upper, 1e-300) * (1 + 2**-20)))
-    return found
+    radius = min(reach, 1.0)
+    while True:
+        plan = _visits(space, tree, points, radius)
+        if plan is None:
+            return None
+        visited, stretch = plan
+        best = {p: _Best() for p in norms}
+        for x, y in _near(tree, points, _chord(space, points, visited)):
+            far = space.distance(x, y)
+            rows = (table.integers[x] - table.integers[y]).astype(np.float64)
+            for p in norms:
+                best[p].see_pairs(space, row_norms(rows, p), far, x, y)
+        found = {p: best[p].constants(space, table, "near pairs", known_range=False) for p in norms}
+        found = {p: replace(c, lipschitz_upper=c.lipschitz_upper * stretch) for p, c in found.items()}
+        needed = max(table.range_upper(p) / max(c.lipschitz_upper, 1e-300) for p, c in found.items())
+        if radius >= 1.0 or needed <= radius:
+            return found
+        radius = min(1.0, max(1.25 * radius, needed * (1.0 + 2.0**-20)))
+
+
+def _visits(space: Space, tree: Any, points: Floats, radius: float) -> tuple[float, float] | None:
+    """Up to which distance pairs are visited, and the factor that this costs; None if there are too many pairs.
+
+    If an item is within rho of every point of a geodesic, pairs longer than 2 c rho are bounded by chains of pairs no
+    longer than that, which are longer in all by a factor of at most 1 + 2/(c (c-2)) (docs/proofs/lipschitz.md).
+    """
+
+    def pairs(distance: float) -> float:
+        return float(tree.count_neighbors(tree, _chord(space, points, distance)) - len(points)) / 2.0
+
+    if pairs(radius) <= _EASY_PAIRS:
+        return radius, 1.0
+    rho = _offset_upper(space, radius)
+    if rho is not None:
+        for c in (20.0, 14.0, 10.0, 7.0, 5.0):
+            most = _NEAR_PAIRS if c <= 7.0 else _EASY_PAIRS
+            if 2.0 * c * rho < radius and pairs(2.0 * c * rho) <= most:
+                return 2.0 * c * rho, (1.0 + 2.0 / (c * (c - 2.0))) * (1.0 + 2.0**-40)
+    return (radius, 1.0) if pairs(radius) <= _NEAR_PAIRS else None
+
+
+def _offset_upper(space: Space, length: float) -> float | None:
+    """rho: how far, at most, the nearest item is from a point of a geodesic no longer than ``length``; None if unknown.
+
+    Boxes and balls are convex, so it is what snapping moves. A geodesic between two places of a box on Earth may bulge
+    out of it towards a pole: if its ends are no farther north than phi, sin(its highest latitude) is at most
+    sin(phi)/cos(length/2).
+    """
+    if isinstance(space, Euclidean):
+        return space.snapping_upper
+    if not isinstance(space, Earth):
+        return None
+    south, west, north, east = space.box
+    half = length * space.diameter / EARTH_RADIUS_KM / 2.0
+    if half > 0.7 or 180.0 < east - west < 360.0:
+        return None  # the short way round may lead through the part of the Earth that the box leaves out
+    bulge = 0.0
+    for edge in (north, -south):
+        phi = math.radians(edge)
+        if 0.0 < phi < math.pi / 2.0:
+            bulge = max(bulge, math.asin(min(1.0, math.sin(phi) / math.cos(half))) - phi)
+    return space.snapping_upper + (bulge + 2.0**-40) * EARTH_RADIUS_KM / space.diameter * (1.0 + 2.0**-30)
 
 
 def _chord(space: Space, points: Floats, radius: float) -> float:
     """A Cartesian distance that no pair within normalised distance ``radius`` exceeds."""
     if points.shape[1] == 3 and space.kind in ("earth", "hexagons"):
-        from barrow.spaces import EARTH_RADIUS_KM
-
         angle = min(radius * space.diameter / EARTH_RADIUS_KM, math.pi)
         return 2.0 * math.sin(angle / 2.0) * (1.0 + 2.0**-30) + 2.0**-40
     return radius * space.diameter * (1.0 + 2.0**-30)

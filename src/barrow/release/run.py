@@ -111,8 +111,7 @@ def _validated(study: Study, progress: bool) -> tuple[Any, Plan | None]:
             "The study names no source.", allowed="a file, a table or a frame", fix="source = 'x.parquet'"
         )
     engine = engine_for(study.source, progress=progress)
-    engine.validate(study.source, study.columns, study.space, unknown=study.unknown)
-    _ = study.question
+    _ = study.columns, study.question  # names and types of columns are checked by the engine before it reads
     return engine, make_plan(study) if study.users is not None else None
 
 

@@ -1,0 +1,145 @@
+"""A histogram release from Parquet, end to end, against the bare SQL for the same integers and against OpenDP.
+
+End to end: validate, read, reserve durably, draw exactly rounded noise, commit, write values and statement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import duckdb
+
+from barrow.engines import Source
+from barrow.ledger import Budget, Ledger, SpaceRef
+from barrow.privacy import Emd
+from barrow.release import Study
+from barrow.spaces import Discrete
+from benchmarks._peers import peer_python
+from benchmarks._release_engine import BARE, PER_USER, make, space
+from benchmarks._timing import finish
+
+_FOLDER = Path(tempfile.gettempdir()) / "barrow-bench"
+_COUNTER = itertools.count()
+
+
+def study(path: Path, users: int, items: Discrete, folder: Path) -> Study:
+    """A study with a ledger and an output folder of its own."""
+    number = next(_COUNTER)
+    ledger = str(folder / f"{number}.ledger")
+    Ledger.create(ledger, Budget("visits", users, SpaceRef.of(items), Emd(10, model="central")))
+    return Study(
+        items,
+        alpha=Fraction(1),
+        query={"kind": "histogram"},
+        source=Source.parse(path),
+        user="uid",
+        items=("item",),
+        dataset="visits",
+        users=users,
+        ledger=ledger,
+        out=str(folder / f"{number}.out"),
+    )
+
+
+def release_seconds(path: Path, users: int, items: Discrete, repeats: int) -> float:
+    """Median seconds of a whole release; making the ledger is not part of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        studies = [study(path, users, items, Path(folder)) for _ in range(repeats + 1)]
+        times = [_seconds(one.release) for one in studies]
+    return statistics.median(times[1:])
+
+
+def bare(path: Path, rows: int) -> float:
+    """Median seconds of the fastest plain SQL for the same integers."""
+    names = [name for name in BARE if name != "window" or rows <= 2 * 10**7]
+    best = float("inf")
+    with duckdb.connect() as connection:
+        for name in names:
+            sql = BARE[name].format(file=f"read_parquet('{path}')")
+            times = [_seconds(partial(_fetch, connection, sql)) for _ in range(3)]
+            best = min(best, statistics.median(times))
+    return best
+
+
+def _fetch(connection: duckdb.DuckDBPyConnection, sql: str) -> object:
+    return connection.execute(sql).fetchnumpy()
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def measure(rows: int, repeats: int) -> dict[str, float]:
+    """Median seconds of a whole release, and of the bare statement, on ``rows`` rows."""
+    path = make(rows, _FOLDER)
+    ours, theirs = release_seconds(path, rows // PER_USER, space(), repeats), bare(path, rows)
+    print(f"{rows:>13,} rows: release {ours:7.3f} s, bare SQL {theirs:7.3f} s, ratio {ours / theirs:5.2f}")
+    return {"seconds": ours, "bare": theirs}
+
+
+def peak(rows: int) -> float:
+    """Peak memory, in GiB, of a fresh process that makes one release."""
+    command = [sys.executable, "-m", "benchmarks.release", "--peak", str(rows)]
+    root = Path(__file__).parent.parent
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    return float(done.stdout.splitlines()[-1])
+
+
+def against_opendp() -> float:
+    """OpenDP's seconds for a user-level histogram of 1e6 rows, divided by ours."""
+    path = _FOLDER / "opendp-1e6.parquet"
+    if not path.exists():
+        select = "SELECT (i // 100)::INT AS uid, (hash(i) % 100)::INT AS item FROM range(1000000) r(i)"
+        duckdb.sql(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+    python = peer_python("opendp-polars", "opendp[polars]")
+    script = Path(__file__).with_name("_opendp_release.py")
+    done = subprocess.run([python, str(script), str(path), "5"], capture_output=True, text=True, check=True)
+    theirs = float(json.loads(done.stdout.splitlines()[-1])["seconds"])
+    items = Discrete([str(i) for i in range(100)])
+    ours = release_seconds(path, 10_000, items, 9)
+    print(f"1e6 rows, 1e4 users, 100 items: release {ours:.3f} s, OpenDP {theirs:.3f} s, ratio {theirs / ours:.1f}")
+    return theirs / ours
+
+
+def main() -> None:
+    """Measure, print a table and one JSON line."""
+    parser = argparse.ArgumentParser(prog="scripts/bench release", description=__doc__)
+    parser.add_argument("--rows", type=float, default=1e8, help="rows of the large file (1e8 by default)")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--peak", type=float, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peak is not None:
+        rows = int(options.peak)
+        with tempfile.TemporaryDirectory() as folder:
+            study(make(rows, _FOLDER), rows // PER_USER, space(), Path(folder)).release()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+        return
+    rows = int(options.rows)
+    small, large = measure(10**6, 5), measure(rows, options.repeats)
+    figures = {
+        "rows": rows,
+        "time_vs_groupby": round(large["seconds"] / large["bare"], 3),
+        "release_seconds": round(large["seconds"], 3),
+        "peak_gib": round(peak(rows), 3),
+        "growth_1e6_1e8": round(large["seconds"] / small["seconds"] / (rows / 10**6), 3),
+        "opendp_1e6": round(against_opendp(), 2),
+    }
+    finish(figures)
+
+
+if __name__ == "__main__":
+    main()

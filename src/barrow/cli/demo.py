@@ -1,0 +1,50 @@
+"""``barrow demo``: real releases from bundled data, in seconds."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command()
+@click.option("--out", default="barrow-demo", show_default=True, metavar="DIR", help="A new folder for everything.")
+@click.option(
+    "--data", type=click.Choice(["flights", "shakespeare"]), default="flights", show_default=True, help="What to show."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")
+@click.option("--quiet", is_flag=True, help="Print the folder only.")
+def demo(out: str, data: str, as_json: bool, quiet: bool) -> None:
+    """Release from bundled real data: promises, alpha, answers with their errors, the worst case.
+
+    It works offline and takes a few seconds. The folder holds the data, the studies, a ledger and the results.
+
+    \b
+    Example:
+      barrow demo --out my-demo
+      barrow demo --data shakespeare
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.demo import run_demo
+    from barrow.demo.words import lines
+
+    result = run_demo(out, data)
+    if as_json:
+        click.echo(json.dumps(result.to_json(), ensure_ascii=False))
+    elif quiet:
+        click.echo(str(result.folder))
+    else:
+        click.echo("\n".join(lines(result, next_steps=_next_steps(str(result.folder), next(iter(result.releases))))))
+
+
+def _next_steps(folder: str, name: str) -> list[str]:
+    """What to type next, as far as this version has it."""
+    from barrow.cli.main import _COMMANDS
+
+    steps = {
+        "explain": f"barrow explain {folder}/{name}/statement.json",
+        "verify": f"barrow verify {folder}/{name}",
+        "plan": f"barrow plan --study {folder}/study-{name}.toml",
+        "ledger": f"barrow ledger show {folder}/demo.ledger",
+        "choose": "barrow choose",
+    }
+    return [step for command, step in steps.items() if command in _COMMANDS]

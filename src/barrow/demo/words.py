@@ -1,0 +1,125 @@
+"""The demo in words: what was promised, what was released, how wrong it may be, what the worst case is."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, Decimal
+
+from barrow.demo.picture import heat_map, standing_out
+from barrow.demo.run import DemoResult
+from barrow.policy import describe_distance, describe_share, odds_sentence, odds_upper, percent_up
+from barrow.release import Release
+
+_WIDTH = 78
+_LABEL = 10
+
+
+def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",)) -> list[str]:
+    """The demo's report, at most 78 columns wide.
+
+    Args:
+        result: What the demo released.
+        next_steps: Commands to try next.
+
+    >>> block("α", ["40 per 8,000 km"])
+    ['α         40 per 8,000 km']
+    """
+    policy, person = result.policy, result.example.person
+    space = policy.space
+    people = next(iter(result.releases.values())).statement["people"]
+    source = f"{result.example.about} ({result.example.credit}, bundled)"
+    said = block("Data", [f"{people:,} {_plural(person)} stand in for people: {source}"])
+    said += block("Promises", _promises(result))
+    per = f"{space.diameter:,.0f} {space.unit}"
+    snapped = space.snapping_upper * space.diameter
+    grid = f"; records snapped to a public grid by at most {up(snapped)} {space.unit}, counted" if snapped else ""
+    said += block("α", [f"{up(policy.alpha, 4)} per {per}, δ = {float(policy.delta):.3g}{grid}"])
+    for name, release in result.releases.items():
+        said += _release(name, result.example.titles[name], release)
+    worst = result.worst_epsilon
+    together = " for all releases together" if len(result.releases) > 1 else ""
+    said += block(
+        "Worst",
+        [
+            f"even if all data of one {person} were different: ε ≤ {up(worst)}{together}",
+            odds_sentence(worst),
+        ],
+    )
+    rest = "spent exactly: any further release is refused" if result.left == 0 else f"α {float(result.left):.4g} left"
+    said += block("Ledger", [f"budget α {up(policy.alpha, 4)}, {rest}"])
+    here = [*result.example.files, *(f"study-{name}.toml" for name in result.releases), "demo.ledger"]
+    within = ", ".join(f"{name}/" for name in result.releases)
+    said += block(
+        "Wrote",
+        [
+            f"{result.folder}/: {', '.join(here)}",
+            f"in it {within}: values.csv, .parquet{_geojson(result)}, statement.txt, .json",
+        ],
+    )
+    said += block("Next", next_steps)
+    return [*said, f"{'':<{_LABEL}}({result.seconds:.1f} s)"]
+
+
+def block(label: str, texts: Iterable[str]) -> list[str]:
+    """Lines under one label, wrapped and indented.
+
+    >>> block("Worst", ["a", "b"])
+    ['Worst     a', '          b']
+    """
+    width = _WIDTH - _LABEL
+    wrapped = [
+        part for text in texts for part in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    ]
+    return [f"{label if i == 0 else '':<{_LABEL}}{text}" for i, text in enumerate(wrapped)]
+
+
+def up(value: float, digits: int = 3) -> str:
+    """A bound to a few digits, rounded up so that it never says less than it is.
+
+    >>> up(0.0017201, 2), up(2.789), up(0.1), up(12284.1, 4)
+    ('0.0018', '2.79', '0.1', '12290')
+    """
+    exact = Decimal(repr(value))  # the shortest decimal of the float, so that 0.1 stays 0.1
+    if not exact:
+        return "0"
+    place = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return f"{float(exact.quantize(place, rounding=ROUND_CEILING)):.{digits + 3}g}"
+
+
+def _promises(result: DemoResult) -> list[str]:
+    rows = []
+    for kept in result.policy.kept:
+        promise = kept.promise
+        change = f"{describe_share(promise)}, up to {describe_distance(promise, result.policy.space)} elsewhere"
+        grows = f"≤ {percent_up(odds_upper(kept.epsilon_got))}"
+        rows.append(f"{change:<41}{float(promise.epsilon):>7.3g} {up(kept.epsilon_got):>7} {grows:>11}")
+    return [f"{'If this part had been different':<41}{'asked ε':>7} {'got ε':>7} {'50 % grows':>11}", *rows]
+
+
+def _release(name: str, title: str, release: Release) -> list[str]:
+    plan, unit = release.plan, release.plan.query.unit
+    part = plan.study.part
+    share = "" if part == 1 else f" ({part.numerator}/{part.denominator} of α)"
+    texts = [f"{title}{share}"]
+    rows, each = release.rows(), f"± {up(release.half_width, 2)} {unit}".rstrip()
+    if plan.query.places is not None:
+        out = standing_out(plan, release.values)
+        texts += [
+            f"{len(rows):,} shares, each {each} (95 %), all at once ± {up(plan.noise.simultaneous_half_width, 2)}",
+            f"{out:,} stand out of the noise:",
+        ]
+        return [*block(name.capitalize(), texts), *heat_map(plan, release.values, width=_WIDTH - 14)]
+    if len(rows) == 1:
+        return block(name.capitalize(), [*texts, f"{rows[0]['value']:,.1f} {each} (95 %)"])
+    names = plan.query.arguments.get("names") or plan.query.outputs
+    values = [f"{'':<{_LABEL}}{x:<12} {row['value']:8.3f} {each}" for x, row in zip(names, rows, strict=True)]
+    return [*block(name.capitalize(), texts), *values, *block("", ["each with probability 95 %"])]
+
+
+def _geojson(result: DemoResult) -> str:
+    return ", .geojson" if any(r.plan.query.places is not None for r in result.releases.values()) else ""
+
+
+def _plural(person: str) -> str:
+    return person if person == "aircraft" else f"{person}s"

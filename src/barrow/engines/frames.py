@@ -1,0 +1,79 @@
+"""Frames of pandas, Polars and Arrow (extra ``frames``), behind the one interface of narwhals."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from barrow.engines.session import PrivateTextError
+from barrow.errors import MissingExtraError, ParameterError
+
+
+def arrow_table(frame: Any, columns: tuple[str, ...] | None = None) -> Any:
+    """A pandas, Polars or Arrow frame as an Arrow table, of some columns only.
+
+    >>> import pyarrow as pa
+    >>> arrow_table(pa.table({"uid": [1], "item": ["a"]}), ("item",)).column_names
+    ['item']
+    """
+    wrapped = narwhal(frame)
+    if columns is not None:
+        wrapped = wrapped.select(list(dict.fromkeys(columns)))
+    if hasattr(wrapped, "collect"):
+        wrapped = wrapped.collect()
+    try:
+        pa = importlib.import_module("pyarrow")
+    except ImportError:
+        raise MissingExtraError.for_extra("pyarrow", extra="frames", purpose="Frames") from None
+    try:
+        return wrapped.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, UnicodeError) as error:
+        failure = PrivateTextError(str(error))
+    raise failure
+
+
+def narwhal(frame: Any) -> Any:
+    """The frame behind the one interface that narwhals gives to all of them.
+
+    >>> import pyarrow as pa
+    >>> narwhal(pa.table({"uid": [1]})).columns
+    ['uid']
+    """
+    try:
+        import narwhals as nw
+    except ImportError:
+        raise MissingExtraError.for_extra("narwhals", extra="frames", purpose="Frames") from None
+    try:
+        return nw.from_native(frame)
+    except TypeError:
+        raise ParameterError(
+            f"The source is of the type {type(frame).__name__}.",
+            allowed="a pandas, Polars or Arrow frame, or a mapping of columns",
+            fix="pass a frame",
+        ) from None
+
+
+def frame_kinds(frame: Any) -> dict[str, str]:
+    """The kinds of a frame's columns, by its schema.
+
+    >>> import pyarrow as pa
+    >>> frame_kinds(pa.table({"uid": [1], "item": ["a"], "far": [0.5]}))
+    {'uid': 'integer', 'item': 'text', 'far': 'real'}
+    """
+    kinds = {}
+    for column, dtype in narwhal(frame).collect_schema().items():
+        text = type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
+        if dtype.is_integer():
+            kinds[column] = "integer"
+        elif dtype.is_decimal():
+            kinds[column] = "decimal"
+        elif dtype.is_float():
+            kinds[column] = "real"
+        elif dtype.is_temporal():
+            kinds[column] = "time"
+        elif dtype.is_nested():
+            kinds[column] = "nested"
+        else:
+            named = {"String": "text", "Categorical": "text", "Enum": "text", "Boolean": "boolean", "Object": "any"}
+            kinds[column] = named.get(text, "other")
+    return kinds

@@ -1,0 +1,124 @@
+"""``barrow local`` from the outside: many people, one server, every wrong report."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from barrow.cli.main import main
+
+STUDY = """
+[space]
+kind = "line"
+low = 0
+high = 10
+unit = "km"
+step = 0.1
+[query]
+kind = "distance_to"
+point = 3
+[privacy]
+alpha = 100
+"""
+
+
+@pytest.fixture
+def barrow(capsys):
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stop:
+            main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return stop.value.code or 0, out, err
+
+    return call
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(STUDY)
+    return tmp_path / "study.toml"
+
+
+def test_many_people_report_and_the_server_finds_the_mean(barrow, study, tmp_path):
+    (tmp_path / "reports").mkdir()
+    for person in range(30):
+        (tmp_path / "items.jsonl").write_text("8.05\n8.05\n" if person % 2 else "3.05\n")
+        code, out, err = barrow("local", "randomise", "items.jsonl", "--study", study, "--memory", f"m{person}.json")
+        assert (code, err) == (0, "")
+        (tmp_path / "reports" / f"{person}.json").write_text(out)
+    code, out, _ = barrow("local", "aggregate", "reports", "--study", study, "--json")
+    data = json.loads(out)
+    assert code == 0
+    assert data["n"] == 30
+    # Half are 0.05 km from the point and half 5.05; the noise of one report has scale 0.1 km.
+    assert abs(data["means"][0] - 2.55) < 0.3
+    code, out, _ = barrow("local", "aggregate", "reports", "--study", study)
+    assert "From 30 reports" in out
+    assert "EMD-DP (local)" in out
+
+
+def test_asking_twice_gives_the_same_report(barrow, study, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("1.0\n"))
+    first = barrow("local", "randomise", "--study", study, "--memory", "me.json")[1]
+    monkeypatch.setattr("sys.stdin", io.StringIO("9.0\n"))
+    assert barrow("local", "randomise", "--study", study, "--memory", "me.json")[1] == first
+
+
+def test_wrong_reports_are_refused_and_counted(barrow, study, tmp_path, monkeypatch):
+    (tmp_path / "items.jsonl").write_text("1.0\n")
+    good = barrow("local", "randomise", "items.jsonl", "--study", study, "--memory", "me.json")[1]
+    foreign = json.loads(good)
+    foreign["study"] = "sha256:" + "0" * 64
+    lines = [good.strip(), good.strip(), "not json", json.dumps(foreign)]
+    (tmp_path / "all.jsonl").write_text("\n".join(lines) + "\n")
+    code, out, _ = barrow("local", "aggregate", "all.jsonl", "--study", study, "--json")
+    data = json.loads(out)
+    assert code == 0
+    assert data["n"] == 1
+    assert sum(data["refused"].values()) == 3
+    assert "Refused: " in barrow("local", "aggregate", "all.jsonl", "--study", study)[1]
+
+
+def test_private_items_never_show(barrow, study, tmp_path):
+    for text in ('"secret"\n', "secret\n", "[1, 2]\n", "99\n"):
+        (tmp_path / "items.jsonl").write_text(text)
+        code, out, err = barrow("local", "randomise", "items.jsonl", "--study", study, "--memory", "new.json")
+        assert (code, out) == (1, "")
+        assert "secret" not in err
+        assert "99" not in err
+    assert not (tmp_path / "new.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["randomise", "nowhere", "--memory", "m"], "no file"),
+        (["aggregate", "nowhere"], "no reports"),
+    ],
+)
+def test_errors_teach(barrow, study, arguments, words):
+    code, out, err = barrow("local", *arguments, "--study", study)
+    assert (code, out) == (1, "")
+    assert words in err
+    code, out, err = barrow("local", *arguments, "--study", study, "--json")
+    assert words in json.loads(out)["problem"]
+    assert barrow("local", "randomise")[0] == 2
+    assert "Example" in barrow("local", "aggregate", "--help")[1]
+
+
+def test_products_are_read_by_rows(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(
+        "[space]\nkind='product'\nweights=['1/2','1/2']\n"
+        "[[space.parts]]\nkind='line'\nlow=0\nhigh=10\nstep=1\n[[space.parts]]\nkind='circle'\nperiod=24\nstep=1\n"
+        "[query]\nkind='histogram'\n[privacy]\nalpha=5\n"
+    )
+    (tmp_path / "i").write_text("[1.5, 3]\n[2.5, 23]\n")
+    code, out, _ = barrow("local", "randomise", "i", "--study", "s.toml", "--memory", "m")
+    assert code == 0
+    assert len(json.loads(out)["values"]) == 240
+    (tmp_path / "i").write_text("[1.5]\n")
+    assert "one part for each" in barrow("local", "randomise", "i", "--study", "s.toml", "--memory", "m2")[2]

@@ -1,0 +1,293 @@
+"""What every engine must pass: the same integers as a reference in plain Python, for any order and partitioning."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from barrow.engines import Columns
+from barrow.engines.columns import flat_groups, reads_numbers, width
+from barrow.errors import BarrowError, DataError
+from barrow.spaces import (
+    Circle,
+    Clustered,
+    Discrete,
+    Earth,
+    Embedding,
+    Euclidean,
+    Finite,
+    Graph,
+    Line,
+    Product,
+    Tree,
+)
+
+SECRET = "SECRET-73913"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A space with good records, records outside it, and records that no rule can place."""
+
+    space: object
+    good: list
+    outside: list = field(default_factory=list)
+    hopeless: list = field(default_factory=list)
+
+    @property
+    def columns(self):
+        return Columns("uid", [f"c{i}" for i in range(width(self.space))])
+
+    @property
+    def modes(self):
+        return ("error", "default", "nearest") if self.outside else ("error", "default")
+
+
+def labels(*names):
+    return [(name,) for name in names]
+
+
+def points(*values):
+    return [tuple(float(x) for x in value) for value in values]
+
+
+LABELS = ["a", "b", " b", "B", "é", "a b", "7"]
+BAD_LABELS = labels(None, "", "b ", "zz", "A", "07")
+STEPS = [0.1 * i for i in range(31)]
+EDGES = [x for s in STEPS for x in (s, math.nextafter(s, 9), math.nextafter(s, -9)) if 0 <= x <= 3]
+NO_NUMBERS = [(None,), (math.nan,)]
+
+CASES = {
+    "discrete": Case(Discrete(LABELS), labels(*LABELS), hopeless=BAD_LABELS),
+    "discrete-default": Case(Discrete(LABELS, default="B"), labels(*LABELS), hopeless=BAD_LABELS),
+    "finite": Case(Finite(["x", "y"], [[0, 1], [1, 0]]), labels("x", "y"), hopeless=BAD_LABELS),
+    "clustered": Case(Clustered({"p": ["a", "b"], "q": ["c"]}, r=0.1), labels("a", "b", "c"), hopeless=BAD_LABELS),
+    "tree": Case(Tree.nested(["US/NY", "US/LA", "FR/P"], distances=[1, 0.5]), labels("US/NY", "US/LA", "FR/P")),
+    "embedding": Case(Embedding(["u", "v"], [[0.0, 1.0], [1.0, 0.0]]), labels("u", "v"), hopeless=BAD_LABELS),
+    "graph": Case(Graph(["n1", "n2"], [[0.0], [2.0]]), labels("n1", "n2"), hopeless=BAD_LABELS),
+    "weekdays": Case(Circle.weekdays(), labels("Mon", "Sun", "Wed"), hopeless=labels("mon", "", None)),
+    "line": Case(Line(0, 3, step=0.1), [(x,) for x in EDGES], [(-1.0,), (9.0,), (math.inf,), (-math.inf,)], NO_NUMBERS),
+    "line-points": Case(
+        Line(0, 3, points=[0.1, 0.2, 0.25, 1.0, 1.0000001, 2.9], default=1.0),
+        [(x,) for x in [*EDGES, 0.15, 0.225, 0.625, 1.00000005, 1.95]],
+        [(-1.0,), (9.0,)],
+        NO_NUMBERS,
+    ),
+    "circle": Case(
+        Circle(3, step=0.1),
+        [(x,) for x in EDGES if x < 3] + [(-0.0,)],
+        [(3.0,), (-0.1,), (1e17,), (-1e-30,), (100.7,)],
+        [*NO_NUMBERS, (math.inf,)],
+    ),
+    "box": Case(
+        Euclidean([0, -1], [3, 1], step=0.1, default=[1.0, 0.0]),
+        points(*((x, y) for x in EDGES[::7] for y in (-1, -0.0, 0.3, 0.6, 1))),
+        points((-1, 0), (4, 4), (math.inf, 0)),
+        [(None, 0.0), (1.0, None), (math.nan, 1.0)],
+    ),
+    "ball": Case(
+        Euclidean(center=[1, 1], radius=1, step=0.1),
+        points((1, 1), (0, 1), (2, 1), (1, 2), (1.7, 1.7), (0.3, 0.31), (0.6, 0.2)),
+        points((4, 5), (1, -3), (0.29, 0.29)),
+        [(None, 0.0), (math.nan, 1.0)],
+    ),
+    "earth": Case(
+        Earth(box=(40.5, -74.3, 41.0, -73.6), cell=1),
+        points((40.5, -74.3), (41.0, -73.6), (40.7, -74.0), (40.75, -73.99999), (40.999999, -73.7)),
+        points((0, 0), (90, 180), (-90, -180), (45, 107), (40.7, 106), (40.7, -75)),
+        [*points((91, 0), (40.7, 181)), (None, -74.0), (40.7, None), (math.nan, -74.0)],
+    ),
+    "globe": Case(
+        Earth(cell=500, default=(48, 2)),
+        points((90, 180), (-90, -180), (0, 0), (-0.0, -0.0), (51.5, -0.1), (89.9999, 179.9999)),
+        hopeless=[*points((90.1, 0), (0, 180.1)), (None, None)],
+    ),
+    "product": Case(
+        Product([Earth(cell=1000), Circle.hours(), Discrete(["a", "b"])], weights=["1/2", "1/4", "1/4"]),
+        [(51.5, -0.1, 23.5, "a"), (-90.0, 180.0, 0.0, "b"), (0.0, 0.0, 12.0, "a")],
+        hopeless=[(None, 0.0, 1.0, "a"), (0.0, 0.0, 24.0, "a"), (0.0, 0.0, 1.0, "c"), (0.0, 0.0, 1.0, None)],
+    ),
+    "nested-product": Case(
+        Product(
+            [Line(0, 3, step=0.5), Product([Circle(3, step=1), Line(0, 3, points=[1, 2])], weights=["1/2", "1/2"])],
+            weights=["1/2", "1/2"],
+        ),
+        points((0, 0, 0), (3, 2.9, 3), (1.5, 1, 1.5), (2.6, 0.2, 1.4)),
+        points((7, 7, 7), (-1, -1, -1)),
+        [(None, 0.0, 0.0), (0.0, math.nan, 0.0)],
+    ),
+}  # fmt: skip
+
+PAIRS = [(name, mode) for name, case in CASES.items() for mode in case.modes]
+SOME = [("discrete", "error"), ("discrete-default", "default"), ("line", "nearest"), ("box", "error"),
+        ("earth", "default"), ("product", "default")]  # fmt: skip
+
+
+def encode_one(space, values, mode):
+    """One record through the space itself."""
+    if isinstance(space, Product):
+        groups = []
+        start = 0
+        for part in space.parts:
+            chunk = values[start : start + width(part)]
+            groups.append(_record(part, chunk))
+            start += width(part)
+        records = groups
+    else:
+        records = _record(space, values)
+    with np.errstate(all="ignore"):
+        return int(space.encode(records, unknown=mode)[0])
+
+
+def _record(space, chunk):
+    if isinstance(space, Product):
+        groups, start = [], 0
+        for part in space.parts:
+            groups.append(_record(part, chunk[start : start + width(part)]))
+            start += width(part)
+        return groups
+    return [chunk[0]] if len(chunk) == 1 else [tuple(chunk)]
+
+
+def reference(rows, space, mode="error"):
+    """C[item, size] in plain Python: rows are (user, values)."""
+    sizes = Counter(user for user, _ in rows)
+    counted = Counter((encode_one(space, values, mode), sizes[user]) for user, values in rows)
+    return [(item, size, counted[item, size]) for item, size in sorted(counted)], len(sizes)
+
+
+def as_list(counts):
+    return list(zip(counts.items.tolist(), counts.sizes.tolist(), counts.counts.tolist(), strict=True))
+
+
+def some_rows(case, mode, seed, number=120):
+    """Users of different sizes with records of the case; sizes from 1 to many."""
+    rng = random.Random(seed)
+    pool = case.good + (case.outside if mode in ("nearest", "default") else [])
+    pool = pool + (case.hopeless if mode == "default" else [])
+    return [(f"u{int(rng.random() ** 2 * 25)}", rng.choice(pool)) for _ in range(number)]
+
+
+def numeric(case):
+    """For each item column: whether it holds numbers."""
+    return [reads_numbers(part) for part, group in flat_groups(case.columns, case.space) for _ in group]
+
+
+class EngineSuite:
+    """Subclasses say how rows become a source of their engine."""
+
+    pairs = SOME
+    lost = 3
+
+    def make(self, tmp_path, names, rows, numbers):
+        """(engine, source) that holds ``rows`` (user, values…) under ``names``; ``numbers`` says which are numbers."""
+        raise NotImplementedError
+
+    def table(self, tmp_path, case, rows):
+        names = ["uid", *case.columns.items]
+        return self.make(tmp_path, names, [(user, *values) for user, values in rows], numeric(case))
+
+    def test_counts_are_the_reference_in_any_order(self, tmp_path, name, mode):
+        case = CASES[name]
+        rows = some_rows(case, mode, seed=name)
+        expected, users = reference(rows, case.space, mode)
+        for turn in range(2):
+            shuffled = random.Random(turn).sample(rows, len(rows))
+            folder = tmp_path / str(turn)
+            folder.mkdir()
+            engine, source = self.table(folder, case, shuffled)
+            counts = engine.count(source, case.columns, case.space, unknown=mode)
+            assert as_list(counts) == expected
+            assert counts.users == users
+
+    def refused(self, tmp_path, rows, space="discrete", mode="error", **options):
+        case = CASES[space]
+        engine, source = self.table(tmp_path, case, rows)
+        with pytest.raises(BarrowError) as caught:
+            engine.count(source, case.columns, case.space, unknown=mode, **options)
+        error = caught.value
+        while error is not None:
+            assert SECRET not in str(error)
+            assert "u1" not in str(error)
+            error = error.__cause__ or error.__context__
+        return caught.value
+
+    @pytest.mark.parametrize("space", ["discrete", "line", "earth", "ball", "product"])
+    def test_lost_items_are_refused_with_a_constant_text(self, tmp_path, space):
+        case = CASES[space]
+        texts = set()
+        for turn, lost in enumerate([*case.hopeless, *case.outside][-self.lost :]):
+            folder = tmp_path / str(turn)
+            folder.mkdir()
+            rows = [("u1", case.good[0])] * (turn + 1) + [("u2", lost)] * (turn + 1)
+            error = self.refused(folder, rows, space)
+            assert isinstance(error, DataError)
+            texts.add(str(error))
+        assert len(texts) == 1
+
+    def test_nearest_does_not_save_what_is_no_number(self, tmp_path):
+        for turn, lost in enumerate(NO_NUMBERS):
+            folder = tmp_path / str(turn)
+            folder.mkdir()
+            assert isinstance(self.refused(folder, [("u1", (1.0,)), ("u2", lost)], "line", "nearest"), DataError)
+
+    def test_null_users_are_always_refused(self, tmp_path):
+        for mode in ("error", "default"):
+            folder = tmp_path / mode
+            folder.mkdir()
+            error = self.refused(folder, [("u1", ("a",)), (None, ("a",))], mode=mode)
+            assert isinstance(error, DataError)
+            assert error.problem == "Some records have no user."
+
+    def test_public_number_of_users(self, tmp_path):
+        case = CASES["discrete-default"]
+        engine, source = self.table(tmp_path, case, [("u1", ("a",)), ("u1", ("a",)), ("u2", ("B",))])
+        counts = engine.count(source, case.columns, case.space, users=10)
+        assert (as_list(counts), counts.users) == ([(0, 2, 2), (3, 1, 9)], 10)
+        with pytest.raises(DataError, match="more users"):
+            engine.count(source, case.columns, case.space, users=1)
+
+    def test_check_tells_the_curator(self, tmp_path):
+        case = CASES["discrete"]
+        rows = [("u1", ("a",)), ("u1", (SECRET,)), (None, ("a",)), ("u2", ("a",)), ("u1", (None,))]
+        engine, source = self.table(tmp_path, case, rows)
+        report = engine.check(source, case.columns, case.space)
+        assert (report.rows, report.users, report.null_users, report.lost_items) == (5, 2, 1, 2)
+        assert (report.smallest, report.largest) == (1, 3)
+        assert report.private
+        assert not report.usable
+        assert report.to_json()["private"] is True
+        assert report.examples[0]["row"] == 2
+        assert report.examples[0]["c0"] == SECRET
+        assert str(report).startswith("PRIVATE")
+        assert SECRET in str(report)
+
+    def test_check_agrees_with_count(self, tmp_path):
+        case = CASES["earth"]
+        engine, source = self.table(tmp_path, case, some_rows(case, "default", seed=3))
+        assert engine.check(source, case.columns, case.space, unknown="default").usable
+        assert not engine.check(source, case.columns, case.space).usable
+        assert not engine.check(source, case.columns, case.space, unknown="default", users=1).usable
+
+    def test_missing_column_is_named_with_the_nearest(self, tmp_path):
+        case = CASES["discrete"]
+        engine, source = self.table(tmp_path, case, [("u1", ("a",))])
+        with pytest.raises(BarrowError, match=r"There is no column 'UIDs'\. Did you mean 'uid'"):
+            engine.count(source, Columns("UIDs", "c0"), case.space)
+        with pytest.raises(BarrowError, match=r"There is no column 'C0'\. Did you mean 'c0'"):
+            engine.validate(source, Columns("uid", "C0"), case.space)
+        assert set(engine.columns(source)) == {"uid", "c0"}
+
+    def test_no_rows(self, tmp_path):
+        assert self.refused(tmp_path, []).problem == "The source holds no records."
+
+
+def pytest_generate_tests(metafunc):
+    """Spaces and modes for the classes that inherit the suite."""
+    if {"name", "mode"} <= set(metafunc.fixturenames) and metafunc.cls is not None:
+        metafunc.parametrize(("name", "mode"), metafunc.cls.pairs)
