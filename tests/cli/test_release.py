@@ -149,3 +149,26 @@ def test_help_has_an_example(barrow, command):
     assert code == 0
     assert f"barrow {command}" in out
     assert "Example" in out
+
+
+def test_an_interruption_before_the_payment_says_so(barrow, study, monkeypatch):
+    from barrow.engines import DuckDBEngine
+
+    make_ledger(study)
+
+    def interrupt(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DuckDBEngine, "count", interrupt)
+    code, _, err = barrow("release", "--study", "study.toml", "--out", "o")
+    assert code == 130
+    assert "before the release was paid for" in err
+    assert json.loads(barrow("ledger", "show", "ages.ledger", "--json")[1])
+
+
+def test_quiet_ledgers(barrow, study):
+    make_ledger(study)
+    assert barrow("ledger", "show", "ages.ledger", "--quiet")[1] == "30\n"
+    assert barrow("ledger", "verify", "ages.ledger", "--quiet")[1] == "holds\n"
+    assert barrow("ledger", "price", "ages.ledger", "--quiet")[1] == "0\n"
+    assert barrow("ledger", "init", "b.ledger", "--study", "study.toml", "--alpha", "1", "--quiet")[1] == ""

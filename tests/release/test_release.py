@@ -78,7 +78,9 @@ def test_statistics_are_exact_and_noise_has_the_planned_scale(tmp_path, monkeypa
     plan = study.plan()
     truth = float(true_mean(tmp_path / "ages.csv"))
     draw, source = type(plan.noise).draw, SeededSource(5)
-    monkeypatch.setattr(type(plan.noise), "draw", lambda self, center: draw(self, center, source))
+    monkeypatch.setattr(
+        type(plan.noise), "draw", lambda self, center: replace(draw(self, center, source), private=True)
+    )
     ledger = make_ledger(study, 10**6)
     values = np.array([run_release(study, ledger=ledger, key=f"k{i}").values[0] for i in range(400)])
     scale = np.abs(values - truth).mean() / float(plan.noise.scale)
@@ -86,6 +88,16 @@ def test_statistics_are_exact_and_noise_has_the_planned_scale(tmp_path, monkeypa
     assert not abs(scale * 1.4 - 1.0) < 5 / np.sqrt(400)
     covered = (np.abs(values - truth) <= plan.half_width).mean()
     assert 0.9 < covered < 0.99
+
+
+def test_seeded_noise_never_leaves(tmp_path, monkeypatch):
+    study = make_study(tmp_path)
+    make_ledger(study)
+    draw, source = type(study.plan().noise).draw, SeededSource(5)
+    monkeypatch.setattr(type(study.plan().noise), "draw", lambda self, center: draw(self, center, source))
+    with pytest.raises(LostReleaseError, match="Nothing was released"):
+        study.release()
+    assert not (tmp_path / "out").exists()
 
 
 def test_running_again_is_already_paid_and_draws_nothing(tmp_path, monkeypatch):

@@ -127,6 +127,7 @@ def test_shortest_paths_mend_a_broken_metric():
 def test_unreadable_records_never_show_their_value():
     for space, records in (
         (Line(0, 1, step=0.5), ["secret"]),
+        (Line(0, 1, step=0.5), [10**400]),
         (Earth(cell=5000), [["secret", "x"]]),
         (Earth(cell=5000), [[1.0, 2.0, 3.0]]),
         (Euclidean([0, 0], [1, 1], step=1), [1.0, 2.0]),
@@ -151,3 +152,13 @@ def test_a_missing_h3_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "h3", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'barrow\[geo\]'"):
         Hexagons(["8928308280fffff"])
+
+
+def test_huge_private_values_cause_no_warning():
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for space in (Circle.hours(), Line(0, 1, step=0.5)):
+            space.encode([1e308, -1e308], unknown="nearest")
+        Euclidean(center=[0, 0], radius=1, step=0.5).encode([[1e200, 1e200]], unknown="nearest")

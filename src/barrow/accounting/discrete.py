@@ -11,7 +11,11 @@ from barrow.privacy.definitions import share
 
 @dataclass(frozen=True)
 class GroupPrivacy:
-    """What discrete EMD-DP says at a distance: (epsilon, delta), rounded up, after ``steps`` steps."""
+    """What discrete EMD-DP says at a distance: (epsilon, delta), rounded up, after ``steps`` steps.
+
+    >>> group_privacy_upper(DiscreteEmd(1, 0, radius="0.1", model="central"), "0.25").steps
+    3
+    """
 
     steps: int
     epsilon: float

@@ -118,7 +118,11 @@ def theorem_alpha0_lower(alpha: Exact, *, reports: int, items: int, delta: Exact
 
 @dataclass(frozen=True)
 class GroupShuffleBound:
-    """What Theorem 4.3 says of a vector of changes: (epsilon, delta)-indistinguishability, both rounded up."""
+    """What Theorem 4.3 says of a vector of changes: (epsilon, delta)-indistinguishability, both rounded up.
+
+    >>> theorem_group_bound(1, reports=10**6, changed=10, moved=5, delta0="1e-12").delta < 1e-11
+    True
+    """
 
     epsilon: float
     delta: float

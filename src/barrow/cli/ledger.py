@@ -12,12 +12,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from barrow.cli.study_options import output_options
 from barrow.errors import ParameterError
 from barrow.ledger import Budget, Head, Ledger, price_together
 from barrow.numerics import exact, exact_text, float_up
 from barrow.privacy import DiscreteEmd, Emd, UserLevel
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 
 
@@ -52,8 +52,8 @@ def ledger() -> None:
     "--user-epsilon", help="A separate user-level budget for other spaces and definitions; by default the study's."
 )
 @click.option("--user-delta", default="0", show_default=True, help="The delta of that budget.")
-@_JSON
-def init(file: Path, as_json: bool, **options: Any) -> None:
+@output_options
+def init(file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     """Make FILE, a budget bound to the study's space, data set, users and definition of privacy.
 
     Example:  barrow ledger init nyc.ledger --study study.toml --alpha 250 --delta 1e-9 --per month
@@ -64,6 +64,8 @@ def init(file: Path, as_json: bool, **options: Any) -> None:
         data = {"ledger": str(file), "budget": made.budget.to_json(), "head": _head(head)}
         click.echo(json.dumps(data))
         return
+    if quiet:
+        return
     click.echo(f"Made {file}.")
     click.echo(made.overview().title)
     for sentence in made.overview().sentences():
@@ -72,13 +74,17 @@ def init(file: Path, as_json: bool, **options: Any) -> None:
 
 @ledger.command(short_help="Show what was spent and what is left.")
 @_FILE
-@_JSON
-def show(file: Path, as_json: bool) -> None:
+@output_options
+def show(file: Path, as_json: bool, quiet: bool) -> None:
     """Show what was spent, when, on what, by whom, and what is left.
 
     Example:  barrow ledger show nyc.ledger
     """
-    overview = Ledger.open(file).overview()
+    book = Ledger.open(file)
+    overview = book.overview()
+    if quiet and not as_json:
+        click.echo(exact_text(book.left().loss))
+        return
     if as_json:
         click.echo(json.dumps({"ledger": str(file), **overview.to_json()}))
         return
@@ -96,8 +102,8 @@ def show(file: Path, as_json: bool) -> None:
 
 @ledger.command(short_help="Print LENGTH:HASH, to be kept elsewhere.")
 @_FILE
-@_JSON
-def head(file: Path, as_json: bool) -> None:
+@output_options
+def head(file: Path, as_json: bool, quiet: bool) -> None:
     """Print LENGTH:HASH. Keep it elsewhere: later, verify --head shows that nothing was cut off.
 
     Example:  barrow ledger head nyc.ledger >> heads.txt
@@ -109,8 +115,8 @@ def head(file: Path, as_json: bool) -> None:
 @ledger.command(short_help="Check that nothing was changed or cut off.")
 @_FILE
 @click.option("--head", "anchor", metavar="LENGTH:HASH", help="A head that was kept elsewhere.")
-@_JSON
-def verify(file: Path, anchor: str | None, as_json: bool) -> None:
+@output_options
+def verify(file: Path, anchor: str | None, as_json: bool, quiet: bool) -> None:
     """Check every link of the chain, every charge, and that an anchored head is part of it.
 
     Example:  barrow ledger verify nyc.ledger --head "$(tail -n 1 heads.txt)"
@@ -119,6 +125,9 @@ def verify(file: Path, anchor: str | None, as_json: bool) -> None:
     found = Ledger.open(file).verify(wanted)
     if as_json:
         click.echo(json.dumps(found.to_json()))
+        return
+    if quiet:
+        click.echo("holds")
         return
     click.echo(f"All {found.head.length} records hold; {found.releases} releases paid, ", nl=False)
     click.echo(f"{found.uncommitted} of them without a recorded result.")
@@ -133,8 +142,8 @@ def verify(file: Path, anchor: str | None, as_json: bool) -> None:
 @ledger.command(short_help="Print the whole chain as JSON.")
 @_FILE
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
-@click.option("--json", "as_json", is_flag=True, help="The export is JSON with and without this.")
-def export(file: Path, out: Path | None, as_json: bool) -> None:
+@output_options
+def export(file: Path, out: Path | None, as_json: bool, quiet: bool) -> None:
     """Print the verified chain as one JSON object, enough to check it without barrow.
 
     Example:  barrow ledger export nyc.ledger --out nyc-ledger.json
@@ -154,15 +163,15 @@ def export(file: Path, out: Path | None, as_json: bool) -> None:
         ) from None
     if as_json:
         click.echo(json.dumps({"out": str(out)}))
-    else:
+    elif not quiet:
         click.echo(f"Wrote {out}.")
 
 
 @ledger.command(short_help="Price everything that was released anew.")
 @_FILE
 @click.option("--delta", help="The total delta; by default the budget's.")
-@_JSON
-def price(file: Path, delta: str | None, as_json: bool) -> None:
+@output_options
+def price(file: Path, delta: str | None, as_json: bool, quiet: bool) -> None:
     """Price all releases of the main budget together, by every way of composing them. Spends nothing.
 
     "together" is the tightest, and holds for releases whose parameters were fixed beforehand; "additive" and
@@ -177,6 +186,9 @@ def price(file: Path, delta: str | None, as_json: bool) -> None:
     if as_json:
         data = {name: None if value is None else float_up(value) for name, value in prices.items()}
         click.echo(json.dumps({"ledger": str(file), "releases": len(events), "delta": float(total), "alpha": data}))
+        return
+    if quiet:
+        click.echo("" if prices["together"] is None else f"{float_up(prices['together']):.12g}")
         return
     click.echo(f"{len(events)} releases at a total delta of {float(total):g}:")
     for name, value in prices.items():

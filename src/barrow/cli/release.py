@@ -29,7 +29,12 @@ def release(as_json: bool, quiet: bool, key: str | None, **flags: Any) -> None:
     study = make_study(flags.pop("file"), **flags)
     if study.out is None:
         raise ParameterError("No output folder is named.", allowed="a new folder", fix="--out results")
-    result = study.release(key=key, progress=sys.stderr.isatty() and not (quiet or as_json))
+    try:
+        result = study.release(key=key, progress=sys.stderr.isatty() and not (quiet or as_json))
+    except KeyboardInterrupt:
+        # After the payment an interruption is a LostReleaseError, which says what was spent.
+        click.echo("Interrupted before the release was paid for; barrow ledger show tells what was spent.", err=True)
+        raise SystemExit(130) from None
     if as_json:
         rows = result.rows() if len(result.values) <= 1000 else None
         click.echo(json.dumps({**result.statement, "folder": str(result.folder), "values": rows}, ensure_ascii=False))

@@ -36,6 +36,9 @@ class LocalResult:
         refused: How many reports were refused, by reason.
         guarantee: What each person was promised.
         public: What is public.
+
+    >>> LocalResult.__dataclass_params__.frozen
+    True
     """
 
     study: str

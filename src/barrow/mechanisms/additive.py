@@ -96,6 +96,13 @@ class LinearAnswer:
         query: What was asked.
         noise: What was added.
         rounded: The values, integers on a public grid.
+
+    >>> from barrow.mechanisms import UserCounts, linear_release
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 100, step=1)
+    >>> linear_release(mean(line), UserCounts.of_users(line, [[20], [40]]), alpha=25).values.shape
+    (1,)
     """
 
     query: Query

@@ -79,6 +79,9 @@ class Source(ABC):
 
     ``private`` says whether an adversary is unable to predict the words. A release path must refuse a
     source for which it is not ``True``, and results carry it along.
+
+    >>> isinstance(system_source(), Source), system_source().private
+    (True, True)
     """
 
     @property

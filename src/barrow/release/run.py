@@ -88,7 +88,12 @@ def run_release(
         raise
     try:
         reservation.take()
-        values = plan.noise.draw(center).values
+        drawn = plan.noise.draw(center)
+        if not drawn.private:  # noise that somebody can predict protects nobody
+            raise ParameterError(
+                "The noise came from a seed.", allowed="the system's entropy", fix="draw without a source"
+            )
+        values = drawn.values
         files = value_files(plan, values)
         book.commit(reservation, digest_of(files))
         entry = {"ledger": study.ledger, "entry": reservation.seq, "key": name, "outputs": digest_of(files)}

@@ -175,7 +175,8 @@ class Space(ABC):
                 f"unknown is {unknown!r}.", allowed="'error', 'nearest' or 'default'", fix="unknown='default'"
             )
         _ = self.items
-        ids = self._encode(records, unknown)
+        with np.errstate(all="ignore"):  # a warning about private values would be a message about them
+            ids = self._encode(records, unknown)
         lost = ids < 0
         if lost.any():
             if unknown != "default":
@@ -313,7 +314,7 @@ def private_numbers(records: Any, columns: int | None = None) -> Floats:
     """
     try:
         array = np.asarray(records, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = None
     shape_ok = array is not None and (array.ndim == 1 if columns is None else array.shape[1:] == (columns,))
     if array is None or not shape_ok:
