@@ -51,7 +51,7 @@ def channels() -> dict[str, Randomiser]:
         "exponential, circle": exponential(Circle(24, unit="h", step=3), 6),
         "exponential, words": exponential(WORDS, 5),
         "planar, box": planar_laplace(Euclidean([0, 0], [3, 4], unit="km", step=1), 8),
-        "planar, earth": planar_laplace(Earth(box=(40.0, -74.0, 41.0, -73.0), cell=30), 500 / 17.0),
+        "planar, earth": planar_laplace(Earth(box=(40.0, -74.0, 41.0, -73.0), cell=30), 2000),
         "matrix": matrix_randomiser(Discrete(["a", "b"]), [[0.7, 0.2, 0.1], [0.2, 0.7, 0.1]], labels=["x", "y", "z"]),
         "mapped": mapped(gkrr(CLUSTERS, 2), lambda label: label.split("/")[0]),
     }

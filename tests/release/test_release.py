@@ -10,12 +10,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import barrow.release.run as run_module
 from barrow.engines import Source
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.ledger import AlreadyPaidError, Ledger, LedgerIOError, OverBudgetError
 from barrow.noise.simulation import SeededSource
-from barrow.release import LostReleaseError, explain, read_statement, statement_text, verify
+from barrow.release import LostReleaseError, Plan, explain, read_statement, statement_text, verify
 from barrow.release.run import run_release
 from tests.release.helpers import USERS, make_ledger, make_study, write_ages
 
@@ -266,7 +265,7 @@ def test_wrong_studies_are_refused_before_anything_is_spent(tmp_path, name):
 def test_an_output_folder_that_exists_or_cannot_be_made_is_found_first(tmp_path, monkeypatch):
     study = make_study(tmp_path)
     ledger = make_ledger(study)
-    monkeypatch.setattr(run_module, "_statistics", _never)
+    monkeypatch.setattr(Plan, "statistics", _never)
     (tmp_path / "out").mkdir()
     with pytest.raises(ParameterError, match="exists"):
         study.release()

@@ -119,7 +119,6 @@ def choose_items(
             allowed=f"an alpha0 of at least {float(_SMALLEST):g} for each report",
             fix="delta=1e-9 (reports hide each other), fewer items for each user, or a query such as 'histogram'",
         )
-    alpha0 = min(alpha0, Fraction(40))
     for _ in range(_TRIES):
         made = item_wise(
             randomiser_from_spec(space, alpha0, randomiser), items=items, users=users, model=model, delta=slack

@@ -33,6 +33,8 @@ class Randomiser(ABC):
 
     kind: ClassVar[str]
     """The name of the kind in plain data."""
+    most_items: ClassVar[int | None] = None
+    """The most items that can be drawn at once, where there is a limit."""
     space: Space
     alpha0_upper: Fraction
 
@@ -128,19 +130,20 @@ class Randomiser(ABC):
         return array.astype(np.int64)
 
 
-def wanted_alpha0(alpha0: Any) -> Fraction:
-    """``alpha0`` as a rational in (0, 40]; larger ones are beyond what 62-bit weights can express.
+def wanted_alpha0(alpha0: Any, largest: float = 0.0) -> Fraction:
+    """``alpha0`` as a rational above 0, lowered to 30 over the largest distance that matters.
 
-    >>> wanted_alpha0("2.5")
-    Fraction(5, 2)
+    Beyond that even the farthest items are told apart by e^30, the reports are the items themselves for all that can be
+    seen, and 62-bit weights could not express the difference. A channel with a smaller alpha0 keeps every larger claim.
+
+    Args:
+        alpha0: What was asked for.
+        largest: The largest normalised distance between items; 0 sets no limit.
+
+    >>> wanted_alpha0("2.5"), wanted_alpha0(100, 0.5)
+    (Fraction(5, 2), Fraction(60, 1))
     """
     from barrow.privacy.definitions import positive
 
     value = positive(alpha0, "alpha0")
-    if value > 40:
-        raise ParameterError(
-            f"alpha0 is {float(value):.6g}.",
-            allowed="a number above 0 and at most 40: beyond it the reports are the items themselves",
-            fix="alpha0=4",
-        )
-    return value
+    return value if largest <= 0.0 else min(value, Fraction(30.0 / largest))

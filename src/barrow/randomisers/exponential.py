@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from barrow.spaces import Earth, Euclidean, Hexagons, Space
 from barrow.spaces.base import Floats
 
 _HALVINGS = 30
-_TRIES = 6
+_TRIES = 12
 
 
 class ExponentialRandomiser(MatrixRandomiser):
@@ -74,7 +73,7 @@ def exponential(space: Space, alpha0: Exact) -> ExponentialRandomiser:
     >>> float(line.alpha0_upper) <= 4.0 and float(line.alpha0_upper) > 3.99
     True
     """
-    return _build(ExponentialRandomiser, space, wanted_alpha0(alpha0))
+    return _build(ExponentialRandomiser, space, alpha0)
 
 
 def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser:
@@ -99,15 +98,16 @@ def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser:
             allowed="earth, hexagons or euclidean",
             fix="exponential(space, alpha0), which works on every finite space",
         )
-    return _build(PlanarLaplaceRandomiser, space, wanted_alpha0(alpha0))
+    return _build(PlanarLaplaceRandomiser, space, alpha0)
 
 
-def _build(kind: type[Kind], space: Space, alpha0: Fraction) -> Kind:
+def _build(kind: type[Kind], space: Space, asked: Exact) -> Kind:
     if space.items**2 > MOST_ENTRIES:
         raise too_many(space)
     if space.items == 1:
-        return kind(space, whole_rows(np.ones((1, 1))), alpha0=alpha0)
+        return kind(space, whole_rows(np.ones((1, 1))), alpha0=asked)
     distances = space.block()
+    alpha0 = wanted_alpha0(asked, float(distances.max()))
     target = float_down(alpha0)
     beta = _largest(distances, target * (1.0 - 2.0**-30))
     for _ in range(_TRIES):

@@ -39,6 +39,7 @@ class LaplaceRandomiser(Randomiser):
     """
 
     kind: ClassVar[str] = "laplace"
+    most_items: ClassVar[int | None] = _MOST_ITEMS
 
     def __init__(self, space: Space, alpha0: Exact) -> None:
         if not isinstance(space, Euclidean) and not (isinstance(space, Embedding) and space.metric == "euclidean"):

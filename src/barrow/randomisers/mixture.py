@@ -248,7 +248,7 @@ def gkrr(space: Space, alpha0: Exact) -> ClusteredResponse:
             allowed="a clustered space",
             fix="tree_response on a tree, exponential on any finite space",
         )
-    return _fitted(ClusteredResponse, space, tree_shape(space), wanted_alpha0(alpha0))
+    return _fitted(ClusteredResponse, space, tree_shape(space), alpha0)
 
 
 def tree_response(space: Space, alpha0: Exact) -> TreeResponse:
@@ -263,7 +263,7 @@ def tree_response(space: Space, alpha0: Exact) -> TreeResponse:
     >>> float(tree_response(places, 3).alpha0_upper) <= 3.0
     True
     """
-    return _fitted(TreeResponse, space, tree_shape(space), wanted_alpha0(alpha0))
+    return _fitted(TreeResponse, space, tree_shape(space), alpha0)
 
 
 def randomised_response(space: Space, alpha0: Exact) -> FlatResponse:
@@ -280,13 +280,14 @@ def randomised_response(space: Space, alpha0: Exact) -> FlatResponse:
     least = Fraction(space.least_distance_lower)
     true_metric = space.kind == "discrete"
     shape = star_shape(space.items, least / 2, true_metric=true_metric)
-    return _fitted(FlatResponse, space, shape, wanted_alpha0(alpha0))
+    return _fitted(FlatResponse, space, shape, alpha0)
 
 
-def _fitted(kind: type[Channel], space: Space, shape: Shape, alpha0: Fraction) -> Channel:
+def _fitted(kind: type[Channel], space: Space, shape: Shape, asked: Exact) -> Channel:
     """The channel with the largest slope whose tight alpha0 is at most ``alpha0``."""
     if space.items == 1:
         return kind(space, shape, [TOTAL])
+    alpha0 = wanted_alpha0(asked, float(shape.partings[0][0]))
     target = float_down(alpha0)
     slope = target * (1.0 - 2.0**-30)
     made = kind(space, shape, _stops(shape, slope))
