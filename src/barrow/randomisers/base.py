@@ -19,6 +19,8 @@ Integers = NDArray[np.int64]
 
 TOTAL = 2**62
 """The whole weights of a row sum to this."""
+DEEPEST = 28.0
+"""Reports are at least e^-28 times as likely as the likeliest: rarer ones could not be told apart by 62-bit weights."""
 USELESS = 0.9
 """Reports that move an item at least this far, in units of what a blind guess does, say next to nothing."""
 
@@ -130,20 +132,12 @@ class Randomiser(ABC):
         return array.astype(np.int64)
 
 
-def wanted_alpha0(alpha0: Any, largest: float = 0.0) -> Fraction:
-    """``alpha0`` as a rational above 0, lowered to 30 over the largest distance that matters.
+def wanted_alpha0(alpha0: Any) -> Fraction:
+    """``alpha0`` as a rational above 0.
 
-    Beyond that even the farthest items are told apart by e^30, the reports are the items themselves for all that can be
-    seen, and 62-bit weights could not express the difference. A channel with a smaller alpha0 keeps every larger claim.
-
-    Args:
-        alpha0: What was asked for.
-        largest: The largest normalised distance between items; 0 sets no limit.
-
-    >>> wanted_alpha0("2.5"), wanted_alpha0(100, 0.5)
-    (Fraction(5, 2), Fraction(60, 1))
+    >>> wanted_alpha0("2.5")
+    Fraction(5, 2)
     """
     from barrow.privacy.definitions import positive
 
-    value = positive(alpha0, "alpha0")
-    return value if largest <= 0.0 else min(value, Fraction(30.0 / largest))
+    return positive(alpha0, "alpha0")

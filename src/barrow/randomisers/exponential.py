@@ -8,7 +8,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down
-from barrow.randomisers.base import wanted_alpha0
+from barrow.randomisers.base import DEEPEST, wanted_alpha0
 from barrow.randomisers.matrix import MOST_ENTRIES, MatrixRandomiser, too_many, whole_rows
 from barrow.spaces import Earth, Euclidean, Hexagons, Space
 from barrow.spaces.base import Floats
@@ -18,7 +18,9 @@ _TRIES = 12
 
 
 class ExponentialRandomiser(MatrixRandomiser):
-    """Reports y on item x with probability proportional to exp(-beta d(x, y)); beta is as large as alpha0 allows.
+    """Reports y on item x with probability proportional to exp(-beta min(d, c)); beta is as large as alpha0 allows.
+
+    c = 28/alpha0 keeps the rarest reports within the reach of whole weights; nearer than that it changes nothing.
 
     >>> from barrow.spaces import Circle
     >>> clock = exponential(Circle(24, unit="h", step=1), 5)
@@ -65,7 +67,7 @@ def exponential(space: Space, alpha0: Exact) -> ExponentialRandomiser:
     beta is raised until it is used up: on spaces that look the same from every item that is twice the usual beta.
 
     Args:
-        space: Any space with at most 2,896 items.
+        space: Any space with at most 2,048 items.
         alpha0: The privacy parameter of one report.
 
     >>> from barrow.spaces import Line
@@ -84,7 +86,7 @@ def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser:
     :func:`laplace` draws that one, on Euclidean spaces, exactly.
 
     Args:
-        space: An Earth, Hexagons or Euclidean space with at most 2,896 cells.
+        space: An Earth, Hexagons or Euclidean space with at most 2,048 cells.
         alpha0: The privacy parameter of one report.
 
     >>> from barrow.spaces import Euclidean
@@ -107,11 +109,12 @@ def _build(kind: type[Kind], space: Space, asked: Exact) -> Kind:
     if space.items == 1:
         return kind(space, whole_rows(np.ones((1, 1))), alpha0=asked)
     distances = space.block()
-    alpha0 = wanted_alpha0(asked, float(distances.max()))
-    target = float_down(alpha0)
-    beta = _largest(distances, target * (1.0 - 2.0**-30))
+    target = float_down(wanted_alpha0(asked))
+    # min(d, c) is a metric too, and never larger than d: what is private for it is private for d.
+    near = np.minimum(distances, DEEPEST / target)
+    beta = _largest(near, distances, target * (1.0 - 2.0**-30))
     for _ in range(_TRIES):
-        made = kind(space, whole_rows(_rows(distances, beta)))
+        made = kind(space, whole_rows(_rows(near, beta)))
         found = float(made.alpha0_upper)
         if found <= target:
             made.beta = beta
@@ -130,17 +133,17 @@ def _rows(distances: Floats, beta: float) -> Floats:
     return np.asarray(raw / raw.sum(axis=1, keepdims=True))
 
 
-def _largest(distances: Floats, target: float) -> float:
+def _largest(near: Floats, distances: Floats, target: float) -> float:
     """The largest beta, up to 2^-30, whose alpha0 is at most ``target``, in real numbers.
 
     By the triangle inequality the report that grows most from x' to x is x itself, so alpha0 is the largest over
-    pairs of beta + (ln Z_x' - ln Z_x)/d(x, x') with Z the sums of the rows.
+    pairs of (beta min(d, c) + ln Z_x' - ln Z_x)/d(x, x') with Z the sums of the rows.
     """
     apart = np.where(distances > 0.0, distances, np.inf)
 
     def tight(beta: float) -> float:
-        z = np.log(np.exp(-beta * distances).sum(axis=1))
-        return beta + float(((z[None, :] - z[:, None]) / apart).max())
+        z = np.log(np.exp(-beta * near).sum(axis=1))
+        return float(((beta * near + z[None, :] - z[:, None]) / apart).max())
 
     if tight(target) <= target:
         return target

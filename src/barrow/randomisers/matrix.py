@@ -18,7 +18,7 @@ from barrow.randomisers.claim import Weights, check_claim, exceeds_exp, lower, w
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
 
-MOST_ENTRIES = 2**23
+MOST_ENTRIES = 2**22
 """The largest matrix: its tight alpha0 looks at all pairs of rows."""
 _BLOCK_ENTRIES = 2**20
 
@@ -78,7 +78,7 @@ class MatrixRandomiser(Randomiser):
                 allowed="weights of 0 or more",
                 fix="mend that row",
             )
-        # 2^62 sums of at most 2^23 entries, each below 2^62: the wrapped sum is right only together with the float sum.
+        # 2^62 sums of at most 2^22 entries, each below 2^62: the wrapped sum is right only together with the float sum.
         sums, floats = self.weights.sum(axis=1), self.weights.astype(np.float64).sum(axis=1)
         wrong = np.flatnonzero((sums != TOTAL) | (np.abs(floats / TOTAL - 1.0) > 1e-6))
         if wrong.size:

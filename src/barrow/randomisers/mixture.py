@@ -18,7 +18,7 @@ from barrow.errors import ParameterError
 from barrow.noise import Source, exact_binomial, uniform_below, uniform_multinomials
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact, float_down
-from barrow.randomisers.base import TOTAL, Integers, Randomiser, wanted_alpha0
+from barrow.randomisers.base import DEEPEST, TOTAL, Integers, Randomiser, wanted_alpha0
 from barrow.randomisers.claim import LOG_ERROR, exceeds_exp
 from barrow.randomisers.shape import Shape, star_shape, tree_shape
 from barrow.spaces import Clustered, Space
@@ -287,7 +287,7 @@ def _fitted(kind: type[Channel], space: Space, shape: Shape, asked: Exact) -> Ch
     """The channel with the largest slope whose tight alpha0 is at most ``alpha0``."""
     if space.items == 1:
         return kind(space, shape, [TOTAL])
-    alpha0 = wanted_alpha0(asked, float(shape.partings[0][0]))
+    alpha0 = wanted_alpha0(asked)
     target = float_down(alpha0)
     slope = target * (1.0 - 2.0**-30)
     made = kind(space, shape, _stops(shape, slope))
@@ -318,7 +318,8 @@ def _stops(shape: Shape, slope: float) -> list[int]:
     for v in range(count):
         above = int(shape.parents[v])
         if widths[v] > 1:
-            own = float(min(Fraction(1), least[v]))
+            # Farther than e^28 is not told apart: a smaller reach is private for every larger distance.
+            own = min(float(least[v]), 1.0, DEEPEST / slope)
             reach[v] = own if above < 0 else min(own, reach[above])
     raw = np.zeros(count)
     for v in range(count):
