@@ -2,8 +2,8 @@
 
 An item succeeds with probability p if a uniform number U, read bit by bit, is below p. All undecided items read their
 next bit together: those whose bit equals the bit of p stay undecided, so c items need about 2c fair bits in all. How
-many of u items stay is a Bin(u, 1/2), drawn by counting the ones among u random bits. The law is exactly the claimed
-one (docs/proofs/exact-counts.md).
+many of u items stay is a Bin(u, 1/2), drawn by counting the ones among u random bits, or for large u by a rejection
+whose comparisons are certified. The law is exactly the claimed one (docs/proofs/exact-counts.md).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
+from barrow.noise.halves import SMALLEST, large_halves
 from barrow.noise.source import Source, checked_source
 
 Integers = NDArray[np.int64]
@@ -27,7 +28,7 @@ _MOST = 2**62
 
 
 def fair_halves(counts: ArrayLike, *, source: Source | None = None) -> Integers:
-    """Independent Bin(c, 1/2), one for each count c: the number of ones among c random bits.
+    """Independent Bin(c, 1/2), one for each count c: as many as there are ones among c random bits.
 
     >>> fair_halves([0, 0]).tolist()
     [0, 0]
@@ -39,6 +40,18 @@ def fair_halves(counts: ArrayLike, *, source: Source | None = None) -> Integers:
 
 
 def _halves(counts: Integers, source: Source) -> Integers:
+    large = np.flatnonzero(counts >= SMALLEST)
+    if large.size == 0:
+        return _ones(counts, source)
+    found = np.zeros(len(counts), dtype=np.int64)
+    found[large] = large_halves(counts[large], source)
+    small = np.flatnonzero(counts < SMALLEST)
+    found[small] = _ones(counts[small], source)
+    return found
+
+
+def _ones(counts: Integers, source: Source) -> Integers:
+    """The number of ones among c random bits, for each c."""
     ones = np.zeros(len(counts), dtype=np.int64)
     rest = counts & 63
     some = np.flatnonzero(rest)
