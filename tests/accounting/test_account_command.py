@@ -89,6 +89,20 @@ def test_errors_teach(capsys, arguments, text):
     assert text in json.loads(out)["problem"]
 
 
+def test_named_randomiser_adds_its_blanket(capsys):
+    arguments = ["--alpha", "25", "--delta", "1e-9", "--items", "1000", "--model", "local"]
+    code, out, _ = run(capsys, *arguments, "--randomiser", "gkrr:10x10:0.05", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["method"] == "blanket"
+    assert found["alpha0"] == found["methods"]["blanket"] > 2 * found["methods"]["flow"]
+    code, out, _ = run(capsys, *arguments, "--randomiser", "krr:10")
+    assert "own blanket" in out
+    code, _, err = run(capsys, *arguments, "--randomiser", "laplace:3")
+    assert code == 1
+    assert "krr:K" in err
+
+
 def test_help_shows_an_example(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0

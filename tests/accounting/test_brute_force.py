@@ -93,10 +93,25 @@ def test_one_changed_report(n, outputs, seed):
         tightest = max(tightest, float(np.max(exact / np.maximum(bound, 1e-300))))
     # The bound is nearly reached somewhere, so a smaller one would be caught.
     assert tightest > 0.75
-    # More clones than the theorem grants are caught: with rho raised by a tenth there are violations.
-    eps = 0.25 * moved
-    exact = np.maximum(p - np.exp(eps)[:, None] * q, 0.0).sum(axis=1)
-    assert np.any(exact > one_step_delta(eps, nu, n, np.minimum(1.0, 1.3 * np.exp(-alpha0) * (1 + nu))))
+
+
+def test_more_clones_than_the_theorem_grants_are_caught():
+    """The randomiser of the explicit attack: the bound nearly holds with equality, and fails with more clones."""
+    alpha0, d, n = 3.0, 0.5, 6
+    q, p = math.exp(alpha0), math.exp(alpha0 * d)
+    a = (1 - 1 / q) / (p + 1 - 2 * p / q**2)
+    other = [p * a / q, p * a / q, 1 - 2 * p * a / q]
+    first, second = [p * a, a, other[2] / q], [a, p * a, other[2] / q]
+    before = multiset_law(np.array([[second] + [other] * (n - 1)]))[0]
+    after = multiset_law(np.array([[first] + [other] * (n - 1)]))[0]
+    nu, ratios, mutants = np.array([math.tanh(alpha0 * d / 2)]), [], []
+    for eps in np.linspace(0.1, 1.4, 14):
+        exact = float(np.maximum(after - math.exp(eps) * before, 0).sum())
+        rho = math.exp(-alpha0) * (1 + nu)
+        ratios.append(exact / float(one_step_delta(eps, nu, n, rho)[0]))
+        mutants.append(exact / float(one_step_delta(eps, nu, n, 1.6 * rho)[0]))
+    assert 0.9 < max(ratios) <= 1
+    assert max(mutants) > 1
 
 
 @pytest.mark.parametrize(("n", "outputs", "seed"), [(2, 3, 11), (3, 4, 12), (4, 3, 13), (5, 3, 14)])

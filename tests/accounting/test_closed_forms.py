@@ -106,6 +106,28 @@ def test_side_condition_is_enforced():
     assert theorem_alpha0_lower(25, reports=100, items=10, delta="1e-12") is None
 
 
+def test_outside_its_side_condition_the_theorem_is_false():
+    """3-ary response, 1000 reports, alpha0 = 6, one change by 1: the formula claims delta = 1e-6 at its epsilon."""
+    import numpy as np
+    from scipy.stats import binom
+
+    n, alpha0, delta = 1000, 6.0, 1e-6
+    c = 8 * math.sqrt(math.exp(alpha0) * math.log(4 / delta) / n) + 8 * math.exp(alpha0) / n
+    epsilon = math.log1p(math.tanh(alpha0 / 2) * c)
+    own, other = math.exp(alpha0) / (math.exp(alpha0) + 2), 1 / (math.exp(alpha0) + 2)
+    # 999 reports hold the third item: their counts (a, b) of the first two outputs; the last report adds one of them.
+    k = np.arange(60)
+    first = binom.pmf(k, n - 1, other)
+    second = np.array([binom.pmf(k, n - 1 - a, other / (1 - other)) for a in k])
+    counts = first[:, None] * second
+    up, across = np.roll(counts, 1, axis=0), np.roll(counts, 1, axis=1)
+    p = own * up + other * across + other * counts
+    q = other * up + own * across + other * counts
+    true = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+    assert true == pytest.approx(0.075, abs=0.005)
+    assert theorem_alpha_upper(alpha0, reports=n, items=1, delta=delta) is None
+
+
 def test_the_papers_example_holds_at_w_one_only():
     # "alpha0 about 3.0": 25.02 at w = 1, but the same alpha0 costs 41.99 as w goes to 0.
     bound = theorem_bound("2.9989", reports=10**8, items=1000, delta="1e-12")

@@ -129,7 +129,9 @@ def test_mean_excess_bounds_hold(alpha0, reports, depth, share):
     omega = 1 + share * math.tanh(alpha0 / 2)
     exact = exact_excess(c, reports, omega * rho)
     assert exact * (1 - 1e-9) <= mean_excess_upper(c, alpha0, reports, omega - 1)
-    assert mean_excess_upper(c, alpha0, reports, omega - 1) <= exact * (1 + 1e-7) + 1e-290
+    # Summed term by term up to 1201 reports, in blocks beyond.
+    loose = 1e-7 if reports <= 1201 else 0.02
+    assert mean_excess_upper(c, alpha0, reports, omega - 1) <= exact * (1 + loose) + 1e-290
     # The closed form at the standard rate covers every stronger one by scaling.
     largest = 1 + math.tanh(alpha0 / 2)
     scaled = log_mean_excess_upper(np.array([c * math.sqrt(omega)]), alpha0, float(reports), largest)[0]

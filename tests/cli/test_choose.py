@@ -10,21 +10,9 @@ import sys
 
 import pytest
 
-from barrow.cli.main import main
 from barrow.release import read_study
 
 PAPER = ["--space", "earth", "--promise", "1/30, 1000 mi, 0.2", "--promise", "1, 100 mi, 0.2", "--delta", "1e-12"]
-
-
-@pytest.fixture
-def barrow(capsys):
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stop:
-            main(list(arguments))
-        out, err = capsys.readouterr()
-        return stop.value.code, out, err
-
-    return call
 
 
 def test_json_has_what_the_paper_has(barrow):

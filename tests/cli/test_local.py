@@ -7,8 +7,6 @@ import json
 
 import pytest
 
-from barrow.cli.main import main
-
 STUDY = """
 [space]
 kind = "line"
@@ -22,17 +20,6 @@ point = 3
 [privacy]
 alpha = 100
 """
-
-
-@pytest.fixture
-def barrow(capsys):
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stop:
-            main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-
-    return call
 
 
 @pytest.fixture

@@ -6,22 +6,10 @@ import json
 
 import pytest
 
-from barrow.cli.main import main
 from barrow.release import write_study
 from tests.release.helpers import USERS, make_ledger, make_study, write_ages
 
 LINE = "line(low=0, high=100, unit='years', step=1)"
-
-
-@pytest.fixture
-def barrow(capsys):
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stop:
-            main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-
-    return call
 
 
 @pytest.fixture

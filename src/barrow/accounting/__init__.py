@@ -1,6 +1,13 @@
 """Accounting: what a release costs. Events in, guarantees out; every bound has a side and a proof page."""
 
 from barrow.accounting.adaptive import adaptive_alpha_upper, pure_mu_upper
+from barrow.accounting.blanket import (
+    ResponseRandomiser,
+    blanket_alpha0_lower,
+    blanket_alpha_upper,
+    blanket_profile,
+    parse_randomiser,
+)
 from barrow.accounting.calibrate import (
     METHODS,
     Calibration,
@@ -41,10 +48,14 @@ __all__ = [
     "GroupPrivacy",
     "GroupShuffleBound",
     "PaperNote",
+    "ResponseRandomiser",
     "TheoremBound",
     "adaptive_alpha_upper",
     "attack_delta",
     "best_projection",
+    "blanket_alpha0_lower",
+    "blanket_alpha_upper",
+    "blanket_profile",
     "calibrate_shuffle",
     "compose",
     "epsilon_within_upper",
@@ -59,6 +70,7 @@ __all__ = [
     "paper_alpha0_at_w_one",
     "paper_asymptotic_alpha0",
     "paper_note",
+    "parse_randomiser",
     "per_report_alpha",
     "per_report_composition",
     "price",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from barrow.accounting.blanket import ResponseRandomiser, blanket_alpha0_lower
 from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper
 from barrow.accounting.inputs import reports_and_items, whole
 from barrow.accounting.limit import limit_black_box
@@ -19,7 +20,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down
 from barrow.privacy.definitions import positive, probability, to_model
 
-METHODS = ("per_report_composition", "theorem", "flow_standard", "flow_strong")
+METHODS = ("per_report_composition", "theorem", "flow_standard", "flow_strong", "blanket")
 """The certified methods for shuffled reports, simplest first; the first of equals wins."""
 
 THEOREMS = {
@@ -27,6 +28,7 @@ THEOREMS = {
     "theorem": "thm:eps-amp",
     "flow_standard": "docs/proofs/shuffle-flow.md",
     "flow_strong": "docs/proofs/stronger-clones.md",
+    "blanket": "docs/proofs/blanket.md",
 }
 """What each method rests on."""
 
@@ -38,7 +40,8 @@ class Calibration:
     Args:
         alpha0: The largest certified alpha0 of all methods, rounded down.
         method: The method that gave it.
-        methods: alpha0 by method (None where a method does not apply); ``flow`` is the better of the two flows.
+        methods: alpha0 by method (None where a method does not apply); ``flow`` is the better of the two flows, and
+            ``blanket`` is there if a randomiser was named.
         limit_black_box: An alpha0 at which an explicit attack breaks the target, if it was asked for.
         composition: alpha/m, exact.
 
@@ -99,6 +102,7 @@ def calibrate_shuffle(
     reports: int,
     items: int,
     least_distance: Exact | None = None,
+    randomiser: ResponseRandomiser | None = None,
     limit: bool = True,
 ) -> Calibration:
     """The largest safe alpha0 of an item randomiser whose shuffled reports are to be (alpha, delta)-EMD-DP.
@@ -109,6 +113,8 @@ def calibrate_shuffle(
         reports: N, all reports in the multiset.
         items: m, those of one user.
         least_distance: d_min of the space where it is known.
+        randomiser: A known randomiser, whose blanket may allow more than any black box; the other methods and the
+            limit stay those of a black box (give ``randomiser.least_distance`` to let them know the space).
         limit: Whether to compute the black-box limit as well.
 
     >>> found = calibrate_shuffle(25, 0, reports=1000, items=1000)
@@ -133,7 +139,11 @@ def calibrate_shuffle(
             target, reports=n, items=m, delta=small, clones="strong", least_distance=least_distance
         )
         methods |= {"flow_standard": standard, "flow_strong": strong, "flow": max(standard, strong)}
-    method = max(METHODS, key=lambda name: -1.0 if (v := methods[name]) is None else v)
+    if randomiser is not None:
+        methods["blanket"] = (
+            blanket_alpha0_lower(target, randomiser, reports=n, items=m, delta=small) if small > 0 else None
+        )
+    method = max(METHODS, key=lambda name: -1.0 if (v := methods.get(name)) is None else v)
     best = methods[method]
     bound = limit_black_box(target, reports=n, items=m, delta=small, least_distance=least_distance) if limit else None
     return Calibration(0.0 if best is None else best, method, methods, bound, per_report_composition(target, m))

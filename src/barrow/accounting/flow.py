@@ -61,6 +61,7 @@ class FlowProfile:
         least_distance: d_min, 0 where unknown.
         level: L.
         rate: kappa (1 + eta), rounded up.
+        knots: For a known randomiser, the points of a concave piecewise linear psi instead (docs/proofs/blanket.md).
 
     >>> profile = flow_profile(4.4, reports=10**8, items=1000, delta=1e-12)
     >>> 1.2 < profile.mu_upper(1.0) < 1.3
@@ -73,8 +74,11 @@ class FlowProfile:
     least_distance: float
     level: float
     rate: float
+    knots: tuple[tuple[float, float], ...] = ()
 
     def _psi(self, d: Floats) -> Floats:
+        if self.knots:
+            return np.interp(d, [x for x, _ in self.knots], [y for _, y in self.knots])
         nu = np.tanh(self.alpha0 * d / 2.0)
         return np.asarray(nu / np.sqrt(1.0 + nu)) if self.clones == "strong" else np.asarray(nu)
 

@@ -55,8 +55,8 @@ def _log_mgf(
     return np.asarray(items * moved + others * rest)
 
 
-def _tails(attack: _Attack, items: float, others: float, k: Floats) -> Floats:
-    """P[#A - #B >= k] for each k."""
+def _tails(attack: _Attack, items: float, others: float, k: Floats) -> tuple[Floats, Floats]:
+    """P[#A - #B >= k] for each k, and a bound on the rounding of each."""
     gap = attack.up - attack.down
     mean = items * gap
     variance = items * (attack.up + attack.down - gap * gap) + 2.0 * others * attack.other
@@ -71,30 +71,41 @@ def _tails(attack: _Attack, items: float, others: float, k: Floats) -> Floats:
         support = np.fft.fftfreq(size) * size
         order = np.argsort(support)
         points, masses = support[order], np.maximum(values[order], 0.0)
-        exponent = np.minimum(shift - tilt * points, 700.0)
-        weights = masses * np.exp(exponent)
-        upper = np.cumsum(weights[::-1])[::-1]
+        factors = np.exp(np.minimum(shift - tilt * points, 700.0))
+        # The masses before tilting back carry an absolute error of a few units of 1.
+        upper = np.cumsum((masses * factors)[::-1])[::-1]
+        error = np.cumsum((1e-14 * factors)[::-1])[::-1] + 1e-10 * upper
         index = np.clip(np.searchsorted(points, k), 0, size - 1)
-        return np.asarray(np.where(k > points[-1], 0.0, upper[index]))
-    tilt_array = np.maximum((k - mean) / variance, 1.0 / deviation)
+        inside = k <= points[-1]
+        return np.where(inside, upper[index], 0.0), np.where(inside, error[index], 0.0)
+    if variance < 25.0:
+        # So few reports stray that the count is nearly certain; no use is made of such shuffles.
+        return np.zeros_like(k), np.ones_like(k)
+    tilt_array = np.minimum(np.maximum((k - mean) / variance, 1.0 / deviation), 30.0)
     theta = np.linspace(-14.0 / deviation, 14.0 / deviation, 601)
-    theta = theta[np.abs(theta) <= np.pi] if theta[-1] > np.pi else theta
     s = tilt_array[:, None] + 1j * theta[None, :]
     integrand = np.exp(_log_mgf(attack, s, items, others) - s * k[:, None]) / -np.expm1(-s)
-    return np.asarray(np.maximum(np.sum(integrand.real, axis=1) * (theta[1] - theta[0]) / (2.0 * np.pi), 0.0))
+    width = (theta[1] - theta[0]) / (2.0 * np.pi)
+    sizes = np.abs(integrand)
+    # What was cut off is taken to be no larger than the last term throughout.
+    error = 1e-10 * np.sum(sizes, axis=1) * width + np.maximum(sizes[:, 0], sizes[:, -1])
+    return np.maximum(np.sum(integrand.real, axis=1) * width, 0.0), error
 
 
 def _attack_delta(attack: _Attack, items: int, others: float, epsilon: float) -> float:
-    """The largest P0[#A - #B >= k] - e^epsilon P1[...] over a few thresholds near the best one."""
+    """The largest P0[#A - #B >= k] - e^epsilon P1[...] over a few thresholds near the best one, rounded down."""
     gap = attack.up - attack.down
     variance = items * (attack.up + attack.down - gap * gap) + 2.0 * others * attack.other
     best = epsilon * variance / (2.0 * items * gap)
     step = max(1.0, 0.02 * math.sqrt(variance))
     k = np.round(np.clip(best + step * np.arange(-4, 5), 1.0 - items - others, items + others))
     mirrored = _Attack(attack.down, attack.up, attack.other)
-    power = _tails(attack, float(items), others, k)
-    level = _tails(mirrored, float(items), others, k)
-    return float(np.max(power - math.exp(min(epsilon, 700.0)) * level))
+    with np.errstate(over="ignore", invalid="ignore"):
+        power, lost = _tails(attack, float(items), others, k)
+        level, more = _tails(mirrored, float(items), others, k)
+        won = (power - lost) - math.exp(min(epsilon, 700.0)) * (level + more)
+    # What overflowed tells nothing.
+    return float(np.max(np.where(np.isfinite(won), won, -1.0)))
 
 
 def attack_delta(alpha0: float, *, reports: int, items: int, w: float, epsilon: float) -> float:
@@ -157,11 +168,13 @@ def limit_black_box(
             attack_delta(alpha0, reports=n, items=m, w=float(w), epsilon=target * float(w)) > small for w in nearest
         )
 
-    low, high = guess * 0.9, guess * 1.02
+    # Composition holds, so nothing breaks up to alpha/m, whatever rounding says.
+    pure = float_up(positive(alpha, "alpha") / m)
+    low, high = max(guess * 0.9, pure), max(guess * 1.02, pure * 1.02)
     while not breaks(high):
         low, high = high, high * 1.3
         if high > LARGEST_ALPHA0:
             return None
-    while breaks(low) and low > 1e-290:
-        low, high = low * 0.7, low
+    while low > pure and breaks(low):
+        low, high = max(low * 0.7, pure), low
     return smallest_safe(breaks, low, high, relative=2e-6, steps=40)

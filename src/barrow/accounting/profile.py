@@ -99,6 +99,22 @@ def rate_upper(alpha0: float, reports: float, level: float, omega: float) -> flo
     lines = int(min(20_000, max(1500, 150 * level)))
     c = np.linspace(0.0, _largest_threshold(alpha0, reports, level), lines)
     log_e = log_mean_excess_upper(c, alpha0, reports, omega)
+    return rate_from_lines(c, log_e, level)
+
+
+def rate_from_lines(c: Floats, log_e: Floats, level: float) -> float:
+    """The smallest kappa, rounded up, for which the lines c_j s + e_j show V(s) <= (kappa/2) phi(Phi^-1(s)).
+
+    Args:
+        c: Increasing, equally spaced slopes from 0 on.
+        log_e: ln of upper bounds on e(c).
+        level: The bound holds for Phi(-level) <= s <= 1/2.
+
+    >>> c = np.linspace(0.0, 8.0, 2000)
+    >>> call = np.log(np.exp(-c * c / 2) * (1 - c * mills(c)) / SQRT_TWO_PI)
+    >>> 2.0 < rate_from_lines(c, call, 7.0) < 2.0001
+    True
+    """
     # Any increasing edges in [0, level] are valid: line j is used between edge j and j + 1. Good ones are where
     # neighbouring lines cross.
     drop = -np.expm1(np.minimum(np.diff(log_e), -1e-300))

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     help="Whose reports are shuffled together: one user's (local) or everybody's.",
 )
 @click.option("--least-distance", default=None, help="d_min, the least distance of two items, where it is known.")
+@click.option(
+    "--randomiser",
+    default=None,
+    help="A known randomiser, krr:K or gkrr:SxT:R (S clusters of T items, R apart): its blanket may allow more.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def account(
     alpha: str,
@@ -36,6 +41,7 @@ def account(
     users: int | None,
     model: str,
     least_distance: str | None,
+    randomiser: str | None,
     as_json: bool,
 ) -> None:
     """Say what a shuffled release may cost: the largest safe alpha0, by method.
@@ -43,7 +49,7 @@ def account(
     Each item goes through an alpha0-d_X-DP randomiser and the reports are released as a multiset. The answer is the
     largest alpha0 for which that is (alpha, delta)-EMD-DP, at every distance, with what no method can exceed.
     """
-    from barrow.accounting import calibrate_shuffle, paper_note, reports_of
+    from barrow.accounting import calibrate_shuffle, paper_note, parse_randomiser, reports_of
 
     if model == "local" and users is not None:
         raise ParameterError(
@@ -52,7 +58,10 @@ def account(
             fix="drop --users, or say --model central",
         )
     reports = reports_of(model, items=items, users=users)
-    found = calibrate_shuffle(alpha, delta, reports=reports, items=items, least_distance=least_distance)
+    known = None if randomiser is None else parse_randomiser(randomiser)
+    found = calibrate_shuffle(
+        alpha, delta, reports=reports, items=items, least_distance=least_distance, randomiser=known
+    )
     paper = paper_note(found, alpha, delta, users=users or 1, items=items)
     if as_json:
         click.echo(json.dumps(found.to_json() | {"reports": reports, "paper": paper.to_json()}))
@@ -65,16 +74,18 @@ _WORDS = {
     "theorem": "the paper's Theorem 4.4, safely inverted",
     "flow_standard": "flow, standard clones",
     "flow_strong": "flow, stronger clones",
+    "blanket": "flow, the randomiser's own blanket",
 }
 
 
-def _down(value: float | None, missing: str = "does not apply") -> str:
-    """Six significant digits, cut and not rounded: what is printed may be typed."""
+def _digits(value: float | None, missing: str = "does not apply", *, up: bool = False) -> str:
+    """Six significant digits, cut and not rounded, so that what is printed may be typed; a limit is rounded up."""
     if value is None:
         return missing
-    from decimal import ROUND_FLOOR, Context, Decimal
+    from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-    return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal(Decimal(repr(value))).normalize():g}"
+    context = Context(prec=6, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{context.create_decimal(Decimal(repr(value))).normalize():g}"
 
 
 def _print(found: Calibration, paper: PaperNote, reports: int) -> None:
@@ -86,13 +97,19 @@ def _print(found: Calibration, paper: PaperNote, reports: int) -> None:
     table.add_column("alpha0", justify="right")
     table.add_column("")
     for name, words in _WORDS.items():
+        if name not in found.methods:
+            continue
         value = found.composition if name == "per_report_composition" else found.methods[name]
         mark = "<- use this" if name == found.method else ""
-        table.add_row(words, _down(None if value is None else float(value)), mark)
+        table.add_row(words, _digits(None if value is None else float(value)), mark)
     table.add_section()
-    table.add_row("an attack breaks the promise from", _down(found.limit_black_box, "unknown"), "limit of any method")
-    table.add_row("the paper's closed formula", _down(paper.closed_formula), "do not use")
-    table.add_row("the paper's theorem at w = 1 only", _down(paper.theorem_at_w_one), "do not use")
+    table.add_row(
+        "an attack breaks the promise from",
+        _digits(found.limit_black_box, "unknown", up=True),
+        "limit of any black-box method",
+    )
+    table.add_row("the paper's closed formula", _digits(paper.closed_formula), "do not use")
+    table.add_row("the paper's theorem at w = 1 only", _digits(paper.theorem_at_w_one), "do not use")
     console = Console(width=110, soft_wrap=True)
     console.print(table)
     for warning in paper.warnings:

@@ -156,7 +156,8 @@ class Plan:
         >>> study.plan().lines()[0]
         'Question  the mean over people of the mean of their items (years)'
         """
-        study, space, unit = self.study, self.study.space, self.query.unit
+        study, space = self.study, self.study.space
+        unit = f" {self.query.unit}" if self.query.unit else ""
         largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
         outputs = f" ({self.query.dimension:,} numbers)" if self.query.dimension > 1 else ""
         lines = [
@@ -167,12 +168,13 @@ class Plan:
             moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
             lines.append(f"Grid      {space.items:,} items; snapping moves a record by at most {moved} (counted in α)")
         lines += [
-            f"Noise     {self.noise.name}, scale {float_up(self.noise.scale):.3g} {unit}".rstrip(),
-            f"Error     each value ± {self.half_width:.3g} {unit} (95 %)".rstrip()
-            + (f"; all at once ± {self.noise.simultaneous_half_width:.3g} {unit}" if self.query.dimension > 1 else ""),
+            f"Noise     {self.noise.name}, scale {float_up(self.noise.scale):.3g}{unit}",
+            f"Error     each value ± {self.half_width:.3g}{unit} (95 %)"
+            + (f"; all at once ± {self.noise.simultaneous_half_width:.3g}{unit}" if self.query.dimension > 1 else ""),
         ]
         if self.query.kind in ("density", "histogram"):
-            lines.append(f"          a share stands out of the noise if it is above {self.half_width:.2g}")
+            least = self.noise.simultaneous_half_width
+            lines.append(f"          a share surely stands out of the noise if it is above {least:.2g}")
         lines += [
             f"Worst     all data of one person different: ε ≤ {self.worst_epsilon:.3g}",
             f"Price     α {float_up(study.alpha_exact):.4g}, δ {float(study.delta):.3g} of the ledger's budget",

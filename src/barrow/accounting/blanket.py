@@ -1,0 +1,329 @@
+"""The flow accountant for a known randomiser: the same chain with the profile of its own blanket.
+
+With g(y) = min_x A[x, y] every report is, with probability g(y), the output y whatever its item. One change from x to
+x' is then governed by V(s) = min_c [c s + e(c)] with e(c) = (1/N) E(xi_1 + ... + xi_N)_+, where xi is, with
+probability g(y), and else 0,
+
+    xi = ((A[x,y] - A[x',y]) - c (A[x,y] + A[x',y]))/(2 g(y)),
+
+a sum of independent few-valued variables. e(c) is a contour integral of its moment generating function; the sum that
+approximates it is computed, and its truncation and discretisation errors are bounded and added. kappa of each class of
+changes follows as for clones. The result may exceed the black-box limit, which is about unknown randomisers.
+Proofs: docs/proofs/blanket.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri_exp
+
+from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
+from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items, whole
+from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper, rate_from_lines
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, exact, float_down, largest_safe
+from barrow.numerics.gdp import gdp_epsilon_upper
+from barrow.privacy.definitions import share
+
+Floats = NDArray[np.float64]
+
+_LINES = 140
+_WIDE = 400.0
+_BLUR = 70.0
+"""A little Gaussian noise is added to the sum (which can only raise e) so that frequencies beyond 8/noise vanish."""
+
+
+@dataclass(frozen=True)
+class ResponseRandomiser:
+    """GKRR on ``clusters`` x ``members`` items: weights e^alpha0 itself, e^((1-r) alpha0) its cluster, 1 elsewhere.
+
+    Items of a cluster are ``radius`` apart, items of different clusters 1. ``members=1`` is k-ary randomised response.
+
+    >>> ResponseRandomiser(10, 10, "0.05").text
+    'gkrr:10x10:0.05'
+    """
+
+    clusters: int
+    members: int
+    radius: Fraction
+
+    def __init__(self, clusters: int, members: int = 1, radius: Exact = 1) -> None:
+        object.__setattr__(self, "clusters", whole(clusters, "clusters"))
+        object.__setattr__(self, "members", whole(members, "members"))
+        object.__setattr__(self, "radius", share(radius, "radius"))
+        if self.clusters < 2:
+            raise ParameterError(
+                "A response randomiser of one cluster has no items at distance 1.",
+                allowed="two clusters or more",
+                fix="clusters=2",
+            )
+
+    @property
+    def text(self) -> str:
+        """The randomiser as it is written on the command line."""
+        if self.members == 1:
+            return f"krr:{self.clusters}"
+        return f"gkrr:{self.clusters}x{self.members}:{float(self.radius):g}"
+
+    @property
+    def least_distance(self) -> Fraction:
+        """The least distance of two items of its space.
+
+        >>> ResponseRandomiser(10, 10, "0.05").least_distance
+        Fraction(1, 20)
+        """
+        return self.radius if self.members > 1 else Fraction(1)
+
+    def changes(self, alpha0: float) -> list[tuple[float, Floats]]:
+        """The classes of changes: distance, and rows (how many outputs, A[x,y]/g, A[x',y]/g, g)."""
+        s, t, r = self.clusters, self.members, float(self.radius)
+        own, near = math.exp(alpha0), math.exp((1.0 - r) * alpha0)
+        least = 1.0 / (own + (t - 1) * near + (s - 1) * t)
+        across = [
+            (1, own, 1.0),
+            (1, 1.0, own),
+            (t - 1, near, 1.0),
+            (t - 1, 1.0, near),
+            ((s - 2) * t, 1.0, 1.0),
+        ]
+        found = [(1.0, across)]
+        if t > 1:
+            found.append((r, [(1, own, near), (1, near, own), (t - 2, near, near), ((s - 1) * t, 1.0, 1.0)]))
+        return [
+            (d, np.array([(count, a, b, least) for count, a, b in rows if count > 0], dtype=np.float64))
+            for d, rows in found
+        ]
+
+
+def parse_randomiser(text: str) -> ResponseRandomiser:
+    """The randomiser called ``krr:K`` or ``gkrr:SxT:R``.
+
+    >>> parse_randomiser("gkrr:10x10:0.05") == ResponseRandomiser(10, 10, "0.05")
+    True
+    """
+    kind, _, rest = text.partition(":")
+    try:
+        if kind == "krr":
+            return ResponseRandomiser(int(rest))
+        if kind == "gkrr":
+            sizes, _, radius = rest.partition(":")
+            clusters, _, members = sizes.partition("x")
+            return ResponseRandomiser(int(clusters), int(members), exact(radius, "radius"))
+    except ParameterError:
+        raise
+    except ValueError:
+        pass
+    raise ParameterError(
+        f"The randomiser {text!r} is not known.",
+        allowed="krr:K (K-ary randomised response) or gkrr:SxT:R (S clusters of T items, R apart)",
+        fix="--randomiser gkrr:10x10:0.05",
+    )
+
+
+def _bend(z: NDArray[np.complexfloating] | Floats) -> NDArray[np.complexfloating] | Floats:
+    """e^z - 1 - z without cancellation."""
+    small = np.abs(z) < 0.1
+    near = np.where(small, z, 0.0)
+    series = np.zeros_like(near)
+    for k in range(11, 1, -1):
+        series = (series + 1.0) * near / k
+    series = series * near
+    far = np.where(small, 0.5, z)
+    return np.where(small, series, np.expm1(far) - far)
+
+
+@dataclass(frozen=True)
+class _Excess:
+    """e(c) of one class of changes among N reports."""
+
+    rows: Floats
+    reports: float
+
+    def _values(self, c: float) -> tuple[Floats, Floats]:
+        count, a, b, least = self.rows.T
+        return count * least, ((a - b) - c * (a + b)) / 2.0
+
+    def _log_mgf(
+        self, s: NDArray[np.complexfloating] | Floats, mass: Floats, xi: Floats, c: float, blur: float
+    ) -> NDArray[np.complexfloating] | Floats:
+        # The mean of xi is -c exactly.
+        inner = np.tensordot(mass, _bend(np.multiply.outer(xi, s)), axes=1) - c * s
+        return self.reports * np.log1p(inner) + 0.5 * (blur * s) ** 2
+
+    def deviation(self, c: float) -> float:
+        """The standard deviation of the sum."""
+        mass, xi = self._values(c)
+        return math.sqrt(self.reports * (float(np.dot(mass, xi * xi)) - c * c))
+
+    def _tilt(self, c: float, mass: Floats, xi: Floats, sigma: float) -> float:
+        """A tilt near the saddle point of mgf/s^2; any positive one is valid."""
+        drift = c * self.reports / sigma
+        best = (drift + math.sqrt(drift * drift + 8.0)) / (2.0 * sigma)
+        for _ in range(3):
+            grid = best * np.array([0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5])
+            value = np.real(self._log_mgf(grid, mass, xi, c, 0.0)) - 2.0 * np.log(grid)
+            best = float(grid[int(np.argmin(np.where(np.isfinite(value), value, np.inf)))])
+        return best
+
+    def log_upper(self, c: float) -> float:
+        """The logarithm of e(c), rounded up: a sum over nodes plus all error bounds (docs/proofs/blanket.md)."""
+        mass, xi = self._values(c)
+        tilt = self._tilt(c, mass, xi, self.deviation(c))
+        values = np.concatenate([xi, [0.0]])
+        widest = float(values.max() - values.min())
+        weights = np.concatenate([mass * np.exp(tilt * xi), [1.0 - float(mass.sum())]])
+        weights = weights / weights.sum()
+        spread = math.sqrt(max(float(np.dot(weights, (values - float(np.dot(weights, values))) ** 2)), 0.0))
+        sigma = spread * math.sqrt(self.reports)
+        natural = math.pi / widest
+        if natural * sigma >= _WIDE:
+            # Up to pi/widest the tilted characteristic function is below exp(-(2/pi^2)(theta sigma)^2).
+            blur, last = 8.0 / natural, 18.0 / sigma
+            cut = 2.0 / last * math.exp(-2.0 / math.pi**2 * 18.0**2) + 2.0 / natural * math.exp(-32.0)
+        else:
+            blur = sigma / _BLUR
+            last = 8.0 / blur
+            cut = 2.0 / last * math.exp(-32.0)
+        # Aliasing is about exp(x^2/8 - pi tilt/step), x = tilt sigma: a step that makes it 1e-8 or less.
+        step, strip = tilt * math.pi / (20.0 + (tilt * sigma) ** 2 / 6.0), tilt / 2.0
+        base = float(np.real(self._log_mgf(np.array([tilt]), mass, xi, c, blur))[0])
+        s = tilt + 1j * (step * np.arange(int(last / step) + 2))
+        terms = np.real(np.exp(self._log_mgf(s, mass, xi, c, blur) - base) / (s * s))
+        total = step * (2.0 * float(terms.sum()) - float(terms[0]))
+        rounding = 1e-10 * step * 2.0 * float(np.sum(1.0 / np.abs(s) ** 2))
+        sides = np.real(self._log_mgf(np.array([tilt - strip, tilt + strip]), mass, xi, c, blur)) - base
+        largest = math.exp(min(float(np.max(sides)), 600.0)) * math.pi / (tilt - strip)
+        aliasing = 2.0 * largest / math.expm1(2.0 * math.pi * strip / step)
+        # The sum over all nodes beyond the last differs from its integral by one more term of its first bound.
+        bound = max(total, 0.0) + rounding + 2.0 * cut + aliasing
+        return base + math.log(bound / (2.0 * math.pi * self.reports))
+
+
+def class_rate_upper(rows: Floats, reports: float, level: float) -> float:
+    """The kappa of one class of changes, rounded up; infinite where nothing can be said.
+
+    >>> rows = ResponseRandomiser(10).changes(1.0)[0][1]
+    >>> limit = math.sqrt(float(np.sum(rows[:, 0] * (rows[:, 1] - rows[:, 2]) ** 2 * rows[:, 3])) / 1e6)
+    >>> 1.0 < class_rate_upper(rows, 1e6, 7.0) / limit < 1.01
+    True
+    """
+    excess = _Excess(rows, reports)
+    top = level * excess.deviation(0.0) / reports
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(40):
+            if not top < 0.9:
+                return math.inf
+            # Where the last two lines cross decides whether the lines reach the level.
+            before, last = excess.log_upper(top * (1.0 - 1.0 / _LINES)), excess.log_upper(top)
+            if not (math.isfinite(before) and math.isfinite(last)):
+                return math.inf
+            drop = -math.expm1(min(last - before, -1e-12))
+            if -float(ndtri_exp(min(before + math.log(drop) - math.log(top / _LINES), -1e-9))) >= level:
+                break
+            top *= 1.02
+        c = np.linspace(0.0, top, _LINES)
+        log_e = np.array([excess.log_upper(float(x)) for x in c])
+    return rate_from_lines(c, log_e, level) if np.all(np.isfinite(log_e)) else math.inf
+
+
+def blanket_profile(
+    randomiser: ResponseRandomiser, alpha0: float, *, reports: int, items: int, delta: Exact
+) -> FlowProfile | None:
+    """The GDP profile of a shuffled release of this randomiser; None where nothing can be said.
+
+    >>> profile = blanket_profile(ResponseRandomiser(10), 1.0, reports=10**6, items=100, delta="1e-9")
+    >>> profile.holds(25.0, 1e-9)
+    True
+    """
+    n, m = reports_and_items(reports, items)
+    small, n_float = open_delta(delta, "blanket"), float_down(Fraction(n))
+    changes = randomiser.changes(alpha0)
+    below = -float(ndtri_exp(math.log(small * (1.0 - 2.0 * _FLOOR_SHARE))))
+    deepest = -float(ndtri_exp(math.log(small * _FLOOR_SHARE)))
+    first_order = max(_Excess(rows, n_float).deviation(0.0) for _, rows in changes) * 2.0 / n_float
+    guess = m * first_order * 1.004
+    for _ in range(4):
+        level = max(below + guess, deepest)
+        if not level <= min(LARGEST_LEVEL, 38.0):
+            return None
+        rates = {d: class_rate_upper(rows, n_float, level) for d, rows in changes}
+        largest = max(rates.values())
+        if not largest < math.inf:
+            return None
+        inflation = inflation_upper(largest, level)
+        if not inflation < math.inf or inflation * largest >= 2.0 * level:
+            return None
+        profile = FlowProfile(alpha0, m, "standard", *_knots(rates, level, inflation))
+        reached = profile.mu_upper(1.0)
+        if reached <= guess:
+            return profile
+        guess = reached * 1.004
+    return None
+
+
+def _knots(
+    rates: dict[float, float], level: float, rate: float
+) -> tuple[float, float, float, tuple[tuple[float, float], ...]]:
+    """Least distance, level, rate and the concave majorant of the classes' rates over {0} and their distances."""
+    far = max(rates.values())
+    near = min(rates)
+    if near < 1.0 and rates[near] > near * far:
+        return near, level, rate, ((near, rates[near]), (1.0, far))
+    return 1.0, level, rate, ((0.0, 0.0), (1.0, far))
+
+
+def blanket_alpha_upper(
+    randomiser: ResponseRandomiser, alpha0: float, *, reports: int, items: int, delta: Exact
+) -> float:
+    """The alpha, rounded up, that shuffled reports of this randomiser cost; never more than alpha0 m.
+
+    >>> 0 < blanket_alpha_upper(ResponseRandomiser(10), 1.0, reports=10**6, items=100, delta="1e-9") < 25
+    True
+    """
+    profile = blanket_profile(randomiser, alpha0, reports=reports, items=items, delta=delta)
+    pure = alpha0 * items * (1.0 + 1e-12)
+    return pure if profile is None else min(pure, profile.alpha_upper(open_delta(delta, "blanket")))
+
+
+def blanket_alpha0_lower(
+    alpha: Exact, randomiser: ResponseRandomiser, *, reports: int, items: int, delta: Exact
+) -> float:
+    """The largest alpha0, rounded down, certified for this randomiser; never less than alpha/m.
+
+    >>> found = blanket_alpha0_lower(25, ResponseRandomiser(10), reports=10**6, items=1000, delta="1e-9")
+    >>> found > 0.025
+    True
+    """
+    n, m = reports_and_items(reports, items)
+    target, small = alpha_down(alpha), open_delta(delta, "blanket")
+    pure = float_down(Fraction(target) / m)
+
+    def price(alpha0: float) -> float:
+        profile = blanket_profile(randomiser, alpha0, reports=n, items=m, delta=small)
+        return math.inf if profile is None else profile.alpha_upper(small)
+
+    def fits(alpha0: float) -> bool:
+        # The first-order rate at w = 1 and at the least distance: quick, and only used to choose where to look.
+        rates = {d: 2.0 * _Excess(rows, float(n)).deviation(0.0) / n for d, rows in randomiser.changes(alpha0)}
+        return all(gdp_epsilon_upper(min(m * k, 1e6), small) <= target * d for d, k in rates.items())
+
+    low, high = pure, max(2.0 * pure, 1e-6)
+    while high < 100.0 and fits(high):
+        low, high = high, 2.0 * high
+    guess, best = largest_safe(fits, low, high, relative=1e-4) if fits(low) else pure, pure
+    # A few secant-like steps towards the target; only an alpha0 that was priced within the target is returned.
+    for _ in range(7):
+        if guess <= best:
+            break
+        cost = price(guess)
+        if cost <= target:
+            best = guess
+            if cost > target * (1.0 - 1e-3):
+                break
+        guess *= 0.8 if math.isinf(cost) else min(max((target * (1.0 - 3e-4) / cost) ** 0.7, 0.6), 1.5)
+    return best
