@@ -232,6 +232,11 @@ class ItemResult:
         guarantee: What each person was promised; in the shuffle model for the n that were really counted together.
         displacement: How far from its item a report is on average, in the space's units.
         public: What is public.
+
+    >>> from barrow.spaces import Discrete
+    >>> study = ItemStudy(Discrete(["a", "b"]), 6, items=2)
+    >>> aggregate_items(study, [Report(study.digest, "0" * 32, (1, 1))]).to_json()["histogram"]
+    {'a': 0, 'b': 2}
     """
 
     study: str

@@ -23,6 +23,8 @@ SMALLEST = 2048
 ERROR = 2.0**-42
 """Bound on the error of the acceptance probability in floats, if exp, log1p and log are within 16 units of the last
 place; tested."""
+_TRIES = 4
+_AT_ONCE = 256
 _TOP = np.uint64(11)
 _LN2 = 0.6931471805599453
 _SERIES = tuple(1.0 / (k * (2 * k - 1)) for k in range(1, 11))
@@ -40,16 +42,20 @@ def large_halves(counts: Integers, source: Source) -> Integers:
     width = block_bits(half)
     left = np.arange(len(counts))
     while left.size:
-        m, bits = half[left], width[left]
-        block = _geometric(left.size, source)
-        words = source.words(left.size)
+        # Several independent proposals at once, of which the first that is accepted counts.
+        tries = max(_TRIES, _AT_ONCE // left.size)
+        m, bits = np.tile(half[left], tries), np.tile(width[left], tries)
+        block = _geometric(len(m), source)
+        words = source.words(len(m))
         inside = ((words << np.uint64(1)) >> (64 - bits).astype(np.uint64)).astype(np.int64)
         # The blocks from 2^32 on lie beyond m and are refused with certainty, whichever of them it is.
         away = (np.minimum(block, 2**32) << bits) + inside
         shift = np.where(words >> np.uint64(63) == 1, -away - 1, away)
-        good = _accepted(m, shift, block, source)
-        found[left[good]] = m[good] + shift[good]
-        left = left[~good]
+        good = _accepted(m, shift, block, source).reshape(tries, -1)
+        first, some = good.argmax(axis=0), good.any(axis=0)
+        value = (m + shift).reshape(tries, -1)[first, np.arange(left.size)]
+        found[left[some]] = value[some]
+        left = left[~some]
     odd = np.flatnonzero(counts & 1)
     if odd.size:
         found[odd] += (source.words(odd.size) >> np.uint64(63)).astype(np.int64)
@@ -62,7 +68,8 @@ def block_bits(half: Integers) -> Integers:
     >>> block_bits(np.array([1024, 10**12])).tolist()
     [5, 20]
     """
-    bits = np.zeros(len(half), dtype=np.int64)
+    # s^2 < 0.7 m for this start, so that the search goes upwards, by a step or two.
+    bits: Integers = np.maximum(0, (np.frexp(half.astype(np.float64))[1].astype(np.int64) - 3) >> 1)
     while True:
         size = np.int64(1) << bits
         # In floats the two sides are exact to 2^-52, and 0.7 exceeds ln 2 by one percent.

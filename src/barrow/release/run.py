@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from barrow.engines import engine_for
+from barrow.engines import Counts, engine_for
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.ledger import Ledger
 from barrow.numerics import exact_text
@@ -62,14 +62,7 @@ def run_release(
     dataset = study.dataset or book.budget.dataset
     folder = None if study.out is None else OutputFolder(study.out)
     try:
-        # Item-wise, missing people hold m default items and not one, so the plan adds them and not the engine.
-        given = None if study.asks_items else study.users
-        counts = engine.count(study.source, study.columns, study.space, unknown=study.unknown, users=given)
-        users = counts.users if study.users is None else study.users
-        if users == 1:
-            raise DataError(
-                "The data are about a single user.", allowed="two users or more", fix="barrow local, for one person"
-            )
+        counts, users = _counted(engine, study)
         plan = make_plan(study, users=users) if plan is None else plan
         statistics = plan.statistics(counts, users)
         parameters = _parameters(plan, users)
@@ -121,6 +114,19 @@ def _validated(study: Study, progress: bool) -> tuple[Any, Plan | None]:
     # Names and types of columns are checked by the engine before it reads.
     _ = study.columns, items_question(study.query or {}) if study.asks_items else study.question
     return engine, make_plan(study) if study.users is not None else None
+
+
+def _counted(engine: Any, study: Study) -> tuple[Counts, int]:
+    """The engine's integers, and n: the public number, or the one found."""
+    # Item-wise, missing people hold m default items and not one, so the plan adds them and not the engine.
+    given = None if study.asks_items else study.users
+    counts: Counts = engine.count(study.source, study.columns, study.space, unknown=study.unknown, users=given)
+    users = counts.users if study.users is None else study.users
+    if users == 1:
+        raise DataError(
+            "The data are about a single user.", allowed="two users or more", fix="barrow local, for one person"
+        )
+    return counts, users
 
 
 def _open(study: Study) -> Ledger:
