@@ -48,8 +48,8 @@ def large_halves(counts: Integers, source: Source) -> Integers:
         block = _geometric(len(m), source)
         words = source.words(len(m))
         inside = ((words << np.uint64(1)) >> (64 - bits).astype(np.uint64)).astype(np.int64)
-        # The blocks from 2^32 on lie beyond m and are refused with certainty, whichever of them it is.
-        away = (np.minimum(block, 2**32) << bits) + inside
+        # The blocks from 2^31 on lie beyond m <= 2^61 and are refused with certainty, whichever of them it is.
+        away = (np.minimum(block, 2**31) << bits) + inside
         shift = np.where(words >> np.uint64(63) == 1, -away - 1, away)
         good = _accepted(m, shift, block, source).reshape(tries, -1)
         first, some = good.argmax(axis=0), good.any(axis=0)
