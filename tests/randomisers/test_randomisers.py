@@ -371,3 +371,25 @@ def test_a_huge_alpha0_is_lowered_to_what_weights_can_express():
         assert mpmath.mpf(stated.numerator) / stated.denominator >= tight_alpha0(rows, channel.space)
         held = np.arange(channel.space.items) * 1000
         assert np.abs(channel.from_counts(held, source=SeededSource(1)) - held).max() <= 20
+
+
+@pytest.mark.parametrize(
+    ("make", "space"),
+    [
+        (gkrr, Clustered({"one": ["a", "b", "c"]}, r=0.2)),
+        (gkrr, Clustered({"x": ["a"], "y": ["b"]}, r=0.2)),
+        (gkrr, Clustered({"x": ["a"]}, r=0.2)),
+        (randomised_response, Discrete(["a"])),
+        (tree_response, Tree([("a", "root", 1.0)])),
+        (tree_response, Tree([("a", "in", 1.0), ("b", "in", 2.0), ("in", "mid", 1.0), ("mid", "root", 1.0)])),
+        (exponential, Discrete(["a"])),
+        (laplace, Euclidean([0, 0], [1, 1], step=1)),
+    ],
+)
+def test_degenerate_spaces(make, space):
+    channel = make(space, 2)
+    held = np.full(space.items, 7)
+    assert channel.from_counts(held).sum() == held.sum()
+    assert channel.from_items(np.arange(space.items)).max() < space.items
+    assert 0 < float(channel.alpha0_upper) <= 2.0
+    assert channel.displacements().shape == (space.items,)

@@ -147,6 +147,9 @@ def test_plans_read_no_data_and_warn():
     assert "nearly useless" in str(weak)
     assert "nearly useless" in weak.to_json()["warning"]
     assert "exactly 10 items" in plan._repr_html_()
+    assert repr(plan).startswith("ItemsPlan(")
+    assert plan == make_plan(study)
+    assert plan != weak
 
 
 def test_promises_are_kept(tmp_path):

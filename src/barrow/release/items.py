@@ -76,7 +76,7 @@ def items_question(spec: Mapping[str, Any]) -> ItemsQuestion:
     return ItemsQuestion(items, spec.get("randomiser"), output)
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class ItemsPlan(Plan):
     """What an item-wise release would give: reports, how far they are from their items, the guarantee and its price.
 
@@ -102,6 +102,18 @@ class ItemsPlan(Plan):
         object.__setattr__(self, "choice", choice)
         object.__setattr__(self, "guarantee", choice.guarantee)
         object.__setattr__(self, "others", ())
+
+    def __repr__(self) -> str:
+        return f"ItemsPlan({self.question!r}, alpha0={float(self.choice.mechanism.event.alpha0):.6g})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ItemsPlan) and (self.study, self.question, self.event) == (
+            other.study,
+            other.question,
+            other.event,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def description(self) -> str:
