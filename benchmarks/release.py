@@ -53,24 +53,26 @@ def study(path: Path, users: int, items: Discrete, folder: Path) -> Study:
     )
 
 
-def release_seconds(path: Path, users: int, items: Discrete, repeats: int) -> float:
-    """Median seconds of a whole release; making the ledger is not part of it."""
-    with tempfile.TemporaryDirectory() as folder:
-        studies = [study(path, users, items, Path(folder)) for _ in range(repeats + 1)]
-        times = [_seconds(one.release) for one in studies]
-    return statistics.median(times[1:])
+def measure(rows: int, repeats: int) -> dict[str, float]:
+    """Median seconds of a whole release, and of the fastest plain SQL for the same integers, measured in turns.
 
-
-def bare(path: Path, rows: int) -> float:
-    """Median seconds of the fastest plain SQL for the same integers."""
+    Making the ledger is not part of a release.
+    """
+    path, items = make(rows, _FOLDER), space()
     names = [name for name in BARE if name != "window" or rows <= 2 * 10**7]
-    best = float("inf")
-    with duckdb.connect() as connection:
-        for name in names:
-            sql = BARE[name].format(file=f"read_parquet('{path}')")
-            times = [_seconds(partial(_fetch, connection, sql)) for _ in range(3)]
-            best = min(best, statistics.median(times))
-    return best
+    times: dict[str, list[float]] = {name: [] for name in ["release", *names]}
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        studies = [study(path, rows // PER_USER, items, Path(folder)) for _ in range(repeats + 1)]
+        studies.pop().release()  # not counted
+        for one in studies:
+            times["release"].append(_seconds(one.release))
+            for name in names:
+                sql = BARE[name].format(file=f"read_parquet('{path}')")
+                times[name].append(_seconds(partial(_fetch, connection, sql)))
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    ours, theirs = medians.pop("release"), min(medians.values())
+    print(f"{rows:>13,} rows: release {ours:7.3f} s, bare SQL {theirs:7.3f} s, ratio {ours / theirs:5.2f}")
+    return {"seconds": ours, "bare": theirs}
 
 
 def _fetch(connection: duckdb.DuckDBPyConnection, sql: str) -> object:
@@ -81,14 +83,6 @@ def _seconds(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
-
-
-def measure(rows: int, repeats: int) -> dict[str, float]:
-    """Median seconds of a whole release, and of the bare statement, on ``rows`` rows."""
-    path = make(rows, _FOLDER)
-    ours, theirs = release_seconds(path, rows // PER_USER, space(), repeats), bare(path, rows)
-    print(f"{rows:>13,} rows: release {ours:7.3f} s, bare SQL {theirs:7.3f} s, ratio {ours / theirs:5.2f}")
-    return {"seconds": ours, "bare": theirs}
 
 
 def peak(rows: int) -> float:
@@ -110,7 +104,10 @@ def against_opendp() -> float:
     done = subprocess.run([python, str(script), str(path), "5"], capture_output=True, text=True, check=True)
     theirs = float(json.loads(done.stdout.splitlines()[-1])["seconds"])
     items = Discrete([str(i) for i in range(100)])
-    ours = release_seconds(path, 10_000, items, 9)
+    with tempfile.TemporaryDirectory() as folder:
+        studies = [study(path, 10_000, items, Path(folder)) for _ in range(10)]
+        times = [_seconds(one.release) for one in studies]
+    ours = statistics.median(times[1:])
     print(f"1e6 rows, 1e4 users, 100 items: release {ours:.3f} s, OpenDP {theirs:.3f} s, ratio {theirs / ours:.1f}")
     return theirs / ours
 

@@ -160,3 +160,8 @@ def test_quiet_ledgers(barrow, study):
     assert barrow("ledger", "verify", "ages.ledger", "--quiet")[1] == "holds\n"
     assert barrow("ledger", "price", "ages.ledger", "--quiet")[1] == "0\n"
     assert barrow("ledger", "init", "b.ledger", "--study", "study.toml", "--alpha", "1", "--quiet")[1] == ""
+
+
+def test_quiet_account(barrow):
+    code, out, _ = barrow("account", "--alpha", "25", "--delta", "0", "--items", "100", "--model", "local", "--quiet")
+    assert (code, float(out)) == (0, 0.25)

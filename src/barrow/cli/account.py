@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from barrow.cli.study_options import output_options
 from barrow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     default=None,
     help="A known randomiser, krr:K or gkrr:SxT:R (S clusters of T items, R apart): its blanket may allow more.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@output_options
 def account(
     alpha: str,
     delta: str,
@@ -43,6 +44,7 @@ def account(
     least_distance: str | None,
     randomiser: str | None,
     as_json: bool,
+    quiet: bool,
 ) -> None:
     """Say what a shuffled release may cost: the largest safe alpha0, by method.
 
@@ -65,6 +67,9 @@ def account(
     paper = paper_note(found, alpha, delta, users=users or 1, items=items)
     if as_json:
         click.echo(json.dumps(found.to_json() | {"reports": reports, "paper": paper.to_json()}))
+        return
+    if quiet:
+        click.echo(f"{found.alpha0:.12g}")
         return
     _print(found, paper, reports)
 

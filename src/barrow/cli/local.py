@@ -13,7 +13,18 @@ import click
 
 from barrow.cli.study_options import make_study, output_options
 from barrow.errors import DataError, ParameterError
-from barrow.local import LocalClient, LocalResult, LocalServer, LocalStudy
+from barrow.local import (
+    ItemClient,
+    ItemResult,
+    ItemServer,
+    ItemStudy,
+    LocalClient,
+    LocalResult,
+    LocalServer,
+    LocalStudy,
+)
+from barrow.privacy import Model
+from barrow.release.items import items_question
 from barrow.spaces import Product, Space
 
 _STUDY = [
@@ -28,8 +39,20 @@ def _study_options(command: Any) -> Any:
     return command
 
 
-def _local_study(file: str, query: str | None) -> LocalStudy:
+def _local_study(file: str, query: str | None) -> LocalStudy | ItemStudy:
     study = make_study(file, query=query)
+    if study.asks_items:
+        asked = items_question(study.query or {})
+        shuffled = study.model is Model.SHUFFLE
+        return ItemStudy(
+            study.space,
+            study.alpha_exact,
+            study.delta,
+            items=asked.items,
+            model="shuffle" if shuffled else "local",
+            users=study.users if shuffled else None,
+            randomiser=asked.randomiser,
+        )
     return LocalStudy(study.question, study.alpha_exact, study.delta, noise=study.noise)
 
 
@@ -61,6 +84,13 @@ def randomise(
       barrow local randomise --study study.toml --memory me.json my_places.jsonl > report.json
     """  # noqa: D301  (click reads the backspace)
     study = _local_study(file, query)
+    if isinstance(study, ItemStudy):
+        mine = ItemClient(study, memory).report(_records(_lines(items), study.space), unknown=unknown)
+        click.echo(mine.to_text())
+        if not (as_json or quiet) and sys.stderr.isatty():
+            for line in [*study.choice.lines(), str(study.guarantee)]:
+                click.echo(line, err=True)
+        return
     client = LocalClient(study, memory)
     report = client.report(_records(_lines(items), study.query.space), unknown=unknown)
     click.echo(report.to_text())
@@ -83,7 +113,7 @@ def aggregate(reports: tuple[str, ...], file: str, query: str | None, as_json: b
       barrow local aggregate reports/ --study study.toml
     """  # noqa: D301  (click reads the backspace)
     study = _local_study(file, query)
-    server = LocalServer(study)
+    server = ItemServer(study) if isinstance(study, ItemStudy) else LocalServer(study)
     shown = sys.stderr.isatty() and not (quiet or as_json)
     for number, line in enumerate(_reports(reports), 1):
         server.add(line)
@@ -94,6 +124,8 @@ def aggregate(reports: tuple[str, ...], file: str, query: str | None, as_json: b
     result = server.result()
     if as_json:
         click.echo(json.dumps(result.to_json(), ensure_ascii=False))
+    elif isinstance(result, ItemResult):
+        _show_items(result, quiet)
     else:
         _show(result, quiet)
 
@@ -107,6 +139,18 @@ def _show(result: LocalResult, quiet: bool) -> None:
     if quiet:
         return
     click.echo(f"From {result.n:,} reports; noise alone: ± {result.noise_half_width:.3g}{unit} (95 %).")
+    refused = ", ".join(f"{count:,} {reason}" for reason, count in result.refused.items())
+    if refused:
+        click.echo(f"Refused: {refused}.")
+    click.echo(f"Each person was promised {result.guarantee}.")
+
+
+def _show_items(result: ItemResult, quiet: bool) -> None:
+    for label, count in zip(result.labels, result.counts, strict=True):
+        click.echo(f"{label}: {count}")
+    if quiet:
+        return
+    click.echo(f"{sum(result.counts):,} reports on items, from {result.n:,} people.")
     refused = ", ".join(f"{count:,} {reason}" for reason, count in result.refused.items())
     if refused:
         click.echo(f"Refused: {refused}.")

@@ -31,7 +31,7 @@ def plan(as_json: bool, quiet: bool, **flags: Any) -> None:
     if as_json:
         click.echo(json.dumps(made.to_json(), ensure_ascii=False))
     elif quiet:
-        click.echo(f"{made.half_width:.6g}")
+        click.echo(f"{made.error:.6g}")
     else:
         click.echo(str(made))
         click.echo("\nNo private value was read and nothing was spent. Next: barrow release with the same words.")

@@ -50,6 +50,9 @@ def release(as_json: bool, quiet: bool, key: str | None, **flags: Any) -> None:
 
 
 def _show_values(result: Any) -> None:
+    if result.plan.items is not None:
+        click.echo(f"{int(result.values.sum()):,} reports of {len(result.values):,} kinds.")
+        return
     rows = result.rows()
     if len(rows) <= 12:
         for row in rows:

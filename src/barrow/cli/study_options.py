@@ -33,6 +33,7 @@ _QUESTION = [
     click.option("--delta", help="Probability with which promises may fail."),
     click.option("--part", help="The part of the promised alpha that this release may use."),
     click.option("--noise", help="auto, laplace, l2, linf or gaussian."),
+    click.option("--model", type=click.Choice(["local", "shuffle", "central"]), help="Who adds the noise."),
     click.option("--dataset", help="A public name of the data set."),
 ]
 
@@ -62,7 +63,7 @@ def make_study(file: str | None, **flags: Any) -> Study:
     if file is None and str(flags.get("source")).endswith(".toml"):
         file = flags.pop("source")  # barrow plan study.toml means --study study.toml
     spec: dict[str, Any] = {} if file is None else read_table(file)
-    for name in ("users", "dataset", "ledger", "out"):
+    for name in ("users", "dataset", "model", "ledger", "out"):
         if flags.get(name) is not None:
             spec[name] = flags[name]
     data = dict(spec.get("data", {}))

@@ -18,8 +18,8 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.release.plan import Plan
 from barrow.release.record import table
-from barrow.spaces import Earth, Hexagons
-from barrow.spaces.base import Floats
+
+_KINDS: dict[type, Any] = {float: np.float64, int: np.int64}
 
 
 class OutputFolder:
@@ -73,7 +73,7 @@ class OutputFolder:
         shutil.rmtree(self._stage, ignore_errors=True)
 
 
-def value_files(plan: Plan, values: Floats) -> dict[str, bytes]:
+def value_files(plan: Plan, values: Any) -> dict[str, bytes]:
     """The values as files by name.
 
     >>> from fractions import Fraction
@@ -85,7 +85,7 @@ def value_files(plan: Plan, values: Floats) -> dict[str, bytes]:
     """
     rows = table(plan, values)
     files = {"values.csv": _csv(rows), "values.parquet": _parquet(rows)}
-    if plan.query.places is not None and isinstance(plan.study.space, Earth | Hexagons):
+    if plan.mapped:
         files["values.geojson"] = _geojson(rows)
     return files
 
@@ -103,7 +103,7 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
     import duckdb
 
     columns = {
-        name: np.array([row[name] for row in rows], dtype=np.float64 if isinstance(value, float) else object)
+        name: np.array([row[name] for row in rows], dtype=_KINDS.get(type(value), object))
         for name, value in rows[0].items()
     }
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
@@ -118,7 +118,9 @@ def _geojson(rows: list[dict[str, Any]]) -> bytes:
         {
             "type": "Feature",
             "geometry": {"type": "Point", "coordinates": [row["lon"], row["lat"]]},
-            "properties": {"share": row["value"], "half_width_95": row["half_width_95"]},
+            "properties": {"reports": row["count"]}
+            if "count" in row
+            else {"share": row["value"], "half_width_95": row["half_width_95"]},
         }
         for row in rows
     ]

@@ -6,14 +6,18 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from barrow.accounting import price
+from barrow.engines import Counts
 from barrow.errors import ParameterError
-from barrow.mechanisms import AdditiveNoise, linear_candidates
-from barrow.numerics import float_up
+from barrow.mechanisms import AdditiveNoise, UserCounts, linear_candidates
+from barrow.numerics import exact_text, float_up
 from barrow.policy import odds_upper
-from barrow.privacy import Guarantee, Model
+from barrow.privacy import Event, Guarantee, Model
 from barrow.queries import Query
 from barrow.release.study import Study
+from barrow.spaces import Earth, Hexagons
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,73 @@ class Plan:
     def half_width(self) -> float:
         """Each value will be within this of the true one with probability at least 95 %, in the query's unit."""
         return self.noise.half_width
+
+    @property
+    def error(self) -> float:
+        """The one number that says how accurate the release will be; here the half width."""
+        return self.half_width
+
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        return self.query.description
+
+    @property
+    def event(self) -> Event:
+        """What drawing will cause."""
+        return self.noise.event
+
+    @property
+    def items(self) -> int | None:
+        """m, where the guarantee is bounded; None where people may hold any number of items."""
+        return None
+
+    def statistics(self, counts: Counts, users: int) -> Any:
+        """What noise will be added to, from an engine's integers (private)."""
+        held = UserCounts.of(self.study.space, item=counts.items, size=counts.sizes, count=counts.counts, users=users)
+        return held.center(self.query)
+
+    def draw(self, statistics: Any) -> tuple[Any, bool]:
+        """The released values, the statistics with noise, and whether the noise was the system's."""
+        drawn = self.noise.draw(statistics)
+        return drawn.values, drawn.private
+
+    def law_parameters(self) -> dict[str, Any]:
+        """The public numbers on which the values' law depends, beside the study's."""
+        return {
+            "query": self.query.to_spec(),
+            "noise": self.noise.name,
+            "scale": exact_text(self.noise.scale),
+            "grid": exact_text(self.noise.grid),
+        }
+
+    def rows(self, values: Any) -> list[dict[str, Any]]:
+        """One row for each output: its name, its place if it has one, the value, its error and unit."""
+        places, width, unit = self.query.places, self.half_width, self.query.unit
+        rows: list[dict[str, Any]] = []
+        for i, (name, value) in enumerate(zip(self.query.outputs, values, strict=True)):
+            row: dict[str, Any] = {"output": name}
+            if places is not None:
+                axes = ("lat", "lon") if isinstance(self.study.space, Earth | Hexagons) else "xyzuvw"
+                row |= dict(zip(axes, np.atleast_1d(places[i]).tolist(), strict=False))
+            rows.append(row | {"value": float(value), "half_width_95": width, "unit": unit})
+        return rows
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the rows are places on a map."""
+        return self.query.places is not None and isinstance(self.study.space, Earth | Hexagons)
+
+    def statement_fields(self) -> dict[str, Any]:
+        """What the statement says about the values."""
+        noise = self.noise
+        return {
+            "outputs": self.query.dimension,
+            "unit_of_values": self.query.unit,
+            "half_width_95": self.half_width,
+            "half_width_95_all": noise.simultaneous_half_width,
+            "noise": {"law": noise.name, "scale": float_up(noise.scale), "grid": str(noise.grid)},
+        }
 
     @property
     def worst_epsilon(self) -> float:
@@ -137,6 +208,10 @@ def make_plan(study: Study, *, users: int | None = None) -> Plan:
             allowed="users, a public whole number: a plan reads no data",
             fix="--users 100000, or users = 100000 in the study",
         )
+    if study.asks_items:
+        from barrow.release.items import make_items_plan
+
+        return make_items_plan(study, n)
     if study.model is not Model.CENTRAL:
         raise ParameterError(
             f"model is {study.model.value!r}, but a release from data already held adds noise centrally.",

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from barrow.privacy import Guarantee
 from barrow.release.plan import Plan
-from barrow.spaces import Earth, Hexagons
 from barrow.spaces.base import Floats
 
 
@@ -57,23 +54,14 @@ class Release:
         return f"{words}<table><tr>{head}</tr>{body}</table>{more}"
 
 
-def table(plan: Plan, values: Floats) -> list[dict[str, Any]]:
+def table(plan: Plan, values: Any) -> list[dict[str, Any]]:
     """One row for each output.
 
     >>> from fractions import Fraction
     >>> from barrow.release.study import Study
     >>> from barrow.spaces import Line
     >>> study = Study(Line(0, 1, step=0.1), alpha=Fraction(1), query={"kind": "mean"}, users=10)
-    >>> list(table(study.plan(), np.array([0.5]))[0])
+    >>> list(table(study.plan(), [0.5])[0])
     ['output', 'value', 'half_width_95', 'unit']
     """
-    query, places = plan.query, plan.query.places
-    width, unit = plan.half_width, plan.query.unit
-    rows: list[dict[str, Any]] = []
-    for i, (name, value) in enumerate(zip(query.outputs, values, strict=True)):
-        row: dict[str, Any] = {"output": name}
-        if places is not None:
-            axes = ("lat", "lon") if isinstance(plan.study.space, Earth | Hexagons) else "xyzuvw"
-            row |= dict(zip(axes, np.atleast_1d(places[i]).tolist(), strict=False))
-        rows.append(row | {"value": float(value), "half_width_95": width, "unit": unit})
-    return rows
+    return plan.rows(values)

@@ -9,8 +9,8 @@ from typing import Any
 from barrow.engines import Counts, engine_for
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.ledger import Ledger
-from barrow.mechanisms import UserCounts
 from barrow.numerics import exact_text
+from barrow.release.items import items_question
 from barrow.release.outputs import OutputFolder, digest_of, value_files
 from barrow.release.plan import Plan, make_plan
 from barrow.release.record import Release
@@ -62,24 +62,20 @@ def run_release(
     dataset = study.dataset or book.budget.dataset
     folder = None if study.out is None else OutputFolder(study.out)
     try:
-        counts = engine.count(study.source, study.columns, study.space, unknown=study.unknown, users=study.users)
-        users = counts.users
-        if users == 1:
-            raise DataError(
-                "The data are about a single user.", allowed="two users or more", fix="barrow local, for one person"
-            )
+        counts, users = _counted(engine, study)
         plan = make_plan(study, users=users) if plan is None else plan
-        center = _statistics(study, counts).center(plan.query)
+        statistics = plan.statistics(counts, users)
         parameters = _parameters(plan, users)
         name = key or "study-" + hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()[:16]
         reservation = book.reserve(
             key=name,
-            what=plan.query.description,
-            event=plan.noise.event,
+            what=plan.description,
+            event=plan.event,
             guarantee=plan.guarantee,
             space=study.space,
             dataset=dataset,
             users=users,
+            items=plan.items,
             parameters=parameters,
         )
     except BaseException:
@@ -88,12 +84,11 @@ def run_release(
         raise
     try:
         reservation.take()
-        drawn = plan.noise.draw(center)
-        if not drawn.private:  # noise that somebody can predict protects nobody
+        values, private = plan.draw(statistics)
+        if not private:  # noise that somebody can predict protects nobody
             raise ParameterError(
                 "The noise came from a seed.", allowed="the system's entropy", fix="draw without a source"
             )
-        values = drawn.values
         files = value_files(plan, values)
         book.commit(reservation, digest_of(files))
         entry = {"ledger": study.ledger, "entry": reservation.seq, "key": name, "outputs": digest_of(files)}
@@ -116,8 +111,22 @@ def _validated(study: Study, progress: bool) -> tuple[Any, Plan | None]:
             "The study names no source.", allowed="a file, a table or a frame", fix="source = 'x.parquet'"
         )
     engine = engine_for(study.source, progress=progress)
-    _ = study.columns, study.question  # names and types of columns are checked by the engine before it reads
+    # Names and types of columns are checked by the engine before it reads.
+    _ = study.columns, items_question(study.query or {}) if study.asks_items else study.question
     return engine, make_plan(study) if study.users is not None else None
+
+
+def _counted(engine: Any, study: Study) -> tuple[Counts, int]:
+    """The engine's integers, and n: the public number, or the one found."""
+    # Item-wise, missing people hold m default items and not one, so the plan adds them and not the engine.
+    given = None if study.asks_items else study.users
+    counts: Counts = engine.count(study.source, study.columns, study.space, unknown=study.unknown, users=given)
+    users = counts.users if study.users is None else study.users
+    if users == 1:
+        raise DataError(
+            "The data are about a single user.", allowed="two users or more", fix="barrow local, for one person"
+        )
+    return counts, users
 
 
 def _open(study: Study) -> Ledger:
@@ -130,10 +139,6 @@ def _open(study: Study) -> Ledger:
     return Ledger.open(study.ledger)
 
 
-def _statistics(study: Study, counts: Counts) -> UserCounts:
-    return UserCounts.of(study.space, item=counts.items, size=counts.sizes, count=counts.counts, users=counts.users)
-
-
 def _parameters(plan: Plan, users: int) -> dict[str, Any]:
     """Every public number on which the values' law depends."""
     study = plan.study
@@ -141,12 +146,9 @@ def _parameters(plan: Plan, users: int) -> dict[str, Any]:
         "dataset": study.dataset,
         "users": users,
         "space": study.space.digest,
-        "query": plan.query.to_spec(),
         "alpha": exact_text(study.alpha_exact),
         "delta": exact_text(study.delta),
-        "noise": plan.noise.name,
-        "scale": exact_text(plan.noise.scale),
-        "grid": exact_text(plan.noise.grid),
+        **plan.law_parameters(),
         "unknown": study.unknown,
         "promises": [[p.share_text, str(p.distance), exact_text(p.epsilon)] for p in study.promises],
     }

@@ -48,12 +48,8 @@ def make_statement(
     return {
         "statement": STATEMENT_VERSION,
         "library": f"barrow {__version__}",
-        "released": plan.query.description,
-        "outputs": plan.query.dimension,
-        "unit_of_values": plan.query.unit,
-        "half_width_95": plan.half_width,
-        "half_width_95_all": plan.noise.simultaneous_half_width,
-        "noise": {"law": plan.noise.name, "scale": float_up(plan.noise.scale), "grid": str(plan.noise.grid)},
+        "released": plan.description,
+        **plan.statement_fields(),
         "dataset": plan.study.dataset,
         "people": users,
         "people_declared": declared,
@@ -68,7 +64,7 @@ def make_statement(
         "definition": str(guarantee.definition),
         "theorem": guarantee.theorem,
         "guarantee": guarantee.to_json(),
-        "event": plan.noise.event.to_json(),
+        "event": plan.event.to_json(),
         "ledger": dict(entry),
         "parameters": dict(parameters),
         "space_digest": space.digest,
@@ -107,6 +103,7 @@ def _not_hidden(plan: Plan, users: int, declared: bool) -> list[str]:
     return [
         f"that the data are about {users:,} people{found}",
         f"the space: {space.kind}, {space.items:,} items, largest distance {space.diameter:,.6g} {space.unit}".rstrip(),
+        *([] if plan.items is None else [f"that each person holds exactly {plan.items:,} items"]),
         "the question, the noise and their parameters",
     ]
 
@@ -124,10 +121,8 @@ def statement_text(said: Mapping[str, Any]) -> str:
     >>> "a 50 % guess can become at most 62.3 %" in text
     True
     """
-    unit = f" {said['unit_of_values']}" if said["unit_of_values"] else ""
     lines = [
-        f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. "
-        f"Each value is within {said['half_width_95']:.3g}{unit} of the true one with probability 95 %.",
+        _first_line(said),
         "Anyone who sees it, and knows everybody else's data, can become at most this much surer about one person:",
     ]
     for row in said["protected"]:
@@ -155,6 +150,29 @@ def statement_text(said: Mapping[str, Any]) -> str:
     return "\n".join(textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
 
 
+def _first_line(said: Mapping[str, Any]) -> str:
+    """What was released, and how accurate it is."""
+    if "items_per_person" in said:
+        unit = f" {said['unit']}" if said["unit"] else ""
+        moved, blind = said["displacement"], said["blind_displacement"]
+        far = (
+            ""
+            if moved is None
+            else f" A report is {moved:.3g}{unit} from its item on average (a blind guess: {blind:.3g}{unit})."
+        )
+        warning = f" {said['warning']}" if said["warning"] else ""
+        return (
+            f"We released {said['released']} of {said['people']:,} people, each holding exactly "
+            f"{said['items_per_person']:,} items. Every item was replaced by a random report "
+            f"({said['noise']['law']}).{far}{warning}"
+        )
+    unit = f" {said['unit_of_values']}" if said["unit_of_values"] else ""
+    return (
+        f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. "
+        f"Each value is within {said['half_width_95']:.3g}{unit} of the true one with probability 95 %."
+    )
+
+
 def explain(said: Mapping[str, Any]) -> str:
     """How the release was made, as numbered steps, from the statement's plain data.
 
@@ -166,7 +184,6 @@ def explain(said: Mapping[str, Any]) -> str:
     >>> explain(said).splitlines()[0]
     '1. The records were read once and snapped to the public space; only integer counts left the engine.'
     """
-    noise, unit = said["noise"], said["unit_of_values"]
     data = said["parameters"].get("unknown", "error")
     unknown = {
         "error": "a record outside the space would have stopped the release",
@@ -178,16 +195,44 @@ def explain(said: Mapping[str, Any]) -> str:
         f"The records were read once and snapped to the public space; only integer counts left the engine. ({unknown})"
         if data != "error"
         else "The records were read once and snapped to the public space; only integer counts left the engine.",
-        f"Every person counts once: {said['released']}, over {said['people']:,} people, as an exact fraction.",
+        _counted(said),
         f"α = {said['alpha']:.6g} was reserved in the ledger"
         + (f" (entry {entry['entry']}, key {entry['key']!r})" if entry else "")
         + " before any noise was drawn.",
+        *_drawn(said),
+        f"The guarantee, {said['definition']}, follows from {said['theorem']} and depends on public parameters only.",
+        f"If all data of one person were different: ε = {said['worst_case']['epsilon']:.4g}.",
+    ]
+    return "\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1))
+
+
+def _counted(said: Mapping[str, Any]) -> str:
+    if "items_per_person" in said:
+        return (
+            f"The items of all {said['people']:,} people, exactly {said['items_per_person']:,} of each, were counted "
+            "together."
+        )
+    return f"Every person counts once: {said['released']}, over {said['people']:,} people, as an exact fraction."
+
+
+def _drawn(said: Mapping[str, Any]) -> list[str]:
+    """How the noise was drawn, and how accurate the values are."""
+    noise = said["noise"]
+    if "items_per_person" in said:
+        moved, unit = said["displacement"], said["unit"]
+        steps = [
+            f"Every item was replaced by a random report ({noise['law']}, α₀ = {noise['alpha0']:.6g} for each, by "
+            f"{noise['method']}), drawn exactly, as counts, from the operating system's entropy; only the multiset of "
+            "reports is released.",
+        ]
+        if moved is not None:
+            steps.append(f"A report is {moved:.4g} {unit}".rstrip() + " from its item on average.")
+        return steps
+    unit = said["unit_of_values"]
+    return [
         f"{noise['law']} noise of scale {noise['scale']:.4g} {unit}".rstrip()
         + f" from the operating system's entropy was added and rounded once, exactly, to multiples of {noise['grid']}.",
         f"Each value is off by at most {said['half_width_95']:.4g} {unit}".rstrip()
         + " with probability 95 %"
         + (f", all {said['outputs']:,} at once by {said['half_width_95_all']:.4g}." if said["outputs"] > 1 else "."),
-        f"The guarantee, {said['definition']}, follows from {said['theorem']} and depends on public parameters only.",
-        f"If all data of one person were different: ε = {said['worst_case']['epsilon']:.4g}.",
     ]
-    return "\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1))

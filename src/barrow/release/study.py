@@ -119,7 +119,18 @@ class Study:
         """The query, made on the space."""
         if self.query is None:
             raise ParameterError("The study asks no question.", allowed="a [query] table", fix='[query]\nkind = "mean"')
+        if self.asks_items:
+            raise ParameterError(
+                "The study asks for items one by one, which is no mean over people.",
+                allowed="a linear query such as mean, histogram or density",
+                fix="study.plan() and study.release() for items; barrow local for people who randomise themselves",
+            )
         return query_from_spec(self.space, self.query)
+
+    @property
+    def asks_items(self) -> bool:
+        """Whether the question is item-wise (reports on all items) and not a mean over people."""
+        return self.query is not None and self.query.get("kind") == "items"
 
     @property
     def columns(self) -> Columns:

@@ -1,0 +1,372 @@
+"""Item-wise reports in the local and the shuffle model: each person's client randomises every item, once.
+
+A report is a :class:`~barrow.local.report.Report` whose values are the sorted numbers of the randomised items: a
+function of the multiset, exactly m of them. The server counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from barrow.accounting import price
+from barrow.errors import LedgerError, ParameterError
+from barrow.local.memory import Memory
+from barrow.local.report import MalformedReportError, Report, report_from_json
+from barrow.mechanisms import ItemWise, item_wise
+from barrow.noise import system_source
+from barrow.numerics import Exact, exact_text
+from barrow.planning import ItemChoice, choose_items
+from barrow.privacy import Guarantee, Model
+from barrow.privacy.definitions import positive, probability
+from barrow.spaces import Space, space_from_spec
+from barrow.spaces.base import Unknown
+
+ITEM_STUDY_VERSION = 1
+_KIND = "item study"
+_KEYS = {"barrow", "version", "space", "randomiser", "items", "users", "model", "alpha", "delta"}
+Received = Report | str | bytes | Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ItemStudy:
+    """What everybody in an item-wise study agrees on; all public.
+
+    Args:
+        space: The space of items.
+        alpha: Privacy loss per unit of EMD, for all m reports of a person together.
+        delta: The probability with which it may fail.
+        items: m, how many items each person reports on.
+        model: ``"local"`` (the server may look at each report), or ``"shuffle"`` (it sees the reports of all ``users``
+            together, mixed by somebody who is trusted).
+        users: n, for the shuffle model.
+        randomiser: A kind or plain data; the one that suits the space by default.
+
+    >>> from barrow.spaces import Clustered
+    >>> study = ItemStudy(Clustered.grid(2, 2, r=0.25), 20, items=5)
+    >>> study.mechanism.randomiser.kind, item_study_from_json(study.to_json()).digest == study.digest
+    ('gkrr', True)
+    """
+
+    space: Space
+    alpha: Fraction
+    delta: Fraction
+    choice: ItemChoice
+    _randomiser: Mapping[str, Any] | str | None
+
+    def __init__(
+        self,
+        space: Space,
+        alpha: Exact,
+        delta: Exact = 0,
+        *,
+        items: int,
+        model: str = "local",
+        users: int | None = None,
+        randomiser: Mapping[str, Any] | str | None = None,
+    ) -> None:
+        if model not in ("local", "shuffle"):
+            raise ParameterError(
+                f"model is {model!r}, but people who randomise their own items trust no center.",
+                allowed="'local' or 'shuffle'",
+                fix="model='local', or barrow release for data already held",
+            )
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "alpha", positive(alpha, "alpha"))
+        object.__setattr__(self, "delta", probability(delta))
+        n = users if model == "shuffle" else None
+        chosen = choose_items(space, alpha, delta, items=items, users=n, model=model, randomiser=randomiser)
+        object.__setattr__(self, "choice", chosen)
+        object.__setattr__(self, "_randomiser", randomiser)
+
+    @property
+    def mechanism(self) -> ItemWise:
+        """What each client draws."""
+        return self.choice.mechanism
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What each person is promised."""
+        return self.choice.guarantee
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """What is public, and what a report reveals beside its values."""
+        space, made = self.space, self.mechanism
+        return (
+            f"the space ({space.kind}, {space.items:,} items, diameter {space.diameter:.6g} {space.unit}".rstrip()
+            + ")",
+            f"the randomiser: {made.randomiser.description}, alpha0 = {float(made.event.alpha0):.6g}",
+            f"that each person reports on exactly {made.items:,} items",
+            f"alpha = {float(self.alpha):.6g} and delta = {float(self.delta):.6g}",
+            "who reports, when, and how many do: the guarantee is about the values of a report only",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :func:`item_study_from_json` reads back."""
+        made, given = self.mechanism, self._randomiser
+        return {
+            "barrow": _KIND,
+            "version": ITEM_STUDY_VERSION,
+            "space": self.space.to_spec(),
+            "randomiser": made.randomiser.kind if given is None else given if isinstance(given, str) else dict(given),
+            "items": made.items,
+            "users": made.users,
+            "model": made.model.value,
+            "alpha": exact_text(self.alpha),
+            "delta": exact_text(self.delta),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical plain data: reports name the study by it."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def item_study_from_json(data: Mapping[str, Any]) -> ItemStudy:
+    """The study that plain data describe.
+
+    >>> item_study_from_json({"barrow": "something else"})
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: This is not an item study of version 1.
+      allowed: exactly the keys alpha, barrow, delta, items, model, randomiser, space, users, version
+      fix:     write it with ItemStudy(...).to_json()
+    """
+    if set(data) != _KEYS or data["barrow"] != _KIND or data["version"] != ITEM_STUDY_VERSION:
+        raise ParameterError(
+            f"This is not an {_KIND} of version {ITEM_STUDY_VERSION}.",
+            allowed=f"exactly the keys {', '.join(sorted(_KEYS))}",
+            fix="write it with ItemStudy(...).to_json()",
+        )
+    return ItemStudy(
+        space_from_spec(data["space"]),
+        data["alpha"],
+        data["delta"],
+        items=data["items"],
+        users=data["users"],
+        model=data["model"],
+        randomiser=data["randomiser"],
+    )
+
+
+class ItemClient:
+    """One person's side: their items never leave it; their report does, and only one.
+
+    Args:
+        study: The public study.
+        memory: The file that remembers reports; one for each person.
+
+    >>> import tempfile
+    >>> from barrow.spaces import Discrete
+    >>> study = ItemStudy(Discrete(["a", "b"]), 6, items=3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     client = ItemClient(study, folder + "/reports.json")
+    ...     first = client.report(["a", "b", "a"])
+    ...     first == client.report(["b", "b", "b"]), len(first.values)
+    (True, 3)
+    """
+
+    def __init__(self, study: ItemStudy, memory: str | os.PathLike[str]) -> None:
+        self.study = study
+        self.memory = Memory(memory)
+
+    def report(self, records: Any = None, *, ids: ArrayLike | None = None, unknown: Unknown = "error") -> Report:
+        """The person's report: the remembered one, or a new one from exactly m items.
+
+        Args:
+            records: The person's items as records of the space.
+            ids: The same as item ids, instead of ``records``.
+            unknown: What to do with records that the space does not know.
+        """
+        if (records is None) == (ids is None):
+            raise ParameterError(
+                "It is not clear which items the report is about.",
+                allowed="records, or ids",
+                fix="client.report([...])",
+            )
+        with self.memory.locked():
+            known = self.memory.load().get(self.study.digest)
+            if known is not None:
+                return self._checked(known)
+            space = self.study.space
+            items = space.encode(records, unknown=unknown) if ids is None else np.asarray(ids)
+            drawn = self.study.mechanism.randomise(items).counts
+            numbers = np.repeat(np.arange(len(drawn)), drawn).tolist()
+            name = "".join(f"{int(word):016x}" for word in system_source().words(2))
+            report = Report(self.study.digest, name, tuple(numbers))
+            self.memory.store(report)
+            return report
+
+    def _checked(self, report: Report) -> Report:
+        if len(report.values) != self.study.mechanism.items:
+            raise LedgerError(
+                "The remembered report does not fit the study.",
+                allowed="a memory that this client wrote",
+                fix="restore it from a copy",
+            )
+        return report
+
+
+@dataclass(frozen=True)
+class ItemResult:
+    """The histogram of all reports.
+
+    Attributes:
+        study: The digest of the study.
+        n: How many people's reports were counted.
+        labels: What the reports are called.
+        counts: How often each was reported.
+        refused: How many reports were refused, by reason.
+        guarantee: What each person was promised; in the shuffle model for the n that were really counted together.
+        displacement: How far from its item a report is on average, in the space's units.
+        public: What is public.
+
+    >>> from barrow.spaces import Discrete
+    >>> study = ItemStudy(Discrete(["a", "b"]), 6, items=2)
+    >>> aggregate_items(study, [Report(study.digest, "0" * 32, (1, 1))]).to_json()["histogram"]
+    {'a': 0, 'b': 2}
+    """
+
+    study: str
+    n: int
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+    refused: Mapping[str, int]
+    guarantee: Guarantee
+    displacement: float | None
+    public: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "study": self.study,
+            "n": self.n,
+            "histogram": dict(zip(self.labels, self.counts, strict=True)),
+            "refused": dict(self.refused),
+            "guarantee": self.guarantee.to_json(),
+            "displacement": self.displacement,
+            "public": list(self.public),
+        }
+
+
+class ItemServer:
+    """The collecting side of an item-wise study; it sees randomised reports only, and keeps one count for each.
+
+    Args:
+        study: The public study.
+
+    >>> from barrow.spaces import Discrete
+    >>> study = ItemStudy(Discrete(["a", "b"]), 6, items=3)
+    >>> server = ItemServer(study)
+    >>> server.add(Report(study.digest, "0" * 32, (0, 0, 1))), server.add(Report(study.digest, "1" * 32, (0,)))
+    (None, 'wrong size')
+    >>> server.result().counts, dict(server.refused)
+    ((2, 1), {'wrong size': 1})
+    """
+
+    def __init__(self, study: ItemStudy) -> None:
+        self.study = study
+        self.refused: Counter[str] = Counter()
+        self._seen: set[str] = set()
+        self._counts = np.zeros(study.mechanism.randomiser.reports, dtype=np.int64)
+
+    @property
+    def n(self) -> int:
+        """How many reports were counted."""
+        return len(self._seen)
+
+    def add(self, report: Received) -> str | None:
+        """Counts one report; or refuses it, counts the refusal and returns its reason.
+
+        Reasons are ``"malformed"``, ``"another version"``, ``"another study"`` (another digest), ``"wrong size"``,
+        ``"repeated"`` and ``"impossible value"``.
+        """
+        reason = self._add(report)
+        if reason is not None:
+            self.refused[reason] += 1
+        return reason
+
+    def add_all(self, reports: Iterable[Received]) -> None:
+        """Counts many reports, one after the other: memory does not grow with what they hold."""
+        for report in reports:
+            self.add(report)
+
+    def _add(self, received: Received) -> str | None:
+        try:
+            report = received if isinstance(received, Report) else report_from_json(received)
+        except MalformedReportError as error:
+            return error.reason
+        if report.study != self.study.digest:
+            return "another study"
+        if len(report.values) != self.study.mechanism.items:
+            return "wrong size"
+        if report.id in self._seen:
+            return "repeated"
+        if min(report.values) < 0 or max(report.values) >= len(self._counts):
+            return "impossible value"
+        numbers = np.array(report.values, dtype=np.int64)
+        if (np.diff(numbers) < 0).any():
+            return "impossible value"
+        self._seen.add(report.id)
+        np.add.at(self._counts, numbers, 1)
+        return None
+
+    def result(self) -> ItemResult:
+        """The histogram so far, with the guarantee."""
+        if self.n == 0:
+            raise ParameterError("No report has been counted.", allowed="at least one", fix="server.add(report) first")
+        made = self.study.mechanism
+        guarantee = self.study.guarantee
+        if made.model is Model.SHUFFLE and self.n != made.users:
+            # Fewer reports hide each other less than was planned: say what holds for those that came.
+            here = item_wise(made.randomiser, items=made.items, users=self.n, model="shuffle", delta=made.delta)
+            guarantee = price(here.event)
+        return ItemResult(
+            self.study.digest,
+            self.n,
+            tuple(made.randomiser.report_labels),
+            tuple(self._counts.tolist()),
+            dict(self.refused),
+            guarantee,
+            made.randomiser.displacement,
+            self.study.public,
+        )
+
+
+def randomise_items(
+    study: ItemStudy, records: Any, *, memory: str | os.PathLike[str], unknown: Unknown = "error"
+) -> Report:
+    """One person's report on their items: drawn once and remembered in ``memory``.
+
+    >>> import tempfile
+    >>> from barrow.spaces import Discrete
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(randomise_items(ItemStudy(Discrete(["a", "b"]), 6, items=2), ["a", "b"], memory=folder + "/m").values)
+    2
+    """
+    return ItemClient(study, memory).report(records, unknown=unknown)
+
+
+def aggregate_items(study: ItemStudy, reports: Iterable[Received]) -> ItemResult:
+    """The histogram of many reports; those that do not fit are refused and counted by reason.
+
+    >>> from barrow.spaces import Discrete
+    >>> study = ItemStudy(Discrete(["a", "b"]), 6, items=2)
+    >>> aggregate_items(study, [Report(study.digest, "0" * 32, (0, 1)), "hello"]).refused
+    {'malformed': 1}
+    """
+    server = ItemServer(study)
+    server.add_all(reports)
+    return server.result()

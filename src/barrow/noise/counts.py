@@ -1,0 +1,279 @@
+"""Exact binomial and multinomial counts from fair bits: no floating-point number decides anything.
+
+An item succeeds with probability p if a uniform number U, read bit by bit, is below p. All undecided items read their
+next bit together: those whose bit equals the bit of p stay undecided, so c items need about 2c fair bits in all. How
+many of u items stay is a Bin(u, 1/2), drawn by counting the ones among u random bits, or for large u by a rejection
+whose comparisons are certified. The law is exactly the claimed one (docs/proofs/exact-counts.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from barrow.errors import ParameterError
+from barrow.noise.halves import SMALLEST, large_halves
+from barrow.noise.source import Source, checked_source
+
+Integers = NDArray[np.int64]
+Numbers = NDArray[Any]
+"""uint64 where twice the denominators fit, Python integers otherwise."""
+
+_CHUNK = 2**18
+"""Random words held at once: 2 MiB, whatever the counts."""
+_MOST = 2**62
+"""Counts stay below this, so that their sums fit 64 bits."""
+
+
+def fair_halves(counts: ArrayLike, *, source: Source | None = None) -> Integers:
+    """Independent Bin(c, 1/2), one for each count c: as many as there are ones among c random bits.
+
+    >>> fair_halves([0, 0]).tolist()
+    [0, 0]
+    >>> bool(0 <= fair_halves([100])[0] <= 100)
+    True
+    """
+    array = _checked_counts(counts)
+    return _halves(array.ravel(), checked_source(source)).reshape(array.shape)
+
+
+def _halves(counts: Integers, source: Source) -> Integers:
+    large = np.flatnonzero(counts >= SMALLEST)
+    if large.size == 0:
+        return _ones(counts, source)
+    found = np.zeros(len(counts), dtype=np.int64)
+    found[large] = large_halves(counts[large], source)
+    small = np.flatnonzero(counts < SMALLEST)
+    found[small] = _ones(counts[small], source)
+    return found
+
+
+def _ones(counts: Integers, source: Source) -> Integers:
+    """The number of ones among c random bits, for each c."""
+    ones = np.zeros(len(counts), dtype=np.int64)
+    rest = counts & 63
+    some = np.flatnonzero(rest)
+    if some.size:
+        # The first `rest` bits of one word each; the others are thrown away unread.
+        words = source.words(some.size) >> (64 - rest[some]).astype(np.uint64)
+        ones[some] = np.bitwise_count(words)
+    whole = counts >> 6
+    some = np.flatnonzero(whole)
+    if some.size:
+        ones[some] += _ones_in_words(whole[some], source)
+    return ones
+
+
+def _ones_in_words(words: Integers, source: Source) -> Integers:
+    """How many ones are in each of several runs of random words, reading a bounded piece of the stream at a time."""
+    ends = np.cumsum(words)
+    starts = ends - words
+    ones = np.zeros(len(words), dtype=np.int64)
+    total = int(ends[-1])
+    for low in range(0, total, _CHUNK):
+        high = min(low + _CHUNK, total)
+        bits = np.bitwise_count(source.words(high - low))
+        first = int(np.searchsorted(ends, low, side="right"))
+        last = int(np.searchsorted(starts, high, side="left"))
+        if last - first == 1:
+            ones[first] += int(bits.sum(dtype=np.int64))
+        else:
+            cuts = np.maximum(starts[first:last], low) - low
+            ones[first:last] += np.add.reduceat(bits, cuts, dtype=np.int64)
+    return ones
+
+
+def exact_binomial(
+    counts: ArrayLike, numerator: ArrayLike | int, denominator: ArrayLike | int, *, source: Source | None = None
+) -> Integers:
+    """Independent Bin(c, numerator/denominator), exactly, one for each count.
+
+    Args:
+        counts: The numbers of items, 0 or more; an array.
+        numerator: Whole numbers from 0 to the denominator; an array of the same shape, or one for all.
+        denominator: Whole numbers of 1 or more, of any size; fastest up to 2^63.
+        source: Where random words come from.
+
+    >>> exact_binomial([5, 0, 7], [1, 1, 0], 1).tolist()
+    [5, 0, 0]
+    >>> bool(0 <= exact_binomial([1000], 1, 3)[0] <= 1000)
+    True
+    """
+    array = _checked_counts(counts)
+    above, below = _checked_fractions(numerator, denominator, array.shape)
+    return _binomial(array.ravel(), above.ravel(), below.ravel(), checked_source(source)).reshape(array.shape)
+
+
+def _binomial(counts: Integers, above: Numbers, below: Numbers, source: Source) -> Integers:
+    wins = np.zeros(len(counts), dtype=np.int64)
+    sure = above == below
+    wins[sure] = counts[sure]
+    live = np.flatnonzero((counts > 0) & (above != 0) & ~sure)
+    undecided, rest, base = counts[live], above[live], below[live]
+    while live.size:
+        # Long division: the next bit of p, and what is left of p after it.
+        rest = rest + rest
+        one = rest >= base
+        rest = np.where(one, rest - base, rest)
+        stay = _halves(undecided, source)
+        # Where p has a 1, the items that read a 0 are below p; where it has a 0, those that read a 1 are above.
+        wins[live] += np.where(one, undecided - stay, 0)
+        # With no further 1 in p, nobody who agrees with p so far can be below it.
+        keep = np.flatnonzero((stay > 0) & (rest != 0))
+        live, undecided, rest, base = live[keep], stay[keep], rest[keep], base[keep]
+    return wins
+
+
+def exact_multinomials(counts: ArrayLike, weights: ArrayLike, *, source: Source | None = None) -> Integers:
+    """One exact multinomial for each count: rows of whole weights, of any sum, by a binary tree of exact binomials.
+
+    Args:
+        counts: R numbers of items.
+        weights: R x K whole numbers of 0 or more, with a positive sum in each row (or one row for all).
+        source: Where random words come from.
+
+    >>> exact_multinomials([10, 3], [[1, 0, 0], [0, 0, 5]]).tolist()
+    [[10, 0, 0], [0, 0, 3]]
+    >>> exact_multinomials([100], [[1, 2, 3]]).sum().item()
+    100
+    """
+    totals = _checked_counts(counts)
+    table = _checked_weights(weights)
+    if totals.ndim != 1 or len(table) not in (1, len(totals)):
+        raise ParameterError(
+            f"There are counts of shape {totals.shape} for weights of shape {table.shape}.",
+            allowed="one row of weights for each count, or one row",
+            fix="counts=[100], weights=[[1, 2, 3]]",
+        )
+    cells = table.shape[1]
+    levels = [np.broadcast_to(table, (len(totals), cells))]
+    while levels[-1].shape[1] > 1:
+        last = levels[-1]
+        if last.shape[1] % 2:
+            last = np.concatenate([last, np.zeros((len(totals), 1), dtype=last.dtype)], axis=1)
+            levels[-1] = last
+        levels.append(last[:, 0::2] + last[:, 1::2])
+    if (levels[-1] == 0).any():
+        raise ParameterError("A row of weights sums to 0.", allowed="a positive sum", fix="drop the row")
+    origin = checked_source(source)
+    held = totals[:, None]
+    for level in reversed(levels[:-1]):
+        left = level[:, 0::2].ravel()
+        both = left + level[:, 1::2].ravel()
+        # A node without weight holds no items; 0/1 keeps its fraction well defined.
+        both = np.where(both == 0, np.ones_like(both), both)
+        here = held[:, : level.shape[1] // 2].ravel()
+        first = _binomial(here, left, both, origin)
+        held = np.stack([first, here - first], axis=-1).reshape(len(totals), -1)
+    return held[:, :cells].copy()
+
+
+def uniform_multinomials(counts: ArrayLike, cells: int, *, source: Source | None = None) -> Integers:
+    """Each count spread over ``cells`` equally likely cells, exactly: R x cells whole numbers.
+
+    The items fall into the next power of two of cells by fair halves; those beyond the last cell fall again.
+
+    >>> uniform_multinomials([7], 1).tolist()
+    [[7]]
+    >>> uniform_multinomials([7, 100], 5).sum(axis=1).tolist()
+    [7, 100]
+    """
+    totals = _checked_counts(counts)
+    if isinstance(cells, bool) or not isinstance(cells, int | np.integer) or cells < 1 or totals.ndim != 1:
+        raise ParameterError(
+            f"cells is {cells!r}.", allowed="a whole number, 1 or more, and a list of counts", fix="cells=1000"
+        )
+    origin = checked_source(source)
+    found = np.zeros((len(totals), int(cells)), dtype=np.int64)
+    depth = (int(cells) - 1).bit_length()
+    left, rows = totals, np.arange(len(totals))
+    while rows.size:
+        held = left[:, None]
+        for _ in range(depth):
+            first = _halves(held.ravel(), origin).reshape(held.shape)
+            held = np.stack([first, held - first], axis=-1).reshape(len(rows), -1)
+        found[rows] += held[:, :cells]
+        left = held[:, cells:].sum(axis=1)
+        again = np.flatnonzero(left)
+        rows, left = rows[again], left[again]
+    return found
+
+
+def uniform_below(bounds: ArrayLike, *, source: Source | None = None) -> Integers:
+    """Exactly uniform whole numbers, one in 0 .. bound-1 for each bound, by rejection.
+
+    >>> uniform_below([1, 1, 1]).tolist()
+    [0, 0, 0]
+    >>> bool(uniform_below([10]) < 10)
+    True
+    """
+    limits = np.atleast_1d(_checked_counts(bounds))
+    if limits.size and int(limits.min()) < 1:
+        raise ParameterError("A bound is 0.", allowed="whole numbers from 1 to 2^62", fix="bounds=[10]")
+    origin = checked_source(source)
+    found = np.zeros(len(limits), dtype=np.int64)
+    left = np.flatnonzero(limits > 1)
+    # The bits that limit - 1 needs; numbers below 2^53 convert exactly, larger ones may count one bit more.
+    bits = np.frexp((limits - 1).astype(np.float64))[1]
+    while left.size:
+        drawn = (origin.words(left.size) >> (64 - bits[left]).astype(np.uint64)).astype(np.int64)
+        good = drawn < limits[left]
+        found[left[good]] = drawn[good]
+        left = left[~good]
+    return found
+
+
+def _checked_counts(counts: ArrayLike) -> Integers:
+    array = np.asarray(counts)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu" or int(array.min()) < 0 or int(array.max()) > _MOST:
+        raise ParameterError(
+            "Some counts are not whole numbers from 0 to 2^62.",
+            allowed="an array of whole numbers",
+            fix="counts=[100, 0, 7]",
+        )
+    return array.astype(np.int64)
+
+
+def _whole(values: ArrayLike | int, name: str) -> Numbers:
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        good = all(isinstance(v, int) and not isinstance(v, bool) for v in array.ravel().tolist())
+    else:
+        good = array.dtype.kind in "iu"
+    if not good or any(v < 0 for v in (array.min(initial=0),)):
+        raise ParameterError(
+            f"{name} holds something that is no whole number of 0 or more.",
+            allowed="whole numbers: an exact law has no floats",
+            fix=f"give {name} as integers",
+        )
+    return array
+
+
+def _checked_fractions(
+    numerator: ArrayLike | int, denominator: ArrayLike | int, shape: tuple[int, ...]
+) -> tuple[Numbers, Numbers]:
+    above, below = _whole(numerator, "numerator"), _whole(denominator, "denominator")
+    kind: Any = np.uint64 if below.size == 0 or int(below.max()) <= 2**63 else object
+    above, below = np.broadcast_to(above, shape), np.broadcast_to(below, shape)
+    if (below < 1).any() or (above > below).any():
+        raise ParameterError(
+            "Some probabilities are not between 0 and 1.",
+            allowed="0 <= numerator <= denominator, and a denominator of 1 or more",
+            fix="numerator=1, denominator=3",
+        )
+    return above.astype(kind), below.astype(kind)
+
+
+def _checked_weights(weights: ArrayLike) -> Numbers:
+    array = _whole(weights, "weights")
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ParameterError(
+            f"weights have the shape {array.shape}.", allowed="rows of weights", fix="weights=[[1, 2, 3]]"
+        )
+    # The float sums are off by far less than the factor of 1.5 between the two limits.
+    largest = float(array.astype(np.float64).sum(axis=1).max(initial=0.0))
+    return array.astype(np.uint64 if largest < 1.5 * 2**62 else object)

@@ -1,0 +1,135 @@
+"""From (alpha, delta) to an item-wise release: the largest certified alpha0, and a randomiser that keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from barrow.accounting import Calibration, calibrate_shuffle, price, reports_of
+from barrow.errors import ParameterError
+from barrow.mechanisms import ItemWise, item_wise
+from barrow.mechanisms.itemwise import least_distance
+from barrow.numerics import Exact, exact_text
+from barrow.privacy import Guarantee
+from barrow.privacy.definitions import positive, probability
+from barrow.randomisers import randomiser_from_spec
+from barrow.spaces import Space
+
+_TRIES = 5
+_SMALLEST = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True)
+class ItemChoice:
+    """An item-wise release that keeps (alpha, delta), and how it was found.
+
+    Attributes:
+        mechanism: What will be drawn.
+        guarantee: What it promises, by the best certified method, which it names.
+        calibration: The largest alpha0 by each method.
+
+    >>> from barrow.spaces import Clustered
+    >>> found = choose_items(Clustered.grid(5, 4, r=0.05), 25, "1e-9", items=100, users=1000)
+    >>> found.mechanism.randomiser.kind, found.guarantee.method, round(float(found.mechanism.event.alpha0), 2)
+    ('gkrr', 'flow_strong', 3.11)
+    """
+
+    mechanism: ItemWise
+    guarantee: Guarantee
+    calibration: Calibration
+
+    @property
+    def displacement(self) -> float | None:
+        """The expected distance between an item and its report, for the worst item, in the space's units."""
+        return self.mechanism.randomiser.displacement
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence if the reports will be nearly useless, else None."""
+        return self.mechanism.randomiser.warning
+
+    def lines(self) -> list[str]:
+        """The choice in words, a line each."""
+        made, space = self.mechanism, self.mechanism.randomiser.space
+        unit = f" {space.unit}" if space.unit else ""
+        alpha0 = float(made.event.alpha0)
+        lines = [
+            f"Reports   {made.randomiser.description}; α₀ = {alpha0:.4g} for each item (by {self.guarantee.method})"
+        ]
+        moved, blind = self.displacement, made.randomiser.blind_displacement
+        if moved is not None and blind is not None:
+            lines.append(
+                f"Error     an item is reported {moved:.3g}{unit} away on average (a blind guess: {blind:.3g}{unit})"
+            )
+        if self.warning:
+            lines.append(f"Warning   {self.warning}")
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        made = self.mechanism
+        return {
+            "randomiser": made.randomiser.kind,
+            "alpha0": float(made.event.alpha0),
+            "method": self.guarantee.method,
+            "items": made.items,
+            "reports": made.reports,
+            "displacement": self.displacement,
+            "blind_displacement": made.randomiser.blind_displacement,
+            "warning": self.warning,
+            "methods": dict(self.calibration.methods),
+        }
+
+
+def choose_items(
+    space: Space,
+    alpha: Exact,
+    delta: Exact = 0,
+    *,
+    items: int,
+    users: int | None = None,
+    model: str = "central",
+    randomiser: Mapping[str, Any] | str | None = None,
+) -> ItemChoice:
+    """The item-wise release with the largest alpha0 that is certified for (alpha, delta)-bounded EMD-DP.
+
+    Args:
+        space: The public space.
+        alpha: Privacy loss per unit of EMD, for all reports of a user together.
+        delta: The probability with which it may fail; 0 leaves plain composition, alpha/m for each item.
+        items: m, how many items each user holds; public.
+        users: n; not needed in the local model.
+        model: ``"local"``, ``"shuffle"`` or ``"central"``.
+        randomiser: A kind, or plain data; the one that suits the space by default.
+
+    >>> from barrow.spaces import Discrete
+    >>> choose_items(Discrete(["a", "b"]), 3, items=3, model="local").mechanism.event.alpha0 <= 1
+    True
+    """
+    target, slack = positive(alpha, "alpha"), probability(delta)
+    reports = reports_of(model, items=items, users=users)
+    near = least_distance(space)
+    found = calibrate_shuffle(target, slack, reports=reports, items=items, least_distance=near, limit=False)
+    alpha0 = found.composition if found.method == "per_report_composition" else Fraction(found.alpha0)
+    if alpha0 < _SMALLEST:
+        raise ParameterError(
+            f"Each report would get alpha0 = {float(alpha0):.3g}: the reports would be noise and nothing else.",
+            allowed=f"an alpha0 of at least {float(_SMALLEST):g} for each report",
+            fix="delta=1e-9 (reports hide each other), fewer items for each user, or a query such as 'histogram'",
+        )
+    for _ in range(_TRIES):
+        made = item_wise(
+            randomiser_from_spec(space, alpha0, randomiser), items=items, users=users, model=model, delta=slack
+        )
+        guarantee = price(made.event)
+        if guarantee.definition.parameters["alpha"] <= target:
+            return ItemChoice(made, guarantee, found)
+        alpha0 *= 1 - Fraction(1, 10**6)
+    raise ParameterError(
+        f"No randomiser keeps alpha = {exact_text(target)}: {made.randomiser.description} needs "
+        f"{float(guarantee.definition.parameters['alpha']):.6g}.",
+        allowed="a larger alpha, or a randomiser with a smaller alpha0",
+        fix="leave the randomiser out",
+    )

@@ -1,0 +1,143 @@
+"""What every randomiser of items is: an (alpha0, 0)-d_X-DP channel with an exact law."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from barrow.errors import ParameterError
+from barrow.noise import Source
+from barrow.spaces import Space
+from barrow.spaces.base import Floats, Ids
+
+Integers = NDArray[np.int64]
+
+TOTAL = 2**62
+"""The whole weights of a row sum to this."""
+DEEPEST = 28.0
+"""Reports are at least e^-28 times as likely as the likeliest: rarer ones could not be told apart by 62-bit weights."""
+USELESS = 0.9
+"""Reports that move an item at least this far, in units of what a blind guess does, say next to nothing."""
+
+
+class Randomiser(ABC):
+    """Turns each item into a report; every item on its own, with a law that is exactly the claimed one.
+
+    Attributes:
+        space: The public space of the items.
+        alpha0_upper: The channel is (alpha0_upper, 0)-d_X-DP: the tight parameter of what is really drawn, rounded up.
+    """
+
+    kind: ClassVar[str]
+    """The name of the kind in plain data."""
+    most_items: ClassVar[int | None] = None
+    """The most items that can be drawn at once, where there is a limit."""
+    space: Space
+    alpha0_upper: Fraction
+
+    @property
+    def reports(self) -> int:
+        """How many different reports there are; by default those are the items."""
+        return self.space.items
+
+    @property
+    def report_labels(self) -> Sequence[str]:
+        """What the reports are called."""
+        return self.space.labels
+
+    @abstractmethod
+    def from_items(self, ids: ArrayLike, *, source: Source | None = None) -> Ids:
+        """One report for each item, in the order of the items (private until they are sorted or counted)."""
+
+    @abstractmethod
+    def from_counts(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+        """The histogram of reports of ``counts[x]`` items of each kind x: the same law as counting ``from_items``."""
+
+    @abstractmethod
+    def displacements(self) -> Floats | None:
+        """For each item, the expected normalised distance to its report (or a bound); None where reports are no items.
+
+        Of public parameters only.
+        """
+
+    @property
+    def description(self) -> str:
+        """In plain words."""
+        return self.kind.replace("_", " ")
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data: the kind and what it needs beside the space and alpha0."""
+        return {"kind": self.kind}
+
+    # What follows from these.
+
+    @property
+    def displacement(self) -> float | None:
+        """The largest of :meth:`displacements`, in the space's units.
+
+        >>> from barrow.randomisers import randomised_response
+        >>> from barrow.spaces import Discrete
+        >>> round(randomised_response(Discrete(["a", "b"]), 1).displacement, 3)
+        0.269
+        """
+        found = self.displacements()
+        return None if found is None else float(found.max()) * self.space.diameter
+
+    @property
+    def blind_displacement(self) -> float | None:
+        """What a report drawn blindly, evenly from all items, would be off by on average, for the same item.
+
+        >>> from barrow.randomisers import randomised_response
+        >>> from barrow.spaces import Discrete
+        >>> randomised_response(Discrete(["a", "b"]), 1).blind_displacement
+        0.5
+        """
+        found = self.displacements()
+        if found is None:
+            return None
+        worst = int(np.argmax(found))
+        return float(self.space.block([worst]).mean()) * self.space.diameter
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence if a single report is nearly useless, else None.
+
+        >>> from barrow.randomisers import randomised_response
+        >>> from barrow.spaces import Discrete
+        >>> print(randomised_response(Discrete(["a", "b"]), "0.01").warning)
+        The reports are nearly useless one by one: an item moves by 0.498 on average, and a blind guess by 0.5.
+        """
+        moved, blind = self.displacement, self.blind_displacement
+        if moved is None or blind is None or moved < USELESS * blind:
+            return None
+        unit = f" {self.space.unit}" if self.space.unit else ""
+        return (
+            f"The reports are nearly useless one by one: an item moves by {moved:.3g}{unit} on average, and a blind "
+            f"guess by {blind:.3g}{unit}."
+        )
+
+    def _item_counts(self, counts: ArrayLike) -> Integers:
+        array = np.asarray(counts)
+        if array.shape != (self.space.items,) or array.dtype.kind not in "iu" or (array < 0).any():
+            raise ParameterError(
+                "The counts are not one whole number for each item of the space.",
+                allowed=f"{self.space.items} whole numbers of 0 or more",
+                fix="numpy.bincount(ids, minlength=space.items)",
+            )
+        return array.astype(np.int64)
+
+
+def wanted_alpha0(alpha0: Any) -> Fraction:
+    """``alpha0`` as a rational above 0.
+
+    >>> wanted_alpha0("2.5")
+    Fraction(5, 2)
+    """
+    from barrow.privacy.definitions import positive
+
+    return positive(alpha0, "alpha0")

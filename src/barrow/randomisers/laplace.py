@@ -1,0 +1,117 @@
+"""Laplace noise in coordinates, followed by the nearest item: text by its vectors, places by their position.
+
+The noise has its ideal real law (density proportional to exp(-alpha0 ||x||)), rounded once and exactly, and what comes
+after is a function of the rounded point: no matrix is needed, and nothing is approximated.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from barrow.errors import ParameterError
+from barrow.noise import Source, rounded_knorm
+from barrow.noise.source import checked_source
+from barrow.numerics import Exact
+from barrow.randomisers.base import Integers, Randomiser, wanted_alpha0
+from barrow.spaces import Embedding, Euclidean, Space
+from barrow.spaces.base import Floats, Ids
+
+_MOST_ITEMS = 10**6
+"""Drawn one by one, at tens of microseconds each."""
+
+
+class LaplaceRandomiser(Randomiser):
+    """The vector of an item plus multivariate Laplace noise, then the nearest item.
+
+    Args:
+        space: A Euclidean space with a grid, or an embedding with the Euclidean metric.
+        alpha0: The privacy parameter of one report.
+
+    >>> from barrow.spaces import Embedding
+    >>> words = Embedding(["cat", "dog", "car"], [[0, 1], [0, 2], [5, 0]])
+    >>> channel = laplace(words, 20)
+    >>> channel.alpha0_upper, channel.from_items([0, 1, 2]).shape
+    (Fraction(20, 1), (3,))
+    """
+
+    kind: ClassVar[str] = "laplace"
+    most_items: ClassVar[int | None] = _MOST_ITEMS
+
+    def __init__(self, space: Space, alpha0: Exact) -> None:
+        if not isinstance(space, Euclidean) and not (isinstance(space, Embedding) and space.metric == "euclidean"):
+            raise ParameterError(
+                f"Laplace noise in coordinates needs Euclidean distances, and the space is {space.kind!r}"
+                + (" with angles." if isinstance(space, Embedding) else "."),
+                allowed="euclidean with a step, or embedding with metric='euclidean'",
+                fix="exponential(space, alpha0), which works on every finite space",
+            )
+        self.space = space
+        self.alpha0_upper = wanted_alpha0(alpha0)
+        # exp(-||z||/scale) changes by at most exp(||x - x'||/scale) = exp(alpha0 d), d = ||x - x'||/diameter.
+        self._scale = Fraction(space.diameter) / self.alpha0_upper
+        self._points = space.points
+
+    @property
+    def description(self) -> str:
+        """In plain words."""
+        return "Laplace noise in coordinates, then the nearest item"
+
+    def from_items(self, ids: ArrayLike, *, source: Source | None = None) -> Ids:
+        """One report for each item."""
+        items = self.space._ids(ids).ravel()
+        if len(items) > _MOST_ITEMS:
+            raise self._too_many()
+        origin = checked_source(source)
+        noisy = np.zeros((len(items), self._points.shape[1]))
+        for i, x in enumerate(items.tolist()):
+            noisy[i] = rounded_knorm(self._points[x].tolist(), self._scale, 2, source=origin).values
+        return self._nearest(noisy)
+
+    def _nearest(self, points: Floats) -> Ids:
+        """The nearest item: of a grid the cell of the nearest point inside, of an embedding the nearest vector."""
+        if isinstance(self.space, Euclidean):
+            return self.space.encode(points, unknown="nearest")
+        found = np.zeros(len(points), dtype=np.int64)
+        step = max(1, 2**22 // max(1, self._points.size))
+        for start in range(0, len(points), step):
+            block = points[start : start + step]
+            found[start : start + step] = ((block[:, None, :] - self._points[None]) ** 2).sum(axis=2).argmin(axis=1)
+        return found
+
+    def from_counts(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+        """The histogram of reports, drawn item by item: there is no shorter way without a matrix."""
+        held = self._item_counts(counts)
+        if int(held.sum()) > _MOST_ITEMS:
+            raise self._too_many()
+        reports = self.from_items(np.repeat(np.arange(self.space.items), held), source=source)
+        return np.bincount(reports, minlength=self.space.items).astype(np.int64)
+
+    def _too_many(self) -> ParameterError:
+        return ParameterError(
+            "There are too many items to draw noise for one by one.",
+            allowed=f"at most {_MOST_ITEMS:,} items with noise in coordinates",
+            fix="randomiser 'exponential', which is drawn from counts",
+        )
+
+    def displacements(self) -> Floats:
+        """An upper bound: the noise has mean length dimension/alpha0, and the nearest item is at most twice as far."""
+        dimension = self._points.shape[1]
+        return np.full(self.space.items, min(1.0, 2.0 * dimension / float(self.alpha0_upper)))
+
+
+def laplace(space: Space, alpha0: Exact) -> LaplaceRandomiser:
+    """Laplace noise in the coordinates of a Euclidean or embedding space, followed by the nearest item.
+
+    Args:
+        space: A Euclidean space with a grid (planar Laplace in two dimensions), or an embedding (text).
+        alpha0: The privacy parameter of one report.
+
+    >>> from barrow.spaces import Euclidean
+    >>> laplace(Euclidean([0, 0], [3, 4], unit="km", step=1), 10).kind
+    'laplace'
+    """
+    return LaplaceRandomiser(space, alpha0)

@@ -1,0 +1,344 @@
+"""Randomised response along a tree: GKRR on clusters, its generalisation to any tree, and the flat one.
+
+From the root, an item goes down towards itself; at each node it may stop, with a probability that depends on the node
+alone, and then reports an item below that node, all equally likely. Pooled counts are enough to draw it, and its tight
+alpha0 has a closed form (docs/proofs/randomisers.md).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from barrow.errors import ParameterError
+from barrow.noise import Source, exact_binomial, uniform_below, uniform_multinomials
+from barrow.noise.source import checked_source
+from barrow.numerics import Exact, float_down
+from barrow.randomisers.base import DEEPEST, TOTAL, Integers, Randomiser, wanted_alpha0
+from barrow.randomisers.claim import LOG_ERROR, exceeds_exp
+from barrow.randomisers.shape import Shape, star_shape, tree_shape
+from barrow.spaces import Clustered, Space
+from barrow.spaces.base import Floats, Ids
+
+_HALVINGS = 30
+
+
+class MixtureRandomiser(Randomiser):
+    """The channel "stop on the way down, then anywhere below", with whole stopping weights.
+
+    Args:
+        space: The public space.
+        shape: The tree over its items.
+        stops: For each node, the whole weight of stopping there; along each way from the root to an item they sum to
+            2^62.
+
+    >>> from barrow.spaces import Clustered
+    >>> paper = gkrr(Clustered.grid(2, 2, r=0.25), 2)
+    >>> float(paper.alpha0_upper) <= 2.0, paper.from_counts([5, 0, 0, 1]).sum().item()
+    (True, 6)
+    """
+
+    kind: ClassVar[str] = "tree"
+
+    def __init__(self, space: Space, shape: Shape, stops: list[int]) -> None:
+        self.space, self.shape, self.stops = space, shape, tuple(stops)
+        self._paths = shape.paths()
+        self._leaves = shape.leaves
+        through = [0] * len(stops)  # the weight of stopping at a node or above it
+        self._levels: list[Fraction] = [Fraction(0)] * len(stops)
+        for v, weight in enumerate(stops):
+            above = int(shape.parents[v])
+            through[v] = weight + (through[above] if above >= 0 else 0)
+            share = Fraction(weight, int(shape.widths[v]))
+            self._levels[v] = share + (self._levels[above] if above >= 0 else 0)
+        if any(w < 0 for w in stops) or any(through[v] != TOTAL for v in self._leaves.tolist()) or stops[0] <= 0:
+            raise ParameterError(
+                "The stopping weights do not sum to 2^62 on the way to every item.",
+                allowed="whole weights of 0 or more, above 0 at the root",
+                fix="tree_response(space, alpha0) makes them",
+            )
+        self._through = np.array(through, dtype=np.int64)
+        self.alpha0_upper = self._tight()
+
+    def _tight(self) -> Fraction:
+        """The largest over items x and nodes u above x of ln(S_x/S_u) / (least distance from x to leaves parting at u).
+
+        S_v, the sum of stop/width from the root to v, is the probability (times 2^62) of reporting y on x when they
+        part at v.
+        """
+        shape = self.shape
+        _, outside = shape.partings
+        logs = np.array([math.log(level.numerator / level.denominator) for level in self._levels])
+        best, triple = 0.0, None
+        for depth in range(len(self._paths) - 1):
+            nodes, below = self._paths[depth], self._paths[depth + 1]
+            inner = np.flatnonzero(below >= 0)
+            leaves = self._leaves[inner]
+            away = np.array(
+                [
+                    float_down(self._apart(int(x), int(u), outside[int(u), int(c)]))
+                    for x, u, c in zip(leaves, nodes[inner], below[inner], strict=True)
+                ]
+            )
+            rates = (logs[leaves] - logs[nodes[inner]] + 4.0 * LOG_ERROR) / away
+            i = int(np.argmax(rates))
+            if rates[i] > best:
+                best, triple = float(rates[i]), (int(leaves[i]), int(nodes[inner][i]), int(below[inner][i]))
+        claim = Fraction(math.nextafter(best * (1.0 + 2.0**-45), math.inf))
+        if triple is not None:
+            leaf, node, child = triple
+            ratio, distance = self._levels[leaf] / self._levels[node], self._apart(leaf, node, outside[node, child])
+            if exceeds_exp(ratio, claim * distance):
+                raise ParameterError(
+                    "The logarithms of this machine are less accurate than the claim's proof assumes.",
+                    allowed="logarithms within 4 units in the last place",
+                    fix="use another build of Python",
+                )
+        return claim
+
+    def _apart(self, leaf: int, node: int, other: Fraction) -> Fraction:
+        """A lower bound on the distance from a leaf to the leaves that part from it at ``node``."""
+        exact = min(Fraction(1), self.shape.depths[leaf] - self.shape.depths[node] + other)
+        return exact * (1 - Fraction(self.space.distance_error))
+
+    def probability(self, item: int, report: int) -> Fraction:
+        """The exact probability of ``report`` on ``item``.
+
+        >>> from barrow.spaces import Discrete
+        >>> channel = randomised_response(Discrete(["a", "b"]), 1)
+        >>> channel.probability(0, 0) + channel.probability(0, 1)
+        Fraction(1, 1)
+        """
+        together = self._paths[:, item] == self._paths[:, report]
+        together &= self._paths[:, item] >= 0
+        return self._levels[int(self._paths[np.flatnonzero(together)[-1], item])] / TOTAL
+
+    def from_items(self, ids: ArrayLike, *, source: Source | None = None) -> Ids:
+        """One report for each item: 62 random bits say where it stops, and then one item below is drawn evenly."""
+        items = self.space._ids(ids).ravel()
+        origin = checked_source(source)
+        drawn = (origin.words(len(items)) >> np.uint64(2)).astype(np.int64)
+        node = self._leaves[items].copy()
+        for level in reversed(self._paths[:, items]):
+            stops = (level >= 0) & (drawn < self._through[level])
+            node = np.where(stops, level, node)
+        starts = self.shape.starts[node]
+        return starts + uniform_below(self.shape.ends[node] - starts, source=origin)
+
+    def from_counts(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+        """Exact binomials for how many of each item stop at each node, then an even spread of each node's total."""
+        left = self._item_counts(counts)
+        origin = checked_source(source)
+        stopped = np.zeros(len(self.stops), dtype=np.int64)
+        weights = np.array(self.stops, dtype=np.int64)
+        remaining = TOTAL - self._through + weights
+        for level in self._paths[:-1]:
+            some = np.flatnonzero((level >= 0) & (left > 0))
+            some = some[self.shape.widths[level[some]] > 1]
+            nodes = level[some]
+            here = exact_binomial(left[some], weights[nodes], remaining[nodes], source=origin)
+            left[some] -= here
+            np.add.at(stopped, nodes, here)
+        widths = self.shape.widths
+        busy = np.flatnonzero((stopped > 0) & (widths > 1))
+        for width in np.unique(widths[busy]):
+            same = busy[widths[busy] == width]
+            spread = uniform_multinomials(stopped[same], int(width), source=origin)
+            where = self.shape.starts[same][:, None] + np.arange(width)[None, :]
+            np.add.at(left, where.ravel(), spread.ravel())
+        return left
+
+    def displacements(self) -> Floats:
+        """The expected distance from each item to its report."""
+        shape, k = self.shape, self.space.items
+        found = np.zeros(k)
+        if not shape.true_metric:
+            moved = self.stops[0] / TOTAL
+            for rows, block in self.space.blocks():
+                found[rows] = moved * block.mean(axis=1)
+            return found
+        depths = np.array([float(d) for d in shape.depths])
+        height = depths[self._leaves]
+        sums = np.concatenate([[0.0], np.cumsum(height)])
+        far = np.zeros(k)  # the sum of distances from each item to all items below the node reached so far
+        inside, width = self._leaves.copy(), np.ones(k)
+        for level in reversed(self._paths[:-1]):
+            some = np.flatnonzero((level >= 0) & (level != inside))
+            u, c = level[some], inside[some]
+            a, b = shape.starts[u], shape.ends[u]
+            others = (sums[b] - sums[a]) - (sums[shape.ends[c]] - sums[shape.starts[c]])
+            number = shape.widths[u] - width[some]
+            far[some] += number * (height[some] - 2.0 * depths[u]) + others
+            inside[some], width[some] = u, shape.widths[u]
+            stop = np.array(self.stops, dtype=np.float64)[u] / TOTAL
+            found[some] += stop * far[some] / shape.widths[u]
+        return np.minimum(found, 1.0)
+
+
+Channel = TypeVar("Channel", bound=MixtureRandomiser)
+
+
+class ClusteredResponse(MixtureRandomiser):
+    """GKRR, the paper's randomiser: stay, go anywhere in the cluster, or go anywhere.
+
+    >>> from barrow.spaces import Clustered
+    >>> gkrr(Clustered.grid(10, 10, r=0.05), 4).kind
+    'gkrr'
+    """
+
+    kind: ClassVar[str] = "gkrr"
+
+    @property
+    def description(self) -> str:
+        """In plain words."""
+        return "clustered randomised response (GKRR)"
+
+
+class FlatResponse(MixtureRandomiser):
+    """Randomised response: stay, or go anywhere.
+
+    >>> from barrow.spaces import Discrete
+    >>> randomised_response(Discrete(["a", "b"]), 1).kind
+    'response'
+    """
+
+    kind: ClassVar[str] = "response"
+
+    @property
+    def description(self) -> str:
+        """In plain words."""
+        return "randomised response"
+
+
+class TreeResponse(MixtureRandomiser):
+    """Randomised response along a tree: stay, or go anywhere below one of the nodes above.
+
+    >>> from barrow.spaces import Tree
+    >>> tree_response(Tree.nested(["US/NY", "US/LA", "FR/Paris"], distances=[1, 0.25]), 3).kind
+    'tree'
+    """
+
+    @property
+    def description(self) -> str:
+        """In plain words."""
+        return "randomised response along the tree"
+
+
+def gkrr(space: Space, alpha0: Exact) -> ClusteredResponse:
+    """The paper's generalised k-ary randomised response on a clustered space (Section 6.2).
+
+    Args:
+        space: A clustered space; clusters may differ in size.
+        alpha0: The privacy parameter of one report.
+
+    >>> import math
+    >>> from barrow.spaces import Clustered
+    >>> channel = gkrr(Clustered.grid(3, 4, r=0.25), 2)
+    >>> stay, across = channel.probability(0, 0), channel.probability(0, 11)
+    >>> round(math.log(stay / across), 6)
+    2.0
+    """
+    if not isinstance(space, Clustered):
+        raise ParameterError(
+            f"GKRR needs clusters, and the space is {space.kind!r}.",
+            allowed="a clustered space",
+            fix="tree_response on a tree, exponential on any finite space",
+        )
+    return _fitted(ClusteredResponse, space, tree_shape(space), alpha0)
+
+
+def tree_response(space: Space, alpha0: Exact) -> TreeResponse:
+    """GKRR on any tree: the same law as the paper's on two levels, and its pattern on more.
+
+    Args:
+        space: A tree, clustered or discrete space.
+        alpha0: The privacy parameter of one report.
+
+    >>> from barrow.spaces import Tree
+    >>> places = Tree.nested(["US/NY", "US/LA", "FR/Paris"], distances=[1, 0.25])
+    >>> float(tree_response(places, 3).alpha0_upper) <= 3.0
+    True
+    """
+    return _fitted(TreeResponse, space, tree_shape(space), alpha0)
+
+
+def randomised_response(space: Space, alpha0: Exact) -> FlatResponse:
+    """Randomised response on any finite space: it uses only that two items are at least the least distance apart.
+
+    Args:
+        space: Any finite space; at its best where all items are equally far apart.
+        alpha0: The privacy parameter of one report, per unit of distance.
+
+    >>> from barrow.spaces import Discrete
+    >>> round(float(randomised_response(Discrete(["a", "b", "c"]), "0.5").probability(0, 0)), 4)
+    0.4519
+    """
+    least = Fraction(space.least_distance_lower)
+    true_metric = space.kind == "discrete"
+    shape = star_shape(space.items, least / 2, true_metric=true_metric)
+    return _fitted(FlatResponse, space, shape, alpha0)
+
+
+def _fitted(kind: type[Channel], space: Space, shape: Shape, asked: Exact) -> Channel:
+    """The channel with the largest slope whose tight alpha0 is at most ``alpha0``."""
+    if space.items == 1:
+        return kind(space, shape, [TOTAL])
+    alpha0 = wanted_alpha0(asked)
+    target = float_down(alpha0)
+    slope = target * (1.0 - 2.0**-30)
+    made = kind(space, shape, _stops(shape, slope))
+    if made.alpha0_upper <= alpha0:
+        return made
+    low, high, best = 0.0, slope, None
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        made = kind(space, shape, _stops(shape, middle))
+        if made.alpha0_upper <= alpha0:
+            low, best = middle, made
+        else:
+            high = middle
+    if best is None:
+        raise ParameterError(
+            f"alpha0 is {target:.6g}, too small for whole weights on this space: the reports would be noise.",
+            allowed="a larger alpha0",
+            fix=f"alpha0={target * 1000:.3g}",
+        )
+    return best
+
+
+def _stops(shape: Shape, slope: float) -> list[int]:
+    """Whole stopping weights: S grows by exp(slope * distance) towards the leaf, averaged where the tree is uneven."""
+    least, _ = shape.partings
+    count, widths = len(shape.parents), shape.widths
+    reach: list[float] = [0.0] * count  # E: the least parting distance at the node or above; 0 at leaves
+    for v in range(count):
+        above = int(shape.parents[v])
+        if widths[v] > 1:
+            # Farther than e^28 is not told apart: a smaller reach is private for every larger distance.
+            own = min(float(least[v]), 1.0, DEEPEST / slope)
+            reach[v] = own if above < 0 else min(own, reach[above])
+    raw = np.zeros(count)
+    for v in range(count):
+        above = int(shape.parents[v])
+        grown = 1.0 if above < 0 else -math.expm1(-slope * (reach[above] - reach[v]))
+        raw[v] = float(widths[v]) * math.exp(-slope * reach[v]) * grown
+    paths = shape.paths()
+    on = paths >= 0
+    below = np.cumsum(np.where(on, raw[paths], 0.0)[::-1], axis=0)[::-1]
+    chance = np.where(on, raw[paths] / np.where(on, below, 1.0), 0.0)
+    stop, seen = np.zeros(count), np.zeros(count)
+    np.add.at(stop, paths[on], chance[on])
+    np.add.at(seen, paths[on], 1.0)
+    stop /= seen
+    weights, remaining = [0] * count, [TOTAL] * count
+    for v in range(count):
+        above = int(shape.parents[v])
+        remaining[v] = TOTAL if above < 0 else remaining[above] - weights[above]
+        weights[v] = remaining[v] if widths[v] == 1 else min(int(stop[v] * remaining[v]), remaining[v])
+        if v == 0:
+            weights[v] = max(1, weights[v])
+    return weights

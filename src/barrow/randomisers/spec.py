@@ -1,0 +1,96 @@
+"""Randomisers as plain data (TOML, JSON), and the one that suits a space."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact
+from barrow.randomisers.base import Randomiser
+from barrow.randomisers.exponential import exponential, planar_laplace
+from barrow.randomisers.laplace import laplace
+from barrow.randomisers.mapped import MappedRandomiser
+from barrow.randomisers.matrix import MOST_ENTRIES, MatrixRandomiser, matrix_randomiser
+from barrow.randomisers.mixture import gkrr, randomised_response, tree_response
+from barrow.spaces import Clustered, Discrete, Earth, Embedding, Euclidean, Hexagons, Space, Tree
+
+RANDOMISERS: dict[str, Callable[[Space, Exact], Randomiser]] = {
+    "gkrr": gkrr,
+    "tree": tree_response,
+    "response": randomised_response,
+    "exponential": exponential,
+    "planar_laplace": planar_laplace,
+    "laplace": laplace,
+}
+"""Every kind of randomiser that a space and alpha0 determine, by its name in plain data."""
+
+
+def suited(space: Space) -> str:
+    """The kind of randomiser that suits a space, if nobody names one.
+
+    >>> suited(Clustered.grid(2, 2, r=0.1)), suited(Discrete(["a", "b"]))
+    ('gkrr', 'response')
+    """
+    if isinstance(space, Clustered):
+        return "gkrr"
+    if isinstance(space, Tree):
+        return "tree"
+    if isinstance(space, Discrete):
+        return "response"
+    if space.items**2 <= MOST_ENTRIES:
+        return "planar_laplace" if isinstance(space, Earth | Hexagons | Euclidean) else "exponential"
+    if isinstance(space, Euclidean) or (isinstance(space, Embedding) and space.metric == "euclidean"):
+        return "laplace"
+    return "exponential"  # refuses, and says what to do
+
+
+def randomiser_from_spec(space: Space, alpha0: Exact, spec: Mapping[str, Any] | str | None = None) -> Randomiser:
+    """The randomiser that plain data describe, at ``alpha0``; the one that suits the space by default.
+
+    Args:
+        space: The public space.
+        alpha0: The privacy parameter of one report, at most.
+        spec: The name of a kind, or a table with ``kind``; ``matrix`` needs ``matrix`` (probabilities) or ``weights``
+            (whole numbers of the sum 2^62), ``mapped`` needs ``inner`` and ``answers``.
+
+    >>> randomiser_from_spec(Discrete(["a", "b"]), 1).kind
+    'response'
+    >>> randomiser_from_spec(Discrete(["a", "b"]), 1, "gkr")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The kind of randomiser is 'gkr'. Did you mean 'gkrr'?
+      allowed: gkrr, tree, response, exponential, planar_laplace, laplace, matrix, mapped
+      fix:     kind = "gkrr"
+    """
+    named = suited(space) if spec is None else spec
+    rest: dict[str, Any] = {"kind": named} if isinstance(named, str) else dict(named)
+    name = str(rest.pop("kind", None)).replace("-", "_")
+    try:
+        if name == "matrix":
+            if "weights" in rest:
+                rest["weights"] = np.array(rest["weights"], dtype=np.int64)
+                return MatrixRandomiser(space, alpha0=alpha0, **rest)
+            return matrix_randomiser(space, rest.pop("matrix"), alpha0=alpha0, **rest)
+        if name == "mapped":
+            inner = randomiser_from_spec(space, alpha0, rest.pop("inner", None))
+            return MappedRandomiser(inner, **rest)
+        make = RANDOMISERS.get(name)
+        if make is not None:
+            return make(space, alpha0, **rest)
+    except (TypeError, KeyError) as error:
+        raise ParameterError(
+            f"The randomiser {name!r} has wrong or missing keys: {error}.",
+            allowed="kind alone; matrix (or weights) and labels for a matrix; inner and answers for mapped",
+            fix='randomiser = "exponential"',
+        ) from None
+    known = [*RANDOMISERS, "matrix", "mapped"]
+    close = difflib.get_close_matches(name, known, n=1)
+    raise ParameterError(
+        f"The kind of randomiser is {name!r}." + (f" Did you mean {close[0]!r}?" if close else ""),
+        allowed=", ".join(known),
+        fix=f'kind = "{close[0] if close else suited(space)}"',
+    )

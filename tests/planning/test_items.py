@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from barrow.accounting import price
+from barrow.errors import ParameterError
+from barrow.planning import choose_items
+from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree
+
+SPACES = {
+    "clustered": Clustered.grid(4, 5, r=0.1),
+    "tree": Tree.nested(["US/NY", "US/LA", "FR/Paris"], distances=[1, 0.25]),
+    "discrete": Discrete(["a", "b", "c"]),
+    "line": Line(0, 10, unit="km", step=1),
+    "map": Euclidean([0, 0], [3, 4], unit="km", step=1),
+}
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES.keys())
+@pytest.mark.parametrize(("model", "users"), [("local", None), ("shuffle", 500), ("central", 500)])
+@pytest.mark.parametrize(("alpha", "delta"), [(25, 0), (25, "1e-9"), ("0.5", "1e-6")])
+def test_what_is_chosen_keeps_what_was_asked(space, model, users, alpha, delta):
+    found = choose_items(space, alpha, delta, items=20, users=users, model=model)
+    assert found.guarantee == price(found.mechanism.event)
+    assert found.guarantee.definition.parameters["alpha"] <= Fraction(str(alpha))
+    assert found.guarantee.definition.parameters["delta"] <= Fraction(str(delta))
+    assert found.mechanism.event.reports == (20 if model == "local" else 10_000)
+    assert found.guarantee.definition.bounded
+    # Nothing much is wasted either: the claim is within a millionth of what was calibrated, unless reports are exact.
+    assert float(found.mechanism.event.alpha0) <= found.calibration.alpha0 * (1 + 1e-12)
+    assert float(found.mechanism.event.alpha0) >= found.calibration.alpha0 * 0.9
+
+
+def test_the_papers_example():
+    """n = 1e5 people of m = 1e3 items, alpha 25, delta 1e-12: the paper says 3.0, its theorem 2.48, the flow 4.4."""
+    space = Clustered.grid(20, 50, r=0.05)
+    found = choose_items(space, 25, "1e-12", items=1000, users=10**5)
+    assert 4.3 < float(found.mechanism.event.alpha0) < 4.45
+    assert found.guarantee.method.startswith("flow")
+    assert choose_items(space, 25, 0, items=1000, users=10**5).guarantee.method == "per_report_composition"
+
+
+def test_warnings_say_when_reports_are_noise():
+    weak = choose_items(SPACES["line"], 1, "1e-9", items=1000, model="local")
+    assert "nearly useless" in weak.warning
+    assert any(line.startswith("Warning") for line in weak.lines())
+    strong = choose_items(SPACES["line"], 2000, "1e-9", items=20, users=10**4)
+    assert strong.warning is None
+    assert strong.displacement < 1.0
+    assert strong.to_json()["displacement"] == strong.displacement
+
+
+def test_noise_and_nothing_else_is_refused():
+    with pytest.raises(ParameterError, match="noise and nothing else"):
+        choose_items(SPACES["line"], "1e-8", items=1000, model="local")
+
+
+def test_wrong_parameters():
+    with pytest.raises(ParameterError):
+        choose_items(SPACES["line"], 25, items=20)
+    with pytest.raises(ParameterError):
+        choose_items(SPACES["line"], -1, items=20, users=5)
+    with pytest.raises(ParameterError):
+        choose_items(SPACES["line"], 25, items=20, users=5, randomiser="gkrr")
