@@ -6,7 +6,10 @@ from fractions import Fraction
 import pytest
 
 from barrow.accounting import (
+    ResponseRandomiser,
     best_projection,
+    blanket_alpha_upper,
+    compose,
     epsilon_within_upper,
     flow_alpha_upper,
     gaussian_alpha_upper,
@@ -131,3 +134,26 @@ class Novelty(Event):
 def test_unknown_and_impossible_events_are_refused(event, text):
     with pytest.raises(ParameterError, match=text):
         price(event)
+
+
+def test_a_named_randomiser_is_priced_by_its_blanket():
+    def at(**named):
+        return ShuffledReports(4, reports=10**7, items=1000, delta="1e-9", model="central", **named)
+
+    plain, named = price(at()), price(at(randomiser="gkrr:10x10:0.05"))
+    assert (plain.method, named.method) == ("flow_strong", "blanket")
+    assert named.theorem == "docs/proofs/blanket.md"
+    assert named.definition.alpha < plain.definition.alpha * Fraction(6, 10)
+    expected = blanket_alpha_upper(ResponseRandomiser(10, 10, "0.05"), 4.0, reports=10**7, items=1000, delta="1e-9")
+    assert named.definition.alpha == Fraction(expected)
+    # Where composition is the best, the name changes nothing; a randomiser with one cluster is refused.
+    tiny = ShuffledReports(1, reports=3, items=3, delta="1e-6", model="local", randomiser="krr:4")
+    assert price(tiny).method == "per_report_composition"
+    with pytest.raises(ParameterError, match="one cluster"):
+        price(at(randomiser="krr:1"))
+
+
+def test_a_named_randomiser_survives_composition():
+    named = ShuffledReports(4, reports=10**7, items=1000, delta="1e-9", model="central", randomiser="krr:100")
+    plain = ShuffledReports(4, reports=10**7, items=1000, delta="1e-9", model="central")
+    assert compose([named, named], "2e-9").definition.alpha < compose([plain, plain], "2e-9").definition.alpha

@@ -82,3 +82,16 @@ def test_impossible_events_are_refused(name):
     call, pattern = BAD[name]
     with pytest.raises(ParameterError, match=pattern):
         call()
+
+
+def test_a_field_that_came_later_does_not_change_older_events():
+    plain = ShuffledReports(1, reports=10, items=5, delta="1e-6", model="central")
+    assert "randomiser" not in plain.to_json()
+    named = ShuffledReports(1, reports=10, items=5, delta="1e-6", model="central", randomiser="gkrr:10x10:1/30")
+    assert named.to_json() == plain.to_json() | {"randomiser": "gkrr:10x10:1/30"}
+    assert event_from_json(json.loads(json.dumps(named.to_json()))) == named != plain
+    without = {k: v for k, v in plain.to_json().items() if k != "least_distance"}
+    with pytest.raises(ParameterError, match="fields"):
+        event_from_json(without)
+    with pytest.raises(ParameterError, match="known family"):
+        event_from_json(plain.to_json() | {"randomiser": "rappor:5"})

@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
 from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items, whole
 from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper, rate_from_lines
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, float_down, largest_safe
+from barrow.numerics import Exact, exact, exact_text, float_down, largest_safe
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.privacy.definitions import share
 
@@ -37,6 +38,19 @@ _LINES = 140
 _WIDE = 400.0
 _BLUR = 70.0
 """A little Gaussian noise is added to the sum (which can only raise e) so that frequencies beyond 8/noise vanish."""
+
+
+ENTRY = 4e-12
+"""What a rate allows for: probabilities, twice rounded and matched with others, that are off by a relative ENTRY."""
+
+
+def with_entries(rate: float) -> float:
+    """A rate that still holds where each probability is off by a relative ``ENTRY``.
+
+    >>> 0 < with_entries(0.5) - 0.5 < 1e-10
+    True
+    """
+    return rate * (1.0 + 2.0 * ENTRY) + 6.0 * ENTRY
 
 
 @dataclass(frozen=True)
@@ -69,7 +83,7 @@ class ResponseRandomiser:
         """The randomiser as it is written on the command line."""
         if self.members == 1:
             return f"krr:{self.clusters}"
-        return f"gkrr:{self.clusters}x{self.members}:{float(self.radius):g}"
+        return f"gkrr:{self.clusters}x{self.members}:{exact_text(self.radius)}"
 
     @property
     def least_distance(self) -> Fraction:
@@ -287,8 +301,15 @@ def blanket_profile(
     True
     """
     n, m = reports_and_items(reports, items)
-    small, n_float = open_delta(delta, "blanket"), float_down(Fraction(n))
-    changes = randomiser.changes(alpha0)
+    return _profile(randomiser, alpha0, n, m, open_delta(delta, "blanket"))
+
+
+@lru_cache(maxsize=64)
+def _profile(randomiser: ResponseRandomiser, alpha0: float, n: int, m: int, small: float) -> FlowProfile | None:
+    n_float = float_down(Fraction(n))
+    # A blanket a little smaller than it is allows for probabilities that are good to a relative ENTRY/4.
+    less = np.array([1.0, 1.0 / (1.0 - ENTRY), 1.0 / (1.0 - ENTRY), 1.0 - ENTRY])
+    changes = [(d, rows * less) for d, rows in randomiser.changes(alpha0)]
     below = -float(ndtri_exp(math.log(small * (1.0 - 2.0 * _FLOOR_SHARE))))
     deepest = -float(ndtri_exp(math.log(small * _FLOOR_SHARE)))
     first_order = max(_Excess(rows, n_float).deviation(0.0) for _, rows in changes) * 2.0 / n_float
@@ -297,7 +318,7 @@ def blanket_profile(
         level = max(below + guess, deepest)
         if not level <= min(LARGEST_LEVEL, 38.0):
             return None
-        rates = {d: class_rate_upper(rows, n_float, level) for d, rows in changes}
+        rates = {d: with_entries(class_rate_upper(rows, n_float, level)) for d, rows in changes}
         largest = max(rates.values())
         if not largest < math.inf:
             return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from barrow.accounting.blanket import ResponseRandomiser, blanket_alpha0_lower
+from barrow.accounting.blanket import ResponseRandomiser, blanket_alpha0_lower, blanket_alpha_upper
 from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper
-from barrow.accounting.inputs import reports_and_items, whole
+from barrow.accounting.inputs import alpha0_up, reports_and_items, whole
 from barrow.accounting.limit import limit_black_box
 from barrow.accounting.matrix_blanket import MatrixFamily, matrix_blanket_alpha0_lower
 from barrow.accounting.per_report import per_report_alpha, per_report_composition
@@ -155,9 +155,23 @@ def calibrate_shuffle(
 
 
 def price_shuffle(
-    alpha0: Exact, delta: Exact, *, reports: int, items: int, least_distance: Exact | None = None
+    alpha0: Exact,
+    delta: Exact,
+    *,
+    reports: int,
+    items: int,
+    least_distance: Exact | None = None,
+    randomiser: ResponseRandomiser | None = None,
 ) -> tuple[Fraction, str]:
     """The smallest certified alpha of shuffled reports at ``delta``, rounded up, and the method that gave it.
+
+    Args:
+        alpha0: Parameter of the randomiser of one item.
+        delta: The delta of the guarantee.
+        reports: N, all reports in the multiset.
+        items: m, those of one user.
+        least_distance: d_min of the space where it is known.
+        randomiser: The randomiser that was used, if it is a known one.
 
     >>> price_shuffle("0.025", 0, reports=1000, items=1000)
     (Fraction(25, 1), 'per_report_composition')
@@ -172,6 +186,8 @@ def price_shuffle(
         candidates[f"flow_{clones}"] = flow_alpha_upper(
             a0, reports=n, items=m, delta=small, clones=clones, least_distance=least_distance
         )
+    if randomiser is not None:
+        candidates["blanket"] = blanket_alpha_upper(randomiser, alpha0_up(a0), reports=n, items=m, delta=small)
     for name, value in candidates.items():
         if value is not None and value < best:
             best, method = Fraction(value), name

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri_exp
 
-from barrow.accounting.blanket import log_excess_upper, rate_of_excess, search_alpha0
+from barrow.accounting.blanket import ENTRY, log_excess_upper, rate_of_excess, search_alpha0, with_entries
 from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
 from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items
 from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper
@@ -46,9 +46,8 @@ _ROOM = 1e-6
 """The share of the blanket that is given up, so that there is mass at 0 to move."""
 
 _MATCH = 1e-12
-"""Changes whose entries agree to this are treated as one; ``_ENTRY`` pays for it and for the rounding of entries."""
+"""Changes whose entries agree to this are treated as one; ``ENTRY`` pays for it and for the rounding of entries."""
 
-_ENTRY = 4e-12
 _NEAR = 1e-4
 """A change is scaled up by at most 1/_NEAR times its unit, so that the rounding of differences stays small."""
 
@@ -123,11 +122,11 @@ def _kinds(matrix: ArrayLike, distances: ArrayLike) -> _Kinds:
     g = a.min(axis=0)
     logs = np.log(a)
     loss = np.max(np.abs(logs[x] - logs[y]), axis=1)
-    if float(loss.max()) <= _ENTRY:
+    if float(loss.max()) <= ENTRY:
         raise ParameterError(
             "All rows of the matrix are equal.", allowed="a randomiser that depends on its input", fix="cost is 0"
         )
-    alpha0 = float(np.max((loss + _ENTRY) / d[x, y])) * (1.0 + 1e-12)
+    alpha0 = float(np.max((loss + ENTRY) / d[x, y])) * (1.0 + 1e-12)
     # The order of outputs does not matter: pairs whose sorted rows agree are one kind.
     keys = np.rint(np.stack([logs[x], logs[y], np.broadcast_to(np.log(g), logs[x].shape)]) / _MATCH).astype(np.int64)
     order = np.lexsort(keys, axis=-1)
@@ -254,7 +253,7 @@ def _rates(kinds: _Kinds, reports: float, level: float) -> Floats:
     shape = np.empty(len(kinds.scale))
     for members in _classes(kinds):
         shape[members] = _class_rate(kinds, members, reports, level)
-    return (kinds.scale * shape * (1.0 + 2.0 * _ENTRY) + 6.0 * _ENTRY)[kinds.of_pair]
+    return np.array([with_entries(float(rate)) for rate in kinds.scale * shape])[kinds.of_pair]
 
 
 def matrix_blanket_profile(
@@ -347,7 +346,7 @@ class MatrixFamily:
         found = np.array(self.matrix(alpha0), dtype=np.float64)
         needed = matrix_alpha0_upper(found, self.distances)
         apart = np.array(self.distances, dtype=np.float64)
-        if needed > alpha0 * (1.0 + 1e-9) + 2.0 * _ENTRY / float(np.min(apart[apart > 0.0])):
+        if needed > alpha0 * (1.0 + 1e-9) + 2.0 * ENTRY / float(np.min(apart[apart > 0.0])):
             raise ParameterError(
                 f"The matrix for alpha0 = {alpha0:g} is only {needed:g}-d_X-DP.",
                 allowed="a family whose matrix at alpha0 is alpha0-d_X-DP",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from barrow.accounting.blanket import ResponseRandomiser, blanket_profile, parse_randomiser
 from barrow.accounting.calibrate import THEOREMS, price_shuffle
-from barrow.accounting.flow import flow_profile
+from barrow.accounting.flow import FlowProfile, flow_profile
 from barrow.accounting.gaussian import gaussian_alpha_upper, price_gaussian, price_knorm
-from barrow.accounting.inputs import SMALLEST_DELTA
+from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
 from barrow.accounting.projection import best_projection
 from barrow.accounting.theorem import theorem_alpha_upper
 from barrow.errors import ParameterError
@@ -58,7 +59,9 @@ def model_of(event: Event) -> Model:
     raise refuse(event)
 
 
-def _shuffle_within(event: ShuffledReports, w: Fraction, delta: Fraction) -> tuple[Fraction, str]:
+def _shuffle_within(
+    event: ShuffledReports, w: Fraction, delta: Fraction, known: ResponseRandomiser | None = None
+) -> tuple[Fraction, str]:
     """The smallest certified epsilon of shuffled reports at every distance up to ``w``, and its method."""
     best, method = event.alpha0 * event.items * w, "per_report_composition"
     if delta == 0:
@@ -67,10 +70,15 @@ def _shuffle_within(event: ShuffledReports, w: Fraction, delta: Fraction) -> tup
     alpha = theorem_alpha_upper(event.alpha0, reports=n, items=m, delta=delta)
     if alpha is not None and Fraction(alpha) * w < best:
         best, method = Fraction(alpha) * w, "theorem"
-    for clones in ("standard", "strong"):
-        profile = flow_profile(
+    profiles: dict[str, FlowProfile | None] = {
+        f"flow_{clones}": flow_profile(
             event.alpha0, reports=n, items=m, delta=delta, clones=clones, least_distance=event.least_distance
         )
+        for clones in ("standard", "strong")
+    }
+    if known is not None:
+        profiles["blanket"] = blanket_profile(known, alpha0_up(event.alpha0), reports=n, items=m, delta=delta)
+    for name, profile in profiles.items():
         if profile is None:
             continue
         room = float_down(delta) - profile.floor_upper
@@ -78,7 +86,7 @@ def _shuffle_within(event: ShuffledReports, w: Fraction, delta: Fraction) -> tup
             continue
         found = Fraction(gdp_epsilon_upper(profile.mu_upper(float_up(w)), room))
         if found < best:
-            best, method = found, f"flow_{clones}"
+            best, method = found, name
     return best, method
 
 
@@ -147,14 +155,16 @@ def _price_sampled(event: SampledItems) -> Guarantee:
 
 
 def _price_shuffled(event: ShuffledReports) -> Guarantee:
+    known = None if event.randomiser is None else parse_randomiser(event.randomiser)
     alpha, method = price_shuffle(
         event.alpha0,
         event.delta,
         reports=event.reports,
         items=event.items,
         least_distance=event.least_distance,
+        randomiser=known,
     )
-    farthest, _ = _shuffle_within(event, Fraction(1), event.delta)
+    farthest, _ = _shuffle_within(event, Fraction(1), event.delta, known)
     worst = UserLevel(farthest, event.delta, model=event.model, bounded=True) if 0 < farthest < alpha else None
     definition = Emd(alpha, event.delta, model=event.model, bounded=True)
     return Guarantee(definition, method, THEOREMS[method], worst)

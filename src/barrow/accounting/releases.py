@@ -216,6 +216,7 @@ def _at_delta(event: Event, delta: Fraction) -> Event:
             delta=delta,
             model=event.model,
             least_distance=event.least_distance,
+            randomiser=event.randomiser,
         )
     if isinstance(event, SampledItems):
         return SampledItems(

@@ -7,6 +7,7 @@ numbers, so an old ledger can be priced again by a better accountant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -17,6 +18,9 @@ from barrow.numerics import Exact, exact_text
 from barrow.privacy.definitions import Model, positive, probability, share, to_model
 
 EVENT_VERSION = 1
+
+LATER_FIELDS = frozenset({"randomiser"})
+"""Fields that came after the first ledgers: not written where they are None, and None where they are not written."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,9 @@ class Event:
         """
         data: dict[str, object] = {"event": type(self).__name__, "version": EVENT_VERSION}
         for field in fields(self):
-            data[field.name] = _plain(getattr(self, field.name))
+            value = getattr(self, field.name)
+            if value is not None or field.name not in LATER_FIELDS:
+                data[field.name] = _plain(value)
         return data
 
 
@@ -122,6 +128,8 @@ class ShuffledReports(Event):
         delta: The delta at which the guarantee is stated (0 asks for a pure guarantee).
         model: Local, shuffle or central.
         least_distance: d_min of the space where it is finite and known, else None.
+        randomiser: The name of the randomiser where it is a known family, ``krr:K`` or ``gkrr:SxT:R`` at alpha0, else
+            None. It is a promise: the probabilities that were used agree with it to a relative 1e-12.
 
     >>> ShuffledReports(alpha0="4.3", reports=10**8, items=1000, delta="1e-12", model="central").reports
     100000000
@@ -133,6 +141,7 @@ class ShuffledReports(Event):
     delta: Fraction
     model: Model
     least_distance: Fraction | None
+    randomiser: str | None
 
     def __init__(
         self,
@@ -143,6 +152,7 @@ class ShuffledReports(Event):
         delta: Exact,
         model: str,
         least_distance: Exact | None = None,
+        randomiser: str | None = None,
     ) -> None:
         object.__setattr__(self, "alpha0", positive(alpha0, "alpha0"))
         object.__setattr__(self, "reports", _count(reports, "reports"))
@@ -151,6 +161,7 @@ class ShuffledReports(Event):
         object.__setattr__(self, "model", to_model(model))
         least = None if least_distance is None else share(least_distance, "least_distance")
         object.__setattr__(self, "least_distance", least)
+        object.__setattr__(self, "randomiser", _family(randomiser))
         if self.items > self.reports:
             raise ParameterError(
                 f"items is {items} but reports is only {reports}.",
@@ -227,7 +238,7 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         )
     rest = {k: v for k, v in data.items() if k not in ("event", "version")}
     names = {field.name for field in fields(kind)}
-    if set(rest) != names:
+    if not names - LATER_FIELDS <= set(rest) <= names:
         raise ParameterError(
             f"A {kind.__name__} event has the fields {sorted(rest)}.",
             allowed=f"exactly {sorted(names)}",
@@ -240,6 +251,16 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
 
 def _ratio(value: Exact | None) -> Fraction | None:
     return None if value is None else share(value, "range_ratio")
+
+
+def _family(name: str | None) -> str | None:
+    if name is None or (isinstance(name, str) and re.fullmatch(r"krr:\d+|gkrr:\d+x\d+:[\d.e/-]+", name)):
+        return name
+    raise ParameterError(
+        f"The randomiser {name!r} is not the name of a known family.",
+        allowed="krr:K, gkrr:SxT:R or None",
+        fix="randomiser='gkrr:10x10:0.05', or leave it out",
+    )
 
 
 def _open_probability(value: Exact) -> Fraction:
