@@ -4,7 +4,7 @@ Each change x -> x' is scaled to unit first-order rate; changes of similar shape
 law of xi is replaced by one few-valued law that lies above all of the class in convex order: the largest of their call
 functions E(xi - t)_+, joined by chords between the points of a grid. The sum of N independent copies is then integrated
 as for response randomisers, and each change gets its own rate, its scale times the rate of its class. The cost of a
-user's change is the concave majorant of those rates over the distances. Proofs: docs/proofs/blanket.md, section 5.
+user's change is the concave majorant of those rates over the distances. Proofs: docs/proofs/blanket.md, section 4.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 MOST_INPUTS = 100
 MOST_OUTPUTS = 512
-"""Beyond these a price would take minutes; a matrix that is larger is refused."""
+"""A price takes seconds up to 50 inputs and less than a minute at these limits; a larger matrix is refused."""
 
 _LINES = 64
 _POINTS = 40
@@ -249,7 +249,7 @@ def _class_rate(kinds: _Kinds, members: NDArray[np.intp], reports: float, level:
 
 
 def _rates(kinds: _Kinds, reports: float, level: float) -> Floats:
-    """The kappa of each ordered pair of inputs, rounded up (docs/proofs/blanket.md, section 5)."""
+    """The kappa of each ordered pair of inputs, rounded up (docs/proofs/blanket.md, section 4)."""
     shape = np.empty(len(kinds.scale))
     for members in _classes(kinds):
         shape[members] = _class_rate(kinds, members, reports, level)
