@@ -118,8 +118,8 @@ def one_step_cases(seed, cases, reports):
 
 
 def one_step_bound(a, c, reports):
-    """2 e(c)/(1 - c) with e(c) from the common law of all six changes, scaled as the accountant does."""
-    kinds = module._kinds(a, 1 - np.eye(3))
+    """2 e(c)/(1 - c) with e(c) from the common law of all changes, all at distance 1, so of one scale."""
+    kinds = module._kinds(a, 1 - np.eye(len(a)))
     scale = float(kinds.scale.max())
     mass, points = dominating_law(kinds.u - c / scale * kinds.v, kinds.g, -c / scale)
     own = mass > 0
@@ -136,6 +136,20 @@ def test_one_change_in_twelve_hundred_random_shuffles():
     assert np.all(found <= 1 + 1e-9)
     # The bound holds for the worst of six changes and any others, so a random case lies below it; some come close.
     assert found.max() > 0.97
+
+
+@pytest.mark.parametrize("alpha0", [0.5, 3.0])
+def test_every_change_on_a_line_of_many_outputs(alpha0):
+    """Two reports, sixty outputs: all changes and all other items by exact enumeration; the law is on a coarse grid."""
+    a, _ = line(8, 60, alpha0)
+    both = a[:, None, :, None] * a[None, :, None, :]
+    pairs = (both + both.transpose(0, 1, 3, 2)).reshape(8, 8, -1) / 2
+    largest = 0.0
+    for c in (0.0, 0.05, 0.2):
+        bound = one_step_bound(a, c, 2.0)
+        exact = np.array([np.maximum(pairs - (1 + c) / (1 - c) * q, 0).sum(axis=-1).max() for q in pairs])
+        largest = max(largest, float(exact.max()) / bound)
+    assert 0.7 < largest <= 1 + 1e-9
 
 
 def test_a_tenth_more_reports_than_there_are_would_be_caught():
@@ -212,6 +226,14 @@ def test_cost_grows_with_items_and_falls_with_reports():
     assert by_delta == sorted(by_delta)
     # Ten reports in all hide nothing: composition remains.
     assert by_reports[0] == pytest.approx(10 * matrix_alpha0_upper(a, d))
+
+
+@pytest.mark.parametrize("alpha0", [1e-6, 1e-4, 0.01, 8.0, 200.0])
+@pytest.mark.parametrize(("reports", "items", "delta"), [(1, 1, "1e-6"), (50, 50, "1e-9"), (10**12, 10**4, "1e-30")])
+def test_extremes_fall_back_to_composition(alpha0, reports, items, delta):
+    a, d = response(ResponseRandomiser(3), alpha0)
+    found = matrix_blanket_alpha_upper(a, d, reports=reports, items=items, delta=delta)
+    assert 0 < found <= matrix_alpha0_upper(a, d) * items * (1 + 1e-11)
 
 
 def test_hull_is_the_linear_programme_of_the_worst_profile():

@@ -184,18 +184,25 @@ def log_excess_upper(
         rounding: Relative error allowed for the moment generating function at each node.
         blurs: The deviation of the sum over that of the noise added to it; fewer nodes where it is smaller.
 
+    Infinite where the sum is out of the reach of doubles.
+
     >>> found = log_excess_upper(np.array([0.25, 0.25]), np.array([1.0, -1.0]), 0.0, 1e4)
     >>> 1.0 < math.exp(found) / math.sqrt(0.5 / (2 * math.pi * 1e4)) < 1.001
     True
     """
-    deviation = math.sqrt(reports * (float(np.dot(mass, xi * xi)) - c * c))
-    tilt = _tilt(mass, xi, c, reports, deviation)
+    variance = float(np.dot(mass, xi * xi)) - c * c
+    # Where the variance drowns in rounding nothing is said.
+    if not variance > 1e-7 * c * c:
+        return math.inf
+    tilt = _tilt(mass, xi, c, reports, math.sqrt(reports * variance))
     values = np.concatenate([xi, [0.0]])
     widest = float(values.max() - values.min())
     weights = np.concatenate([mass * np.exp(tilt * xi), [1.0 - float(mass.sum())]])
     weights = weights / weights.sum()
     spread = math.sqrt(max(float(np.dot(weights, (values - float(np.dot(weights, values))) ** 2)), 0.0))
     sigma = spread * math.sqrt(reports)
+    if not 1e-3 < tilt * sigma < 50.0:
+        return math.inf
     natural = math.pi / widest
     if natural * sigma >= _WIDE:
         # Up to pi/widest the tilted characteristic function is below exp(-(2/pi^2)(theta sigma)^2).
