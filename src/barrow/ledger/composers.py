@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from barrow.accounting import adaptive_alpha_upper, compose, price
 from barrow.errors import ParameterError
 from barrow.ledger.budget import AdditiveComposer, Composer
 from barrow.ledger.model import Amount, Charge
@@ -26,6 +25,8 @@ class QuadratureComposer:
 
     def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
         """The joint alpha at the limit's delta, rounded up."""
+        from barrow.accounting import adaptive_alpha_upper  # opening a ledger that adds needs no accountant
+
         if not charges:
             return Amount(0, 0)
         if charges[0].account != "main":  # a user-level budget: epsilons, which do not shrink with w
@@ -43,6 +44,8 @@ def price_together(events: Sequence[Event], delta: Fraction) -> dict[str, Fracti
     >>> {name: round(float(alpha), 2) for name, alpha in found.items()}
     {'additive': 4.0, 'quadrature': 5.59, 'together': 3.69}
     """
+    from barrow.accounting import adaptive_alpha_upper, compose, price
+
     if not events:
         return {"additive": Fraction(0), "quadrature": Fraction(0), "together": Fraction(0)}
     ways: dict[str, Callable[[], Fraction]] = {
