@@ -17,20 +17,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from barrow.accounting import price
-from barrow.errors import LedgerError, ParameterError
-from barrow.local.memory import Memory
+from barrow.errors import ParameterError
+from barrow.local.client import RememberingClient
 from barrow.local.report import MalformedReportError, Report, report_from_json
 from barrow.mechanisms import ItemWise, item_wise
-from barrow.noise import system_source
 from barrow.numerics import Exact, exact_text
 from barrow.planning import ItemChoice, choose_items
 from barrow.privacy import Guarantee, Model
 from barrow.privacy.definitions import positive, probability
 from barrow.spaces import Space, space_from_spec
-from barrow.spaces.base import Unknown
+from barrow.spaces.base import Ids, Unknown
 
 ITEM_STUDY_VERSION = 1
 _KIND = "item study"
@@ -161,7 +159,7 @@ def item_study_from_json(data: Mapping[str, Any]) -> ItemStudy:
     )
 
 
-class ItemClient:
+class ItemClient(RememberingClient):
     """One person's side: their items never leave it; their report does, and only one.
 
     Args:
@@ -180,43 +178,12 @@ class ItemClient:
 
     def __init__(self, study: ItemStudy, memory: str | os.PathLike[str]) -> None:
         self.study = study
-        self.memory = Memory(memory)
+        super().__init__(study.digest, study.space, study.mechanism.items, memory)
 
-    def report(self, records: Any = None, *, ids: ArrayLike | None = None, unknown: Unknown = "error") -> Report:
-        """The person's report: the remembered one, or a new one from exactly m items.
-
-        Args:
-            records: The person's items as records of the space.
-            ids: The same as item ids, instead of ``records``.
-            unknown: What to do with records that the space does not know.
-        """
-        if (records is None) == (ids is None):
-            raise ParameterError(
-                "It is not clear which items the report is about.",
-                allowed="records, or ids",
-                fix="client.report([...])",
-            )
-        with self.memory.locked():
-            known = self.memory.load().get(self.study.digest)
-            if known is not None:
-                return self._checked(known)
-            space = self.study.space
-            items = space.encode(records, unknown=unknown) if ids is None else np.asarray(ids)
-            drawn = self.study.mechanism.randomise(items).counts
-            numbers = np.repeat(np.arange(len(drawn)), drawn).tolist()
-            name = "".join(f"{int(word):016x}" for word in system_source().words(2))
-            report = Report(self.study.digest, name, tuple(numbers))
-            self.memory.store(report)
-            return report
-
-    def _checked(self, report: Report) -> Report:
-        if len(report.values) != self.study.mechanism.items:
-            raise LedgerError(
-                "The remembered report does not fit the study.",
-                allowed="a memory that this client wrote",
-                fix="restore it from a copy",
-            )
-        return report
+    def _draw(self, items: Ids) -> list[int]:
+        drawn = self.study.mechanism.randomise(items).counts
+        numbers: list[int] = np.repeat(np.arange(len(drawn)), drawn).tolist()
+        return numbers
 
 
 @dataclass(frozen=True)
