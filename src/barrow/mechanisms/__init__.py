@@ -5,6 +5,7 @@ from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_
 from barrow.mechanisms.laws import Law
 from barrow.mechanisms.linear import linear_candidates, linear_noise, linear_release
 from barrow.mechanisms.statistics import UserCounts
+from barrow.mechanisms.tree_histogram import TreeAnswer, TreeHistogram, tree_histogram
 
 __all__ = [
     "AdditiveNoise",
@@ -12,10 +13,13 @@ __all__ = [
     "ItemWise",
     "Law",
     "LinearAnswer",
+    "TreeAnswer",
+    "TreeHistogram",
     "UserCounts",
     "item_wise",
     "linear_candidates",
     "linear_noise",
     "linear_release",
     "pooled_items",
+    "tree_histogram",
 ]

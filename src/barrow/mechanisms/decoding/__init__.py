@@ -5,6 +5,7 @@ from barrow.mechanisms.decoding.tree import (
     decode,
     edge_values,
     nearest_histogram,
+    shrunk_histogram,
     top_down_histogram,
 )
 
@@ -13,5 +14,6 @@ __all__ = [
     "decode",
     "edge_values",
     "nearest_histogram",
+    "shrunk_histogram",
     "top_down_histogram",
 ]
