@@ -14,6 +14,12 @@ from barrow.mechanisms.baselines.histograms import (
     laplace_histogram,
     local_gaussian_histogram,
 )
+from barrow.mechanisms.baselines.levels import (
+    LevelledHistogram,
+    LevelledLocalHistogram,
+    levelled_histogram,
+    levelled_local_histogram,
+)
 from barrow.mechanisms.baselines.projective import ProjectiveResponse
 from barrow.mechanisms.baselines.subsets import SubsetSelection, UnaryEncoding
 from barrow.mechanisms.baselines.user_level import user_level_candidates, user_level_noise, user_level_release
@@ -25,6 +31,8 @@ __all__ = [
     "HadamardResponse",
     "HistogramAnswer",
     "HistogramBaseline",
+    "LevelledHistogram",
+    "LevelledLocalHistogram",
     "LocalChannel",
     "LocalHistogram",
     "LocalNoiseHistogram",
@@ -36,6 +44,8 @@ __all__ = [
     "duchi_release",
     "gaussian_histogram",
     "laplace_histogram",
+    "levelled_histogram",
+    "levelled_local_histogram",
     "local_gaussian_histogram",
     "user_level_candidates",
     "user_level_noise",

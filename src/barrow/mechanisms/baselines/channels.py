@@ -56,6 +56,14 @@ class LocalChannel(ABC):
     def noise_variances(self, edges: Edges, reference: Floats) -> Floats:
         """Of one report on an item drawn from ``reference``: the mean variance, given the item, on each run."""
 
+    @abstractmethod
+    def at(self, epsilon: Exact) -> LocalChannel:
+        """A channel of the same shape at another epsilon."""
+
+    @abstractmethod
+    def active_upper(self, epsilon: float) -> float:
+        """An upper bound on ``active`` for channels of the same shape at ``epsilon`` or less."""
+
     @property
     def epsilon(self) -> float:
         """Ln of the ratio, for reading."""
@@ -125,6 +133,12 @@ class SetChannel(LocalChannel):
         near = Fraction(self.weight, TOTAL)
         self.ratio = 1 + near * outputs / (size * (1 - near))
         self.active = apart * (self.ratio + 1) / (size * self.ratio + outputs - size)
+
+    def active_upper(self, epsilon: float) -> float:
+        """The largest of (R + 1)/(s R + K - s) times ``apart`` over ratios R from 1 to e^epsilon: it is monotone."""
+        ends = (1.0, math.exp(min(epsilon, 100.0)))
+        found = max(self.apart * (r + 1.0) / (self.size * r + self.outputs - self.size) for r in ends)
+        return min(1.0, found * (1.0 + 2.0**-40))
 
     @abstractmethod
     def member(self, ids: Integers, ranks: Integers) -> Integers:
@@ -215,6 +229,10 @@ class RandomisedResponse(SetChannel):
     def __init__(self, items: int, epsilon: Exact) -> None:
         k = checked_items(items)
         super().__init__(k, epsilon, outputs=k, size=1, apart=1)
+
+    def at(self, epsilon: Exact) -> RandomisedResponse:
+        """On as many items."""
+        return RandomisedResponse(self.items, epsilon)
 
     def member(self, ids: Integers, ranks: Integers) -> Integers:
         """The item itself."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.spaces import Clustered, Discrete, Line, Space, Tree
+from barrow.spaces import Space, edge_tree
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -29,7 +29,7 @@ class Edges:
     >>> from barrow.spaces import Clustered
     >>> found = Edges.of(Clustered.grid(2, 2, r=0.25))
     >>> found.widths.tolist(), found.lengths.tolist()
-    ([1, 1, 1, 1, 2, 2], [0.125, 0.125, 0.125, 0.125, 0.375, 0.375])
+    ([2, 2, 1, 1, 1, 1], [0.375, 0.375, 0.125, 0.125, 0.125, 0.125])
     """
 
     starts: Integers
@@ -38,25 +38,9 @@ class Edges:
 
     @classmethod
     def of(cls, space: Space) -> Edges:
-        """The edges of a discrete, clustered, tree or line space."""
-        k = space.items
-        each = np.arange(k)
-        if isinstance(space, Discrete):
-            return cls(each, each + 1, np.full(k, 0.5))
-        if isinstance(space, Clustered):
-            starts = space.starts
-            ends = np.append(starts[1:], k)
-            lengths = np.concatenate([np.full(k, space.r / 2.0), np.full(len(starts), (1.0 - space.r) / 2.0)])
-            return cls(np.concatenate([each, starts]), np.concatenate([each + 1, ends]), lengths)
-        if isinstance(space, Tree):
-            return cls(space.starts, space.ends, space.lengths / space.diameter)
-        if isinstance(space, Line):
-            return cls(np.zeros(k - 1, dtype=np.int64), each[1:], np.asarray(space.gaps))
-        raise ParameterError(
-            f"The {space.kind} space is no tree, so its EMD is not a sum over edges.",
-            allowed="a discrete, clustered, tree or line space",
-            fix="compare variances(reference) for each item instead",
-        )
+        """The edges of a discrete, clustered, tree or line space, in the order of ``edge_tree(space)``."""
+        tree = edge_tree(space)
+        return cls(tree.starts, tree.ends, tree.lengths)
 
     @classmethod
     def of_items(cls, items: int) -> Edges:

@@ -48,6 +48,10 @@ class HadamardResponse(SetChannel):
         # Sets of one block share half of their reports, sets of different blocks none.
         super().__init__(k, epsilon, outputs=blocks * self.order, size=half, apart=half if blocks > 1 else half // 2)
 
+    def at(self, epsilon: Exact) -> HadamardResponse:
+        """With as many blocks."""
+        return HadamardResponse(self.items, epsilon, blocks=self.blocks)
+
     def member(self, ids: Integers, ranks: Integers) -> Integers:
         """The bits of the rank around the row's lowest bit, which is set so that row and report agree."""
         row = ids // self.blocks + 1

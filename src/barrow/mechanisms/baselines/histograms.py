@@ -28,7 +28,7 @@ from barrow.mechanisms.baselines.edges import (
 from barrow.mechanisms.baselines.subsets import even_subsets
 from barrow.mechanisms.baselines.user_level import user_level_candidates
 from barrow.mechanisms.statistics import UserCounts
-from barrow.noise import Source, exact_multinomials, uniform_below
+from barrow.noise import Source, exact_multinomials, rounded_gaussian, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
 from barrow.privacy import Model, UserLevelRelease
@@ -74,6 +74,14 @@ class HistogramBaseline(ABC):
     @abstractmethod
     def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
         """From the items of all users: n rows of m item ids."""
+
+    @abstractmethod
+    def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+        """From how often each item occurs among all users, where users are not told apart: for simulations.
+
+        Where users draw some of their items for their reports, these are then drawn from the pool with replacement, as
+        if users had independent items; otherwise the law is that of :meth:`estimate`.
+        """
 
     @abstractmethod
     def run_variances(self, edges: Edges, reference: Floats) -> Floats:
@@ -123,6 +131,31 @@ class HistogramBaseline(ABC):
             )
         return self.space._ids(found)
 
+    def _pooled(self, data: ArrayLike) -> Integers:
+        return np.bincount(self._rows(data).ravel(), minlength=self.space.items).astype(np.int64)
+
+    def _user_counts(self, held: ArrayLike) -> UserCounts:
+        counts = self._held(held)
+        some = np.flatnonzero(counts)
+        size = int(counts.sum()) // self.users
+        return UserCounts.of(self.space, item=some, size=np.full(len(some), size), count=counts[some], users=self.users)
+
+    def _held(self, held: ArrayLike) -> Integers:
+        counts = np.asarray(held)
+        if (
+            counts.shape != (self.space.items,)
+            or counts.dtype.kind not in "iu"
+            or (counts < 0).any()
+            or int(counts.sum()) % self.users
+            or not counts.any()
+        ):
+            raise DataError(
+                "The counts are not those of users who all hold the same number of items.",
+                allowed="a whole number for each item, with a multiple of the public number of users as their sum",
+                fix="numpy.bincount(ids, minlength=space.items)",
+            )
+        return counts.astype(np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class CentralHistogram(HistogramBaseline):
@@ -155,12 +188,11 @@ class CentralHistogram(HistogramBaseline):
 
     def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
         """Exactly rounded noise on the exact shares."""
-        rows = self._rows(data)
-        held = np.bincount(rows.ravel(), minlength=self.space.items)
-        some = np.flatnonzero(held)
-        counts = UserCounts.of(
-            self.space, item=some, size=np.full(len(some), rows.shape[1]), count=held[some], users=self.users
-        )
+        return self.estimate_pooled(self._pooled(data), source=source)
+
+    def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+        """The same: the pooled counts are all it needs."""
+        counts = self._user_counts(held)
         drawn = self.noise.draw(counts.center(histogram(self.space)), source)
         return HistogramAnswer(sum_to_one(np.asarray(drawn.values)), self.event, drawn.private)
 
@@ -254,17 +286,9 @@ class LocalHistogram(HistogramBaseline):
         return self._decoded(self.chosen(data, source=origin), origin)
 
     def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
-        """From pooled counts, where users are not told apart: for simulations.
-
-        With r = m this has the law of :meth:`estimate`. With r < m the reported items are drawn from the pool with
-        replacement, as if users had independent items.
-
-        Args:
-            held: How often each item occurs among all users.
-            source: Where random words come from.
-        """
+        """With r = m the law of :meth:`estimate`; with r < m the reported items are drawn from the pool."""
         origin = checked_source(source)
-        counts = np.asarray(held)
+        counts = self._held(held)
         if self.reports < self.items:
             counts = exact_multinomials([self.users * self.reports], [counts], source=origin)[0]
         return self._decoded(counts, origin)
@@ -315,10 +339,12 @@ class LocalNoiseHistogram(HistogramBaseline):
 
     def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
         """The mean of all users' noisy histograms."""
-        from barrow.noise import rounded_gaussian
+        return self.estimate_pooled(self._pooled(data), source=source)
 
-        rows = self._rows(data)
-        shares = np.bincount(rows.ravel(), minlength=self.space.items) / rows.size
+    def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+        """The same: the pooled counts are all it needs."""
+        counts = self._held(held)
+        shares = counts / counts.sum()
         scale = self.noise.scale / Fraction(math.sqrt(self.users))
         drawn = rounded_gaussian(np.zeros(self.space.items), scale, source=source)
         return HistogramAnswer(sum_to_one(shares + np.asarray(drawn.values)), self.event, drawn.private)

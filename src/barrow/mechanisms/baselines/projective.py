@@ -55,6 +55,10 @@ class ProjectiveResponse(SetChannel):
             )
         super().__init__(k, epsilon, outputs=outputs, size=size, apart=size - shared)
 
+    def at(self, epsilon: Exact) -> ProjectiveResponse:
+        """Over the same field."""
+        return ProjectiveResponse(self.items, epsilon, field=self.field)
+
     @property
     def _table(self) -> NDArray[np.bool_]:
         return _incidence(self.items, self.field, self.dimension)

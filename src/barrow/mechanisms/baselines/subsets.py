@@ -52,6 +52,17 @@ class SubsetSelection(LocalChannel):
         apart = Fraction(d * (k - d), k * (k - 1))
         self.active = apart * (self.ratio + 1) / (Fraction(d, k) * (self.ratio - 1) + 1)
 
+    def at(self, epsilon: Exact) -> SubsetSelection:
+        """With sets of the same size."""
+        return SubsetSelection(self.items, epsilon, subset=self.subset)
+
+    def active_upper(self, epsilon: float) -> float:
+        """As for sets of reports: monotone in the ratio, so one of the ends."""
+        k, d = float(self.items), float(self.subset)
+        ends = (1.0, math.exp(min(epsilon, 100.0)))
+        found = max((k - d) / (k - 1.0) * (r + 1.0) / (r - 1.0 + k / d) for r in ends)
+        return min(1.0, found * (1.0 + 2.0**-40))
+
     def sets(self, ids: ArrayLike, *, source: Source | None = None) -> NDArray[np.bool_]:
         """One report for each item: rows of which items are in the set.
 
@@ -137,6 +148,14 @@ class UnaryEncoding(LocalChannel):
                 allowed="1e-12 or more",
                 fix="epsilon=1",
             )
+
+    def at(self, epsilon: Exact) -> UnaryEncoding:
+        """On as many items."""
+        return UnaryEncoding(self.items, epsilon)
+
+    def active_upper(self, epsilon: float) -> float:
+        """Always 1/2."""
+        return 0.5
 
     def tally(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
         """How many reports have each bit set: two binomials for each item, whatever the number of reports."""
