@@ -37,9 +37,9 @@ class Release:
     folder: Path | None
 
     @property
-    def half_width(self) -> float:
-        """Each value is within this of the true one with probability at least 95 %."""
-        return self.plan.half_width
+    def error(self) -> float:
+        """The one number that says how accurate the release is; for a linear one the 95 % half width."""
+        return self.plan.error
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each output: its name, its place if it has one, the value, its error and unit."""

@@ -1,6 +1,22 @@
-"""Decoding: from a signed estimate, or from counts of reports, to a histogram; post-processing, which costs nothing."""
+"""Decoders: from noisy statistics to histograms. They see released values only, so they cost no privacy."""
 
 from barrow.mechanisms.decoding.bayesian import BayesianFit, bayesian_update
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
+from barrow.mechanisms.decoding.tree import (
+    consistent_masses,
+    decode,
+    edge_values,
+    nearest_histogram,
+    top_down_histogram,
+)
 
-__all__ = ["BayesianFit", "bayesian_update", "nearest_in_simplex"]
+__all__ = [
+    "BayesianFit",
+    "bayesian_update",
+    "consistent_masses",
+    "decode",
+    "edge_values",
+    "nearest_histogram",
+    "nearest_in_simplex",
+    "top_down_histogram",
+]
