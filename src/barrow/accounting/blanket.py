@@ -38,6 +38,9 @@ _LINES = 140
 _FEW = 20
 """Lines of a first, coarse look at the rates, from which the level is chosen."""
 _GROWTHS = 40
+_STEPS = 7
+_STEEP = 1.5
+"""Steps of the search for alpha0, and how steeply alpha is taken to grow with alpha0 before that is known."""
 _NEVER = -1e4
 """Stands for the logarithm of a positive part that is 0, from above."""
 _WIDE = 400.0
@@ -396,9 +399,11 @@ def blanket_alpha_upper(
 
 
 def blanket_alpha0_lower(
-    alpha: Exact, randomiser: ResponseRandomiser, *, reports: int, items: int, delta: Exact
+    alpha: Exact, randomiser: ResponseRandomiser, *, reports: int, items: int, delta: Exact, above: float = 0.0
 ) -> float:
     """The largest alpha0, rounded down, certified for this randomiser; never less than alpha/m.
+
+    ``above`` is where to look, e.g. what another method allows; it is not taken for granted.
 
     >>> found = blanket_alpha0_lower(25, ResponseRandomiser(10), reports=10**6, items=1000, delta="1e-9")
     >>> found > 0.025
@@ -417,10 +422,12 @@ def blanket_alpha0_lower(
         rates = {d: 2.0 * _Excess(rows, float(n)).deviation(0.0) / n for d, rows in randomiser.changes(alpha0)}
         return all(gdp_epsilon_upper(min(m * k, 1e6), small) <= target * d for d, k in rates.items())
 
-    return search_alpha0(price, fits, pure, target)
+    return search_alpha0(price, fits, pure, target, above=above)
 
 
-def search_alpha0(price: Callable[[float], float], fits: Callable[[float], bool], pure: float, target: float) -> float:
+def search_alpha0(
+    price: Callable[[float], float], fits: Callable[[float], bool], pure: float, target: float, *, above: float = 0.0
+) -> float:
     """The largest alpha0 that was found to cost at most ``target``; ``pure`` where nothing better was found.
 
     Args:
@@ -428,6 +435,7 @@ def search_alpha0(price: Callable[[float], float], fits: Callable[[float], bool]
         fits: A quick guess at whether an alpha0 fits, to know where to look.
         pure: An alpha0 that is safe in any case.
         target: The alpha to stay within.
+        above: An alpha0 that may be safe: where nothing can be said, the search goes back towards it.
 
     >>> round(search_alpha0(lambda a: a * a, lambda a: a < 2.1, 0.1, 4.0), 2)
     2.0
@@ -436,8 +444,9 @@ def search_alpha0(price: Callable[[float], float], fits: Callable[[float], bool]
     while high < 100.0 and fits(high):
         low, high = high, 2.0 * high
     guess, best = largest_safe(fits, low, high, relative=1e-4) if fits(low) else pure, pure
-    # A few secant-like steps towards the target; only an alpha0 that was priced within the target is returned.
-    for _ in range(7):
+    # A few secant steps, in logarithms, towards the target; only an alpha0 that was priced within it is returned.
+    power, last = 1.0 / _STEEP, (0.0, 0.0)
+    for _ in range(_STEPS):
         if guess <= best:
             break
         cost = price(guess)
@@ -445,5 +454,14 @@ def search_alpha0(price: Callable[[float], float], fits: Callable[[float], bool]
             best = guess
             if cost > target * (1.0 - 1e-3):
                 break
-        guess *= 0.8 if math.isinf(cost) else min(max((target * (1.0 - 3e-4) / cost) ** 0.7, 0.6), 1.5)
+        if math.isinf(cost):
+            floor = max(best, min(above, guess * 0.99))
+            guess = max(guess * 0.8, math.sqrt(guess * floor) if floor > 0.1 * guess else 0.0)
+            continue
+        here = (math.log(guess), math.log(cost))
+        run, rise = here[0] - last[0], here[1] - last[1]
+        if last[0] and run * rise > 0.0:
+            power = min(max(run / rise, 0.05), 3.0)
+        last = here
+        guess *= min(max((target * (1.0 - 3e-4) / cost) ** power, 0.6), 1.5)
     return best
