@@ -223,8 +223,8 @@ def log_excess_upper(
         last = 8.0 / blur
         cut = 2.0 / last * math.exp(-32.0)
     strip = tilt / 2.0
-    base, *ends = np.real(_log_mgf(np.array([tilt, tilt - strip, tilt + strip]), mass, xi, c, reports, blur)).tolist()
-    side = max(ends) - base
+    logs = np.real(_log_mgf(np.array([tilt, tilt - strip, tilt + strip]), mass, xi, c, reports, blur))
+    base, side = float(logs[0]), float(np.max(logs[1:] - logs[0]))
     if not side < 500.0:
         return math.inf
     # Aliasing is about 5 tilt sigma exp(side - 2 pi strip/step) of the whole: a step that makes it 1e-8 or less.
