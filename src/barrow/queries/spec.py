@@ -11,6 +11,7 @@ from barrow.queries.base import Query
 from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
+from barrow.queries.pyramid import pyramid
 from barrow.queries.tables import function, histogram
 from barrow.spaces import Space
 
@@ -21,6 +22,7 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "linear_embedding": linear_embedding,
     "region_share": region_share,
     "density": density,
+    "pyramid": pyramid,
     "histogram": histogram,
     "function": function,
 }
