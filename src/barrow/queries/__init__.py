@@ -9,6 +9,7 @@ from barrow.queries.pyramid import Level, PyramidQuery, dyadic_bandwidths, pyram
 from barrow.queries.quantised import Quantised, norm_order
 from barrow.queries.spec import QUERIES, query_from_spec
 from barrow.queries.tables import function, histogram
+from barrow.queries.tree_edges import tree_edges
 
 __all__ = [
     "QUERIES",
@@ -30,4 +31,5 @@ __all__ = [
     "query_from_spec",
     "region_share",
     "similarity",
+    "tree_edges",
 ]

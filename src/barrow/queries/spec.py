@@ -13,6 +13,7 @@ from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
 from barrow.queries.pyramid import pyramid
 from barrow.queries.tables import function, histogram
+from barrow.queries.tree_edges import tree_edges
 from barrow.spaces import Space
 
 QUERIES: dict[str, Callable[..., Query]] = {
@@ -24,6 +25,7 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "density": density,
     "pyramid": pyramid,
     "histogram": histogram,
+    "tree_edges": tree_edges,
     "function": function,
 }
 """Every kind of query by its name in plain data."""
