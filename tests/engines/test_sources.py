@@ -393,7 +393,7 @@ def test_importing_engines_loads_no_heavy_library():
 def test_sizes_without_repetition_would_be_caught(tmp_path, monkeypatch):
     """Counting a user's different items instead of records fails the suite, or the counts refuse themselves."""
     monkeypatch.setattr(
-        duckdb_reading.Reading,
+        Reading,
         "users",
         lambda self: f"SELECT DISTINCT {self.user} AS u, {self.raw[0]} AS item FROM {self.relation.sql}",
     )
