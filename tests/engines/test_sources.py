@@ -15,6 +15,7 @@ from tests.engines import test_engines as suites
 from tests.engines.suite import SECRET, as_list
 
 from barrow.engines import CheckReport, Columns, Counts, DuckDBEngine, MemoryEngine, Source, engine_for
+from barrow.engines.reading import Reading
 from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
 from barrow.spaces import Discrete, Earth, Line
 

@@ -102,6 +102,8 @@ class Sampler:
             places += uniform_places(np.repeat(here[low:high], times), source=self._source)
             if held is None:
                 places = order[places]
+            elif len(held) == len(users):
+                places += np.repeat(begins[low:high], times)
             else:
                 places += begins[np.searchsorted(held, places, side="right")]
             np.add.at(weights, places, self._kind(1))

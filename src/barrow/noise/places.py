@@ -61,8 +61,7 @@ def _drawn(limits: NDArray[np.uint32], source: Source) -> NDArray[np.uint32]:
 
 
 def _halves_of_words(count: int, source: Source) -> NDArray[np.uint32]:
-    words = source.words((count + 1) // 2)
-    return np.stack([words >> np.uint64(32), words & np.uint64(_WIDE - 1)], axis=-1).astype(np.uint32).ravel()[:count]
+    return source.words((count + 1) // 2).view(np.uint32)[:count]
 
 
 def placed(
