@@ -8,6 +8,7 @@ from barrow.queries.lipschitz import Constants
 from barrow.queries.quantised import Quantised, norm_order
 from barrow.queries.spec import QUERIES, query_from_spec
 from barrow.queries.tables import function, histogram
+from barrow.queries.tree_edges import tree_edges
 
 __all__ = [
     "QUERIES",
@@ -25,4 +26,5 @@ __all__ = [
     "query_from_spec",
     "region_share",
     "similarity",
+    "tree_edges",
 ]

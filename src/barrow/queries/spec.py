@@ -12,6 +12,7 @@ from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
 from barrow.queries.tables import function, histogram
+from barrow.queries.tree_edges import tree_edges
 from barrow.spaces import Space
 
 QUERIES: dict[str, Callable[..., Query]] = {
@@ -22,6 +23,7 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "region_share": region_share,
     "density": density,
     "histogram": histogram,
+    "tree_edges": tree_edges,
     "function": function,
 }
 """Every kind of query by its name in plain data."""

@@ -144,6 +144,29 @@ def edge_tree(space: Space) -> EdgeTree:
     )
 
 
+def edge_names(space: Space) -> list[str]:
+    """What lies below each edge, in the order of :func:`edge_tree`: an item, a cluster, a node, or all up to a point.
+
+    >>> edge_names(Clustered({"fruit": ["apple", "pear"], "tool": ["saw"]}, r=0.1))
+    ['fruit', 'saw', 'apple', 'pear']
+    """
+    tree = edge_tree(space)
+    if isinstance(space, Line):
+        return [f"up to {space.label(e)}" for e in range(tree.edges)]
+    names: dict[tuple[int, int], str] = {}
+    if isinstance(space, Clustered):
+        ends = np.append(space.starts[1:], space.items)
+        names = {(int(a), int(b)): name for a, b, (name, _) in zip(space.starts, ends, space.clusters, strict=True)}
+    elif isinstance(space, Tree):
+        # Of nodes with the same items the lowest gives its name: later ones replace those that are above them.
+        for (child, above, _), a, b in zip(space.edges, space.starts.tolist(), space.ends.tolist(), strict=True):
+            if names.get((a, b), above) == above:
+                names[a, b] = child
+    labels = space.labels
+    spans = zip(tree.starts.tolist(), tree.ends.tolist(), strict=True)
+    return [labels[a] if b == a + 1 else names[a, b] for a, b in spans]
+
+
 def _edges(items: int, starts: Ids, ends: Ids, lengths: Floats) -> EdgeTree:
     """From the spans of items below edges, in any order; edges with the same span, or with all items, are joined."""
     proper = ends - starts < items
