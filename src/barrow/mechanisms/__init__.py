@@ -7,6 +7,7 @@ from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
 from barrow.mechanisms.laws import Law
 from barrow.mechanisms.linear import linear_candidates, linear_noise, linear_release
+from barrow.mechanisms.reduction import Reduced, reduced
 from barrow.mechanisms.statistics import UserCounts
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Law",
     "LinearAnswer",
     "MatrixChannel",
+    "Reduced",
     "TreeChannel",
     "UserCounts",
     "channel_of",
@@ -27,4 +29,5 @@ __all__ = [
     "linear_noise",
     "linear_release",
     "pooled_items",
+    "reduced",
 ]

@@ -2,5 +2,19 @@
 
 from barrow.planning.frequency import FrequencyQuestion, frequency_question
 from barrow.planning.items import ItemChoice, choose_items
+from barrow.planning.reduction import Goal, ReductionChoice, choose_reduction, goals_of, inner_alpha_lower
+from barrow.planning.sampling import SamplesTable, compare_samples
 
-__all__ = ["FrequencyQuestion", "ItemChoice", "choose_items", "frequency_question"]
+__all__ = [
+    "FrequencyQuestion",
+    "Goal",
+    "ItemChoice",
+    "ReductionChoice",
+    "SamplesTable",
+    "choose_items",
+    "choose_reduction",
+    "compare_samples",
+    "frequency_question",
+    "goals_of",
+    "inner_alpha_lower",
+]
