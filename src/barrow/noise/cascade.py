@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
 from barrow.noise.chances import Chances
-from barrow.noise.even import scaled, uniform_below
+from barrow.noise.even import even, uniform_below
 from barrow.noise.hats import LEAST
 from barrow.noise.large import draw
 from barrow.noise.source import Source
@@ -31,8 +31,6 @@ _WORTH = 2**14
 """Fewer items than this fall one by one more quickly than in a round."""
 _AT_ONCE = 2**17
 _FEW = 64
-_HALF = np.uint64(32)
-_LOW = np.uint64(2**32 - 1)
 _NOBODY = np.zeros(0, dtype=np.int64)
 _NEVER = Chances.of(_NOBODY, _NOBODY)
 
@@ -184,10 +182,7 @@ class Cascade:
             if total > _AT_ONCE:
                 size = np.diff(np.minimum(np.cumsum(held), _AT_ONCE), prepend=0)
             held -= size
-            number = min(total, _AT_ONCE)
-            words = source.words((number + 1) >> 1)
-            halves = np.concatenate([words >> _HALF, words & _LOW])[:number]
-            leaf, refused = scaled(halves, np.repeat(self.starts, size), np.repeat(self.widths, size), 32)
+            leaf, refused = even(np.repeat(self.starts, size), np.repeat(self.widths, size), source)
             if refused is not None:
                 who = np.searchsorted(np.cumsum(size), refused, side="right")
                 np.add.at(held, who, 1)
@@ -201,7 +196,7 @@ class Cascade:
 
     def spread(self, held: Integers, found: Integers, source: Source) -> None:
         """All rounds: everything that ``held`` says is added to the leaves in ``found``."""
-        while True:
+        while int(held.sum()) >= _WORTH:
             rates = self.rates(held)
             if int((rates * self.widths).sum()) < _WORTH:
                 break

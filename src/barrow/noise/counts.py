@@ -132,21 +132,31 @@ def binomials_and_poisson(
         found = _by_bits(counts, chances.above, chances.below, source)
         drawn = poisson(means, source)
     else:
-        found = np.zeros(len(counts), dtype=np.int64)
-        wide = counts * chances.p * chances.q >= LEAST
-        some = np.flatnonzero(wide)
-        busy = means if int(means.min(initial=1)) > 0 else means[means > 0]
-        both = large.draw(counts.take(some), chances.take(some), busy, source)
-        found[some], drawn = both[: len(some)], both[len(some) :]
-        if len(busy) < len(means):
-            drawn, busy = np.zeros(len(means), dtype=np.int64), drawn
-            drawn[means > 0] = busy
-        if len(some) < len(counts):
-            rest = np.flatnonzero(~wide & (counts > 0) & (chances.above != 0))
+        variance = counts * chances.p
+        variance *= chances.q
+        wide = variance >= LEAST
+        if wide.all():
+            found, drawn = _large(counts, chances, means, source)
+        else:
+            found = np.zeros(len(counts), dtype=np.int64)
+            some = wide.nonzero()[0]
+            found[some], drawn = _large(counts.take(some), chances.take(some), means, source)
+            rest = (~wide & (counts > 0) & (chances.above != 0)).nonzero()[0]
             found[rest] = small.draw(counts.take(rest), chances.take(rest), source)
     if chances.flipped is not None:
         found = np.where(chances.flipped, counts - found, found)
     return found, drawn
+
+
+def _large(counts: Integers, chances: Chances, means: Integers, source: Source) -> tuple[Integers, Integers]:
+    if int(means.min(initial=1)) > 0:
+        both = large.draw(counts, chances, means, source)
+        return both[: len(counts)], both[len(counts) :]
+    busy = means.nonzero()[0]
+    both = large.draw(counts, chances, means.take(busy), source)
+    drawn = np.zeros(len(means), dtype=np.int64)
+    drawn[busy] = both[len(counts) :]
+    return both[: len(counts)], drawn
 
 
 def _by_bits(counts: Integers, above: Numbers, below: Numbers, source: Source) -> Integers:

@@ -33,6 +33,7 @@ _AT_ONCE = 96
 _PLACE_BITS = 64 - SLOT_BITS
 _PLACE = np.uint64(2**_PLACE_BITS - 1)
 _SHIFT = np.uint64(_PLACE_BITS)
+_LAST = np.uint64(11)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +43,9 @@ class Laws:
     Attributes:
         counts: n of each binomial.
         chances: p of each binomial, at most 1/2.
-        rows: Floats of each law: the whole number nearest to the mean, what the mean has beyond it, sigma/16 and
-            1/mean; and of the binomials n, -1/(nq) and Stirling's correction of n.
+        rows: Floats of each law: the whole number nearest to the mean, what the mean has beyond it, that plus 1/2,
+            sigma/16, 1/mean, and 4 minus the nearest whole number; of the binomials n, -1/(nq), Stirling's correction
+            of n, and n - 4 minus the nearest whole number.
         offsets: Where the slots of its class begin.
         reach: The largest sigma/16.
     """
@@ -59,24 +61,28 @@ class Laws:
         """From n and p of the binomials, and the whole means of the Poisson laws; every variance ``LEAST`` or more.
 
         >>> Laws.of(np.array([100]), Chances.of(np.array([1]), np.array([3])), np.array([50])).rows.shape
-        (7, 2)
+        (10, 2)
         """
         k = len(counts)
-        rows = np.empty((7, k + len(means)))
-        mean, variance = np.empty(rows.shape[1]), np.empty(rows.shape[1])
-        mean[k:] = variance[k:] = means
+        rows = np.empty((10, k + len(means)))
+        nearest, beyond, half, step, inverse, low, n, other, correction, high = rows
+        inverse[k:] = step[k:] = means  # for now the mean and the variance
         if k:
-            rows[4, :k] = n = counts.astype(np.float64)
-            np.multiply(n, chances.p, out=mean[:k])
-            other = n * chances.q
-            np.multiply(mean[:k], chances.q, out=variance[:k])
-            rows[5, :k] = -1.0 / other
-            rows[6, :k] = stirling(n)
-        np.rint(mean, out=rows[0])
-        np.subtract(mean, rows[0], out=rows[1])
-        np.multiply(np.sqrt(variance), 1.0 / PER_SIGMA, out=rows[2])
-        np.divide(1.0, mean, out=rows[3])
-        return cls(counts, chances, rows, class_of(variance) << SLOT_BITS, float(rows[2].max(initial=0.0)))
+            n[:k] = counts
+            np.multiply(n[:k], chances.p, out=inverse[:k])
+            np.multiply(inverse[:k], chances.q, out=step[:k])
+            np.divide(-1.0, n[:k] * chances.q, out=other[:k])
+            correction[:k] = stirling(n[:k])
+        offsets = class_of(step) << SLOT_BITS
+        np.rint(inverse, out=nearest)
+        np.subtract(inverse, nearest, out=beyond)
+        np.add(beyond, 0.5, out=half)
+        np.sqrt(step, out=step)
+        step *= 1.0 / PER_SIGMA
+        np.divide(1.0, inverse, out=inverse)
+        np.subtract(EDGE, nearest, out=low)
+        np.subtract(n[:k] - EDGE, nearest[:k], out=high[:k])
+        return cls(counts, chances, rows, offsets, float(step.max(initial=0.0)))
 
 
 def draw(counts: Integers, chances: Chances, means: Integers, source: Source) -> Integers:
@@ -91,55 +97,61 @@ def draw(counts: Integers, chances: Chances, means: Integers, source: Source) ->
     laws = Laws.of(counts, chances, means)
     size = laws.rows.shape[1]
     found: Integers = laws.rows[0].astype(np.int64)
-    left, tries = np.arange(size), max(1, _AT_ONCE // max(size, 1))
+    if size <= _AT_ONCE:
+        left = np.arange(size)
+    else:
+        shift, good = attempt(laws, None, source)
+        left = (~good).nonzero()[0]
+        shift[left] = 0.0
+        found += shift.astype(np.int64)
     while left.size:
-        if tries == 1:
-            shift, good = attempt(laws, left, source)
-        else:
-            # Several independent proposals at once, of which the first that is accepted counts.
-            shift, good = attempt(laws, np.repeat(left, tries), source)
-            good = good.reshape(-1, tries)
-            shift = shift.reshape(-1, tries)[np.arange(left.size), good.argmax(axis=1)]
-            good = np.logical_or.reduce(good, axis=1)
-        done = np.flatnonzero(good)
-        found[left[done]] += shift[done].astype(np.int64)
-        left = np.flatnonzero(~good) if tries == 1 and left.size == size else left[~good]
-        tries = max(_TRIES, _AT_ONCE // max(left.size, 1))
+        # Several independent proposals at once, of which the first that is accepted counts.
+        tries = max(_TRIES, _AT_ONCE // left.size)
+        shift, good = attempt(laws, left.repeat(tries), source)
+        good = good.reshape(-1, tries)
+        first = good.argmax(axis=1)
+        first += np.arange(0, good.size, tries)
+        good, shift = good.ravel().take(first), shift.take(first)
+        found[left[good]] += shift[good].astype(np.int64)
+        left = left[~good]
     return found
 
 
-def attempt(laws: Laws, who: Integers, source: Source) -> tuple[Floats, Flags]:
-    """One proposal for each law in ``who``, in order: k minus the whole number nearest to the mean, and if it is taken.
+def attempt(laws: Laws, who: Integers | None, source: Source) -> tuple[Floats, Flags]:
+    """One proposal for each law in ``who``, in order (None: all); k minus the nearest whole number, and if it is taken.
 
     >>> from barrow.noise.simulation import SeededSource
     >>> none = np.array([], dtype=np.int64)
     >>> laws = Laws.of(none, Chances.of(none, none), np.full(100, 400))
-    >>> shift, good = attempt(laws, np.arange(100), SeededSource(1))
+    >>> shift, good = attempt(laws, None, SeededSource(1))
     >>> bool(good.sum() > 70), bool(np.abs(shift).max() <= 240)
     (True, True)
     """
-    size, hats = len(who), tables()
-    if size == laws.rows.shape[1]:
-        rows, offsets = laws.rows, laws.offsets
-    else:
-        rows, offsets = laws.rows.take(who, axis=1), laws.offsets.take(who)
-    binomials = int(np.searchsorted(who, len(laws.counts)))
+    rows, offsets, binomials, hats = laws.rows, laws.offsets, len(laws.counts), tables()
+    if who is not None:
+        rows, offsets, binomials = rows.take(who, axis=1), offsets.take(who), int(who.searchsorted(binomials))
+    size = len(offsets)
     words = source.words(2 * size)
     place, words = words[:size], words[size:]
     entry = hats.entry.take((place >> _SHIFT).view(np.int64) + offsets)
-    inside = (place & _PLACE).view(np.int64) * 2.0**-_PLACE_BITS
-    at = (hats.edge.take(entry) + inside) * rows[2] + (rows[1] + 0.5)
+    at = (place & _PLACE).view(np.int64) * 2.0**-_PLACE_BITS
+    at += hats.edge.take(entry)
+    at *= rows[3]
+    at += rows[2]
     shift = np.floor(at)
     # Floats decide the whole number unless it is this near to the next.
-    odd = np.abs(at - shift - 0.5) > 0.5 - laws.reach * 2.0**-41
-    chance, ends = acceptance(rows, binomials, shift, hats.log.take(entry))
-    gap = chance - words.view(np.int64) * 2.0**-64 - (words >> np.uint64(63))
-    good = gap > 0.0
-    odd |= np.abs(gap) <= 2.0 * error_bound(laws.reach)
-    if ends is not None:
-        odd |= ends
-    for j in np.flatnonzero(odd).tolist():
-        shift[j], good[j] = _settled(laws, int(who[j]), int(entry[j]), int(place[j]), int(words[j]), source)
+    at -= shift
+    at -= 0.5
+    odd = np.abs(at, out=at) > 0.5 - laws.reach * 2.0**-41
+    bound, ends = acceptance(rows, binomials, shift, hats.log.take(entry))
+    bound -= (words >> _LAST).view(np.int64) * 2.0**-53
+    good = bound > 0.0
+    error = 2.0 * error_bound(laws.reach)
+    odd |= np.abs(bound) <= error
+    odd |= ends & (bound > -error)
+    for j in odd.nonzero()[0].tolist():
+        law = j if who is None else int(who[j])
+        shift[j], good[j] = _settled(laws, law, int(entry[j]), int(place[j]), int(words[j]), source)
     return shift, good
 
 
@@ -150,7 +162,10 @@ def stirling(x: Floats) -> Floats:
     0.0083306
     """
     r = 1.0 / x
-    found: Floats = r * (1.0 / 12.0 - (r * r) * (1.0 / 360.0))
+    found: Floats = r * r
+    found *= -1.0 / 360.0
+    found += 1.0 / 12.0
+    found *= r
     return found
 
 
@@ -163,29 +178,32 @@ def error_bound(reach: float) -> float:
     return ERROR + reach * 2.0**-41
 
 
-def acceptance(rows: Floats, binomials: int, shift: Floats, log_hat: Floats) -> tuple[Floats, Flags | None]:
-    """The chance of acceptance in floats, within the error bound; and where, if anywhere, k is too near to an end."""
-    k = rows[0] + shift
-    n = rows[4, :binomials]
-    ends = None
-    nearest = min(float(k.min(initial=EDGE)), float((n - k[:binomials]).min(initial=EDGE)))
-    if nearest < EDGE:
-        outside, ends = k < 0.0, k < EDGE
-        outside[:binomials] |= k[:binomials] > n
-        ends[:binomials] |= n - k[:binomials] < EDGE
-        shift = np.where(ends, 0.0, shift)
-        k = rows[0] + shift
-    x = shift - rows[1]
-    log = np.log1p(x * rows[3]) * (k + 0.5) + stirling(k) + log_hat
+def acceptance(rows: Floats, binomials: int, shift: Floats, log_hat: Floats) -> tuple[Floats, Flags]:
+    """The chance of acceptance in floats, within the error bound.
+
+    Where k is too near to an end, which the second array says, it is an upper bound: the chance at the nearest k that
+    is not.
+    """
+    inner = np.maximum(shift, rows[5])
+    b = slice(binomials)
+    if binomials:
+        np.minimum(inner[b], rows[9, b], out=inner[b])
+    k = rows[0] + inner
+    x = inner - rows[1]
+    log = np.log1p(x * rows[4])
+    log *= k + 0.5
+    log += stirling(k)
+    log += log_hat
     log[binomials:] -= x[binomials:]
     if binomials:
-        rest = n - k[:binomials]
-        log[:binomials] += np.log1p(x[:binomials] * rows[5, :binomials]) * (rest + 0.5)
-        log[:binomials] += stirling(rest) - rows[6, :binomials]
-    if ends is not None:
-        log[ends] = np.inf
-        ends &= ~outside  # outside the law the floats are right: a = 0
-    return np.exp(-log), ends
+        rest = rows[6, b] - k[b]
+        term = np.log1p(x[b] * rows[7, b])
+        term *= rest + 0.5
+        term += stirling(rest)
+        term -= rows[8, b]
+        log[b] += term
+    np.negative(log, out=log)
+    return np.exp(log, out=log), inner != shift
 
 
 def _settled(laws: Laws, law: int, entry: int, place: int, word: int, source: Source) -> tuple[float, bool]:
@@ -202,7 +220,7 @@ def _settled(laws: Laws, law: int, entry: int, place: int, word: int, source: So
         if negative:
             edge = -edge - width
         hat /= 2 ** (beyond + 2) * width
-    sixteenth, start = Fraction(float(laws.rows[2, law])), Fraction(float(laws.rows[1, law] + 0.5))
+    sixteenth, start = Fraction(float(laws.rows[3, law])), Fraction(float(laws.rows[2, law]))
     where = LazyUniform(place & int(_PLACE), _PLACE_BITS, source)
     while True:
         low = start + sixteenth * (edge + width * Fraction(where.bits, 2**where.length))
