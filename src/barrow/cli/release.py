@@ -44,6 +44,6 @@ def release(as_json: bool, quiet: bool, key: str | None, **flags: Any) -> None:
         return
     click.echo(result.text)
     click.echo()
-    click.echo("\n".join(result.plan.summary(result.values)))
+    click.echo("\n".join(result.plan.summary(result.drawn)))
     click.echo(f"Wrote {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir())))  # type: ignore[union-attr]
     click.echo(f"Next: barrow verify {result.folder}, barrow explain {result.folder}/statement.json")

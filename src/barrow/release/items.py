@@ -152,19 +152,19 @@ class ItemsPlan(Plan):
             "model": made.model.value,
         }
 
-    def rows(self, values: Any) -> list[dict[str, Any]]:
+    def rows(self, drawn: Any) -> list[dict[str, Any]]:
         """One row for each kind of report with its count, or one for each report of the sorted list."""
         labels = self.choice.mechanism.randomiser.report_labels
         if self.question.output == "list":
-            counted = zip(labels, np.asarray(values).tolist(), strict=True)
+            counted = zip(labels, np.asarray(drawn).tolist(), strict=True)
             return [{"report": label} for label, count in counted for _ in range(count)]
         points = self._points(labels)
-        counted = zip(labels, np.asarray(values).tolist(), strict=True)
+        counted = zip(labels, np.asarray(drawn).tolist(), strict=True)
         return [{"report": label, **self._place(points, i), "count": int(c)} for i, (label, c) in enumerate(counted)]
 
-    def summary(self, values: Any) -> list[str]:
+    def summary(self, drawn: Any) -> list[str]:
         """How many reports there are."""
-        return [f"{int(values.sum()):,} reports of {len(values):,} kinds."]
+        return [f"{int(drawn.sum()):,} reports of {len(drawn):,} kinds."]
 
     def _points(self, labels: Sequence[str]) -> Any:
         points = getattr(self.study.space, "points", None)

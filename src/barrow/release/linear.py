@@ -81,23 +81,23 @@ class LinearPlan(Plan):
             "grid": exact_text(self.noise.grid),
         }
 
-    def rows(self, values: Any) -> list[dict[str, Any]]:
+    def rows(self, drawn: Any) -> list[dict[str, Any]]:
         """One row for each output: its name, its place if it has one, the value, its error and unit."""
         error = {"half_width_95": self.half_width, "unit": self.query.unit}
         return [
             {"output": name, **self._place(self.query.places, i), "value": float(value), **error}
-            for i, (name, value) in enumerate(zip(self.query.outputs, values, strict=True))
+            for i, (name, value) in enumerate(zip(self.query.outputs, drawn, strict=True))
         ]
 
-    def summary(self, values: Any) -> list[str]:
+    def summary(self, drawn: Any) -> list[str]:
         """The values with their errors, or how many of them stand out of the noise."""
         unit, width = self.query.unit, self.half_width
-        if len(values) <= 12:
-            named = zip(self.query.outputs, values, strict=True)
+        if len(drawn) <= 12:
+            named = zip(self.query.outputs, drawn, strict=True)
             return [f"{name}: {float(value):.6g} ± {width:.3g} {unit} (95 %)".rstrip() for name, value in named]
         width = self.noise.simultaneous_half_width  # of thousands of values some pass a threshold for one value
-        above = int((values > width).sum())
-        return [f"{above:,} of {len(values):,} values stand out of the noise (all at once ± {width:.3g}, 95 %)."]
+        above = int((drawn > width).sum())
+        return [f"{above:,} of {len(drawn):,} values stand out of the noise (all at once ± {width:.3g}, 95 %)."]
 
     @property
     def mapped(self) -> bool:

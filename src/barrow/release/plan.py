@@ -69,18 +69,26 @@ class Plan(ABC):
 
     @abstractmethod
     def draw(self, statistics: Any) -> tuple[Any, bool]:
-        """The released values, the statistics with noise, and whether the noise was the system's."""
+        """What is released, the statistics with noise, and whether the noise was the system's."""
 
     @abstractmethod
     def law_parameters(self) -> dict[str, Any]:
         """The public numbers on which the values' law depends, beside the study's."""
 
+    def values(self, drawn: Any) -> Any:
+        """What a caller gets as the released values."""
+        return drawn
+
+    def tables(self, drawn: Any) -> dict[str, list[dict[str, Any]]]:
+        """The rows of every file of values, by the file's name without its ending."""
+        return {"values": self.rows(drawn)}
+
     @abstractmethod
-    def rows(self, values: Any) -> list[dict[str, Any]]:
+    def rows(self, drawn: Any) -> list[dict[str, Any]]:
         """One row for each output: its name, its place if it has one, the value, and its error."""
 
     @abstractmethod
-    def summary(self, values: Any) -> list[str]:
+    def summary(self, drawn: Any) -> list[str]:
         """The released values in a few lines, for a terminal."""
 
     @abstractmethod
