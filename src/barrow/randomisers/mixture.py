@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.noise import Source, exact_binomial, uniform_below, uniform_multinomials
+from barrow.noise import Source, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact, float_down
 from barrow.randomisers.base import DEEPEST, TOTAL, Integers, Randomiser, wanted_alpha0
 from barrow.randomisers.claim import LOG_ERROR, log_rate_upper
 from barrow.randomisers.family import even_clusters
+from barrow.randomisers.pooled import PooledStops
 from barrow.randomisers.shape import Shape, star_shape, tree_shape
 from barrow.spaces import Clustered, Discrete, Space
 from barrow.spaces.base import Floats, Ids
@@ -158,27 +159,16 @@ class MixtureRandomiser(Randomiser):
         return starts + uniform_below(self.shape.ends[node] - starts, source=origin)
 
     def from_counts(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
-        """Exact binomials for how many of each item stop at each node, then an even spread of each node's total."""
-        left = self._item_counts(counts)
+        """Exact binomials for how many items stop at each node, then an even spread of each node's total."""
+        held = self._item_counts(counts)
         origin = checked_source(source)
-        stopped = np.zeros(len(self.stops), dtype=np.int64)
-        weights = np.array(self.stops, dtype=np.int64)
-        remaining = TOTAL - self._through + weights
-        for level in self._paths[:-1]:
-            some = np.flatnonzero((level >= 0) & (left > 0))
-            some = some[self.shape.widths[level[some]] > 1]
-            nodes = level[some]
-            here = exact_binomial(left[some], weights[nodes], remaining[nodes], source=origin)
-            left[some] -= here
-            np.add.at(stopped, nodes, here)
-        widths = self.shape.widths
-        busy = np.flatnonzero((stopped > 0) & (widths > 1))
-        for width in np.unique(widths[busy]):
-            same = busy[widths[busy] == width]
-            spread = uniform_multinomials(stopped[same], int(width), source=origin)
-            where = self.shape.starts[same][:, None] + np.arange(width)[None, :]
-            np.add.at(left, where.ravel(), spread.ravel())
-        return left
+        if len(held) == 1:
+            return held
+        return self._pooled.draw(held, origin)
+
+    @cached_property
+    def _pooled(self) -> PooledStops:
+        return PooledStops.of(self.shape, self.stops, self._through)
 
     def displacements(self) -> Floats:
         """The expected distance from each item to its report."""
