@@ -18,8 +18,9 @@ from barrow.queries import (
     query_from_spec,
     region_share,
     similarity,
+    tree_edges,
 )
-from barrow.spaces import Circle, Discrete, Earth, Embedding, Euclidean, Line
+from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Line
 
 LINE = Line(0, 100, unit="km", step=1)
 WORDS = Embedding(["cat", "dog", "car"], [[1, 0], [0.8, 0.6], [-1, 0]])
@@ -37,6 +38,7 @@ SOME = [
     region_share(WORDS, members=["cat", "dog"], ramp="0.5"),
     density(LINE, bandwidth="10 km"),
     histogram(WORDS),
+    tree_edges(Clustered.grid(2, 3, r=0.25)),
     function(WORDS, [[1, 2], [3, 4], [0, 0]], names=["x", "y"], lipschitz={2: 100, "inf": "90"}),
     function(WORDS, [1, 2, 4], lipschitz="50", description="a score"),
 ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.queries import density, distance_to, function, histogram, linear_embedding, mean, region_share
+from barrow.queries import density, distance_to, function, histogram, linear_embedding, mean, region_share, tree_edges
 from barrow.spaces import Circle, Clustered, Earth, Embedding, Euclidean, Line, Tree
 from barrow.transport import emd_between
 
@@ -24,6 +24,9 @@ QUERIES = [
     density(Circle.hours(), bandwidth="4 h"),
     density(Euclidean([0, 0], [1, 1], step=0.2), bandwidth="0.4"),
     function(TREE, [[0, 1], [5, 1], [2, -3]]),
+    tree_edges(TREE),
+    tree_edges(Clustered.grid(2, 3, r=0.2)),
+    tree_edges(Line(0, 10, step=1)),
 ]
 
 

@@ -148,8 +148,7 @@ def test_plans_read_no_data_and_warn():
     assert "nearly useless" in weak.to_json()["warning"]
     assert "exactly 10 items" in plan._repr_html_()
     assert repr(plan).startswith("ItemsPlan(")
-    assert plan == make_plan(study)
-    assert plan != weak
+    assert plan.to_json() == make_plan(study).to_json() != weak.to_json()
 
 
 def test_promises_are_kept(tmp_path):

@@ -44,22 +44,6 @@ def release(as_json: bool, quiet: bool, key: str | None, **flags: Any) -> None:
         return
     click.echo(result.text)
     click.echo()
-    _show_values(result)
+    click.echo("\n".join(result.plan.summary(result.drawn)))
     click.echo(f"Wrote {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir())))  # type: ignore[union-attr]
     click.echo(f"Next: barrow verify {result.folder}, barrow explain {result.folder}/statement.json")
-
-
-def _show_values(result: Any) -> None:
-    if result.plan.items is not None:
-        click.echo(f"{int(result.values.sum()):,} reports of {len(result.values):,} kinds.")
-        return
-    rows = result.rows()
-    if len(rows) <= 12:
-        for row in rows:
-            click.echo(
-                f"{row['output']}: {row['value']:.6g} ± {row['half_width_95']:.3g} {row['unit']} (95 %)".rstrip()
-            )
-        return
-    width = result.plan.noise.simultaneous_half_width  # of thousands of values some pass a threshold for one value
-    above = sum(1 for row in rows if row["value"] > width)
-    click.echo(f"{above:,} of {len(rows):,} values stand out of the noise (all at once ± {width:.3g}, 95 %).")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.release import Plan
+from barrow.release import Plan, as_linear
 from barrow.spaces import Earth
 from barrow.spaces.base import Floats
 
@@ -39,15 +39,16 @@ def heat_map(plan: Plan, values: Floats, *, width: int = 64) -> list[str]:
             0°E
             ░ above the noise   ▒ above 1 %   ▓ above 3 %   █ above 10 %
     """
-    space, places = plan.study.space, plan.query.places
+    linear = as_linear(plan)
+    space, places = plan.study.space, linear.query.places
     if not isinstance(space, Earth) or places is None:
         raise ParameterError(
-            f"The release is not a map: {plan.query.description}.",
+            f"The release is not a map: {linear.query.description}.",
             allowed="a density on a box of the Earth",
             fix='query = {"kind": "density", "bandwidth": "400 km"}',
         )
     _, west, _, east = space.box
-    noise = plan.noise.simultaneous_half_width
+    noise = linear.noise.simultaneous_half_width
     lon = west + (east - west) * (np.arange(width) + 0.5) / width
     drawn = []
     for lat in np.unique(places[:, 0])[::-1]:
@@ -70,7 +71,7 @@ def standing_out(plan: Plan, values: Floats) -> int:
     >>> standing_out(study.plan(), np.array([0.5, 0.0, 0.02]))
     2
     """
-    return int((values > plan.noise.simultaneous_half_width).sum())
+    return int((values > as_linear(plan).noise.simultaneous_half_width).sum())
 
 
 def _shade(share: float, noise: float) -> str:

@@ -19,7 +19,7 @@ from barrow.ledger import Budget, Ledger, SpaceRef
 from barrow.numerics import exact_text
 from barrow.policy import Policy, odds_upper
 from barrow.privacy import Emd
-from barrow.release import LostReleaseError, Release, Study, write_study
+from barrow.release import LostReleaseError, Release, Study, as_linear, write_study
 
 _FEW = 10
 """Up to so many values are given in full; the others are in the files."""
@@ -86,7 +86,7 @@ class DemoResult:
 
 
 def _plain(name: str, release: Release) -> dict[str, Any]:
-    plan, said = release.plan, release.statement
+    plan, said = as_linear(release.plan), release.statement
     values: dict[str, Any] = {"stand_out": standing_out(plan, release.values)}
     if len(release.values) <= _FEW:
         values = {"values": {row["output"]: row["value"] for row in release.rows()}}
@@ -98,7 +98,7 @@ def _plain(name: str, release: Release) -> dict[str, Any]:
         "outputs": plan.query.dimension,
         **values,
         "unit": plan.query.unit,
-        "half_width_95": release.half_width,
+        "half_width_95": plan.half_width,
         "half_width_95_all": plan.noise.simultaneous_half_width,
         "worst_case": said["worst_case"],
         "folder": str(release.folder),

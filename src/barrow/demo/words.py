@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, Decimal
 from barrow.demo.picture import heat_map, standing_out
 from barrow.demo.run import DemoResult
 from barrow.policy import describe_distance, describe_share, odds_sentence, odds_upper, percent_up
-from barrow.release import Release
+from barrow.release import Release, as_linear
 
 _WIDTH = 78
 _LABEL = 10
@@ -98,11 +98,12 @@ def _promises(result: DemoResult) -> list[str]:
 
 
 def _release(name: str, title: str, release: Release) -> list[str]:
-    plan, unit = release.plan, release.plan.query.unit
+    plan = as_linear(release.plan)
+    unit = plan.query.unit
     part = plan.study.part
     share = "" if part == 1 else f" ({part.numerator}/{part.denominator} of α)"
     texts = [f"{title}{share}"]
-    rows, each = release.rows(), f"± {up(release.half_width, 2)} {unit}".rstrip()
+    rows, each = release.rows(), f"± {up(release.error, 2)} {unit}".rstrip()
     if plan.query.places is not None:
         out = standing_out(plan, release.values)
         texts += [
@@ -118,7 +119,7 @@ def _release(name: str, title: str, release: Release) -> list[str]:
 
 
 def _geojson(result: DemoResult) -> str:
-    return ", .geojson" if any(r.plan.query.places is not None for r in result.releases.values()) else ""
+    return ", .geojson" if any(r.plan.mapped for r in result.releases.values()) else ""
 
 
 def _plural(person: str) -> str:

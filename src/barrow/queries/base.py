@@ -38,6 +38,8 @@ class ClosedForm:
         bound: From the order of the norm to an upper bound, in units per normalised distance.
         tight: Whether no pass over all pairs could give a smaller one (but for rounding).
         method: ``"closed form"``, or ``"declared"`` where it is the user's word.
+        range_bound: The same for the range, where it is known.
+        quantised: Whether both are bounds of the quantised function already.
 
     >>> ClosedForm(lambda p: 2.0).tight
     True
@@ -46,6 +48,8 @@ class ClosedForm:
     bound: Callable[[float], float]
     tight: bool = True
     method: str = "closed form"
+    range_bound: Callable[[float], float] | None = None
+    quantised: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,7 +146,8 @@ class Query:
         if self.table.sparse and self.cartesian is not None:
             near = by_near_pairs(self.space, self.table, norms, *self.cartesian)
             if near is not None:
-                return near
+                # Chains cost a few per cent, so that a formula may be below what was found: both are bounds.
+                return near if closed is None else {p: min(near[p], closed[p], key=_constant) for p in norms}
         elif pair_work(self.space.items, self.dimension) <= PAIR_WORK:
             return by_all_pairs(self.space, self.table, norms)
         if closed is None:
@@ -158,13 +163,15 @@ class Query:
         """The constant on paper plus what quantising adds: two entries each off by at most ``error_upper``."""
         if self.closed_form is None:
             return None
-        least = self.space.least_distance_lower
+        known = self.closed_form
+        slack = 1.0 + relative_slack(self.dimension)
         differing = min(self.dimension, 2 * self.table.row_width)
         found = {}
         for p in norms:
-            added = float(differing) ** (1.0 / p) * 2.0 * self.table.error_upper / least
-            bound = (self.closed_form.bound(p) + added) * (1.0 + relative_slack(self.dimension))
-            found[p] = Constants(bound, math.inf, self.closed_form.method, None)
+            moved = 0.0 if known.quantised else float(differing) ** (1.0 / p) * 2.0 * self.table.error_upper
+            bound = known.bound(p) + (moved / self.space.least_distance_lower if moved else 0.0)
+            span = math.inf if known.range_bound is None else (known.range_bound(p) + moved) * slack
+            found[p] = Constants(bound * slack, span, known.method, None)
         return found
 
     def _settled(self, found: Constants, p: float) -> Constants:
@@ -205,6 +212,10 @@ class Query:
 
     def __repr__(self) -> str:
         return f"Query({self.kind}, {self.dimension} outputs: {self.description})"
+
+
+def _constant(found: Constants) -> float:
+    return found.lipschitz_upper
 
 
 def check_over(over: str) -> None:

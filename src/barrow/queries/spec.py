@@ -11,7 +11,9 @@ from barrow.queries.base import Query
 from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
+from barrow.queries.pyramid import pyramid
 from barrow.queries.tables import function, histogram
+from barrow.queries.tree_edges import tree_edges
 from barrow.spaces import Space
 
 QUERIES: dict[str, Callable[..., Query]] = {
@@ -21,7 +23,9 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "linear_embedding": linear_embedding,
     "region_share": region_share,
     "density": density,
+    "pyramid": pyramid,
     "histogram": histogram,
+    "tree_edges": tree_edges,
     "function": function,
 }
 """Every kind of query by its name in plain data."""

@@ -1,5 +1,6 @@
 """Where data, mechanism, accountant and ledger meet: study, plan, release, statement."""
 
+from barrow.release.linear import LinearPlan, as_linear
 from barrow.release.plan import Plan, make_plan
 from barrow.release.record import Release
 from barrow.release.run import LostReleaseError, run_release
@@ -9,10 +10,12 @@ from barrow.release.verify import Check, read_statement, verify
 
 __all__ = [
     "Check",
+    "LinearPlan",
     "LostReleaseError",
     "Plan",
     "Release",
     "Study",
+    "as_linear",
     "explain",
     "make_plan",
     "make_statement",

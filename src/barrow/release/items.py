@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import pooled_items
 from barrow.numerics import exact_text, float_up
 from barrow.planning import ItemChoice, choose_items
-from barrow.policy import odds_upper
-from barrow.privacy import Event, Model
+from barrow.privacy import Event, Guarantee, Model
 from barrow.release.plan import Plan
 from barrow.release.study import Study
-from barrow.spaces import Earth, Hexagons
 
 _KEYS = ("kind", "items", "randomiser", "output")
 _MOST_LISTED = 10**7
@@ -76,11 +74,14 @@ def items_question(spec: Mapping[str, Any]) -> ItemsQuestion:
     return ItemsQuestion(items, spec.get("randomiser"), output)
 
 
-@dataclass(frozen=True, init=False, repr=False, eq=False)
+@dataclass(frozen=True, eq=False)
 class ItemsPlan(Plan):
     """What an item-wise release would give: reports, how far they are from their items, the guarantee and its price.
 
-    It has no query and no additive noise: ``question`` and ``choice`` stand in their place.
+    Args:
+        study: The study.
+        question: What is asked.
+        choice: The randomiser that keeps the promises, and how it was found.
 
     >>> from fractions import Fraction
     >>> from barrow.spaces import Clustered
@@ -93,27 +94,15 @@ class ItemsPlan(Plan):
     ('the histogram of randomised items', 100)
     """
 
+    kind: ClassVar[str] = "items"
+    study: Study
     question: ItemsQuestion
     choice: ItemChoice
 
-    def __init__(self, study: Study, question: ItemsQuestion, choice: ItemChoice) -> None:
-        object.__setattr__(self, "study", study)
-        object.__setattr__(self, "question", question)
-        object.__setattr__(self, "choice", choice)
-        object.__setattr__(self, "guarantee", choice.guarantee)
-        object.__setattr__(self, "others", ())
-
-    def __repr__(self) -> str:
-        return f"ItemsPlan({self.question!r}, alpha0={float(self.choice.mechanism.event.alpha0):.6g})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ItemsPlan) and (self.study, self.question, self.event) == (
-            other.study,
-            other.question,
-            other.event,
-        )
-
-    __hash__ = None  # type: ignore[assignment]
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """What it promises, by the best certified method."""
+        return self.choice.guarantee
 
     @property
     def description(self) -> str:
@@ -163,24 +152,21 @@ class ItemsPlan(Plan):
             "model": made.model.value,
         }
 
-    def rows(self, values: Any) -> list[dict[str, Any]]:
+    def rows(self, drawn: Any) -> list[dict[str, Any]]:
         """One row for each kind of report with its count, or one for each report of the sorted list."""
-        space = self.study.space
         labels = self.choice.mechanism.randomiser.report_labels
         if self.question.output == "list":
-            counted = zip(labels, np.asarray(values).tolist(), strict=True)
+            counted = zip(labels, np.asarray(drawn).tolist(), strict=True)
             return [{"report": label} for label, count in counted for _ in range(count)]
-        places = self._places(labels)
-        rows: list[dict[str, Any]] = []
-        for i, (label, value) in enumerate(zip(labels, np.asarray(values).tolist(), strict=True)):
-            row: dict[str, Any] = {"report": label}
-            if places is not None:
-                axes = ("lat", "lon") if isinstance(space, Earth | Hexagons) else "xyzuvw"
-                row |= dict(zip(axes, np.atleast_1d(places[i]).tolist(), strict=False))
-            rows.append(row | {"count": int(value)})
-        return rows
+        points = self._points(labels)
+        counted = zip(labels, np.asarray(drawn).tolist(), strict=True)
+        return [{"report": label, **self._place(points, i), "count": int(c)} for i, (label, c) in enumerate(counted)]
 
-    def _places(self, labels: Sequence[str]) -> Any:
+    def summary(self, drawn: Any) -> list[str]:
+        """How many reports there are."""
+        return [f"{int(drawn.sum()):,} reports of {len(drawn):,} kinds."]
+
+    def _points(self, labels: Sequence[str]) -> Any:
         points = getattr(self.study.space, "points", None)
         whole = points is not None and len(points) == len(labels) and self.study.space.kind != "embedding"
         return points if whole and list(labels) == list(self.study.space.labels) else None
@@ -189,8 +175,7 @@ class ItemsPlan(Plan):
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
         labels = self.choice.mechanism.randomiser.report_labels
-        on_map = isinstance(self.study.space, Earth | Hexagons) and self.question.output == "histogram"
-        return on_map and self._places(labels) is not None
+        return self._on_earth and self.question.output == "histogram" and self._points(labels) is not None
 
     def statement_fields(self) -> dict[str, Any]:
         """What the statement says about the values."""
@@ -209,46 +194,25 @@ class ItemsPlan(Plan):
             },
         }
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for ``--json``."""
-        study, space = self.study, self.study.space
+    def _details(self) -> dict[str, Any]:
         return {
-            "alpha": float_up(study.alpha_exact),
-            "delta": float(study.delta),
-            "unit": space.unit,
-            "diameter": space.diameter,
-            "snapping": space.snapping_upper * space.diameter,
-            "users": study.users,
-            "model": study.model.value,
             "query": {"kind": "items", "description": self.description, "output": self.question.output},
             **self.choice.to_json(),
-            "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon)},
-            "guarantee": self.guarantee.to_json(),
         }
 
-    def lines(self) -> list[str]:
-        """The plan in words, a line each."""
-        study, space, made = self.study, self.study.space, self.choice.mechanism
-        largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
+    def _question(self) -> list[str]:
+        made = self.choice.mechanism
         seen = {
             Model.LOCAL: "priced as if each person's reports were seen alone",
             Model.SHUFFLE: "priced as a mix of all people's reports",
             Model.CENTRAL: "of all people together",
         }[made.model]
-        lines = [
-            f"Question  {self.description}: {made.items:,} for each person, {seen}",
-            f"α         {float_up(study.alpha_exact):.4g} per {largest}, δ = {float(study.delta):.3g}",
-        ]
-        if space.snapping_upper:
-            moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
-            lines.append(f"Grid      {space.items:,} items; snapping moves a record by at most {moved} (counted in α)")
-        return [
-            *lines,
-            *self.choice.lines(),
-            f"Bounded   every person must hold exactly {made.items:,} items; how many there are is not hidden",
-            f"Worst     all data of one person different: ε ≤ {self.worst_epsilon:.3g}",
-            f"Price     α {float_up(study.alpha_exact):.4g}, δ {float(study.delta):.3g} of the ledger's budget",
-        ]
+        return [f"Question  {self.description}: {made.items:,} for each person, {seen}"]
+
+    def _answer(self) -> list[str]:
+        items = self.choice.mechanism.items
+        bounded = f"Bounded   every person must hold exactly {items:,} items; how many there are is not hidden"
+        return [*self.choice.lines(), bounded]
 
 
 def make_items_plan(study: Study, users: int | None) -> ItemsPlan:

@@ -17,7 +17,6 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.release.plan import Plan
-from barrow.release.record import table
 
 _KINDS: dict[type, Any] = {float: np.float64, int: np.int64}
 
@@ -73,7 +72,7 @@ class OutputFolder:
         shutil.rmtree(self._stage, ignore_errors=True)
 
 
-def value_files(plan: Plan, values: Any) -> dict[str, bytes]:
+def value_files(plan: Plan, drawn: Any) -> dict[str, bytes]:
     """The values as files by name.
 
     >>> from fractions import Fraction
@@ -83,10 +82,11 @@ def value_files(plan: Plan, values: Any) -> dict[str, bytes]:
     >>> sorted(value_files(study.plan(), np.array([0.5])))
     ['values.csv', 'values.parquet']
     """
-    rows = table(plan, values)
-    files = {"values.csv": _csv(rows), "values.parquet": _parquet(rows)}
-    if plan.mapped:
-        files["values.geojson"] = _geojson(rows)
+    files: dict[str, bytes] = {}
+    for name, rows in plan.tables(drawn).items():
+        files |= {f"{name}.csv": _csv(rows), f"{name}.parquet": _parquet(rows)}
+        if plan.mapped and name == "values":
+            files["values.geojson"] = _geojson(rows)
     return files
 
 

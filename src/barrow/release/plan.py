@@ -3,119 +3,113 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.accounting import price
 from barrow.engines import Counts
 from barrow.errors import ParameterError
-from barrow.mechanisms import AdditiveNoise, UserCounts, linear_candidates
-from barrow.numerics import exact_text, float_up
+from barrow.numerics import float_up
 from barrow.policy import odds_upper
 from barrow.privacy import Event, Guarantee, Model
-from barrow.queries import Query
 from barrow.release.study import Study
 from barrow.spaces import Earth, Hexagons
+from barrow.spaces.base import Floats
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a release would give: the mechanism, its error in the question's unit, its guarantee and its price.
+class Plan(ABC):
+    """What a release would give: the mechanism, its error, its guarantee and its price.
 
-    Args:
+    Attributes:
+        kind: Which words describe it: ``linear``, ``items``, …
         study: The study.
-        query: The question.
-        noise: The most accurate noise that keeps the promises.
         guarantee: What it promises, with the worst case.
-        others: The other noises that would keep the promises, and lose.
 
     >>> from fractions import Fraction
     >>> from barrow.spaces import Line
     >>> study = Study(Line(0, 100, unit="years", step=1), alpha=Fraction(25), query={"kind": "mean"}, users=1000)
     >>> plan = study.plan()
-    >>> plan.noise.name, round(plan.half_width, 3), plan.query.unit
-    ('Laplace', 0.012, 'years')
+    >>> plan.kind, round(plan.error, 3), round(plan.worst_epsilon, 6)
+    ('linear', 0.012, 24.75)
     """
 
+    kind: ClassVar[str]
     study: Study
-    query: Query
-    noise: AdditiveNoise
     guarantee: Guarantee
-    others: tuple[AdditiveNoise, ...]
 
     @property
-    def half_width(self) -> float:
-        """Each value will be within this of the true one with probability at least 95 %, in the query's unit."""
-        return self.noise.half_width
-
-    @property
-    def error(self) -> float:
-        """The one number that says how accurate the release will be; here the half width."""
-        return self.half_width
-
-    @property
+    @abstractmethod
     def description(self) -> str:
         """What is released, in plain words."""
-        return self.query.description
 
     @property
+    @abstractmethod
     def event(self) -> Event:
         """What drawing will cause."""
-        return self.noise.event
+
+    @property
+    @abstractmethod
+    def error(self) -> float:
+        """The one number that says how accurate the release will be."""
 
     @property
     def items(self) -> int | None:
         """m, where the guarantee is bounded; None where people may hold any number of items."""
         return None
 
-    def statistics(self, counts: Counts, users: int) -> Any:
-        """What noise will be added to, from an engine's integers (private)."""
-        held = UserCounts.of(self.study.space, item=counts.items, size=counts.sizes, count=counts.counts, users=users)
-        return held.center(self.query)
-
-    def draw(self, statistics: Any) -> tuple[Any, bool]:
-        """The released values, the statistics with noise, and whether the noise was the system's."""
-        drawn = self.noise.draw(statistics)
-        return drawn.values, drawn.private
-
-    def law_parameters(self) -> dict[str, Any]:
-        """The public numbers on which the values' law depends, beside the study's."""
-        return {
-            "query": self.query.to_spec(),
-            "noise": self.noise.name,
-            "scale": exact_text(self.noise.scale),
-            "grid": exact_text(self.noise.grid),
-        }
-
-    def rows(self, values: Any) -> list[dict[str, Any]]:
-        """One row for each output: its name, its place if it has one, the value, its error and unit."""
-        places, width, unit = self.query.places, self.half_width, self.query.unit
-        rows: list[dict[str, Any]] = []
-        for i, (name, value) in enumerate(zip(self.query.outputs, values, strict=True)):
-            row: dict[str, Any] = {"output": name}
-            if places is not None:
-                axes = ("lat", "lon") if isinstance(self.study.space, Earth | Hexagons) else "xyzuvw"
-                row |= dict(zip(axes, np.atleast_1d(places[i]).tolist(), strict=False))
-            rows.append(row | {"value": float(value), "half_width_95": width, "unit": unit})
-        return rows
-
     @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return self.query.places is not None and isinstance(self.study.space, Earth | Hexagons)
+        return False
 
+    @abstractmethod
+    def statistics(self, counts: Counts, users: int) -> Any:
+        """What noise will be added to, from an engine's integers (private)."""
+
+    @abstractmethod
+    def draw(self, statistics: Any) -> tuple[Any, bool]:
+        """What is released, the statistics with noise, and whether the noise was the system's."""
+
+    @abstractmethod
+    def law_parameters(self) -> dict[str, Any]:
+        """The public numbers on which the values' law depends, beside the study's."""
+
+    def values(self, drawn: Any) -> Any:
+        """What a caller gets as the released values."""
+        return drawn
+
+    def tables(self, drawn: Any) -> dict[str, list[dict[str, Any]]]:
+        """The rows of every file of values, by the file's name without its ending."""
+        return {"values": self.rows(drawn)}
+
+    @abstractmethod
+    def rows(self, drawn: Any) -> list[dict[str, Any]]:
+        """One row for each output: its name, its place if it has one, the value, and its error."""
+
+    @abstractmethod
+    def summary(self, drawn: Any) -> list[str]:
+        """The released values in a few lines, for a terminal."""
+
+    @abstractmethod
     def statement_fields(self) -> dict[str, Any]:
         """What the statement says about the values."""
-        noise = self.noise
-        return {
-            "outputs": self.query.dimension,
-            "unit_of_values": self.query.unit,
-            "half_width_95": self.half_width,
-            "half_width_95_all": noise.simultaneous_half_width,
-            "noise": {"law": noise.name, "scale": float_up(noise.scale), "grid": str(noise.grid)},
-        }
+
+    @abstractmethod
+    def _details(self) -> dict[str, Any]:
+        """What is this kind's own in :meth:`to_json`."""
+
+    @abstractmethod
+    def _question(self) -> list[str]:
+        """The line or lines that say what is asked."""
+
+    @abstractmethod
+    def _answer(self) -> list[str]:
+        """The lines that say how it is answered and how accurate that is."""
+
+    def _others(self) -> list[str]:
+        """The lines about what would keep the promises too, and loses."""
+        return []
 
     @property
     def worst_epsilon(self) -> float:
@@ -132,19 +126,10 @@ class Plan:
             "diameter": space.diameter,
             "snapping": space.snapping_upper * space.diameter,
             "users": study.users,
-            "query": {
-                "kind": self.query.kind,
-                "description": self.query.description,
-                "outputs": self.query.dimension,
-                "unit": self.query.unit,
-            },
-            "noise": self.noise.name,
-            "scale": float_up(self.noise.scale),
-            "half_width_95": self.half_width,
-            "half_width_95_all": self.noise.simultaneous_half_width,
+            "model": study.model.value,
+            **self._details(),
             "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon)},
             "guarantee": self.guarantee.to_json(),
-            "others": [{"noise": other.name, "half_width_95": other.half_width} for other in self.others],
         }
 
     def lines(self) -> list[str]:
@@ -157,32 +142,21 @@ class Plan:
         'Question  the mean over people of the mean of their items (years)'
         """
         study, space = self.study, self.study.space
-        unit = f" {self.query.unit}" if self.query.unit else ""
         largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
-        outputs = f" ({self.query.dimension:,} numbers)" if self.query.dimension > 1 else ""
         lines = [
-            f"Question  {self.query.description}{outputs}",
+            *self._question(),
             f"α         {float_up(study.alpha_exact):.4g} per {largest}, δ = {float(study.delta):.3g}",
         ]
         if space.snapping_upper:
             moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
             lines.append(f"Grid      {space.items:,} items; snapping moves a record by at most {moved} (counted in α)")
-        lines += [
-            f"Noise     {self.noise.name}, scale {float_up(self.noise.scale):.3g}{unit}",
-            f"Error     each value ± {self.half_width:.3g}{unit} (95 %)"
-            + (f"; all at once ± {self.noise.simultaneous_half_width:.3g}{unit}" if self.query.dimension > 1 else ""),
-        ]
-        if self.query.kind in ("density", "histogram"):
-            least = self.noise.simultaneous_half_width
-            lines.append(f"          a share surely stands out of the noise if it is above {least:.2g}")
-        lines += [
+        return [
+            *lines,
+            *self._answer(),
             f"Worst     all data of one person different: ε ≤ {self.worst_epsilon:.3g}",
             f"Price     α {float_up(study.alpha_exact):.4g}, δ {float(study.delta):.3g} of the ledger's budget",
+            *self._others(),
         ]
-        lost = ", ".join(f"{other.name} ± {other.half_width:.3g}" for other in self.others)
-        if lost:
-            lines.append(f"Others    {lost}")
-        return lines
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -191,6 +165,17 @@ class Plan:
         rows = (line.split(None, 1) for line in self.lines())
         cells = "".join(f"<tr><th align=left>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in rows)
         return f"<table>{cells}</table>"
+
+    def _place(self, points: Floats | None, i: int) -> dict[str, float]:
+        """The coordinates of the i-th of some points, by the names of their axes."""
+        if points is None:
+            return {}
+        axes = ("lat", "lon") if self._on_earth else "xyzuvw"
+        return dict(zip(axes, np.atleast_1d(points[i]).tolist(), strict=False))
+
+    @property
+    def _on_earth(self) -> bool:
+        return isinstance(self.study.space, Earth | Hexagons)
 
 
 def make_plan(study: Study, *, users: int | None = None) -> Plan:
@@ -224,8 +209,6 @@ def make_plan(study: Study, *, users: int | None = None) -> Plan:
             allowed="2 or more people",
             fix="barrow local, where each person adds noise",
         )
-    query = study.question
-    first, *others = linear_candidates(
-        query, study.alpha_exact, study.delta, noise=study.noise, model="central", users=n
-    )
-    return Plan(study, query, first, price(first.event), tuple(others))
+    from barrow.release.linear import make_linear_plan
+
+    return make_linear_plan(study, n)

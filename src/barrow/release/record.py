@@ -19,7 +19,7 @@ class Release:
 
     Args:
         plan: What was planned, with the public n.
-        values: The released values, one for each output.
+        drawn: What was drawn, as the plan's kind has it.
         guarantee: What is promised, with the worst case.
         statement: The statement, as plain data.
         text: The statement in words.
@@ -30,20 +30,26 @@ class Release:
     """
 
     plan: Plan
-    values: Floats
+    drawn: Any
     guarantee: Guarantee
     statement: Mapping[str, Any]
     text: str
     folder: Path | None
 
     @property
-    def half_width(self) -> float:
-        """Each value is within this of the true one with probability at least 95 %."""
-        return self.plan.half_width
+    def values(self) -> Floats:
+        """The released values, one for each output."""
+        found: Floats = self.plan.values(self.drawn)
+        return found
+
+    @property
+    def error(self) -> float:
+        """The one number that says how accurate the release is; for a linear one the 95 % half width."""
+        return self.plan.error
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each output: its name, its place if it has one, the value, its error and unit."""
-        return table(self.plan, self.values)
+        return self.plan.rows(self.drawn)
 
     def _repr_html_(self) -> str:
         shown = self.rows()[:20]
@@ -52,16 +58,3 @@ class Release:
         more = "" if len(self.values) <= 20 else f"<p>… and {len(self.values) - 20:,} more</p>"
         words = "".join(f"<p>{html.escape(line)}</p>" for line in self.text.splitlines() if line)
         return f"{words}<table><tr>{head}</tr>{body}</table>{more}"
-
-
-def table(plan: Plan, values: Any) -> list[dict[str, Any]]:
-    """One row for each output.
-
-    >>> from fractions import Fraction
-    >>> from barrow.release.study import Study
-    >>> from barrow.spaces import Line
-    >>> study = Study(Line(0, 1, step=0.1), alpha=Fraction(1), query={"kind": "mean"}, users=10)
-    >>> list(table(study.plan(), [0.5])[0])
-    ['output', 'value', 'half_width_95', 'unit']
-    """
-    return plan.rows(values)

@@ -84,15 +84,15 @@ def run_release(
         raise
     try:
         reservation.take()
-        values, private = plan.draw(statistics)
+        drawn, private = plan.draw(statistics)
         if not private:  # noise that somebody can predict protects nobody
             raise ParameterError(
                 "The noise came from a seed.", allowed="the system's entropy", fix="draw without a source"
             )
-        files = value_files(plan, values)
+        files = value_files(plan, drawn)
         book.commit(reservation, digest_of(files))
         entry = {"ledger": study.ledger, "entry": reservation.seq, "key": name, "outputs": digest_of(files)}
-        return _written(plan, values, files, users, entry, parameters, folder)
+        return _written(plan, drawn, files, users, entry, parameters, folder)
     except BaseException as error:
         if folder is not None:
             folder.discard()
@@ -156,7 +156,7 @@ def _parameters(plan: Plan, users: int) -> dict[str, Any]:
 
 def _written(
     plan: Plan,
-    values: Any,
+    drawn: Any,
     files: dict[str, bytes],
     users: int,
     entry: dict[str, Any],
@@ -178,4 +178,4 @@ def _written(
         folder.write("statement.json", json.dumps(said, indent=2, ensure_ascii=False).encode())
         folder.write("statement.txt", (text + "\n").encode())
         place = folder.publish()
-    return Release(plan, values, plan.guarantee, said, text, place)
+    return Release(plan, drawn, plan.guarantee, said, text, place)

@@ -11,6 +11,7 @@ from barrow.numerics import float_up
 from barrow.policy import Policy, describe_distance, describe_share, odds_upper, percent_up
 from barrow.privacy import Guarantee
 from barrow.release.plan import Plan
+from barrow.release.words import words_of
 
 STATEMENT_VERSION = 1
 
@@ -48,6 +49,7 @@ def make_statement(
     return {
         "statement": STATEMENT_VERSION,
         "library": f"barrow {__version__}",
+        "kind": plan.kind,
         "released": plan.description,
         **plan.statement_fields(),
         "dataset": plan.study.dataset,
@@ -121,8 +123,9 @@ def statement_text(said: Mapping[str, Any]) -> str:
     >>> "a 50 % guess can become at most 62.3 %" in text
     True
     """
+    words = words_of(said)
     lines = [
-        _first_line(said),
+        words.released(said),
         "Anyone who sees it, and knows everybody else's data, can become at most this much surer about one person:",
     ]
     for row in said["protected"]:
@@ -150,29 +153,6 @@ def statement_text(said: Mapping[str, Any]) -> str:
     return "\n".join(textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
 
 
-def _first_line(said: Mapping[str, Any]) -> str:
-    """What was released, and how accurate it is."""
-    if "items_per_person" in said:
-        unit = f" {said['unit']}" if said["unit"] else ""
-        moved, blind = said["displacement"], said["blind_displacement"]
-        far = (
-            ""
-            if moved is None
-            else f" A report is {moved:.3g}{unit} from its item on average (a blind guess: {blind:.3g}{unit})."
-        )
-        warning = f" {said['warning']}" if said["warning"] else ""
-        return (
-            f"We released {said['released']} of {said['people']:,} people, each holding exactly "
-            f"{said['items_per_person']:,} items. Every item was replaced by a random report "
-            f"({said['noise']['law']}).{far}{warning}"
-        )
-    unit = f" {said['unit_of_values']}" if said["unit_of_values"] else ""
-    return (
-        f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. "
-        f"Each value is within {said['half_width_95']:.3g}{unit} of the true one with probability 95 %."
-    )
-
-
 def explain(said: Mapping[str, Any]) -> str:
     """How the release was made, as numbered steps, from the statement's plain data.
 
@@ -190,49 +170,17 @@ def explain(said: Mapping[str, Any]) -> str:
         "default": "records outside the space counted as the public default item",
         "nearest": "records outside the space were moved to its nearest point",
     }[data]
-    entry = said["ledger"]
+    entry, words = said["ledger"], words_of(said)
     steps = [
         f"The records were read once and snapped to the public space; only integer counts left the engine. ({unknown})"
         if data != "error"
         else "The records were read once and snapped to the public space; only integer counts left the engine.",
-        _counted(said),
+        words.counted(said),
         f"α = {said['alpha']:.6g} was reserved in the ledger"
         + (f" (entry {entry['entry']}, key {entry['key']!r})" if entry else "")
         + " before any noise was drawn.",
-        *_drawn(said),
+        *words.drawn(said),
         f"The guarantee, {said['definition']}, follows from {said['theorem']} and depends on public parameters only.",
         f"If all data of one person were different: ε = {said['worst_case']['epsilon']:.4g}.",
     ]
     return "\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1))
-
-
-def _counted(said: Mapping[str, Any]) -> str:
-    if "items_per_person" in said:
-        return (
-            f"The items of all {said['people']:,} people, exactly {said['items_per_person']:,} of each, were counted "
-            "together."
-        )
-    return f"Every person counts once: {said['released']}, over {said['people']:,} people, as an exact fraction."
-
-
-def _drawn(said: Mapping[str, Any]) -> list[str]:
-    """How the noise was drawn, and how accurate the values are."""
-    noise = said["noise"]
-    if "items_per_person" in said:
-        moved, unit = said["displacement"], said["unit"]
-        steps = [
-            f"Every item was replaced by a random report ({noise['law']}, α₀ = {noise['alpha0']:.6g} for each, by "
-            f"{noise['method']}), drawn exactly, as counts, from the operating system's entropy; only the multiset of "
-            "reports is released.",
-        ]
-        if moved is not None:
-            steps.append(f"A report is {moved:.4g} {unit}".rstrip() + " from its item on average.")
-        return steps
-    unit = said["unit_of_values"]
-    return [
-        f"{noise['law']} noise of scale {noise['scale']:.4g} {unit}".rstrip()
-        + f" from the operating system's entropy was added and rounded once, exactly, to multiples of {noise['grid']}.",
-        f"Each value is off by at most {said['half_width_95']:.4g} {unit}".rstrip()
-        + " with probability 95 %"
-        + (f", all {said['outputs']:,} at once by {said['half_width_95_all']:.4g}." if said["outputs"] > 1 else "."),
-    ]

@@ -4,6 +4,7 @@ from barrow.spaces.axioms import check_metric, shortest_paths
 from barrow.spaces.base import DISTANCE_ERROR, Space, least_distance_by_blocks
 from barrow.spaces.circle import Circle
 from barrow.spaces.clustered import Clustered
+from barrow.spaces.edges import EdgeTree, edge_names, edge_tree
 from barrow.spaces.embedding import Embedding
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.finite import Discrete, Finite
@@ -27,6 +28,7 @@ __all__ = [
     "Clustered",
     "Discrete",
     "Earth",
+    "EdgeTree",
     "Embedding",
     "Euclidean",
     "Finite",
@@ -37,6 +39,8 @@ __all__ = [
     "Space",
     "Tree",
     "check_metric",
+    "edge_names",
+    "edge_tree",
     "least_distance_by_blocks",
     "parse_call",
     "parse_distance",

@@ -1,0 +1,22 @@
+"""Decoders: from noisy statistics to histograms. They see released values only, so they cost no privacy."""
+
+from barrow.mechanisms.decoding.bayesian import BayesianFit, bayesian_update
+from barrow.mechanisms.decoding.simplex import nearest_in_simplex
+from barrow.mechanisms.decoding.tree import (
+    consistent_masses,
+    decode,
+    edge_values,
+    nearest_histogram,
+    top_down_histogram,
+)
+
+__all__ = [
+    "BayesianFit",
+    "bayesian_update",
+    "consistent_masses",
+    "decode",
+    "edge_values",
+    "nearest_histogram",
+    "nearest_in_simplex",
+    "top_down_histogram",
+]

@@ -1,0 +1,342 @@
+"""FreqEstLocal: what the items must have been, from the reports on them (Algorithm 4, Section 6.2).
+
+Reports follow K~ A on average, with A the randomiser's matrix, so v B with A B = I is an unbiased estimate of the mean
+histogram K~ over users who all hold exactly m items. Its entries may be negative; its error is measured by the norm
+dual to Lipschitz functions, EMD where both are histograms. Decoding makes a histogram of it. Both are functions of
+the reports: nothing more is spent (docs/proofs/frequency.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.channel import DOUBTFUL_CONDITION, Channel, channel_of
+from barrow.mechanisms.decoding.bayesian import bayesian_update
+from barrow.mechanisms.decoding.simplex import nearest_in_simplex
+from barrow.mechanisms.decoding.tree import edge_values, nearest_histogram, top_down_histogram
+from barrow.mechanisms.frequency_error import EstimateError
+from barrow.mechanisms.itemwise import ItemWise
+from barrow.noise.simulation import SeededSource
+from barrow.spaces import Clustered, Discrete, Line, Space, Tree
+from barrow.spaces.base import Floats
+from barrow.transport import kr_norm
+
+Integers = NDArray[np.int64]
+
+DECODERS = ("tree", "simplex", "bayesian", "none")
+"""Ways to make a histogram of the estimate."""
+_TREES = (Tree, Clustered, Discrete, Line)
+_MOST_BAYESIAN = 10_000
+_EVEN = 0.1
+"""The Bayesian update starts from a decoded histogram mixed with this much of the even one."""
+_NAMES = {
+    "tree": "decoded along the tree",
+    "simplex": "decoded to the nearest histogram",
+    "bayesian": "decoded to the likeliest histogram",
+    "none": "not decoded",
+}
+_MOST_PAIRS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyEstimator:
+    """Frequency estimation from item-wise reports; everything in it is public.
+
+    Errors are earth mover's distances in the space's units.
+
+    Args:
+        itemwise: The item-wise release whose reports are read.
+        users: n, how many users' reports are read; the release's own number by default.
+        how: How to decode: one of ``DECODERS``; the one that suits the space by default.
+
+    >>> from barrow.mechanisms import item_wise
+    >>> from barrow.randomisers import gkrr
+    >>> space = Clustered.grid(2, 2, r=0.25)
+    >>> plan = FrequencyEstimator(item_wise(gkrr(space, 2), items=10, users=1000))
+    >>> plan.estimate([5000, 2500, 1250, 1250]).round(3).tolist()
+    [1.022, -0.171, 0.074, 0.074]
+    """
+
+    itemwise: ItemWise
+    users: int | None = None
+    how: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.users is None:
+            object.__setattr__(self, "users", self.itemwise.users)
+        elif isinstance(self.users, bool) or not isinstance(self.users, int | np.integer) or self.users < 1:
+            raise ParameterError(f"users is {self.users!r}.", allowed="a whole number, 1 or more", fix="users=1000")
+        object.__setattr__(self, "how", checked_decoder(self.how, self.space))
+        _ = self.channel  # a randomiser that cannot be undone is refused now
+
+    @property
+    def space(self) -> Space:
+        """The public space."""
+        return self.itemwise.randomiser.space
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The randomiser as a linear map."""
+        return channel_of(self.itemwise.randomiser)
+
+    def for_users(self, users: int) -> FrequencyEstimator:
+        """The same, for another number of users.
+
+        >>> from barrow.mechanisms import item_wise
+        >>> from barrow.randomisers import randomised_response
+        >>> mine = FrequencyEstimator(item_wise(randomised_response(Discrete(["a", "b"]), 1), items=4, model="local"))
+        >>> mine.users is None, mine.for_users(9).users
+        (True, 9)
+        """
+        made = FrequencyEstimator.__new__(FrequencyEstimator)
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k != "blind_error"})
+        object.__setattr__(made, "users", users)
+        made.__post_init__()
+        return made
+
+    # What is made of the reports.
+
+    def estimate(self, counts: ArrayLike) -> Floats:
+        """The unbiased estimate v B of the mean histogram over users: mass 1, entries may be negative.
+
+        Args:
+            counts: How often each report occurs, among all users.
+        """
+        held = self._counts(counts)
+        return self.channel.inverse(held / float(held.sum()))
+
+    def decode(self, counts: ArrayLike, how: str | None = None) -> Floats:
+        """A histogram: the estimate, decoded; with ``how="none"`` the estimate itself.
+
+        >>> from barrow.mechanisms import item_wise
+        >>> from barrow.randomisers import gkrr
+        >>> plan = FrequencyEstimator(item_wise(gkrr(Clustered.grid(2, 2, r=0.25), 2), items=10, users=1000))
+        >>> plan.decode([5000, 2500, 1250, 1250], "simplex").round(3).tolist()
+        [0.965, 0.0, 0.017, 0.017]
+        """
+        way = self.how if how is None else checked_decoder(how, self.space)
+        found = self.estimate(counts)
+        if way == "none" or self.space.items == 1:
+            return found
+        if way == "simplex":
+            return nearest_in_simplex(found)
+        if way == "tree":
+            return self._along_tree(found)
+        start = None
+        if isinstance(self.space, _TREES):
+            start = (1.0 - _EVEN) * self._along_tree(found) + _EVEN / self.space.items
+        return bayesian_update(self.channel, self._counts(counts), start=start).histogram
+
+    def _along_tree(self, estimate: Floats) -> Floats:
+        """The nearest histogram in EMD itself; on a line, where errors run on, least squares are nearer on average."""
+        values = edge_values(self.space, estimate)
+        if isinstance(self.space, Line):
+            return top_down_histogram(self.space, values)
+        return nearest_histogram(self.space, values)
+
+    # How good it will be.
+
+    @cached_property
+    def error(self) -> EstimateError:
+        """The error of the estimate before decoding, normalised, for any number of reports."""
+        return EstimateError(self.space, self.channel)
+
+    @property
+    def reports(self) -> int:
+        """N = m n."""
+        if self.users is None:
+            raise ParameterError(
+                "It is not known how many users report, so no error can be predicted.",
+                allowed="a public number of users",
+                fix="FrequencyEstimator(itemwise, users=1000)",
+            )
+        return self.itemwise.items * int(self.users)
+
+    def predicted_error(self, reference: ArrayLike | None = None) -> float:
+        """The expected EMD between the unbiased estimate and the truth, if the items follow ``reference``.
+
+        Args:
+            reference: A histogram: the even one by default, or a decoded estimate.
+
+        >>> from barrow.mechanisms import item_wise
+        >>> from barrow.randomisers import gkrr
+        >>> plan = FrequencyEstimator(item_wise(gkrr(Clustered.grid(2, 2, r=0.25), 2), items=10, users=1000))
+        >>> round(plan.predicted_error(), 4), round(plan.error_upper, 4)
+        (0.0096, 0.012)
+        """
+        return self.error.expected(self.reports, reference) * self.space.diameter
+
+    @property
+    def error_upper(self) -> float:
+        """No data have a larger expected EMD between the unbiased estimate and the truth."""
+        return self.error.expected_upper(self.reports) * self.space.diameter
+
+    @property
+    def decoded_upper(self) -> float | None:
+        """No data have a larger expected EMD between the decoded histogram and the truth; None where none is proven.
+
+        The histogram nearest in EMD to the estimate is at most twice as far from the truth as the estimate is.
+
+        >>> from barrow.mechanisms import item_wise
+        >>> from barrow.randomisers import gkrr
+        >>> plan = FrequencyEstimator(item_wise(gkrr(Clustered.grid(2, 2, r=0.25), 2), items=10, users=1000))
+        >>> round(plan.decoded_upper, 4)
+        0.0241
+        """
+        if self.how == "none":
+            return self.error_upper
+        if self.how != "tree" or isinstance(self.space, Line):
+            return None
+        return min(2.0 * self.error_upper, self.space.diameter)
+
+    def decoded_error(self, reference: ArrayLike | None = None, *, draws: int = 8) -> float:
+        """The mean EMD between the decoded histogram and the truth over ``draws`` simulated releases.
+
+        The items are those of ``reference``, rounded to whole numbers; the simulation has a fixed seed, and nothing
+        in it is private.
+
+        >>> from barrow.mechanisms import item_wise
+        >>> from barrow.randomisers import gkrr
+        >>> plan = FrequencyEstimator(item_wise(gkrr(Clustered.grid(2, 2, r=0.25), 2), items=10, users=1000))
+        >>> 0.0 < plan.decoded_error([0.7, 0.3, 0, 0]) < plan.error_upper
+        True
+        """
+        held = whole_counts(self.error.law(reference), self.reports)
+        source = SeededSource(62)
+        differences = [
+            self.decode(self.itemwise.randomiser.from_counts(held, source=source)) - held / self.reports
+            for _ in range(draws)
+        ]
+        errors = kr_norm(self.space, np.array([d - d.mean() for d in differences]))
+        return float(np.mean(errors)) * self.space.diameter
+
+    @cached_property
+    def blind_error(self) -> float:
+        """What guessing the even histogram errs by at worst (on large spaces: where all items are the first)."""
+        if self.space.items > _MOST_PAIRS:
+            return float(self.space.block([0]).mean()) * self.space.diameter
+        return max(float(block.mean(axis=1).max()) for _, block in self.space.blocks()) * self.space.diameter
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence if the estimate will be nearly useless, else None.
+
+        >>> from barrow.mechanisms import item_wise
+        >>> from barrow.randomisers import randomised_response
+        >>> weak = item_wise(randomised_response(Discrete(["a", "b"]), "0.01"), items=1, users=100)
+        >>> print(FrequencyEstimator(weak).warning)
+        The estimate will be off by 7.98 on average, more than a blind guess (0.5): undoing the randomiser magnifies noise 200 times. More users, or a larger alpha, would help.
+        """  # noqa: E501
+        unit = f" {self.space.unit}" if self.space.unit else ""
+        times = f"{self.channel.condition:,.0f}" if self.channel.condition < 1e6 else f"{self.channel.condition:.3g}"
+        if self.users is not None:
+            error = self.predicted_error()
+            if error >= self.blind_error:
+                return (
+                    f"The estimate will be off by {error:.3g}{unit} on average, more than a blind guess "
+                    f"({self.blind_error:.3g}{unit}): undoing the randomiser magnifies noise {times} times. More "
+                    "users, or a larger alpha, would help."
+                )
+        if self.channel.condition > DOUBTFUL_CONDITION:
+            return (
+                f"Undoing the randomiser magnifies noise {times} times (its condition number): the estimate of single "
+                "items needs very many reports."
+            )
+        return None
+
+    def lines(self) -> list[str]:
+        """The estimate in words, a line each."""
+        unit = f" {self.space.unit}" if self.space.unit else ""
+        lines = [f"Estimate  unbiased, from {self.itemwise.randomiser.description}; {_NAMES[str(self.how)]}"]
+        if self.users is not None:
+            lines.append(
+                f"Error     EMD {self.predicted_error():.3g}{unit} expected before decoding if all items are as "
+                f"frequent; at most {self.error_upper:.3g}{unit} for any data"
+            )
+        if self.warning:
+            lines.append(f"Warning   {self.warning}")
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        known: Mapping[str, Any] = (
+            {}
+            if self.users is None
+            else {"predicted_error": self.predicted_error(), "error_upper": self.error_upper, "users": self.users}
+        )
+        return {
+            "decode": self.how,
+            "condition": self.channel.condition,
+            "blind_error": self.blind_error,
+            "warning": self.warning,
+            **known,
+        }
+
+    def _counts(self, counts: ArrayLike) -> Integers:
+        held = np.asarray(counts)
+        if held.shape != (self.channel.reports,) or held.dtype.kind not in "iu" or (held < 0).any():
+            raise ParameterError(
+                "The counts are not one whole number for each report.",
+                allowed=f"{self.channel.reports:,} whole numbers of 0 or more",
+                fix="the counts of an item-wise release, in the order of its labels",
+            )
+        total, items = int(held.sum()), self.itemwise.items
+        users = total // items if self.users is None else int(self.users)
+        if total == 0 or total != items * users:
+            raise ParameterError(
+                f"There are {total:,} reports, which is not {items:,} for each "
+                + ("user." if self.users is None else f"of {users:,} users."),
+                allowed="exactly that many reports from every user",
+                fix="leave out users whose reports are of another number",
+            )
+        return held.astype(np.int64)
+
+
+def checked_decoder(how: str | None, space: Space) -> str:
+    """The decoder that is meant; the one that suits the space for None.
+
+    >>> from barrow.spaces import Circle
+    >>> checked_decoder(None, Discrete(["a", "b"]))
+    'tree'
+    >>> checked_decoder(None, Circle(24, unit="h", step=3)), checked_decoder("none", Circle(24, unit="h", step=3))
+    ('bayesian', 'none')
+    """
+    if how is None:
+        if isinstance(space, _TREES):
+            return "tree"
+        return "bayesian" if space.items <= _MOST_BAYESIAN else "simplex"
+    if how == "tree" and not isinstance(space, _TREES):
+        raise ParameterError(
+            f"decode is 'tree', and the distances of the {space.kind} space are not those of a tree.",
+            allowed="'tree' on tree, clustered, discrete and line spaces",
+            fix="decode = 'bayesian'",
+        )
+    if how not in DECODERS:
+        raise ParameterError(
+            f"decode is {how!r}.",
+            allowed=", ".join(repr(name) for name in DECODERS) + ", or nothing",
+            fix="leave it out",
+        )
+    return how
+
+
+def whole_counts(law: Floats, total: int) -> Integers:
+    """Whole numbers near ``total * law`` with exactly that sum: rounded down, and the largest remainders up.
+
+    >>> whole_counts(np.array([0.5, 0.25, 0.25]), 7).tolist()
+    [3, 2, 2]
+    """
+    wanted = law * float(total)
+    found = np.floor(wanted).astype(np.int64)
+    missing = total - int(found.sum())
+    order = np.argsort(found - wanted, kind="stable")
+    found[order[: max(0, missing)]] += 1
+    found[int(np.argmax(found))] += total - int(found.sum())
+    return found

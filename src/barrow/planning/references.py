@@ -1,0 +1,51 @@
+"""Public reference distributions at which the error of a decoded histogram is predicted; they never come from data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.spaces import Space
+from barrow.spaces.base import Floats
+
+Reference = Any
+"""``"uniform"``, ``"zipf"``, one weight for each item, or weights by label."""
+
+
+def reference_distribution(space: Space, reference: Reference = "uniform") -> Floats:
+    """A distribution over the items: named, or one that the user gives and that is public.
+
+    Args:
+        space: The public space.
+        reference: ``"uniform"``; ``"zipf"`` (the i-th item in the space's order has weight 1/i); a list of weights, one
+            for each item; or weights by label, 0 for the others.
+
+    >>> from barrow.spaces import Discrete
+    >>> reference_distribution(Discrete(["a", "b", "c"]), {"a": 3, "c": 1}).tolist()
+    [0.75, 0.0, 0.25]
+    """
+    k = space.items
+    if isinstance(reference, str):
+        if reference not in ("uniform", "zipf"):
+            raise ParameterError(
+                f"The reference distribution is {reference!r}.",
+                allowed="'uniform', 'zipf', or public weights",
+                fix="reference='uniform'",
+            )
+        values = np.ones(k) if reference == "uniform" else 1.0 / np.arange(1, k + 1)
+    elif isinstance(reference, Mapping):
+        values = np.zeros(k)
+        values[space.encode(list(reference))] = list(reference.values())
+    else:
+        values = np.array(reference, dtype=np.float64)
+    if values.shape != (k,) or not np.isfinite(values).all() or (values < 0).any() or not values.sum() > 0:
+        raise ParameterError(
+            f"The reference distribution has the shape {values.shape}, or weights that are no weights.",
+            allowed=f"{k:,} weights of 0 or more, one for each item, not all 0",
+            fix="reference='uniform'",
+        )
+    found: Floats = values / values.sum()
+    return found

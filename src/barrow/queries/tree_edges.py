@@ -1,0 +1,177 @@
+"""A histogram along a tree: for every edge, its length times the share of people's items below it.
+
+EMD is the 1-norm of the difference of these values, so their Lipschitz constant in the 1-norm is 1, whatever the tree:
+the noise does not grow where items are close together (docs/proofs/tree-histograms.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.queries.base import ClosedForm, Query, check_over
+from barrow.queries.quantised import Quantised, default_step
+from barrow.spaces import EdgeTree, Space, edge_names, edge_tree
+from barrow.spaces.base import Floats, Ids
+
+_MOST_ENTRIES = 3 * 10**7
+_SLACK = 2.0**-39
+"""A space may shorten its longest distances by 2^-40 (a diameter that was given); the rest is rounding."""
+
+
+def tree_edges(space: Space, *, over: str = "people") -> Query:
+    """For each edge of the tree behind the space: its length times the share of people (their items) below it.
+
+    :func:`barrow.mechanisms.decoding.decode` turns noisy values into a histogram.
+
+    Args:
+        space: A tree, clustered, discrete or line space.
+        over: ``"people"``: every person counts once.
+
+    >>> from barrow.spaces import Clustered
+    >>> query = tree_edges(Clustered.grid(2, 2, r=0.25))
+    >>> query.outputs, [round(query.lipschitz_upper(p), 6) for p in (1, 2)]
+    (('0', '1', '0/0', '0/1', '1/0', '1/1'), [1.0, 0.707107])
+    """
+    check_over(over)
+    tree = edge_tree(space)
+    entries = int((tree.ends - tree.starts).sum())
+    if entries > _MOST_ENTRIES:
+        raise ParameterError(
+            f"The tree is so deep that its items are below {entries:,} edges in all.",
+            allowed=f"at most {_MOST_ENTRIES:,}; a line may have about {int((2 * _MOST_ENTRIES) ** 0.5):,} points",
+            fix="a coarser step, or a density",
+        )
+    return Query(
+        space,
+        "tree_edges",
+        "",
+        f"the share of people (their items) below each of the {tree.edges:,} edges of the tree, times its length",
+        _table(tree),
+        {},
+        _constants(tree),
+        lambda: edge_names(space),
+    )
+
+
+def _table(tree: EdgeTree) -> Quantised:
+    from scipy.sparse import csr_array
+
+    step = default_step(float(tree.lengths.max()))
+    # Rounded down: quantised lengths are those of a tree whose distances are no longer than the real ones.
+    whole = np.floor(tree.lengths / float(step)).astype(np.int64)
+    if not (whole > 0).all():
+        raise ParameterError(
+            f"An edge is {tree.lengths.min() / tree.lengths.max():.3g} times as long as the longest one.",
+            allowed="lengths that differ by a factor of less than 2^49",
+            fix="join items that are so close together",
+        )
+    widths = tree.ends - tree.starts
+    edges = np.repeat(np.arange(tree.edges), widths)
+    items = np.arange(len(edges)) - np.repeat(np.cumsum(widths) - widths, widths) + tree.starts[edges]
+    integers = csr_array((whole[edges], (items, edges)), shape=(tree.items, tree.edges))
+    return Quantised(integers, step, 2.0 * float(step))
+
+
+def _constants(tree: EdgeTree) -> ClosedForm:
+    slack = 1.0 + _SLACK + len(tree.levels) * 2.0**-50
+    nearest, whole = (np.zeros(tree.edges), True) if tree.path else nearest_beyond(tree)
+    bound, span = _lipschitz(tree, nearest, slack), _range(tree, slack)
+    return ClosedForm(bound, tight=whole, range_bound=span, quantised=True)
+
+
+def _lipschitz(tree: EdgeTree, nearest: Floats, slack: float) -> Callable[[float], float]:
+    """The largest ||lengths along a way||_p over its whole length.
+
+    A way with no edge longer than half of it has at most 2^(1/p - 1). One with such an edge, of length a, and the rest
+    of total length b < a, has at most (a^p + b^p)^(1/p)/(a + b), which falls with b; and b is no less than ``nearest``.
+    """
+    long, rest = tree.lengths, nearest
+    share = np.where(rest < long, long / (long + rest), 0.5)
+
+    def bound(p: float) -> float:
+        largest = float(share.max())
+        if p == math.inf:
+            return largest * slack
+        # (s^p + (1-s)^p)^(1/p) grows with s from 1/2 on.
+        return float((largest**p + (1.0 - largest) ** p) ** (1.0 / p)) * slack
+
+    return bound
+
+
+def nearest_beyond(tree: EdgeTree) -> tuple[Floats, bool]:
+    """For each edge, the length of the shortest way through it, but for itself.
+
+    Returns:
+        The lengths, and whether the bound that they give is attained: some shortest way of the steepest edge goes
+        over one more edge, or no edge is longer than half of every way through it.
+
+    >>> from barrow.spaces import Tree
+    >>> tree = edge_tree(Tree([("a", "left", 1), ("b", "left", 2), ("left", "root", 2), ("c", "root", 3)], diameter=7))
+    >>> (nearest_beyond(tree)[0] * 7).round(9).tolist()
+    [4.0, 3.0, 2.0, 1.0]
+    """
+    down, hops_down = np.zeros(tree.edges), np.zeros(tree.edges, dtype=np.int64)
+    up, hops_up = np.zeros(tree.edges), np.zeros(tree.edges, dtype=np.int64)
+    for here in reversed(tree.levels):
+        first, _ = _two_shortest(tree, down, here)
+        above = tree.parents[first]
+        first, above = first[above >= 0], above[above >= 0]
+        down[above] = down[first] + tree.lengths[first]
+        hops_down[above] = hops_down[first] + 1
+    for here in tree.levels:
+        first, second = _two_shortest(tree, down, here)
+        group = np.searchsorted(tree.parents[first], tree.parents[here])
+        other = np.where(here == first[group], second[group], first[group])
+        lone = other < 0  # the only edge below its parent: only the way further up is left
+        up[here] = np.where(lone, np.inf, down[other] + tree.lengths[other])
+        hops_up[here] = hops_down[other] + 1
+        above = tree.parents[here]
+        further = np.where(above >= 0, up[above] + tree.lengths[above], np.inf)
+        better = further < up[here]
+        up[here[better]] = further[better]
+        hops_up[here[better]] = hops_up[above[better]] + 1
+    rest = down + up
+    share = np.where(rest < tree.lengths, tree.lengths / (tree.lengths + rest), 0.5)
+    steepest = share == share.max()
+    attained = bool(share.max() == 0.5) or bool(((hops_down + hops_up)[steepest] == 1).any())
+    return rest, attained
+
+
+def _two_shortest(tree: EdgeTree, down: Floats, here: Ids) -> tuple[Ids, Ids]:
+    """Of the edges below each parent, the two over which a leaf is nearest; -1 where there is no second one."""
+    order = here[np.lexsort(((tree.lengths + down)[here], tree.parents[here]))]
+    new = np.append(True, np.diff(tree.parents[order]) != 0)
+    begins = np.flatnonzero(new)
+    after = np.minimum(begins + 1, len(order) - 1)
+    return order[begins], np.where(new[after] | (after == begins), -1, order[after])
+
+
+def _range(tree: EdgeTree, slack: float) -> Callable[[float], float]:
+    """The largest ||lengths along a way||_p: the longest way of the tree with lengths to the power p."""
+
+    def span(p: float) -> float:
+        if p == math.inf:
+            return float(tree.lengths.max()) * slack
+        powers = (tree.lengths / tree.lengths.max()) ** p
+        if tree.path:
+            return float(powers.sum() ** (1.0 / p) * tree.lengths.max()) * slack
+        down, longest = np.zeros(tree.edges), 0.0
+        for here in reversed(tree.levels):
+            arms = down[here] + powers[here]
+            parents = tree.parents[here]
+            order = np.lexsort((arms, parents))
+            new = np.append(np.diff(parents[order]) != 0, True)
+            last = np.flatnonzero(new)
+            before = np.maximum(last - 1, 0)
+            second = np.where(new[before] & (before < last) | (before == last), 0.0, arms[order[before]])
+            longest = max(longest, float((arms[order[last]] + second).max()))
+            above = parents[order[last]]
+            inner = above >= 0
+            down[above[inner]] = arms[order[last]][inner]
+        return float(longest ** (1.0 / p) * tree.lengths.max()) * slack
+
+    return span

@@ -1,0 +1,189 @@
+"""The edges of a tree metric: which items are below each, how long it is, which edge is above it.
+
+A tree, a clustered space (two levels), a discrete space (a star) and a line (a path) all have distances that are sums
+of edge lengths along the way between two items. What is built on edges (queries, decoders, predicted errors) sees all
+of them through :class:`EdgeTree`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.spaces.base import Floats, Ids, Space
+from barrow.spaces.clustered import Clustered
+from barrow.spaces.finite import Discrete
+from barrow.spaces.line import Line
+from barrow.spaces.tree import Tree
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EdgeTree:
+    """The edges of a tree over the items ``0 .. items-1``; below each edge are consecutive items, and never all.
+
+    Two edges with the same items below them are one edge. Edges are listed from the root downward; those of a line
+    from its first gap to its last, each with the items before the gap below it.
+
+    Attributes:
+        items: The number of items.
+        starts: The first item below each edge.
+        ends: The item after the last one below it.
+        lengths: Normalised lengths, above 0.
+        parents: The edge right above; -1 below the root.
+        path: Whether this is a line (or has two items): every item but the last is right below an edge of its own.
+
+    >>> tree = edge_tree(Clustered.grid(2, 2, r=0.25))
+    >>> tree.starts.tolist(), tree.ends.tolist(), tree.lengths.tolist()
+    ([0, 2, 0, 1, 2, 3], [2, 4, 1, 2, 3, 4], [0.375, 0.375, 0.125, 0.125, 0.125, 0.125])
+    """
+
+    items: int
+    starts: Ids
+    ends: Ids
+    lengths: Floats
+    parents: Ids
+    path: bool = False
+
+    def __repr__(self) -> str:
+        return f"EdgeTree({self.items} items, {self.edges} edges)"
+
+    @property
+    def edges(self) -> int:
+        """The number of edges."""
+        return len(self.lengths)
+
+    @cached_property
+    def depths(self) -> Ids:
+        """How many edges are above each edge."""
+        if self.path:
+            return np.arange(self.edges - 1, -1, -1)
+        depths = np.zeros(self.edges, dtype=np.int64)
+        for level in self.levels[1:]:
+            depths[level] = depths[self.parents[level]] + 1
+        return depths
+
+    @cached_property
+    def levels(self) -> list[Ids]:
+        """The edges of each level, from the root downward.
+
+        >>> [len(level) for level in edge_tree(Clustered.grid(2, 3, r=0.1)).levels]
+        [2, 6]
+        """
+        if self.path:
+            return [np.array([e]) for e in range(self.edges - 1, -1, -1)]
+        # Edges are in the order of levels: a level ends before the first edge whose parent is in it.
+        levels, start, edges = [], 0, np.arange(self.edges)
+        above = -1
+        while start < self.edges:
+            stop = int(np.searchsorted(self.parents, above, side="right"))
+            levels.append(edges[start:stop])
+            above, start = stop - 1, stop
+        return levels
+
+    @cached_property
+    def owners(self) -> Ids:
+        """The lowest edge above each item; -1 where an item is at the root.
+
+        >>> edge_tree(Line(0, 3, points=[0, 1, 3])).owners.tolist()
+        [0, 1, -1]
+        """
+        if self.path:
+            return np.append(np.arange(self.edges), -1)
+        owners = np.full(self.items, -1, dtype=np.int64)
+        single = np.flatnonzero(self.ends - self.starts == 1)
+        owners[self.starts[single]] = single
+        return owners
+
+    def masses(self, weights: Floats) -> Floats:
+        """The mass of ``weights`` (one for each item, along the last axis; they may be negative) below each edge.
+
+        >>> edge_tree(Line(0, 3, points=[0, 1, 3])).masses(np.array([0.5, 0.25, 0.25])).tolist()
+        [0.5, 0.75]
+        """
+        running = np.zeros((*weights.shape[:-1], weights.shape[-1] + 1))
+        np.cumsum(weights, axis=-1, out=running[..., 1:])
+        below = running[..., self.ends] - running[..., self.starts]
+        single = self.ends - self.starts == 1
+        below[..., single] = weights[..., self.starts[single]]  # a difference of running sums would round
+        return below
+
+
+def edge_tree(space: Space) -> EdgeTree:
+    """The edges of a tree, clustered, discrete or line space.
+
+    >>> edge_tree(Tree([("a", "left", 1), ("b", "left", 1), ("left", "root", 2), ("c", "root", 3)]))
+    EdgeTree(3 items, 4 edges)
+    """
+    k = space.items
+    if k == 1:
+        raise ParameterError(
+            "The space has one item, so its tree has no edges.",
+            allowed="a space with at least two items",
+            fix="nothing needs to be asked: every record is that item",
+        )
+    each = np.arange(k)
+    if isinstance(space, Line):
+        gaps = np.arange(k - 1)
+        return EdgeTree(k, np.zeros(k - 1, dtype=np.int64), gaps + 1, space.gaps, np.append(gaps[1:], -1), path=True)
+    if isinstance(space, Discrete):
+        return _edges(k, each, each + 1, np.full(k, 0.5))
+    if isinstance(space, Clustered):
+        clusters = len(space.starts)
+        starts = np.concatenate([space.starts, each])
+        ends = np.concatenate([np.append(space.starts[1:], k), each + 1])
+        return _edges(k, starts, ends, np.repeat([(1.0 - space.r) / 2.0, space.r / 2.0], [clusters, k]))
+    if isinstance(space, Tree):
+        return _edges(k, space.starts, space.ends, space.lengths / space.diameter)
+    raise ParameterError(
+        f"The space is {space.kind!r}, whose distances are not those of a tree.",
+        allowed="tree, clustered, discrete or line",
+        fix="a Tree or Clustered space over the same items, or the query 'density'",
+    )
+
+
+def edge_names(space: Space) -> list[str]:
+    """What lies below each edge, in the order of :func:`edge_tree`: an item, a cluster, a node, or all up to a point.
+
+    >>> edge_names(Clustered({"fruit": ["apple", "pear"], "tool": ["saw"]}, r=0.1))
+    ['fruit', 'saw', 'apple', 'pear']
+    """
+    tree = edge_tree(space)
+    if isinstance(space, Line):
+        return [f"up to {space.label(e)}" for e in range(tree.edges)]
+    names: dict[tuple[int, int], str] = {}
+    if isinstance(space, Clustered):
+        ends = np.append(space.starts[1:], space.items)
+        names = {(int(a), int(b)): name for a, b, (name, _) in zip(space.starts, ends, space.clusters, strict=True)}
+    elif isinstance(space, Tree):
+        # Of nodes with the same items the lowest gives its name: later ones replace those that are above them.
+        for (child, above, _), a, b in zip(space.edges, space.starts.tolist(), space.ends.tolist(), strict=True):
+            if names.get((a, b), above) == above:
+                names[a, b] = child
+    labels = space.labels
+    spans = zip(tree.starts.tolist(), tree.ends.tolist(), strict=True)
+    return [labels[a] if b == a + 1 else names[a, b] for a, b in spans]
+
+
+def _edges(items: int, starts: Ids, ends: Ids, lengths: Floats) -> EdgeTree:
+    """From the spans of items below edges, in any order; edges with the same span, or with all items, are joined."""
+    proper = ends - starts < items
+    starts, ends, lengths = starts[proper], ends[proper], lengths[proper]
+    order = np.lexsort((-ends, starts))
+    starts, ends, lengths = starts[order], ends[order], lengths[order]
+    new = np.flatnonzero(np.append(True, (np.diff(starts) != 0) | (np.diff(ends) != 0)))
+    starts, ends, lengths = starts[new], ends[new], np.add.reduceat(lengths, new)
+    if items == 2 and len(starts) == 2:
+        # What is on one side is not on the other: two edges would say the same number twice.
+        return EdgeTree(2, starts[:1], ends[:1], np.array([lengths.sum()]), np.array([-1]), path=True)
+    # Spans are nested or disjoint; in this order those that cover an edge come before it and end after its start.
+    depth = np.arange(len(starts)) - np.searchsorted(np.sort(ends), starts, side="right")
+    order = np.lexsort((starts, depth))
+    starts, ends, lengths, depth = starts[order], ends[order], lengths[order], depth[order]
+    parents = np.full(len(starts), -1, dtype=np.int64)
+    bounds = np.searchsorted(depth, np.arange(int(depth[-1]) + 2))
+    for top, here, below in zip(bounds, bounds[1:], bounds[2:], strict=False):
+        parents[here:below] = top + np.searchsorted(starts[top:here], starts[here:below], side="right") - 1
+    return EdgeTree(items, starts, ends, lengths, parents)
