@@ -1,6 +1,7 @@
 """The local model: each person's client adds noise, and a server adds up reports."""
 
 from barrow.local.client import LocalClient
+from barrow.local.frequency import FrequencyResult, FrequencyServer, FrequencyStudy, aggregate_frequency
 from barrow.local.items import (
     ItemClient,
     ItemResult,
@@ -16,6 +17,9 @@ from barrow.local.server import LocalResult, LocalServer, noise_half_width
 from barrow.local.study import LocalStudy, study_from_json
 
 __all__ = [
+    "FrequencyResult",
+    "FrequencyServer",
+    "FrequencyStudy",
     "ItemClient",
     "ItemResult",
     "ItemServer",
@@ -27,6 +31,7 @@ __all__ = [
     "MalformedReportError",
     "Memory",
     "Report",
+    "aggregate_frequency",
     "aggregate_items",
     "item_study_from_json",
     "noise_half_width",

@@ -79,6 +79,7 @@ class ItemWise:
             delta=self.delta,
             model=self.model,
             least_distance=least_distance(self.randomiser.space),
+            randomiser=self.randomiser.family,
         )
 
     def randomise(self, ids: ArrayLike, *, source: Source | None = None) -> ItemReports:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise.counts import uniform_below
+from barrow.noise.even import uniform_below
 from barrow.noise.source import Source, checked_source
 
 Integers = NDArray[np.int64]

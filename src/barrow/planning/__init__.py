@@ -1,10 +1,12 @@
 """Planning: from a promise to a mechanism that keeps it, from public numbers only."""
 
+from barrow.planning.frequency import FrequencyQuestion, frequency_question
 from barrow.planning.items import ItemChoice, choose_items
 from barrow.planning.reduction import Goal, ReductionChoice, choose_reduction, goals_of, inner_alpha_lower
 from barrow.planning.sampling import SamplesTable, compare_samples
 
 __all__ = [
+    "FrequencyQuestion",
     "Goal",
     "ItemChoice",
     "ReductionChoice",
@@ -12,6 +14,7 @@ __all__ = [
     "choose_items",
     "choose_reduction",
     "compare_samples",
+    "frequency_question",
     "goals_of",
     "inner_alpha_lower",
 ]

@@ -116,16 +116,16 @@ def best_field(items: int, epsilon: float) -> int:
     >>> [best_field(100, e) for e in (0.1, 1.25, 2.0, 3.0)]
     [2, 5, 11, 19]
     """
-    ratio = math.exp(min(epsilon, 28.0))
+    gain = math.expm1(min(epsilon, 28.0))
 
     def variance(q: int) -> float:
         t = dimension_of(items, q)
         outputs, size, shared = (points(t - j, q) for j in range(3))
         if outputs * items > _MOST_ENTRIES:
             return math.inf
-        total = size * ratio + outputs - size
-        own, other = size * ratio / total, (shared * ratio + size - shared) / total
-        return other * (1.0 - other) / (own - other) ** 2
+        total = size * gain + outputs
+        other = (shared * gain + size) / total
+        return other * (1.0 - other) / ((size - shared) * gain / total) ** 2
 
     return min(_PRIMES, key=variance)
 
