@@ -83,9 +83,8 @@ def decode(
     if how == "auto":
         how = "nearest" if _narrow(tree) else "top_down" if variances is None else "shrunk"
     if how == "nearest":
-        noise = None if variances is None else _positive(tree, variances, "variances")
-        uneven = noise is not None and (noise != noise[0]).any()
-        return nearest_histogram(tree, values, weights=1.0 / np.sqrt(noise) if uneven else None)
+        noise = np.ones(tree.edges) if variances is None else _positive(tree, variances, "variances")
+        return nearest_histogram(tree, values, weights=np.sqrt(noise.min() / noise))
     if how == "top_down":
         return top_down_histogram(tree, values, variances=variances)
     if variances is None:
