@@ -228,7 +228,8 @@ def run(capsys, *arguments):
     return done.value.code or 0, out, err
 
 
-COMPARE = [
+COMPARE = ["compare", "--space", "clustered(shape=[4, 5], r=0.1)", "--users", "1000"]
+COMPARE += ["--alpha", "20", "--delta", "1e-6"]
     "compare",
     "--space",
     "clustered(shape=[4, 5], r=0.1)",
