@@ -5,6 +5,7 @@ from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
 from barrow.queries.lipschitz import Constants
+from barrow.queries.pyramid import Level, PyramidQuery, dyadic_bandwidths, pyramid
 from barrow.queries.quantised import Quantised, norm_order
 from barrow.queries.spec import QUERIES, query_from_spec
 from barrow.queries.tables import function, histogram
@@ -14,15 +15,19 @@ __all__ = [
     "QUERIES",
     "ClosedForm",
     "Constants",
+    "Level",
+    "PyramidQuery",
     "Quantised",
     "Query",
     "density",
     "distance_to",
+    "dyadic_bandwidths",
     "function",
     "histogram",
     "linear_embedding",
     "mean",
     "norm_order",
+    "pyramid",
     "query_from_spec",
     "region_share",
     "similarity",

@@ -11,6 +11,7 @@ from barrow.queries.base import Query
 from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
+from barrow.queries.pyramid import pyramid
 from barrow.queries.tables import function, histogram
 from barrow.queries.tree_edges import tree_edges
 from barrow.spaces import Space
@@ -22,6 +23,7 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "linear_embedding": linear_embedding,
     "region_share": region_share,
     "density": density,
+    "pyramid": pyramid,
     "histogram": histogram,
     "tree_edges": tree_edges,
     "function": function,

@@ -1,0 +1,184 @@
+"""Maps from noisy densities at one or several scales: histograms over the items with densities near the noisy ones.
+
+Two decoders, both post-processing. :func:`smooth_map` mixes bumps of all scales, entropy keeping to broad ones what the
+noise does not contradict; it is the more accurate one wherever noise matters. :func:`nearest_map` is the plain
+least-squares fit over the simplex. Each says how far from its exact minimiser it may have stopped
+(docs/proofs/pyramids.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.decoding.simplex import nearest_in_simplex
+from barrow.spaces.base import Floats
+
+_MOST = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedMap:
+    """A histogram over the items, and how near to the exact minimiser it is.
+
+    Attributes:
+        weights: One weight for each item, none negative, with sum 1.
+        gap_upper: What the objective is above its minimum by, at most (a duality gap, but for rounding).
+        distance_upper: How far, at most, the weights are from those of the exact minimiser in total variation; infinity
+            where nothing is known.
+        iterations: How many it took.
+
+    >>> import numpy as np
+    >>> nearest_map(np.eye(2), [0.75, 0.5]).weights.round(6).tolist()
+    [0.625, 0.375]
+    """
+
+    weights: Floats
+    gap_upper: float
+    distance_upper: float
+    iterations: int
+
+
+def smooth_map(
+    matrix: Any, values: Any, *, strength: float, atoms: Any, prior: Floats, tolerance: float = 1e-3
+) -> DecodedMap:
+    """The mixture c of ``atoms`` that minimises ||matrix atoms c - values||^2/2 + strength KL(c || prior).
+
+    The dual is smooth and has no constraints: with y = values, M = matrix atoms and c(v) proportional to
+    prior exp(M'v/strength), it is the least of ||v||^2/2 - v.y + strength log sum prior exp(M'v/strength). At any v the
+    duality gap of c(v) is ||y - M c(v) - v||^2/2, half the squared gradient.
+
+    Args:
+        matrix: Sparse or dense, (outputs, items): what the densities of a histogram are.
+        values: The noisy densities.
+        strength: How much entropy counts, above 0.
+        atoms: Sparse or dense, (items, atoms): each column a histogram.
+        prior: Weights of the atoms above 0, with sum 1.
+        tolerance: Stops once the weights are within this of the minimiser's in total variation.
+
+    >>> import numpy as np
+    >>> fit = smooth_map(np.eye(2), [0.75, 0.5], strength=1e-6, atoms=np.eye(2), prior=np.array([0.5, 0.5]))
+    >>> fit.weights.round(3).tolist(), fit.distance_upper <= 1e-3
+    ([0.625, 0.375], True)
+    """
+    from scipy.optimize import minimize
+
+    y = _checked(matrix, values)
+    if not (math.isfinite(strength) and strength > 0.0):
+        raise ParameterError(f"strength is {strength!r}.", allowed="a number above 0", fix="strength=1e-6")
+    forward, backward = _both_ways(matrix)
+    spread, gather = _both_ways(atoms)
+    logs = np.log(prior)
+    # In units of `unit` the dual's curvature is about 1 in the directions that matter most.
+    unit = math.sqrt(strength / max(float((y @ y) / y.size), strength, _largest_square(matrix)))
+    last: dict[str, Any] = {}
+
+    def objective(x: Floats) -> tuple[float, Floats]:
+        v = unit * x
+        exponent = gather(backward(v)) / strength + logs
+        top = float(exponent.max())
+        raw = np.exp(exponent - top)
+        total = float(raw.sum())
+        weights = spread(raw / total)
+        gradient = v - y + forward(weights)
+        last.update(x=x.copy(), weights=weights, gap=0.5 * float(gradient @ gradient))
+        value = 0.5 * float(v @ v) - float(v @ y) + strength * (top + math.log(total))
+        return value / strength, gradient * (unit / strength)
+
+    # KL(c || c*) is at most gap/strength, and total variation at most sqrt(KL/2) (Pinsker).
+    enough = 2.0 * strength * tolerance**2
+    best: dict[str, Any] = {"gap": math.inf}
+
+    def watch(x: Floats) -> None:
+        if not np.array_equal(last.get("x", ()), x):
+            objective(x)
+        if last["gap"] < best["gap"]:
+            best.update(last)
+        if best["gap"] <= enough:
+            raise StopIteration
+
+    objective(np.zeros(y.size))
+    best.update(last)
+    options = {"maxiter": _MOST, "maxfun": 2 * _MOST, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
+    # It cannot fail: whatever it stops at has a gap.
+    done = minimize(  # type: ignore[call-overload]  # the stubs want options by a name of their own
+        objective, np.zeros(y.size), jac=True, method="L-BFGS-B", callback=watch, options=options
+    )
+    weights = np.maximum(best["weights"], 0.0)
+    return DecodedMap(weights / weights.sum(), best["gap"], math.sqrt(best["gap"] / (2.0 * strength)), int(done.nit))
+
+
+def nearest_map(matrix: Any, values: Any, *, tolerance: float = 1e-6) -> DecodedMap:
+    """The histogram whose densities are nearest to ``values`` in least squares, by accelerated projected gradients.
+
+    It stops once the Frank-Wolfe gap max_q <gradient, p - q> is at most ``tolerance`` times the squared residual.
+
+    Args:
+        matrix: Sparse or dense, (outputs, items).
+        values: The noisy densities.
+        tolerance: Relative to the objective.
+
+    >>> import numpy as np
+    >>> nearest_map(np.array([[1.0, 0.0], [1.0, 1.0]]), [0.25, 1.0]).weights.round(6).tolist()
+    [0.25, 0.75]
+    """
+    y = _checked(matrix, values)
+    forward, backward = _both_ways(matrix)
+    items = int(matrix.shape[1])
+    steepest = _spectral_upper(forward, backward, items)
+    p = np.full(items, 1.0 / items)
+    ahead, momentum, gap, best, known = p, 1.0, math.inf, p, math.inf
+    for step in range(1, _MOST + 1):
+        after = nearest_in_simplex(ahead - backward(forward(ahead) - y) / steepest)
+        if float((ahead - after) @ (after - p)) > 0.0:
+            momentum = 1.0  # it went too far: start again from here
+        larger = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
+        ahead = after + (momentum - 1.0) / larger * (after - p)
+        p, momentum = after, larger
+        if step % 10 == 0 or step == _MOST:
+            residual = forward(p) - y
+            slope = backward(residual)
+            gap = float(slope @ p - slope.min())
+            if gap < known:
+                best, known = p, gap
+            if gap <= tolerance * float(residual @ residual):
+                break
+    return DecodedMap(best, known, math.inf, step)
+
+
+def _checked(matrix: Any, values: Any) -> Floats:
+    y = np.asarray(values, dtype=np.float64)
+    if y.ndim != 1 or y.shape[0] != matrix.shape[0] or not np.isfinite(y).all():
+        raise ParameterError(
+            f"The values have shape {y.shape}, or are not finite.",
+            allowed=f"{matrix.shape[0]} finite numbers, one for each output",
+            fix="the released values, in the order of the query's outputs",
+        )
+    return y
+
+
+def _both_ways(matrix: Any) -> tuple[Any, Any]:
+    """The maps x -> matrix x and x -> matrix' x, with the transpose laid out for speed."""
+    turned = matrix.T if isinstance(matrix, np.ndarray) else matrix.T.tocsr()
+    return (lambda x: matrix @ x), (lambda x: turned @ x)
+
+
+def _largest_square(matrix: Any) -> float:
+    """The largest squared length of a column."""
+    squares = matrix * matrix if isinstance(matrix, np.ndarray) else matrix.multiply(matrix)
+    return float(np.asarray(squares.sum(axis=0)).max())
+
+
+def _spectral_upper(forward: Any, backward: Any, items: int) -> float:
+    """A little more than the largest eigenvalue of matrix' matrix, by powers of it."""
+    vector = 1.0 + np.arange(items) % 7 / 7.0  # any start that is orthogonal to nothing in particular
+    size = 1.0
+    for _ in range(50):
+        vector = backward(forward(vector))
+        size = float(np.sqrt(vector @ vector))
+        vector = vector / size
+    return size * 1.05
