@@ -257,8 +257,8 @@ class FrequencyEstimator:
         lines = [f"Estimate  unbiased, from {self.itemwise.randomiser.description}; {_NAMES[str(self.how)]}"]
         if self.users is not None:
             lines.append(
-                f"Error     EMD {self.predicted_error():.3g}{unit} expected before decoding if all items are as "
-                f"frequent; at most {self.error_upper:.3g}{unit} for any data"
+                f"Error     EMD {self.predicted_error():.3g}{unit} expected before decoding if all items are "
+                f"equally frequent; at most {self.error_upper:.3g}{unit} for any data"
             )
         if self.warning:
             lines.append(f"Warning   {self.warning}")
