@@ -209,3 +209,16 @@ def test_whole_counts_add_up():
         found = whole_counts(law, total)
         assert int(found.sum()) == total
         assert (np.abs(found - law * total) <= 1 + 1e-3).all()
+
+
+@pytest.mark.parametrize(("shape", "r", "expected"), [((10, 10), 0.05, 0.080), ((5, 4), 0.02, 0.027)])
+def test_the_errors_known_for_the_local_model(shape, r, expected):
+    """n = 1e4 people of 1e3 items at alpha = 25, delta = 1e-9, which the flow accountant gives alpha0 = 0.0904."""
+    space = Clustered.grid(*shape, r=r)
+    plan = FrequencyEstimator(item_wise(gkrr(space, "0.0904"), items=1000, users=10**4))
+    rng, found = np.random.default_rng(11), []
+    for _ in range(24):
+        held = rng.multinomial(plan.reports, rng.dirichlet(np.ones(space.items)))
+        counts = sum(rng.multinomial(c, row) for c, row in zip(held, plan.channel.matrix(), strict=True))
+        found.append(emd(space, plan.decode(counts), held / plan.reports))
+    assert np.mean(found) == pytest.approx(expected, rel=0.12)
