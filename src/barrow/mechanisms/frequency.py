@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.channel import DOUBTFUL_CONDITION, Channel, MatrixChannel, channel_of
-from barrow.mechanisms.decoding.bayesian import MOST_UPDATES, bayesian_update
+from barrow.mechanisms.decoding.bayesian import GAP, MOST_UPDATES, bayesian_update
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import edge_values, nearest_histogram, top_down_histogram
 from barrow.mechanisms.frequency_error import EstimateError
@@ -136,7 +136,9 @@ class FrequencyEstimator:
         most = MOST_UPDATES
         if isinstance(self.channel, MatrixChannel):  # an update is two products with the matrix
             most = max(100, min(most, _MOST_PRODUCTS // (self.channel.items * self.channel.reports)))
-        return bayesian_update(self.channel, self._counts(counts), start=start, most_updates=most).histogram
+        # Chance alone moves the log-likelihood by about half the number of items: a tenth of that is near enough.
+        gap = max(GAP, self.space.items / 20.0)
+        return bayesian_update(self.channel, self._counts(counts), start=start, gap=gap, most_updates=most).histogram
 
     def _along_tree(self, estimate: Floats) -> Floats:
         """The nearest histogram in EMD itself; on a line, where errors run on, least squares are nearer on average."""
