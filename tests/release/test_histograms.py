@@ -230,16 +230,6 @@ def run(capsys, *arguments):
 
 COMPARE = ["compare", "--space", "clustered(shape=[4, 5], r=0.1)", "--users", "1000"]
 COMPARE += ["--alpha", "20", "--delta", "1e-6"]
-    "compare",
-    "--space",
-    "clustered(shape=[4, 5], r=0.1)",
-    "--users",
-    "1000",
-    "--alpha",
-    "20",
-    "--delta",
-    "1e-6",
-]
 
 
 def test_compare_shows_all_mechanisms_and_user_level_dp(capsys):
