@@ -211,3 +211,21 @@ def test_reference_settings(s, t, r, alpha, reports, theorem, flow, blanket):
     assert theorem_alpha0_lower(alpha, **rest) == pytest.approx(theorem, rel=1e-4)
     assert flow_alpha0_lower(alpha, least_distance=r, **rest) == pytest.approx(flow, rel=1e-4)
     assert blanket_alpha0_lower(alpha, ResponseRandomiser(s, t, r), **rest) == pytest.approx(blanket, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("randomiser", "alpha", "reports", "items", "delta"),
+    [
+        (ResponseRandomiser(2, 2, "0.3"), 400, 10**4, 1, "1e-60"),
+        (ResponseRandomiser(1000, 50, "0.001"), "0.01", 2, 2, "1e-6"),
+        (ResponseRandomiser(2), 1, 1, 1, "1e-6"),
+        (ResponseRandomiser(1000, 1000, "1e-6"), "0.01", 10**7, 10**5, "1e-9"),
+    ],
+)
+def test_extremes_fall_back_to_composition_at_once(randomiser, alpha, reports, items, delta):
+    rest = {"reports": reports, "items": items, "delta": delta}
+    found = blanket_alpha0_lower(alpha, randomiser, **rest)
+    assert found == pytest.approx(float(Fraction(alpha)) / items, rel=1e-12)
+    assert price(
+        ShuffledReports(found, model="central", randomiser=randomiser.text, **rest)
+    ).definition.alpha <= Fraction(alpha)
