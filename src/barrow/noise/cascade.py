@@ -31,6 +31,8 @@ _MARGIN = 3.0
 _WORTH = 2**14
 """Fewer items than this fall one by one more quickly than in a round."""
 _AT_ONCE = 2**17
+"""Items that fall one by one at the same time."""
+_HUGE = 2.0**52
 _FEW = 64
 _NOBODY = np.zeros(0, dtype=np.int64)
 _NEVER = Chances.of(_NOBODY, _NOBODY)
@@ -139,6 +141,7 @@ class Cascade:
         """
         found: Integers = np.empty(len(held), dtype=np.int64)
         density = held / self.widths
+        huge = float(held.sum()) > _HUGE
         for depth, (low, high) in enumerate(self.spans):
             here, widths = density[low:high], self.widths[low:high]
             if depth:
@@ -150,6 +153,10 @@ class Cascade:
             here -= _MARGIN * np.sqrt(spread, out=spread)
             found[low:high] = here
             found[low:high] *= here >= _LEAST
+            if huge:
+                # A rate of 20 bits times less than 2^32 leaves is a float exactly, as the means have to be.
+                beyond = np.maximum(np.frexp(found[low:high].astype(np.float64))[1] - 20, 0).astype(np.int64)
+                found[low:high] = (found[low:high] >> beyond) << beyond
         return found
 
     def means(self, rates: Integers) -> Integers:

@@ -60,6 +60,8 @@ class Laws:
     def of(cls, counts: Integers, chances: Chances, means: Integers) -> Laws:
         """From n and p of the binomials, and the whole means of the Poisson laws; every variance ``LEAST`` or more.
 
+        Means have to be floats exactly, as all below 2^53 are.
+
         >>> Laws.of(np.array([100]), Chances.of(np.array([1]), np.array([3])), np.array([50])).rows.shape
         (10, 2)
         """
@@ -175,7 +177,7 @@ def error_bound(reach: float) -> float:
     >>> error_bound(1.0) < 2.0**-19
     True
     """
-    return ERROR + reach * 2.0**-41
+    return ERROR + reach * 2.0**-38
 
 
 def acceptance(rows: Floats, binomials: int, shift: Floats, log_hat: Floats) -> tuple[Floats, Flags]:
