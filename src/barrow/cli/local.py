@@ -25,8 +25,9 @@ from barrow.local import (
     LocalResult,
     LocalServer,
     LocalStudy,
+    SampledStudy,
 )
-from barrow.planning import FrequencyQuestion, frequency_question
+from barrow.planning import FrequencyQuestion, frequency_question, goals_for, sampling_of
 from barrow.privacy import Model
 from barrow.release.items import items_question
 from barrow.spaces import Product, Space
@@ -48,16 +49,27 @@ def _local_study(file: str, query: str | None) -> LocalStudy | ItemStudy | Frequ
     kind = (study.query or {}).get("kind")
     if kind not in ("items", "frequency"):
         return LocalStudy(study.question, study.alpha_exact, study.delta, noise=study.noise)
-    asked = (frequency_question if kind == "frequency" else items_question)(study.query or {})
+    spec, sampling = sampling_of(study.query or {})
+    asked = (frequency_question if kind == "frequency" else items_question)(spec)
     shuffled = study.model is Model.SHUFFLE
-    items = ItemStudy(
-        study.space,
-        study.alpha_exact,
-        study.delta,
-        items=asked.items,
-        model="shuffle" if shuffled else "local",
-        users=study.users if shuffled else None,
-        randomiser=asked.randomiser,
+    options: dict[str, Any] = {
+        "model": "shuffle" if shuffled else "local",
+        "users": study.users if shuffled else None,
+        "randomiser": asked.randomiser,
+    }
+    items = (
+        ItemStudy(study.space, study.alpha_exact, study.delta, items=asked.items, **options)
+        if sampling is None
+        else SampledStudy(
+            study.space,
+            goals_for(
+                study.policy if study.promises else None, alpha=study.alpha, radius=sampling.radius, part=study.part
+            ),
+            study.delta,
+            samples=sampling.samples,
+            radius=sampling.radius,
+            **options,
+        )
     )
     return FrequencyStudy(items, asked.decode) if isinstance(asked, FrequencyQuestion) else items
 
@@ -95,7 +107,7 @@ def randomise(
         mine = ItemClient(study, memory).report(_records(_lines(items), study.space), unknown=unknown)
         click.echo(mine.to_text())
         if not (as_json or quiet) and sys.stderr.isatty():
-            for line in [*study.choice.lines(), str(study.guarantee)]:
+            for line in [*study.lines(), str(study.guarantee)]:
                 click.echo(line, err=True)
         return
     client = LocalClient(study, memory)

@@ -48,7 +48,7 @@ class FrequencyStudy:
 
     def lines(self) -> list[str]:
         """The study in words, a line each."""
-        return [*self.items.choice.lines(), *self.estimator.lines()]
+        return [*self.items.lines(), *self.estimator.lines()]
 
 
 @dataclass(frozen=True)

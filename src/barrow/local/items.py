@@ -23,9 +23,9 @@ from barrow.errors import ParameterError
 from barrow.local.batches import BatchReader
 from barrow.local.client import RememberingClient
 from barrow.local.report import MalformedReportError, Report, report_from_json
-from barrow.mechanisms import ItemWise, item_wise
+from barrow.mechanisms import ItemReports, ItemWise, Reduced, item_wise
 from barrow.numerics import Exact, exact_text
-from barrow.planning import ItemChoice, choose_items
+from barrow.planning import ItemChoice, ReductionChoice, choose_items
 from barrow.privacy import Guarantee, Model
 from barrow.privacy.definitions import positive, probability
 from barrow.spaces import Space, space_from_spec
@@ -62,7 +62,7 @@ class ItemStudy:
     space: Space
     alpha: Fraction
     delta: Fraction
-    choice: ItemChoice
+    choice: ItemChoice | ReductionChoice
     _randomiser: Mapping[str, Any] | str | None
 
     def __init__(
@@ -76,12 +76,7 @@ class ItemStudy:
         users: int | None = None,
         randomiser: Mapping[str, Any] | str | None = None,
     ) -> None:
-        if model not in ("local", "shuffle"):
-            raise ParameterError(
-                f"model is {model!r}, but people who randomise their own items trust no center.",
-                allowed="'local' or 'shuffle'",
-                fix="model='local', or barrow release for data already held",
-            )
+        self._check_model(model)
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "alpha", positive(alpha, "alpha"))
         object.__setattr__(self, "delta", probability(delta))
@@ -90,10 +85,34 @@ class ItemStudy:
         object.__setattr__(self, "choice", chosen)
         object.__setattr__(self, "_randomiser", randomiser)
 
+    @staticmethod
+    def _check_model(model: str) -> None:
+        if model not in ("local", "shuffle"):
+            raise ParameterError(
+                f"model is {model!r}, but people who randomise their own items trust no center.",
+                allowed="'local' or 'shuffle'",
+                fix="model='local', or barrow release for data already held",
+            )
+
+    def lines(self) -> list[str]:
+        """The study in words, a line each."""
+        return self.choice.lines()
+
+    def randomise(self, items: Ids) -> ItemReports:
+        """The reports of one person, who holds exactly m items."""
+        return self.mechanism.randomise(items)
+
+    def guarantee_for(self, users: int) -> Guarantee:
+        """What holds if the reports of ``users`` people are mixed, and not of as many as was planned."""
+        made = self.mechanism
+        here = item_wise(made.randomiser, items=made.items, users=users, model="shuffle", delta=made.delta)
+        return price(here.event)
+
     @property
     def mechanism(self) -> ItemWise:
-        """What each client draws."""
-        return self.choice.mechanism
+        """What each client draws, on exactly m items."""
+        made = self.choice.mechanism
+        return made.inner if isinstance(made, Reduced) else made
 
     @property
     def guarantee(self) -> Guarantee:
@@ -184,7 +203,7 @@ class ItemClient(RememberingClient):
         super().__init__(study.digest, study.space, study.mechanism.items, memory)
 
     def _draw(self, items: Ids) -> list[int]:
-        drawn = self.study.mechanism.randomise(items).counts
+        drawn = self.study.randomise(items).counts
         numbers: list[int] = np.repeat(np.arange(len(drawn)), drawn).tolist()
         return numbers
 
@@ -336,8 +355,7 @@ class ItemServer:
         guarantee = self.study.guarantee
         if made.model is Model.SHUFFLE and self.n != made.users:
             # Fewer reports hide each other less than was planned: say what holds for those that came.
-            here = item_wise(made.randomiser, items=made.items, users=self.n, model="shuffle", delta=made.delta)
-            guarantee = price(here.event)
+            guarantee = self.study.guarantee_for(self.n)
         return ItemResult(
             self.study.digest,
             self.n,

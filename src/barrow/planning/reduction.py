@@ -17,13 +17,13 @@ from barrow.accounting import best_projection, epsilon_within_upper, price, repo
 from barrow.errors import ParameterError
 from barrow.mechanisms import ItemWise, Reduced, item_wise, reduced
 from barrow.numerics import Exact, float_down, float_up
+from barrow.planning.goals import Goal, checked_goals, checked_samples
 from barrow.policy import Policy
 from barrow.privacy import Guarantee, ShuffledReports
-from barrow.privacy.definitions import positive, probability, share
+from barrow.privacy.definitions import probability, share
 from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import Space
 
-MOST_SAMPLES = 10**7
 _SHARES = tuple(Fraction(x) for x in ("0.001", "0.01", "0.05", "0.1", "0.2", "0.3", "0.4", "0.5", "0.7", "0.9"))
 """Shares of delta that are tried for the sampling while alpha0 is searched; the price tries more."""
 _LESS = (0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -35,41 +35,6 @@ WITHOUT_SAMPLING = (
     "every person once, and protects every distance. Sample only for item-wise reports."
 )
 """When the reduction is not needed (docs/proofs/central-unbounded.md)."""
-
-
-@dataclass(frozen=True)
-class Goal:
-    """Changes up to an EMD of ``radius`` are to be protected at ``epsilon``.
-
-    Args:
-        radius: r in (0, 1], as a share of the space's diameter.
-        epsilon: The largest acceptable epsilon.
-
-    >>> Goal("0.008", "0.2").alpha
-    Fraction(25, 1)
-    """
-
-    radius: Fraction
-    epsilon: Fraction
-
-    def __init__(self, radius: Exact, epsilon: Exact) -> None:
-        object.__setattr__(self, "radius", share(radius, "radius"))
-        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
-
-    @property
-    def alpha(self) -> Fraction:
-        """epsilon/radius: the alpha that would keep it if everybody held equally many items."""
-        return self.epsilon / self.radius
-
-
-def goals_of(policy: Policy) -> tuple[Goal, ...]:
-    """One goal for each promise of a policy, snapping included.
-
-    >>> from barrow.spaces import Discrete
-    >>> goals_of(Policy(Discrete(["a", "b"]), ["1/10, 1, 0.5", "all, 1, 3"]))
-    (Goal(radius=Fraction(1, 10), epsilon=Fraction(1, 2)), Goal(radius=Fraction(1, 1), epsilon=Fraction(3, 1)))
-    """
-    return tuple(Goal(kept.emd, kept.promise.epsilon) for kept in policy.kept)
 
 
 @dataclass(frozen=True)
@@ -208,7 +173,7 @@ def inner_alpha_lower(goals: Policy | Sequence[Goal], delta: Exact, *, samples: 
     >>> round(inner_alpha_lower([Goal("0.008", "0.2")], "2e-12", samples=10_000), 1)
     12.9
     """
-    wanted, count = _checked_goals(goals), _checked_samples(samples)
+    wanted, count = checked_goals(goals), checked_samples(samples)
     slack = probability(delta) * share(part, "part")
     far = [best_projection(goal.radius, count, slack)[0] if slack else 1.0 for goal in wanted]
     return min(float_down(goal.epsilon / Fraction(c)) for goal, c in zip(wanted, far, strict=True))
@@ -242,7 +207,7 @@ def choose_reduction(
     >>> found.guarantee.definition.radius, found.guarantee.definition.epsilon <= 2
     (Fraction(1, 10), True)
     """
-    wanted, slack, count = _checked_goals(goals), probability(delta), _checked_samples(samples)
+    wanted, slack, count = checked_goals(goals), probability(delta), checked_samples(samples)
     place = None if radius is None else share(radius, "radius")
     reports_of(model, items=count, users=users)
 
@@ -380,24 +345,3 @@ def _only_noise(alpha0: float) -> ParameterError:
         allowed=f"an alpha0 of at least {_SMALLEST:g} for each report",
         fix="delta=1e-9 (reports hide each other), fewer samples, or a query such as 'histogram'",
     )
-
-
-def _checked_goals(goals: Policy | Sequence[Goal]) -> tuple[Goal, ...]:
-    found = goals_of(goals) if isinstance(goals, Policy) else tuple(goals)
-    if not found or not all(isinstance(goal, Goal) for goal in found):
-        raise ParameterError(
-            "There are no promises to keep.",
-            allowed="a policy, or at least one goal",
-            fix='Policy(space, ["1/30, 1000 mi, 0.2"]), or [Goal("0.01", "0.2")]',
-        )
-    return found
-
-
-def _checked_samples(samples: int) -> int:
-    if isinstance(samples, bool) or int(samples) != samples or not 1 <= samples <= MOST_SAMPLES:
-        raise ParameterError(
-            f"samples is {samples!r}.",
-            allowed=f"a whole number from 1 to {MOST_SAMPLES:,}: how many items are drawn from each person",
-            fix="samples = 1000",
-        )
-    return int(samples)

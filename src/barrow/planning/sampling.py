@@ -10,14 +10,12 @@ from typing import Any
 from barrow.errors import ParameterError
 from barrow.mechanisms import ItemWise
 from barrow.numerics import Exact, float_up
+from barrow.planning.goals import MOST_SAMPLES, Goal, checked_goals
 from barrow.planning.items import choose_items
 from barrow.planning.reduction import (
-    MOST_SAMPLES,
     WITHOUT_SAMPLING,
-    Goal,
     ReductionChoice,
     choose_reduction,
-    goals_of,
     histogram_error_upper,
     inner_alpha_lower,
 )
@@ -145,7 +143,7 @@ def compare_samples(
     >>> print(table.lines()[0])
     samples per person   needs α          × equal sizes    error (× equal sizes)
     """
-    wanted = goals_of(goals) if isinstance(goals, Policy) else tuple(goals)
+    wanted = checked_goals(goals)
     counts = default_samples(wanted, delta) if samples is None else sorted(set(samples))
     if not counts:
         raise ParameterError("No number of samples is given.", allowed="at least one", fix="samples=[200, 1000]")

@@ -1,4 +1,4 @@
-"""Maps from noisy densities at one or several scales: a histogram over the items whose densities are near the noisy ones.
+"""Maps from noisy densities at one or several scales: histograms over the items with densities near the noisy ones.
 
 Two decoders, both post-processing. :func:`smooth_map` mixes bumps of all scales, entropy keeping to broad ones what the
 noise does not contradict; it is the more accurate one wherever noise matters. :func:`nearest_map` is the plain
@@ -104,9 +104,10 @@ def smooth_map(
     objective(np.zeros(y.size))
     best.update(last)
     options = {"maxiter": _MOST, "maxfun": 2 * _MOST, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
-    done = minimize(
+    # It cannot fail: whatever it stops at has a gap.
+    done = minimize(  # type: ignore[call-overload]  # the stubs want options by a name of their own
         objective, np.zeros(y.size), jac=True, method="L-BFGS-B", callback=watch, options=options
-    )  # it cannot fail: whatever it stops at has a gap
+    )
     weights = np.maximum(best["weights"], 0.0)
     return DecodedMap(weights / weights.sum(), best["gap"], math.sqrt(best["gap"] / (2.0 * strength)), int(done.nit))
 
@@ -161,7 +162,7 @@ def _checked(matrix: Any, values: Any) -> Floats:
 
 
 def _both_ways(matrix: Any) -> tuple[Any, Any]:
-    """x -> matrix x, and x -> matrix' x, with the transpose laid out for speed."""
+    """The maps x -> matrix x and x -> matrix' x, with the transpose laid out for speed."""
     turned = matrix.T if isinstance(matrix, np.ndarray) else matrix.T.tocsr()
     return (lambda x: matrix @ x), (lambda x: turned @ x)
 
