@@ -120,7 +120,7 @@ def test_who_draws_too_much_hands_down_nothing():
 
 def test_rounds_that_fail_are_repeated(monkeypatch):
     """Without a margin every other node draws too much, and all items still arrive, with the right law."""
-    monkeypatch.setattr(cascade, "_MARGIN", 0.0)
+    monkeypatch.setattr(cascade, "_MARGIN", 0.0)  # the margins are worked out when the tree is first used
     failed = []
     slowly = Cascade._hand_down_slowly
     monkeypatch.setattr(Cascade, "_hand_down_slowly", lambda *args: failed.append(1) or slowly(*args))

@@ -128,7 +128,7 @@ def binomials_and_poisson(
     >>> [a.tolist() for a in binomials_and_poisson(np.array([5]), never, np.array([0]), checked_source(None))]
     [[0], [0]]
     """
-    if int(counts.max(initial=0)) <= FEW:
+    if counts.size == 0 or int(counts.max()) <= FEW:
         found = _by_bits(counts, chances.above, chances.below, source)
         drawn = poisson(means, source)
     else:
