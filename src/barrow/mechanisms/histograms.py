@@ -7,7 +7,7 @@ times a share, so the released values speak for shares of their own, with interv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +15,14 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
+from barrow.mechanisms.baselines.user_level import user_level_candidates
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.linear import linear_candidates
-from barrow.mechanisms.pyramid import density_pyramid
+from barrow.mechanisms.pyramid import DensityPyramid, density_pyramid
 from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.numerics import Exact
 from barrow.privacy import Event
+from barrow.privacy.definitions import positive
 from barrow.queries import Query, histogram
 from barrow.spaces import Clustered, Discrete, Line, Space, Tree, edge_tree
 from barrow.spaces.base import Floats
@@ -111,21 +113,48 @@ def histogram_noise(
             {},
         )
     if kind == "pyramid":
-        scales = density_pyramid(space, alpha, delta, users=users, noise=noise)
-        factors = np.concatenate([np.full(level.query.dimension, 1.0 / level.weight) for level in scales.query.levels])
-        return HistogramNoise(
-            kind,
-            scales.query,
-            scales.noise,
-            factors,
-            lambda values: scales.decode(values).weights,
-            {"shares": scales.shares},
-        )
+        return _of_scales(density_pyramid(space, alpha, delta, users=users, noise=noise))
     if kind == "cells":
         query = histogram(space)
         best = linear_candidates(query, alpha, delta, noise=noise, model="central", users=users)[0]
         return HistogramNoise(kind, query, best, np.ones(space.items), _flat(space, best), {})
     raise ParameterError(f"The kind of histogram is {kind!r}.", allowed=", ".join(KINDS), fix="kind='cells'")
+
+
+def user_level_histogram_noise(
+    space: Space, kind: str, epsilon: Exact, delta: Exact = 0, *, users: int
+) -> HistogramNoise:
+    """The same question and decoder with noise for ordinary (epsilon, delta)-user-level DP: a baseline.
+
+    >>> from barrow.spaces import Line
+    >>> made = user_level_histogram_noise(Line(0, 8, step=1), "pyramid", 1, users=1000)
+    >>> made.kind, type(made.event).__name__
+    ('pyramid', 'UserLevelRelease')
+    """
+    if kind == "cells":
+        query = histogram(space)
+        best = user_level_candidates(query, epsilon, delta, users=users)[0]
+        return HistogramNoise(kind, query, best, np.ones(space.items), _flat(space, best), {})
+    if kind != "pyramid":
+        raise ParameterError(f"The kind of histogram is {kind!r}.", allowed="'cells' or 'pyramid'", fix="kind='cells'")
+    # Noise for epsilon at the range B is noise for alpha = epsilon ell/B: the shares are chosen for that alpha.
+    first = density_pyramid(space, epsilon, users=users)
+    ratio = first.query.range_ratio(1)
+    scales = density_pyramid(space, positive(epsilon, "epsilon") / ratio, users=users)
+    best = user_level_candidates(scales.query, epsilon, delta, users=users)[0]
+    return _of_scales(replace(scales, noise=best))
+
+
+def _of_scales(scales: DensityPyramid) -> HistogramNoise:
+    factors = np.concatenate([np.full(level.query.dimension, 1.0 / level.weight) for level in scales.query.levels])
+    return HistogramNoise(
+        "pyramid",
+        scales.query,
+        scales.noise,
+        factors,
+        lambda values: scales.decode(values).weights,
+        {"shares": scales.shares},
+    )
 
 
 def _flat(space: Space, noise: AdditiveNoise) -> Callable[[Floats], Floats]:

@@ -12,13 +12,13 @@ from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise, tree_histogram
 from barrow.mechanisms.baselines import CentralHistogram
-from barrow.mechanisms.histograms import histogram_noise
+from barrow.mechanisms.histograms import histogram_noise, user_level_histogram_noise
 from barrow.mechanisms.pyramid_errors import map_distance, predicted_map_error
 from barrow.numerics import Exact
 from barrow.planning.baselines import decoded_emd, histogram_baselines, predicted_error
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.items import choose_items
-from barrow.planning.references import Reference, reference_distribution
+from barrow.planning.references import GEOMETRY, Reference, reference_distribution
 from barrow.planning.tree import decoded_error
 from barrow.privacy.definitions import positive, probability
 from barrow.randomisers import randomiser_from_spec
@@ -235,17 +235,18 @@ def user_level_histograms(question: HistogramQuestion, epsilon: Exact) -> list[C
     >>> user_level_histograms(asked, 1)[0].user_level
     True
     """
-    space, model = question.space, "central" if question.model == "central" else "local"
+    space, size = question.space, question.space.diameter
+    if question.model == "central" and not isinstance(space, _TREES):
+        return best_first(_user_level_maps(question, epsilon))
     found = histogram_baselines(
         space,
         epsilon,
         question.delta,
         users=question.users,
         items=question.items or 1,
-        model=model,
+        model="central" if question.model == "central" else "local",
         reference=question.reference,
     )
-    size = space.diameter
     decoded = []
     for candidate in found[:_MOST_BASELINES]:
         error = candidate.error
@@ -254,3 +255,17 @@ def user_level_histograms(question: HistogramQuestion, epsilon: Exact) -> list[C
             error = decoded_emd(candidate.mechanism, reference, items=question.items or 1000, draws=DRAWS)
         decoded.append(replace(candidate, error=error * size, undecoded=candidate.error * size))
     return best_first(decoded)
+
+
+def _user_level_maps(question: HistogramQuestion, epsilon: Exact) -> list[Candidate]:
+    """Where there is no tree: the same questions and decoders as under EMD-DP, with noise for user-level DP."""
+    space, found = question.space, []
+    for kind in ("cells", "pyramid") if isinstance(space, GEOMETRY) else ("cells",):
+        made = user_level_histogram_noise(space, kind, epsilon, question.delta, users=question.users)
+        error = predicted_map_error(space, made.matrix, made.noise, made.decode, question.reference, DRAWS)
+        words = f"user-level: {'noise on every share' if kind == 'cells' else 'densities at several scales'}"
+        name, size = f"user-level-{kind}", space.diameter
+        found.append(
+            Candidate(name, f"{words} ({made.noise.name})", price(made.event), error.mean * size, mechanism=made)
+        )
+    return found

@@ -12,7 +12,8 @@ from barrow.mechanisms.pyramid_scales import town_and_country
 from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Space
 from barrow.spaces.base import Floats
 
-_GEOMETRY = (Line, Circle, Euclidean, Earth, Hexagons)
+GEOMETRY = (Line, Circle, Euclidean, Earth, Hexagons)
+"""Spaces whose items are places."""
 
 Reference = Any
 """``"auto"``, ``"uniform"``, ``"zipf"``, ``"town and country"``, one weight for each item, or weights by label."""
@@ -35,8 +36,8 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
     k = space.items
     if isinstance(reference, str):
         if reference == "auto":
-            reference = "town and country" if isinstance(space, _GEOMETRY) else "zipf"
-        if reference == "town and country" and isinstance(space, _GEOMETRY):
+            reference = "town and country" if isinstance(space, GEOMETRY) else "zipf"
+        if reference == "town and country" and isinstance(space, GEOMETRY):
             return town_and_country(space)
         if reference not in ("uniform", "zipf"):
             raise ParameterError(
