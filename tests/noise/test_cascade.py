@@ -180,6 +180,10 @@ def test_two_small_items_have_the_exact_law():
     assert law == want
 
 
-def test_spans_that_are_not_nested_are_refused():
-    with pytest.raises(ParameterError, match="leaves that the node above"):
-        Cascade.of([0, 0], [2, 3], [-1, 0])
+@pytest.mark.parametrize(
+    ("starts", "ends", "parents"),
+    [([0, 0, 1], [2, 1, 3], [-1, 0, 0]), ([0, 0], [2, 1], [-1, 0]), ([0, 0, 1, 2], [3, 2, 2, 3], [-1, 0, 0, 0])],
+)
+def test_children_that_do_not_part_the_leaves_are_refused(starts, ends, parents):
+    with pytest.raises(ParameterError, match="not those of its children"):
+        Cascade.of(starts, ends, parents)

@@ -75,9 +75,16 @@ class Cascade:
         """
         first, last, above = (np.asarray(a, dtype=np.int64) for a in (starts, ends, parents))
         inner = last - first > 1
-        if ((first[above] > first) | (last[above] < last))[above >= 0].any() or not inner[above[above >= 0]].all():
+        covered = np.bincount(above[above >= 0], (last - first)[above >= 0], len(first))
+        if (
+            (covered != last - first)[inner].any()
+            or ((first[above] > first) | (last[above] < last))[above >= 0].any()
+            or not inner[above[above >= 0]].all()
+        ):
             raise ParameterError(
-                "A node has leaves that the node above it has not.", allowed="nested spans", fix="ends[v] <= ends[u]"
+                "The leaves below a node are not those of its children.",
+                allowed="children that part the leaves of their node",
+                fix="list every leaf as a node, with the node above it",
             )
         level = np.flatnonzero(above < 0)
         number = np.full(len(first), -1, dtype=np.int64)
