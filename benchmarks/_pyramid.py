@@ -1,12 +1,12 @@
 """Maps at equal privacy: a pyramid of densities against one bandwidth and against the histogram of the cells.
 
-32 x 32 cells of the unit square, distances divided by its diagonal, alpha = 25. Nine populations of three kinds: mixtures
-of Gaussian clusters, check-ins (places of Zipf popularity around towns), and roads. The error is the exact EMD between
-the map and the population, its mean over the populations, each with its own seeded noise.
+32 x 32 cells of the unit square, distances divided by its diagonal, alpha = 25. Nine populations of three kinds:
+mixtures of Gaussian clusters, check-ins (places of Zipf popularity around towns), and roads. The error is the exact EMD
+between the map and the population, its mean over the populations, each with its own seeded noise.
 
-Every competitor gets its best reading in hindsight: the bandwidth and the decoder with the least mean error. Two figures
-are given for one bandwidth: against its densities as they are released (shares at the centres, projected to the simplex),
-and against the best of two deconvolutions of them, the pyramid's own decoder among them.
+Every competitor gets its best reading in hindsight: the bandwidth and the decoder with the least mean error. Two
+figures are given for one bandwidth: against its densities as they are released (shares at the centres, projected to the
+simplex), and against the best of two deconvolutions of them, the pyramid's own decoder among them.
 """
 
 from __future__ import annotations

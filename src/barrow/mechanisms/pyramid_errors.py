@@ -1,7 +1,7 @@
 """The error of a decoded map at a public reference distribution, by simulation with replayable noise.
 
-The earth mover's distance is exact where the space has a closed form or a solver is quick enough, and otherwise an upper
-bound along a tree of the space's scales: the result says which.
+The earth mover's distance is exact where the space has a closed form or a solver is quick enough, and otherwise an
+upper bound along a tree of the space's scales: the result says which.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def emd_tree_upper(space: Space, a: Floats, b: Floats) -> float:
     cost = 0.0
     for parents, lengths in _carriers(space):
         cost += float(np.abs(left) @ lengths)
-        left = np.bincount(parents, weights=left, minlength=int(parents.max()) + 1)
+        left = np.asarray(np.bincount(parents, weights=left), dtype=np.float64)
     return cost * (1.0 + 1e-9)
 
 
@@ -117,7 +117,7 @@ def _carriers(space: Space) -> tuple[tuple[Ids, Floats], ...]:
     steps = []
     for here, above in zip(places, [*places[1:], None], strict=True):
         if above is None:
-            nearest = np.zeros(len(here), dtype=np.int64)
+            nearest: Any = np.zeros(len(here), dtype=np.int64)
             root = here[int(((here - middle) ** 2).sum(axis=1).argmin())]
             apart = np.sqrt(((here - root) ** 2).sum(axis=1))
         else:

@@ -89,7 +89,7 @@ def usable_bandwidths(space: Space) -> list[str]:
 
 @lru_cache(maxsize=16)
 def town_and_country(space: Space) -> Floats:
-    """A public stand-in for a population: half in broad clusters, half in single cells, with sizes 1, 1/2, 1/3 and so on.
+    """A public stand-in for a population: half in broad clusters, half in single cells, with sizes 1, 1/2, 1/3...
 
     >>> from barrow.spaces import Line
     >>> weights = town_and_country(Line(0, 1, step=1/16))
@@ -107,16 +107,16 @@ def town_and_country(space: Space) -> Floats:
         bump = np.exp(-far[i] / (0.02, 0.05, 0.1, 0.15)[i % 4])
         country += 0.95 * bump / bump.sum() * sizes[i] / sizes[:24].sum()
     town = np.bincount(spots, weights=sizes, minlength=k) / sizes.sum()
-    mixed: Floats = (town + country / country.sum()) / 2.0
-    return mixed / mixed.sum()
+    mixed = (town + country / country.sum()) / 2.0
+    return np.asarray(mixed / mixed.sum())
 
 
 def predicted_error(query: PyramidQuery, rate: float, shares: Sequence[Floats] | Floats) -> Floats:
     """A rough error of each row of ``shares`` of the levels of ``query``: what the choice of shares is made by.
 
     At scale j the population differs from the next broader scale by details; each is lost if it is below the noise at
-    that scale, and otherwise replaced by noise. Noise at scale j comes from level j and, summed up, from finer levels. A
-    detail counts its mass times the bandwidth.
+    that scale, and otherwise replaced by noise. Noise at scale j comes from level j and, summed up, from finer levels.
+    A detail counts its mass times the bandwidth.
 
     Args:
         query: A pyramid with all levels, the broadest first.
@@ -164,7 +164,7 @@ def _sampled_constant(level: Level) -> float:
         return usual_constant(query, level.width)
     points = query.cartesian[0]
     some = np.arange(0, len(points), max(1, len(points) // 1000))
-    _, near = cKDTree(points).query(points[some], k=min(9, len(points)))
+    near = np.asarray(cKDTree(points).query(points[some], k=min(9, len(points)))[1])
     x, y = np.repeat(some, near.shape[1] - 1), near[:, 1:].ravel()
     change = abs(query.table.integers[x] - query.table.integers[y]).sum(axis=1) * float(query.step)
     return float((np.asarray(change).ravel() / space.distance(x, y)).max())

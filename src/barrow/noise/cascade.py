@@ -8,6 +8,7 @@ keeps the rest for the next round; the last few fall one by one (docs/proofs/exa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -125,28 +126,31 @@ class Cascade:
             np.arange(rows), ((0, rows),), firsts, np.full(rows, cells), firsts, every // cells, one, none, every, every
         )
 
-    def rates(self, held: NDArray[Any], variance: Floats | float = 0.0) -> Integers:
+    @cached_property
+    def inner(self) -> Integers:
+        """Which children are inner nodes, in the order of these."""
+        return np.concatenate(self.branches)
+
+    def rates(self, held: NDArray[Any], variance: float = 0.0) -> Integers:
         """The mean per leaf that each inner node should draw with, 0 for none.
 
-        Any choice is right that does not depend on what is drawn with it; this one seldom draws too much, if ``held``
-        has the given variance.
+        Any choice is right that does not depend on what is drawn with it; this one seldom draws too much, if the
+        variance of ``held`` is ``variance`` times its value.
         """
-        found = np.zeros(len(self.widths), dtype=np.int64)
-        expected, spread = held.astype(np.float64), np.zeros(len(held)) + variance
+        found: Integers = np.empty(len(held), dtype=np.int64)
+        density = held / self.widths
         for depth, (low, high) in enumerate(self.spans):
+            here, widths = density[low:high], self.widths[low:high]
             if depth:
-                arriving = self._means_of(found, self.branches[depth - 1])
-                expected[low:high] += arriving
-                spread[low:high] += arriving
-            here = expected[low:high]
-            margin = _MARGIN * np.sqrt(here + spread[low:high])
-            rate = ((here - margin) / self.widths[low:high]).astype(np.int64)
-            found[low:high] = np.where(rate >= _LEAST, rate, 0)
+                here += (arriving := found.take(self.parents.take(self.branches[depth - 1])))
+                spread = here * (1.0 + variance) + arriving
+            else:
+                spread = here * (1.0 + variance)
+            spread /= widths
+            here -= _MARGIN * np.sqrt(spread, out=spread)
+            found[low:high] = here
+            found[low:high] *= here >= _LEAST
         return found
-
-    def _means_of(self, rates: Integers, children: Integers) -> Integers:
-        means: Integers = rates.take(self.parents.take(children)) * self.weights.take(children)
-        return means
 
     def means(self, rates: Integers) -> Integers:
         """The Poisson mean of each child: the rate of its parent times its leaves."""
@@ -163,17 +167,25 @@ class Cascade:
     def hand_down(self, held: Integers, drawn: Integers, found: Integers) -> None:
         """One round: ``held`` of the inner nodes and ``found`` of the leaves change, from the root down."""
         sums = np.add.reduceat(drawn, self.firsts)
+        rest = held - sums
+        roots = self.spans[0][1]
+        rest[roots:] += drawn.take(self.inner)
+        if int(rest.min()) < 0:
+            self._hand_down_slowly(held, drawn, sums)
+        else:
+            held[:] = rest
+        found[self.leaves] += drawn.take(self.twigs)
+
+    def _hand_down_slowly(self, held: Integers, drawn: Integers, sums: Integers) -> None:
+        """Level by level: who drew more than it holds hands down nothing in this round."""
         for depth, (low, high) in enumerate(self.spans):
             if depth:
                 held[low:high] += drawn.take(self.branches[depth - 1])
             rest = held[low:high] - sums[low:high]
-            if int(rest.min()) < 0:
-                # Who drew more than it holds hands down nothing in this round.
-                poor = np.flatnonzero(rest < 0)
-                drawn[np.isin(self.parents, low + poor)] = 0
-                rest[poor] = held[low + poor]
+            poor = low + np.flatnonzero(rest < 0)
+            drawn[np.isin(self.parents, poor)] = 0
+            rest[poor - low] = held[poor]
             held[low:high] = rest
-        found[self.leaves] += drawn.take(self.twigs)
 
     def scatter(self, held: Integers, found: Integers, source: Source) -> None:
         """Every item that an inner node holds falls evenly onto one leaf below it; ``held`` becomes 0."""
@@ -182,7 +194,7 @@ class Cascade:
             if total > _AT_ONCE:
                 size = np.diff(np.minimum(np.cumsum(held), _AT_ONCE), prepend=0)
             held -= size
-            leaf, refused = even(np.repeat(self.starts, size), np.repeat(self.widths, size), source)
+            leaf, refused = even(self.starts, self.widths, size, source)
             if refused is not None:
                 who = np.searchsorted(np.cumsum(size), refused, side="right")
                 np.add.at(held, who, 1)

@@ -24,6 +24,7 @@ class Chances:
         p: above/below in floats, within 2^-51 of itself.
         q: 1 - p in floats, as exact.
         flipped: Where failures are counted instead of successes; None if nowhere.
+        places: Where each p has its numerator and denominator; None if in the same place.
     """
 
     above: Numbers
@@ -31,6 +32,7 @@ class Chances:
     p: Floats
     q: Floats
     flipped: NDArray[np.bool_] | None = None
+    places: Integers | None = None
 
     @classmethod
     def of(cls, above: Numbers, below: Numbers) -> Chances:
@@ -50,6 +52,19 @@ class Chances:
         return cls(above, below, p, q, flipped if some else None)
 
     def take(self, which: Integers) -> Chances:
-        """Some of them, in the given order, flipped as they are."""
-        flipped = None if self.flipped is None else self.flipped.take(which)
-        return Chances(self.above.take(which), self.below.take(which), self.p.take(which), self.q.take(which), flipped)
+        """Some of them, in the given order, as p <= 1/2: what was flipped is forgotten.
+
+        >>> Chances.of(np.array([1, 2]), np.array([5, 5])).take(np.array([1])).fraction(0)
+        (2, 5)
+        """
+        places = which if self.places is None else self.places.take(which)
+        return Chances(self.above, self.below, self.p.take(which), self.q.take(which), None, places)
+
+    def fraction(self, number: int) -> tuple[int, int]:
+        """Numerator and denominator of one of them.
+
+        >>> Chances.of(np.array([3]), np.array([4])).fraction(0)
+        (1, 4)
+        """
+        place = number if self.places is None else int(self.places[number])
+        return int(self.above[place]), int(self.below[place])

@@ -42,41 +42,43 @@ def uniform_below(bounds: ArrayLike, *, source: Source | None = None) -> Integer
     return found
 
 
-def even(starts: Integers, widths: Integers, source: Source) -> tuple[Integers, Integers | None]:
-    """One of the ``width`` numbers from ``start`` on, for each pair, all equally likely; and which of them are refused.
+def even(starts: Integers, widths: Integers, numbers: Integers, source: Source) -> tuple[Integers, Integers | None]:
+    """For each span of ``width`` from ``start`` on, so many independent even draws from it, one span after the other.
 
-    A refusal has a chance below width/2^22 (narrow) or width/2^32, with widths below 2^32.
+    Returns them, and which of them are refused and have to be drawn again: seldom one in 2^12.
 
-    >>> even(np.array([5, 7]), np.array([1, 1]), checked_source(None))
-    (array([5, 7]), None)
+    >>> even(np.array([5, 7]), np.array([1, 1]), np.array([1, 2]), checked_source(None))
+    (array([5, 7, 7]), None)
     """
-    narrow = int(widths.max(initial=1)) <= _NARROW
-    words = source.words((len(widths) + 1) >> 1)
-    halves = words.astype("<u8", copy=False).view("<u4")[: len(widths)]
-    if narrow:
-        return scaled(halves >> np.uint32(10), starts, widths.astype(np.uint32), 22)
-    return scaled(halves.astype(np.uint64), starts, widths.astype(np.uint64), 32)
+    total, widest = int(numbers.sum()), int(widths.max(initial=1))
+    words = source.words((total + 1) >> 1)
+    halves = words.astype("<u8", copy=False).view("<u4")[:total]
+    if widest <= _NARROW:
+        # A product with 22 bits fits 32, and short numbers are quick.
+        return scaled(halves >> np.uint32(10), starts, widths.astype(np.uint32), numbers, 22)
+    return scaled(halves.astype(np.uint64), starts, widths.astype(np.uint64), numbers, 32)
 
 
-def scaled(drawn: NDArray[Any], starts: Integers, widths: NDArray[Any], bits: int) -> tuple[Integers, Integers | None]:
+def scaled(
+    drawn: NDArray[Any], starts: Integers, widths: NDArray[Any], numbers: Integers, bits: int
+) -> tuple[Integers, Integers | None]:
     """From ``bits`` random bits each, start + an even number below width; and which of them are refused.
 
     Of the 2^bits numbers all but 2^bits mod width serve, the same number for each result. The products must fit the
     type of the arrays.
 
-    >>> scaled(np.arange(4, dtype=np.uint64), np.zeros(4, dtype=np.int64), np.full(4, 3, dtype=np.uint64), 2)
-    (array([0, 0, 1, 2]), array([0]))
+    >>> scaled(np.arange(4, dtype=np.uint64), np.array([9]), np.array([3], dtype=np.uint64), np.array([4]), 2)
+    (array([ 9,  9, 10, 11]), array([0]))
     """
     kind = drawn.dtype.type
-    product = drawn * widths
+    product = np.repeat(widths, numbers)
+    product *= drawn
     low = product & kind(2**bits - 1)
     product >>= kind(bits)
-    found = product + starts
-    # 2^bits mod width is below width: mostly this is enough to see that nothing is refused.
-    if int(low.min(initial=2**bits - 1)) >= int(widths.max(initial=1)):
-        return found.astype(np.int64, copy=False), None
-    refused = np.flatnonzero(low < 2**bits % widths.astype(np.int64))
-    return found.astype(np.int64, copy=False), refused if refused.size else None
+    found = np.repeat(starts, numbers)
+    found += product.view(f"i{product.itemsize}")
+    refused = (low < np.repeat((2**bits % widths.astype(np.int64)).astype(kind), numbers)).nonzero()[0]
+    return found, refused if refused.size else None
 
 
 def checked_counts(counts: ArrayLike) -> Integers:

@@ -1,7 +1,7 @@
 """Piecewise constant hats over all binomial and Poisson laws of at least a given variance.
 
 In units of the standard deviation sigma, the line is cut into blocks of 1/16 out to 12 on both sides; a last entry
-stands for everything beyond. Each block has a whole number of slots, of 2^15 in all, and its hat, slots times a scale,
+stands for everything beyond. Each block has a whole number of slots, of 2^13 in all, and its hat, slots times a scale,
 is an upper bound of sqrt(2 pi) sigma P[k] for every k that rounds from the block, whatever the law, as long as its
 variance is at least that of the class and its probability at most 1/2 (docs/proofs/exact-counts.md, Section 6).
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-SLOT_BITS = 15
+SLOT_BITS = 13
 PER_SIGMA = 16
 """Blocks in one standard deviation."""
 REACH = 12
@@ -26,6 +26,8 @@ LEAST = 17.0
 _FIRST, _CLASSES = 4, 11
 """The classes begin at the variances 2^4, 2^5, …, 2^14."""
 _SIDE = REACH * PER_SIGMA
+_BEGIN = np.maximum(np.arange(_FIRST + _CLASSES + 1) - (_FIRST + 1), 0) << SLOT_BITS
+"""By the binary exponent of the variance, which is 5 in the first class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +58,13 @@ class Hats:
         return 2 * _SIDE + 1
 
 
-def class_of(variance: Floats) -> NDArray[np.int64]:
-    """The class that serves a variance of at least ``LEAST``.
+def slots_of(variance: Floats) -> NDArray[np.int64]:
+    """Where the slots begin of the class that serves a variance of at least ``LEAST``.
 
-    >>> class_of(np.array([17.0, 33.0, 1e30])).tolist()
+    >>> (slots_of(np.array([17.0, 33.0, 1e30])) >> SLOT_BITS).tolist()
     [0, 1, 10]
     """
-    found: NDArray[np.int64] = np.minimum(np.frexp(variance)[1] - (_FIRST + 1), _CLASSES - 1).astype(np.int64)
-    return found
+    return _BEGIN.take(np.frexp(variance)[1], mode="clip")
 
 
 def bounds(variance: float) -> tuple[Floats, Floats]:
@@ -88,7 +89,7 @@ def tables() -> Hats:
     """All tables: they depend on nothing, and are made once.
 
     >>> made = tables()
-    >>> int(made.slots.sum()) == 11 * 2**15, len(made.entry) == 11 * 2**15
+    >>> int(made.slots.sum()) == 11 * 2**13, len(made.entry) == 11 * 2**13
     (True, True)
     """
     entries, slots, logs, scales = [], [], [], []
@@ -96,10 +97,10 @@ def tables() -> Hats:
     for c in range(_CLASSES):
         right, left = bounds(2.0 ** (_FIRST + c))
         hat = np.concatenate([left[:_SIDE][::-1], right[:_SIDE]])
-        # The smallest scale, of four digits or so, for which the slots suffice.
+        # The smallest scale, to three digits or so, for which the slots suffice.
         scale = float(hat.sum()) / total
         while int(np.ceil(hat / scale).sum()) > total:
-            scale *= 1.0 + 2.0**-13
+            scale *= 1.0 + 2.0**-11
         number = np.ceil(hat / scale).astype(np.int64)
         number[_SIDE] += total - int(number.sum())
         number = np.append(number, 1)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.noise.chances import Chances
-from barrow.noise.hats import PER_SIGMA, REACH, SLOT_BITS, class_of, tables
+from barrow.noise.hats import PER_SIGMA, REACH, SLOT_BITS, slots_of, tables
 from barrow.noise.source import Source
 from barrow.noise.uniform import LazyUniform, decided
 
@@ -73,7 +73,7 @@ class Laws:
             np.multiply(inverse[:k], chances.q, out=step[:k])
             np.divide(-1.0, n[:k] * chances.q, out=other[:k])
             correction[:k] = stirling(n[:k])
-        offsets = class_of(step) << SLOT_BITS
+        offsets = slots_of(step)
         np.rint(inverse, out=nearest)
         np.subtract(inverse, nearest, out=beyond)
         np.add(beyond, 0.5, out=half)
@@ -231,7 +231,7 @@ def _settled(laws: Laws, law: int, entry: int, place: int, word: int, source: So
         where.reach(where.length + 64)
     k = int(laws.rows[0, law]) + shift
     if law < len(laws.counts):
-        log = _log_binomial(int(laws.counts[law]), int(laws.chances.above[law]), int(laws.chances.below[law]), k)
+        log = _log_binomial(int(laws.counts[law]), *laws.chances.fraction(law), k)
     else:
         log = _log_poisson(int(laws.rows[0, law]), k)
     return float(shift), log is not None and _below(log, hat, LazyUniform(word, 64, source))

@@ -41,39 +41,33 @@ def draw(counts: Integers, chances: Chances, source: Source) -> Integers:
         words = source.words(len(counts[part]))
         u = words * 2.0**-64
         sums = partial_sums(n[part], p[part], q[part], columns)
-        # Two for each row keep the rows apart in one ascending list; what they cost in accuracy is below 2^-38.
-        apart = 2.0 * np.arange(len(u))
-        line = (sums + apart[:, None]).ravel()
-        above = line.searchsorted(u + apart, side="right")
-        first = np.arange(0, line.size, columns)
-        value = above - first
+        sums -= u
+        value = (sums <= 0.0).sum(axis=0)
         found[part] = value
-        # The next sum above U and the last one below it; those of other rows are far away.
-        at = u + apart
-        near = np.abs(line.take(above, mode="clip") - at) <= 2.0 * ERROR
-        near |= np.abs(line.take(above - 1, mode="clip") - at) <= 2.0 * ERROR
+        near = np.abs(sums, out=sums).min(axis=0) <= 2.0 * ERROR
         near |= value == columns
-        for j in np.flatnonzero(near).tolist():
+        for j in near.nonzero()[0].tolist():
             lazy = LazyUniform(int(words[j]), 64, source)
             row = low + j
-            found[row] = settled(int(counts[row]), int(chances.above[row]), int(chances.below[row]), lazy)
+            found[row] = settled(int(counts[row]), *chances.fraction(row), lazy)
     return found
 
 
 def partial_sums(n: Floats, p: Floats, q: Floats, columns: int) -> Floats:
-    """P[X <= j] for j below ``columns``, row by row, within ``ERROR``.
+    """P[X <= j] within ``ERROR``: a row for each j below ``columns``, a column for each law.
 
-    >>> partial_sums(np.array([2.0]), np.array([0.5]), np.array([0.5]), 3).tolist()
-    [[0.25, 0.75, 1.0]]
+    >>> partial_sums(np.array([2.0]), np.array([0.5]), np.array([0.5]), 3).ravel().tolist()
+    [0.25, 0.75, 1.0]
     """
-    j = np.arange(1.0, columns)
-    terms = np.empty((len(n), columns))
-    terms[:, 0] = np.exp(n * np.log1p(-p))
+    j = np.arange(columns)[:, None]
+    terms: Floats = (n + 1.0) - j
     # P[j]/P[j-1]; beyond n there is nothing.
-    np.maximum((n[:, None] + 1.0) - j, 0.0, out=terms[:, 1:])
-    terms[:, 1:] *= (p / q)[:, None] / j
-    np.cumprod(terms, axis=1, out=terms)
-    return np.cumsum(terms, axis=1, out=terms)
+    np.maximum(terms, 0.0, out=terms)
+    terms *= p / q
+    terms[1:] /= j[1:]
+    terms[0] = np.exp(n * np.log1p(-p))
+    np.cumprod(terms, axis=0, out=terms)
+    return np.cumsum(terms, axis=0, out=terms)
 
 
 def settled(n: int, above: int, below: int, u: LazyUniform) -> int:

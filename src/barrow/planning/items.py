@@ -33,8 +33,8 @@ class ItemChoice:
 
     >>> from barrow.spaces import Clustered
     >>> found = choose_items(Clustered.grid(5, 4, r=0.05), 25, "1e-9", items=100, users=1000)
-    >>> found.mechanism.randomiser.kind, found.guarantee.method, round(float(found.mechanism.event.alpha0), 2)
-    ('gkrr', 'blanket', 3.59)
+    >>> found.mechanism.randomiser.kind, found.guarantee.method, found.mechanism.event.alpha0 > 3.5
+    ('gkrr', 'blanket', True)
     """
 
     mechanism: ItemWise

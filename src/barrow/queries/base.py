@@ -144,7 +144,7 @@ class Query:
         if closed is not None and self.closed_form is not None and self.closed_form.tight:
             return closed
         if self.table.sparse and self.cartesian is not None:
-            near = by_near_pairs(self.space, self.table, norms, *self.cartesian)
+            near = by_near_pairs(self.space, self.table, norms, *self.cartesian, beyond=self._beyond)
             if near is not None:
                 # Chains cost a few per cent, so that a formula may be below what was found: both are bounds.
                 return near if closed is None else {p: min(near[p], closed[p], key=_constant) for p in norms}
@@ -158,6 +158,10 @@ class Query:
                 fix="lipschitz={2: ...} if you can prove one, or a coarser space",
             )
         return closed
+
+    def _beyond(self, p: float, distance: float) -> float:
+        """A bound on the change per unit between items at least ``distance`` apart, beside range/distance."""
+        return math.inf
 
     def _closed(self, norms: Sequence[float]) -> dict[float, Constants] | None:
         """The constant on paper plus what quantising adds: two entries each off by at most ``error_upper``."""

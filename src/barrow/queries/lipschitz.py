@@ -7,7 +7,7 @@ metric: computed distances may be off by ``space.distance_error``, and floats ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,7 +120,12 @@ def by_neighbours(space: Line | Circle, table: Quantised, norms: Sequence[float]
 
 
 def by_near_pairs(
-    space: Space, table: Quantised, norms: Sequence[float], points: Floats, reach: float
+    space: Space,
+    table: Quantised,
+    norms: Sequence[float],
+    points: Floats,
+    reach: float,
+    beyond: Callable[[float, float], float] | None = None,
 ) -> dict[float, Constants] | None:
     """The same for sparse tables: pairs that are far apart cannot change by more per unit than the range allows.
 
@@ -135,11 +140,19 @@ def by_near_pairs(
         points: Cartesian coordinates of the items, in which distance grows with the distance of the space: Euclidean
             ones, or unit vectors on the sphere.
         reach: A first R, as a normalised distance.
+        beyond: From a norm and R to a bound on the quotients of pairs at distance at least R, non-increasing in R; by
+            default range/R.
     """
     from scipy.spatial import cKDTree
 
     tree = cKDTree(points)
     radius = min(reach, 1.0)
+    spans = {p: table.range_upper(p) for p in norms}
+
+    def farther(p: float, distance: float) -> float:
+        simple = spans[p] / distance
+        return simple if beyond is None else min(simple, beyond(p, distance))
+
     while True:
         plan = _visits(space, tree, points, radius)
         if plan is None:
@@ -153,10 +166,12 @@ def by_near_pairs(
                 best[p].see_pairs(space, row_norms(rows, p), far, x, y)
         found = {p: best[p].constants(space, table, "near pairs", known_range=False) for p in norms}
         found = {p: replace(c, lipschitz_upper=c.lipschitz_upper * stretch) for p, c in found.items()}
-        needed = max(table.range_upper(p) / max(c.lipschitz_upper, 1e-300) for p, c in found.items())
-        if radius >= 1.0 or needed <= radius:
+        if radius >= 1.0 or all(farther(p, radius) <= c.lipschitz_upper for p, c in found.items()):
             return found
-        radius = min(1.0, max(1.25 * radius, needed * (1.0 + 2.0**-20)))
+        radius *= 1.25
+        while radius < 1.0 and any(farther(p, radius) > c.lipschitz_upper for p, c in found.items()):
+            radius *= 1.05
+        radius = min(radius, 1.0)
 
 
 def _visits(space: Space, tree: Any, points: Floats, radius: float) -> tuple[float, float] | None:

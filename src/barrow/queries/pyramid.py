@@ -69,6 +69,14 @@ class PyramidQuery(Query):
 
     levels: tuple[Level, ...] = ()
 
+    def _beyond(self, p: float, distance: float) -> float:
+        """Each level changes by at most its constant, and by at most 2^(1/p) in all (docs/proofs/pyramids.md)."""
+        flat = 2.0 ** (1.0 / p) / distance
+        each = [level.weight * min(_known(level.query, p), flat) for level in self.levels]
+        entries = float(min(self.dimension, 2 * self.table.row_width)) ** (1.0 / p)
+        rounding = 2.0 * self.table.error_upper * entries / distance
+        return float(np.linalg.norm(each, ord=p) + rounding) * (1.0 + 2.0**-40)
+
 
 def pyramid(
     space: Space,
@@ -198,15 +206,13 @@ def _known(query: Query, p: float) -> float:
 
 
 def _cartesian(levels: Sequence[Level]) -> Any:
-    """Where near pairs are looked for, and how far at first: the mean bandwidth by what the levels add to the range."""
+    """Where near pairs are looked for, and how far at first: little, as what is found says how far is needed."""
+    space = levels[0].query.space
     known = [level.query.cartesian for level in levels if level.query.cartesian is not None]
-    if not known:
-        space = levels[0].query.space
-        if isinstance(space, Euclidean):
-            return space.points, levels[0].width
-        return None
-    total = sum(level.weight for level in levels)
-    return known[0][0], sum(level.weight * level.width for level in levels) / total
+    finest = max(min(level.width for level in levels), 2.5 * space.least_distance_lower)
+    if known:
+        return known[0][0], finest
+    return (space.points, finest) if isinstance(space, Euclidean) else None
 
 
 def usual_constant(level_query: Query, width: float) -> float:

@@ -63,9 +63,10 @@ class PooledStops:
         """The histogram of the reports on ``counts`` items of each kind."""
         tree = self.cascade
         # The first round of falling is drawn together with who stays, with rates from what is expected to stop.
-        below = np.concatenate([[0], np.cumsum(counts)])
+        below = np.zeros(len(counts) + 1)
+        np.cumsum(counts, out=below[1:])
         stopping = (below[tree.starts + tree.widths] - below[tree.starts]) * self.share
-        means = tree.means(tree.rates(stopping, stopping))
+        means = tree.means(tree.rates(stopping, variance=1.0))
         found, drawn = binomials_and_poisson(counts, self.stay, means, source)
         left = np.zeros(len(tree.parents), dtype=np.int64)
         left[tree.twigs] = (counts - found).take(tree.leaves)

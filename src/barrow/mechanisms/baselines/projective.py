@@ -18,7 +18,7 @@ from barrow.privacy.definitions import positive
 from barrow.randomisers import TOTAL
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
-_MOST_ENTRIES = 2**26
+_MOST_ENTRIES = 2**24
 
 
 class ProjectiveResponse(SetChannel):
@@ -27,7 +27,7 @@ class ProjectiveResponse(SetChannel):
     Each set holds about 1/q of all reports, and any two sets share the same number of them.
 
     Args:
-        items: k, with k times the number of reports at most 2^26.
+        items: k, with k times the number of reports at most 2^24.
         epsilon: The privacy parameter of one report.
         field: q, a prime up to 47; None takes the most accurate for evenly spread items.
 

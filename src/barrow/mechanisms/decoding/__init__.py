@@ -1,22 +1,28 @@
 """Decoders: from noisy statistics to histograms. They see released values only, so they cost no privacy."""
 
 from barrow.mechanisms.decoding.bayesian import BayesianFit, bayesian_update
+from barrow.mechanisms.decoding.grid import DecodedMap, nearest_map, smooth_map
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import (
     consistent_masses,
     decode,
     edge_values,
     nearest_histogram,
+    shrunk_histogram,
     top_down_histogram,
 )
 
 __all__ = [
     "BayesianFit",
+    "DecodedMap",
     "bayesian_update",
     "consistent_masses",
     "decode",
     "edge_values",
     "nearest_histogram",
     "nearest_in_simplex",
+    "nearest_map",
+    "shrunk_histogram",
+    "smooth_map",
     "top_down_histogram",
 ]

@@ -1,4 +1,4 @@
-"""Maps from noisy densities at one or several scales: a histogram over the items whose densities are near the noisy ones.
+"""Maps from noisy densities at one or several scales: histograms over the items with densities near the noisy ones.
 
 Two decoders, both post-processing. :func:`smooth_map` mixes bumps of all scales, entropy keeping to broad ones what the
 noise does not contradict; it is the more accurate one wherever noise matters. :func:`nearest_map` is the plain
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
+from barrow.mechanisms.decoding.descent import descend
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.spaces.base import Floats
 
@@ -65,8 +66,6 @@ def smooth_map(
     >>> fit.weights.round(3).tolist(), fit.distance_upper <= 1e-3
     ([0.625, 0.375], True)
     """
-    from scipy.optimize import minimize
-
     y = _checked(matrix, values)
     if not (math.isfinite(strength) and strength > 0.0):
         raise ParameterError(f"strength is {strength!r}.", allowed="a number above 0", fix="strength=1e-6")
@@ -85,7 +84,7 @@ def smooth_map(
         total = float(raw.sum())
         weights = spread(raw / total)
         gradient = v - y + forward(weights)
-        last.update(x=x.copy(), weights=weights, gap=0.5 * float(gradient @ gradient))
+        last.update(weights=weights, gap=0.5 * float(gradient @ gradient))
         value = 0.5 * float(v @ v) - float(v @ y) + strength * (top + math.log(total))
         return value / strength, gradient * (unit / strength)
 
@@ -93,22 +92,17 @@ def smooth_map(
     enough = 2.0 * strength * tolerance**2
     best: dict[str, Any] = {"gap": math.inf}
 
-    def watch(x: Floats) -> None:
-        if not np.array_equal(last.get("x", ()), x):
-            objective(x)
+    def near_enough() -> bool:
         if last["gap"] < best["gap"]:
             best.update(last)
-        if best["gap"] <= enough:
-            raise StopIteration
+        return bool(best["gap"] <= enough)
 
     objective(np.zeros(y.size))
     best.update(last)
-    options = {"maxiter": _MOST, "maxfun": 2 * _MOST, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
-    done = minimize(
-        objective, np.zeros(y.size), jac=True, method="L-BFGS-B", callback=watch, options=options
-    )  # it cannot fail: whatever it stops at has a gap
+    # It cannot fail: whatever it stops at has a gap.
+    steps = descend(objective, np.zeros(y.size), enough=near_enough, most=_MOST)
     weights = np.maximum(best["weights"], 0.0)
-    return DecodedMap(weights / weights.sum(), best["gap"], math.sqrt(best["gap"] / (2.0 * strength)), int(done.nit))
+    return DecodedMap(weights / weights.sum(), best["gap"], math.sqrt(best["gap"] / (2.0 * strength)), steps)
 
 
 def nearest_map(matrix: Any, values: Any, *, tolerance: float = 1e-6) -> DecodedMap:
@@ -161,7 +155,7 @@ def _checked(matrix: Any, values: Any) -> Floats:
 
 
 def _both_ways(matrix: Any) -> tuple[Any, Any]:
-    """x -> matrix x, and x -> matrix' x, with the transpose laid out for speed."""
+    """The maps x -> matrix x and x -> matrix' x, with the transpose laid out for speed."""
     turned = matrix.T if isinstance(matrix, np.ndarray) else matrix.T.tocsr()
     return (lambda x: matrix @ x), (lambda x: turned @ x)
 

@@ -1,0 +1,324 @@
+"""Maps from pyramids of densities: decoders, errors, shares and releases."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+
+from barrow.errors import ParameterError
+from barrow.mechanisms import DensityPyramid, Law, UserCounts, density_pyramid, linear_noise
+from barrow.mechanisms.decoding import nearest_in_simplex, nearest_map, smooth_map
+from barrow.mechanisms.pyramid_errors import emd_tree_upper, map_distance
+from barrow.mechanisms.pyramid_scales import best_shares, predicted_error, scales_of, town_and_country
+from barrow.noise import Center
+from barrow.noise.simulation import SeededSource
+from barrow.queries import pyramid
+from barrow.spaces import Circle, Discrete, Earth, Euclidean, Line
+from barrow.transport import emd
+
+SQUARE = Euclidean([0, 0], [1, 1], step=1 / 16)
+LINE = Line(0, 100, unit="km", step=2)
+NYC = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=4)
+
+
+def problem(seed, outputs=7, items=5, atoms=6):
+    rng = np.random.default_rng(seed)
+    matrix = rng.uniform(0, 1, (outputs, items))
+    bumps = rng.dirichlet(np.ones(items), size=atoms).T
+    prior = rng.dirichlet(np.ones(atoms) * 3)
+    truth = rng.dirichlet(np.ones(items))
+    return matrix, bumps, prior / prior.sum(), matrix @ truth + rng.laplace(0, 0.1, outputs)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), st.sampled_from([1e-3, 1e-2, 0.1]))
+def test_the_smooth_map_against_a_general_solver(seed, strength):
+    matrix, bumps, prior, values = problem(seed)
+
+    def objective(c):
+        c = np.maximum(c, 1e-300)
+        return 0.5 * ((matrix @ bumps @ c - values) ** 2).sum() + strength * (c * np.log(c / prior)).sum()
+
+    def slope(c):
+        both = matrix @ bumps
+        return both.T @ (both @ c - values) + strength * (np.log(c / prior) + 1)
+
+    fit = smooth_map(csr_array(matrix), values, strength=strength, atoms=csr_array(bumps), prior=prior, tolerance=1e-7)
+    # Another route, without the dual: the primal problem, constraints and all.
+    other = minimize(
+        objective,
+        prior,
+        jac=slope,
+        method="SLSQP",
+        bounds=[(1e-12, 1)] * len(prior),
+        constraints={"type": "eq", "fun": lambda c: c.sum() - 1},
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    assert np.abs(fit.weights - bumps @ other.x).max() < 1e-3
+    assert fit.distance_upper <= 1e-5
+    assert fit.weights.min() >= 0
+    assert fit.weights.sum() == pytest.approx(1)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6))
+def test_what_a_fit_says_about_its_distance_holds(seed):
+    matrix, bumps, prior, values = problem(seed)
+    exact = smooth_map(matrix, values, strength=0.01, atoms=bumps, prior=prior, tolerance=1e-9)
+    for tolerance in (0.3, 0.1, 0.01):
+        rough = smooth_map(matrix, values, strength=0.01, atoms=bumps, prior=prior, tolerance=tolerance)
+        off = 0.5 * np.abs(rough.weights - exact.weights).sum()
+        assert off <= rough.distance_upper + exact.distance_upper + 1e-12
+        assert rough.distance_upper <= tolerance
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6))
+def test_the_nearest_map_against_a_general_solver(seed):
+    matrix, _, _, values = problem(seed)
+
+    def objective(p):
+        return 0.5 * ((matrix @ p - values) ** 2).sum()
+
+    fit = nearest_map(csr_array(matrix), values, tolerance=1e-10)
+    other = minimize(
+        objective,
+        np.full(5, 0.2),
+        jac=lambda p: matrix.T @ (matrix @ p - values),
+        method="SLSQP",
+        bounds=[(0, 1)] * 5,
+        constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert objective(fit.weights) <= objective(other.x) + 1e-9
+    assert objective(fit.weights) - objective(other.x) <= fit.gap_upper + 1e-12
+    rough = nearest_map(matrix, values, tolerance=0.5)
+    assert objective(rough.weights) - objective(fit.weights) <= rough.gap_upper + 1e-12
+
+
+def test_the_nearest_map_of_the_cells_is_the_projection():
+    values = np.random.default_rng(1).normal(0, 0.1, 50) + 0.02
+    assert np.abs(nearest_map(np.eye(50), values).weights - nearest_in_simplex(values)).max() < 1e-6
+
+
+def test_decoding_does_not_depend_on_the_units_of_the_weights():
+    made = density_pyramid(SQUARE, 25, users=1000)
+    truth = town_and_country(SQUARE)
+    values = made._matrix @ truth + made.noise.draw(zeros(made), SeededSource(3)).values
+    scales = scales_of(SQUARE)
+    strength = 0.002 * made.noise.deviation / math.sqrt(2) * made.query.lipschitz_upper(1)
+    twice = smooth_map(
+        2 * made._matrix, 2 * values, strength=4 * strength, atoms=scales.atoms, prior=scales.prior, tolerance=1e-4
+    )
+    assert np.abs(twice.weights - made.decode(values).weights).sum() < 5e-3
+
+
+def zeros(made):
+    return Center.from_integers(np.zeros(made.query.dimension, dtype=np.int64))
+
+
+@pytest.mark.parametrize(("p", "d"), [(1.0, 5), (2.0, 4), (3.0, 2), (math.inf, 3), (2.0, 1), (None, 3)])
+def test_mean_sizes_of_noise(p, d):
+    """E|x_1| from the tail: the integral of P(|x_1| > t)."""
+    law = Law(p, d)
+    found = mpmath.quad(lambda t: law.tail(float(t)), [0, 1, 3, 8, 20, 60])
+    assert law.mean_size == pytest.approx(float(found), rel=1e-4)
+
+
+SETTINGS = [
+    (LINE, 25, 0, 100, None),
+    (LINE, 5, 0, 10_000, ["20 km", "cells"]),
+    (Circle(24, unit="h", step=0.5), 10, 0, 1000, None),
+    (SQUARE, 25, 0, 1000, None),
+    (SQUARE, 25, 0, 100_000, ["0.3", "0.15"]),
+    (SQUARE, 2, "1e-3", 1000, None),
+    (Euclidean([0, 0, 0], [1, 1, 1], step=1 / 6), 25, 0, 1000, None),
+    (NYC, 100, 0, 1000, ["16 km", "cells"]),
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s[0].kind}-{s[3]}")
+def test_errors_before_decoding_agree_with_simulation(setting):
+    space, alpha, delta, users, bandwidths = setting
+    made = density_pyramid(space, alpha, delta, users=users, bandwidths=bandwidths)
+    draws = 300
+    noise = np.array([made.noise.draw(zeros(made), SeededSource(1000 + i)).values for i in range(draws)])
+    for level, error in zip(made.query.levels, made.level_errors, strict=True):
+        found = np.abs(noise[:, level.outputs] / level.weight).sum(axis=1).mean()
+        assert found == pytest.approx(error.expected_total, rel=0.1)
+        assert 1.2 * found != pytest.approx(error.expected_total, rel=0.1)  # noise 20% too large would show
+        beyond = (np.abs(noise[:, level.outputs] / level.weight) > error.half_width).mean()
+        assert beyond <= 0.05 * 1.35 + 0.01
+
+
+def test_intervals_hold_all_shares_at_once():
+    made = density_pyramid(LINE, 25, users=200, bandwidths=["25 km", "cells"], shares=["0.5", "0.5"])
+    counts = UserCounts.of_users(LINE, [[1, 2], [7]], users=200)
+    mass = np.bincount([1, 2, 7, LINE.default_item], weights=[0.5, 0.5, 1, 198], minlength=LINE.items) / 200
+    exact = made._matrix @ mass
+    held = 0
+    for seed in range(200):
+        answer = made.release(counts, source=SeededSource(seed))
+        inside = True
+        for level in made.query.levels:
+            low, high = answer.intervals()[level.name]
+            share = exact[level.outputs] / level.weight
+            inside &= bool((low - 1e-12 <= share).all() and (share <= high + 1e-12).all())
+        held += inside
+    # At least 95%; below 166 of 200 has probability 1e-8, and a half width 30% too small would hold about 40% only.
+    assert held >= 166
+
+
+@pytest.mark.parametrize("space", [SQUARE, NYC], ids=lambda s: s.kind)
+def test_the_tree_bound_is_above_the_exact_distance(space):
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        a, b = rng.dirichlet(np.ones(space.items) * 0.3, size=2)
+        exact, upper = emd(space, a, b), emd_tree_upper(space, a, b)
+        assert exact <= upper <= 12 * exact
+        point = np.eye(space.items)[rng.integers(space.items, size=2)]
+        assert emd(space, *point) <= emd_tree_upper(space, *point)
+    assert map_distance(space, a, b)[1] == "exact"
+    assert emd_tree_upper(space, a, a) == 0
+
+
+def test_large_spaces_get_an_upper_bound_and_say_so():
+    large = Euclidean([0, 0], [1, 1], step=1 / 64)
+    a = np.full(large.items, 1 / large.items)
+    assert map_distance(large, a, a) == (0.0, "tree, at most")
+
+
+def test_shares_follow_the_number_of_users():
+    names = tuple(level.name for level in scales_of(SQUARE).levels)
+    fine = [dict(best_shares(SQUARE, names, rate)).get("cells", 0) for rate in (1e3, 1e5, 1e8)]
+    assert fine[0] < fine[2]
+    assert fine[1] <= fine[2]
+    for rate in (1e3, 1e5, 1e8):
+        assert sum(share for _, share in best_shares(SQUARE, names, rate)) == 1
+    best_shares.cache_clear()
+    assert fine[1] == dict(best_shares(SQUARE, names, 1e5)).get("cells", 0)
+    query = pyramid(SQUARE, bandwidths=list(names))
+    some = predicted_error(query, 1e5, [[0.25] * 4, [0, 0, 0, 1]])
+    assert (predicted_error(query, 1e6, [[0.25] * 4, [0, 0, 0, 1]]) < some).all()
+
+
+def test_a_better_choice_has_a_smaller_simulated_error():
+    """The rough prediction is worth something: its choice beats its own worst choices, by simulation."""
+    chosen = density_pyramid(SQUARE, 25, users=1000).predict(draws=3).mean
+    for bad in (["cells"], ["0.353554"]):
+        assert chosen < 0.8 * density_pyramid(SQUARE, 25, users=1000, bandwidths=bad).predict(draws=3).mean
+
+
+def test_predictions_are_replayed_and_fall_with_users():
+    made = density_pyramid(SQUARE, 25, users=1000)
+    first, again = made.predict(draws=2), made.predict(draws=2)
+    assert first == again
+    assert first.method == "exact"
+    assert first.reference == "town and country"
+    assert density_pyramid(SQUARE, 25, users=100_000).predict(draws=2).mean < first.mean / 3
+    given_weights = np.arange(SQUARE.items)
+    assert made.predict(given_weights, draws=1).reference == "given"
+
+
+def clusters(space, seed):
+    rng = np.random.default_rng(seed)
+    weights = np.zeros(space.items)
+    for _ in range(4):
+        bump = np.exp(
+            -((space.points - rng.uniform(0.1, 0.9, 2)) ** 2).sum(axis=1) / (2 * rng.uniform(0.03, 0.15) ** 2)
+        )
+        weights += bump / bump.sum()
+    return weights / weights.sum()
+
+
+def check_ins(space, seed):
+    rng = np.random.default_rng(seed)
+    towns = rng.uniform(0.1, 0.9, (4, 2))[rng.integers(0, 4, 150)]
+    ids = space.encode(np.clip(towns + rng.normal(0, 0.08, (150, 2)), 0, 0.999))
+    weights = np.bincount(ids, weights=1 / np.arange(1, 151) ** 0.9, minlength=space.items)
+    return 0.9 * weights / weights.sum() + 0.1 / space.items
+
+
+@pytest.mark.parametrize("users", [1000, 10_000])
+def test_half_the_error_of_one_bandwidth_and_of_the_cells(users):
+    """Theory B7's setting; one bandwidth is read as released, at the bandwidth that is best in hindsight."""
+    space = Euclidean([0, 0], [1, 1], step=1 / 32)
+    people = [clusters(space, 11), check_ins(space, 12)]
+
+    def error(made, read):
+        total = 0.0
+        for i, truth in enumerate(people):
+            noisy = made._matrix @ truth + made.noise.draw(zeros(made), SeededSource(users + i)).values
+            total += emd(space, read(made, noisy), truth) / len(people)
+        return total
+
+    def one(name):
+        query = pyramid(space, bandwidths=[name])
+        return DensityPyramid(query, linear_noise(query, 25, noise="laplace", users=users), users)
+
+    def at_centres(made, noisy):
+        shares = nearest_in_simplex(noisy)
+        ids = space.encode(np.clip(made.query.levels[0].query.places, 0, 0.999))
+        weights = np.bincount(ids, weights=shares, minlength=space.items)
+        return weights / weights.sum()
+
+    ours = error(density_pyramid(space, 25, users=users), lambda made, noisy: made.decode(noisy).weights)
+    single = min(error(one(name), at_centres) for name in ("0.176777", "0.0883884", "0.0441942"))
+    cells = error(one("cells"), lambda made, noisy: nearest_in_simplex(noisy))
+    assert ours <= 0.5 * single
+    assert ours <= 0.5 * cells
+
+
+def test_a_release():
+    made = density_pyramid(SQUARE, 25, users=500)
+    counts = UserCounts.of_users(SQUARE, [[i % 40] for i in range(500)])
+    answer = made.release(counts)
+    assert answer.private
+    assert answer.event == made.event
+    assert made.event.alpha == 25
+    assert answer.map.shape == (SQUARE.items,)
+    assert answer.map.min() >= 0
+    assert answer.map.sum() == pytest.approx(1)
+    assert answer.map[:48].sum() > 0.8
+    assert not made.release(counts, source=SeededSource(1)).private
+    same = made.release(counts, source=SeededSource(1))
+    # The map is a function of the released values.
+    assert np.array_equal(same.map, made.decode(same.values).weights)
+    with pytest.raises(ParameterError, match="calibrated for others"):
+        made.release(UserCounts.of_users(SQUARE, [[1]], users=400))
+
+
+def test_gaussian_noise_where_delta_allows():
+    made = density_pyramid(SQUARE, 1, "1e-2", users=500, noise="gaussian")
+    assert made.noise.name == "Gaussian"
+    assert made.predict(draws=1).mean > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: density_pyramid(SQUARE, 25, users=10, shares=["1"]), "no bandwidths"),
+        (lambda: density_pyramid(SQUARE, 0, users=10), "alpha"),
+        (lambda: density_pyramid(SQUARE, 25, users=0), "users"),
+        (lambda: density_pyramid(Discrete(["a", "b"]), 25, users=10), "needs places"),
+        (lambda: density_pyramid(SQUARE, 25, users=10, bandwidths=["0.01"]), "two cells"),
+        (lambda: density_pyramid(SQUARE, 25, users=10, bandwidths=["0.4"], shares=["2"]), "sum 1"),
+        (lambda: density_pyramid(SQUARE, 25, users=10).decode([1.0]), "finite numbers"),
+        (lambda: density_pyramid(SQUARE, 25, users=10).predict("zap"), "reference"),
+        (lambda: density_pyramid(SQUARE, 25, users=10).predict([1.0]), "reference"),
+        (lambda: density_pyramid(SQUARE, 25, users=10).predict(draws=0), "draws"),
+        (lambda: density_pyramid(SQUARE, 25, users=10).decode(np.zeros(1), method="best"), "method"),
+        (lambda: smooth_map(np.eye(2), [1, 0], strength=0, atoms=np.eye(2), prior=np.ones(2) / 2), "strength"),
+        (lambda: nearest_map(np.eye(2), [math.nan, 0]), "finite"),
+        (lambda: emd_tree_upper(LINE, np.ones(50), np.ones(50)), "tree of scales"),
+    ],
+)
+def test_bad_input(call, words):
+    with pytest.raises(ParameterError, match=words) as caught:
+        call()
+    assert caught.value.fix
