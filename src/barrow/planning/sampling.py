@@ -16,6 +16,7 @@ from barrow.planning.reduction import (
     WITHOUT_SAMPLING,
     ReductionChoice,
     choose_reduction,
+    frequency_error,
     histogram_error_upper,
     inner_alpha_lower,
 )
@@ -23,7 +24,13 @@ from barrow.policy import Policy
 from barrow.privacy.definitions import probability
 from barrow.spaces import Space
 
-Error = Callable[[ItemWise], float | None]
+Error = Callable[[ItemWise, bool], float | None]
+"""The predicted error of an item-wise release, in the space's units, and whether its items are drawn."""
+ERRORS: dict[str, Error] = {
+    "reports": lambda made, sampled: histogram_error_upper(made),
+    "frequency": lambda made, sampled: frequency_error(made, sampled=sampled),
+}
+"""Errors by the question that they are about."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ def compare_samples(
     users: int | None = None,
     model: str = "central",
     randomiser: Mapping[str, Any] | str | None = None,
-    error: Error = histogram_error_upper,
+    error: Error | str = "reports",
 ) -> SamplesTable:
     """What each number of samples costs and gains; it reads no data.
 
@@ -136,7 +143,8 @@ def compare_samples(
         users: n; not needed in the local model.
         model: ``"local"``, ``"shuffle"`` or ``"central"``.
         randomiser: A kind, or plain data; the one that suits the space by default.
-        error: The predicted error of an item-wise release, in the space's units.
+        error: ``"reports"`` (the histogram of reports as it is), ``"frequency"`` (the unbiased estimate from it), or a
+            function of an item-wise release and of whether its items are drawn.
 
     >>> from barrow.spaces import Discrete
     >>> table = compare_samples(Discrete(["a", "b"]), [Goal("0.1", 2)], "1e-6", model="local", samples=[20, 200])
@@ -147,6 +155,7 @@ def compare_samples(
     counts = default_samples(wanted, delta) if samples is None else sorted(set(samples))
     if not counts:
         raise ParameterError("No number of samples is given.", allowed="at least one", fix="samples=[200, 1000]")
+    predicted = _error(error)
     options: dict[str, Any] = {"users": users, "model": model, "randomiser": randomiser}
     rows = []
     for count in counts:
@@ -154,14 +163,23 @@ def compare_samples(
         plain = min(goal.alpha for goal in wanted)
         try:
             choice = choose_reduction(space, wanted, delta, samples=count, **options)
-            equal = error(choose_items(space, plain, delta, items=count, **options).mechanism)
+            equal = predicted(choose_items(space, plain, delta, items=count, **options).mechanism, False)
         except ParameterError as failure:
             if "noise and nothing else" not in failure.problem:
                 raise
             rows.append(SamplesRow(count, alpha, float(plain) / alpha, None, None, None))
             continue
-        rows.append(SamplesRow(count, alpha, float(plain) / alpha, choice, error(choice.inner), equal))
+        rows.append(SamplesRow(count, alpha, float(plain) / alpha, choice, predicted(choice.inner, True), equal))
     return SamplesTable(space, tuple(rows))
+
+
+def _error(error: Error | str) -> Error:
+    found = ERRORS.get(error) if isinstance(error, str) else error
+    if found is None:
+        raise ParameterError(
+            f"error is {error!r}.", allowed=f"a function, or {', '.join(ERRORS)}", fix="error='reports'"
+        )
+    return found
 
 
 def default_samples(goals: Sequence[Goal], delta: Exact) -> list[int]:
