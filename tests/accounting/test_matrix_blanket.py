@@ -19,7 +19,7 @@ from barrow.accounting import (
     matrix_blanket_profile,
 )
 from barrow.accounting import matrix_blanket as module
-from barrow.accounting.blanket import log_excess_upper
+from barrow.accounting.excess import log_excess_upper
 from barrow.accounting.matrix_blanket import MOST_INPUTS, MOST_OUTPUTS, dominating_law
 from barrow.errors import ParameterError
 

@@ -205,6 +205,25 @@ class EngineSuite:
             assert as_list(counts) == expected
             assert counts.users == users
 
+    @pytest.mark.parametrize("which", SOME, ids=lambda pair: "-".join(pair))
+    def test_samples_are_drawn_from_the_records_of_each_user(self, tmp_path, which):
+        name, mode = which
+        case = CASES[name]
+        rows = some_rows(case, mode, seed=name)
+        users = sorted({user for user, _ in rows})
+        engine, source = self.table(tmp_path, case, rows)
+        drawn = engine.sample(source, case.columns, case.space, samples=400, unknown=mode)
+        held = {u: Counter(encode_one(case.space, v, mode) for w, v in rows if w == u) for u in users}
+        mean = Counter()
+        for mine in held.values():
+            for item, count in mine.items():
+                mean[item] += 400 * count / sum(mine.values())
+        assert set(drawn.items.tolist()) <= set(mean)
+        assert (drawn.users, int(drawn.counts.sum())) == (len(users), 400 * len(users))
+        found = dict(zip(drawn.items.tolist(), drawn.counts.tolist(), strict=True))
+        # Six standard deviations of a sum of binomials, whose variance is below its mean.
+        assert all(abs(found.get(item, 0) - m) <= 6 * math.sqrt(m) + 6 for item, m in mean.items())
+
     def refused(self, tmp_path, rows, space="discrete", mode="error", **options):
         case = CASES[space]
         engine, source = self.table(tmp_path, case, rows)
@@ -215,6 +234,9 @@ class EngineSuite:
             assert SECRET not in str(error)
             assert "u1" not in str(error)
             error = error.__cause__ or error.__context__
+        with pytest.raises(type(caught.value)) as same:
+            engine.sample(source, case.columns, case.space, samples=3, unknown=mode, **options)
+        assert str(same.value) == str(caught.value)
         return caught.value
 
     @pytest.mark.parametrize("space", ["discrete", "line", "earth", "ball", "product"])

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from barrow.engines import Columns, DuckDBEngine, MemoryEngine, encoding
 from barrow.engines.columns import width
-from barrow.engines.duckdb import _statements
 from barrow.engines.encoding import encoding_for
 from barrow.engines.memory import _encode
 from barrow.engines.numbers import to_number
+from barrow.engines.reading import reading_of
 from barrow.engines.relations import Relation
 from barrow.errors import ParameterError
 from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Product
@@ -49,7 +49,7 @@ def duckdb_ids(space, values, mode, types="DOUBLE"):
         names = {"uid": "BIGINT", **dict.fromkeys(columns.items, types)}
         given_rows = {"uid": np.arange(len(values)), **{f"c{i}": values[:, i] for i in range(values.shape[1])}}
         session.table("given_rows", given_rows)
-        coded = _statements(Relation("given_rows", names, once=False), columns, space, code).coded()
+        coded = reading_of(Relation("given_rows", names, once=False), columns, space, code).coded()
         sql = (
             f"SELECT u, coalesce({code.item}, -1)::BIGINT AS item FROM ({coded}) {' '.join(code.late_joins)} ORDER BY u"
         )

@@ -15,7 +15,7 @@ from tests.engines import test_engines as suites
 from tests.engines.suite import SECRET, as_list
 
 from barrow.engines import CheckReport, Columns, Counts, DuckDBEngine, MemoryEngine, Source, engine_for
-from barrow.engines import duckdb as duckdb_engine
+from barrow.engines.reading import Reading
 from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
 from barrow.spaces import Discrete, Earth, Line
 
@@ -394,7 +394,7 @@ def test_importing_engines_loads_no_heavy_library():
 def test_sizes_without_repetition_would_be_caught(tmp_path, monkeypatch):
     """Counting a user's different items instead of records fails the suite, or the counts refuse themselves."""
     monkeypatch.setattr(
-        duckdb_engine._Statements,
+        Reading,
         "users",
         lambda self: f"SELECT DISTINCT {self.user} AS u, {self.raw[0]} AS item FROM {self.relation.sql}",
     )

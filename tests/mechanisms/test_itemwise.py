@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.noise.enumeration import exact_law
 
-from barrow.accounting import price, price_shuffle
+from barrow.accounting import ResponseRandomiser, price, price_shuffle
 from barrow.errors import DataError, ParameterError
 from barrow.mechanisms import item_wise, pooled_items
 from barrow.mechanisms.itemwise import refuse_sizes, reports_as
@@ -78,8 +78,14 @@ def test_the_event_says_all_that_prices_it():
     assert (event.reports, event.items, event.model.value) == (100_000, 100, "shuffle")
     assert event.alpha0 == channel.alpha0_upper
     assert event.least_distance <= Fraction(1, 4)
+    assert event.randomiser == "gkrr:2x2:0.25"
     alpha, method = price_shuffle(
-        event.alpha0, event.delta, reports=100_000, items=100, least_distance=event.least_distance
+        event.alpha0,
+        event.delta,
+        reports=100_000,
+        items=100,
+        least_distance=event.least_distance,
+        randomiser=ResponseRandomiser(2, 2, "0.25"),
     )
     guarantee = price(event)
     assert guarantee.definition.parameters["alpha"] == alpha

@@ -34,12 +34,55 @@ def test_what_is_chosen_keeps_what_was_asked(space, model, users, alpha, delta):
 
 
 def test_the_papers_example():
-    """n = 1e5 people of m = 1e3 items, alpha 25, delta 1e-12: the paper says 3.0, its theorem 2.48, the flow 4.4."""
+    """n = 1e5 people of m = 1e3 items, alpha 25, delta 1e-12: the paper says 3.0, its theorem 2.48, the flow 4.4.
+
+    The blanket of GKRR itself allows more; a tree of the same shape has no name and keeps the flow.
+    """
     space = Clustered.grid(20, 50, r=0.05)
     found = choose_items(space, 25, "1e-12", items=1000, users=10**5)
-    assert 4.3 < float(found.mechanism.event.alpha0) < 4.45
-    assert found.guarantee.method.startswith("flow")
+    assert 4.3 < found.calibration.methods["flow"] < 4.45
+    assert 6.4 < float(found.mechanism.event.alpha0) < 6.5
+    assert found.guarantee.method == "blanket"
+    assert found.mechanism.event.randomiser == f"gkrr:20x50:{Fraction(0.05)}"
+    tree = Tree.nested([f"{b}/{c}" for b in range(20) for c in range(50)], distances=[1, 0.05])
+    same = choose_items(tree, 25, "1e-12", items=1000, users=10**5)
+    assert same.mechanism.event.randomiser is None
+    assert 4.3 < float(same.mechanism.event.alpha0) < 4.45
+    assert same.guarantee.method == "flow_strong"
     assert choose_items(space, 25, 0, items=1000, users=10**5).guarantee.method == "per_report_composition"
+
+
+@pytest.mark.parametrize(
+    ("space", "randomiser", "family"),
+    [
+        (Clustered.grid(4, 5, r=0.25), None, "gkrr:4x5:0.25"),
+        (Clustered.grid(4, 5, r=0.25), "tree", "gkrr:4x5:0.25"),
+        (Clustered.grid(4, 5, r=0.25), "response", None),
+        (Clustered.grid(4, 1, r=0.25), None, "krr:4"),
+        (Clustered.grid(1, 4, r=0.25), None, None),
+        (Clustered({"a": ["1"], "b": ["2", "3"]}, r=0.25), None, None),
+        (Discrete(["a", "b", "c"]), None, "krr:3"),
+        (Discrete(["a", "b", "c"]), "exponential", None),
+        (Discrete(["a", "b", "c"]), {"kind": "mapped", "inner": "tree", "answers": ["x", "y", "y"]}, "krr:3"),
+    ],
+)
+def test_what_is_named_is_priced_by_its_blanket(space, randomiser, family):
+    found = choose_items(space, 10, "1e-9", items=200, users=500, randomiser=randomiser)
+    assert found.mechanism.event.randomiser == family
+    assert ("blanket" in found.calibration.methods) is (family is not None)
+    if family is not None:
+        assert found.guarantee.method == "blanket"
+        assert found.calibration.methods["blanket"] > found.calibration.methods["flow"]
+
+
+def test_an_alpha0_that_whole_weights_cannot_name_falls_back():
+    # So many people that the blanket allows an alpha0 at which reports are rarer than 62-bit weights can say.
+    found = choose_items(Clustered.grid(3, 3, r=0.25), 60, "1e-9", items=100, users=10**12)
+    assert found.calibration.method == "blanket"
+    assert found.mechanism.event.randomiser is None
+    assert found.guarantee.method == "flow_strong"
+    assert found.calibration.methods["flow"] * 0.99 < found.mechanism.event.alpha0 <= found.calibration.methods["flow"]
+    assert found.guarantee.definition.parameters["alpha"] <= 60
 
 
 def test_warnings_say_when_reports_are_noise():

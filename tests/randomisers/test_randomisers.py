@@ -182,11 +182,11 @@ def test_the_law_of_a_tiny_mixture_is_exact():
     made = gkrr(Clustered.grid(2, 2, r=0.25), 2)
     stops = [0] * len(made.stops)
     for v, width in enumerate(made.shape.widths.tolist()):
-        stops[v] = TOTAL // 2 if width == 4 else TOTAL // 4
+        stops[v] = TOTAL // 2 if width == 1 else TOTAL // 4
     channel = MixtureRandomiser(made.space, made.shape, stops)
     row = exact_row(channel, 0)
-    assert row == [Fraction(1, 2), Fraction(1, 4), Fraction(1, 8), Fraction(1, 8)]
-    law, rest = exact_law(lambda s: tuple(channel.from_counts([1, 0, 0, 0], source=s).tolist()), bits=1, words=6)
+    assert row == [Fraction(11, 16), Fraction(3, 16), Fraction(1, 16), Fraction(1, 16)]
+    law, rest = exact_law(lambda s: tuple(channel.from_counts([1, 0, 0, 0], source=s).tolist()), bits=2, words=6)
     assert rest == 0
     assert [law[tuple(np.eye(4, dtype=int)[y].tolist())] for y in range(4)] == row
     both, rest = exact_law(lambda s: tuple(channel.from_counts([2, 0, 0, 0], source=s).tolist()), bits=2, words=6)

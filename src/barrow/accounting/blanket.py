@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri_exp
 
+from barrow.accounting.excess import log_excess_upper, rate_of_excess
 from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
 from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items, whole
-from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper, rate_from_lines
+from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_down, largest_safe
 from barrow.numerics.gdp import gdp_epsilon_upper
@@ -35,10 +36,11 @@ from barrow.privacy.definitions import share
 Floats = NDArray[np.float64]
 
 _LINES = 140
-_WIDE = 400.0
-_BLUR = 70.0
-"""A little Gaussian noise is added to the sum (which can only raise e) so that frequencies beyond 8/noise vanish."""
-
+_FEW = 20
+"""Lines of a first, coarse look at the rates, from which the level is chosen."""
+_STEPS = 7
+_STEEP = 1.5
+"""Steps of the search for alpha0, and how steeply alpha is taken to grow with alpha0 before that is known."""
 
 ENTRY = 4e-12
 """What a rate allows for: probabilities, twice rounded and matched with others, that are off by a relative ENTRY."""
@@ -140,93 +142,6 @@ def parse_randomiser(text: str) -> ResponseRandomiser:
     )
 
 
-def _bend(z: NDArray[np.complexfloating] | Floats) -> NDArray[np.complexfloating] | Floats:
-    """e^z - 1 - z without cancellation."""
-    small = np.abs(z) < 0.1
-    bent = np.exp(z) - 1.0 - z
-    near = z[small]
-    series = np.zeros_like(near)
-    for k in range(11, 1, -1):
-        series = (series + 1.0) * near / k
-    bent[small] = series * near
-    return bent
-
-
-def _log_mgf(
-    s: NDArray[np.complexfloating] | Floats, mass: Floats, xi: Floats, c: float, reports: float, blur: float
-) -> NDArray[np.complexfloating] | Floats:
-    # The mean of xi is -c exactly.
-    inner = np.sum(mass[:, None] * _bend(np.multiply.outer(xi, s)), axis=0) - c * s
-    return np.asarray(reports * np.log1p(inner) + 0.5 * (blur * s) ** 2)
-
-
-def _tilt(mass: Floats, xi: Floats, c: float, reports: float, sigma: float) -> float:
-    """A tilt near the saddle point of mgf/s^2; any positive one is valid."""
-    drift = c * reports / sigma
-    best = (drift + math.sqrt(drift * drift + 8.0)) / (2.0 * sigma)
-    for _ in range(3):
-        grid = best * np.array([0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5])
-        value = np.real(_log_mgf(grid, mass, xi, c, reports, 0.0)) - 2.0 * np.log(grid)
-        best = float(grid[int(np.argmin(np.where(np.isfinite(value), value, np.inf)))])
-    return best
-
-
-def log_excess_upper(
-    mass: Floats, xi: Floats, c: float, reports: float, *, rounding: float = 1e-10, blurs: float = _BLUR
-) -> float:
-    """The logarithm of (1/N) E(xi_1 + ... + xi_N)_+, rounded up: a sum over nodes plus all error bounds.
-
-    Args:
-        mass: Probabilities of the values; the rest of the mass is at 0.
-        xi: The values; their mean is -c.
-        c: The slope of the line.
-        reports: N.
-        rounding: Relative error allowed for the moment generating function at each node.
-        blurs: The deviation of the sum over that of the noise added to it; fewer nodes where it is smaller.
-
-    Infinite where the sum is out of the reach of doubles.
-
-    >>> found = log_excess_upper(np.array([0.25, 0.25]), np.array([1.0, -1.0]), 0.0, 1e4)
-    >>> 1.0 < math.exp(found) / math.sqrt(0.5 / (2 * math.pi * 1e4)) < 1.001
-    True
-    """
-    variance = float(np.dot(mass, xi * xi)) - c * c
-    # Where the variance drowns in rounding nothing is said.
-    if not variance > 1e-7 * c * c:
-        return math.inf
-    tilt = _tilt(mass, xi, c, reports, math.sqrt(reports * variance))
-    values = np.concatenate([xi, [0.0]])
-    widest = float(values.max() - values.min())
-    weights = np.concatenate([mass * np.exp(tilt * xi), [1.0 - float(mass.sum())]])
-    weights = weights / weights.sum()
-    spread = math.sqrt(max(float(np.dot(weights, (values - float(np.dot(weights, values))) ** 2)), 0.0))
-    sigma = spread * math.sqrt(reports)
-    if not 1e-3 < tilt * sigma < 50.0:
-        return math.inf
-    natural = math.pi / widest
-    if natural * sigma >= _WIDE:
-        # Up to pi/widest the tilted characteristic function is below exp(-(2/pi^2)(theta sigma)^2).
-        blur, last = 8.0 / natural, 18.0 / sigma
-        cut = 2.0 / last * math.exp(-2.0 / math.pi**2 * 18.0**2) + 2.0 / natural * math.exp(-32.0)
-    else:
-        blur = sigma / blurs
-        last = 8.0 / blur
-        cut = 2.0 / last * math.exp(-32.0)
-    # Aliasing is about exp(x^2/8 - pi tilt/step), x = tilt sigma: a step that makes it 1e-8 or less.
-    step, strip = tilt * math.pi / (20.0 + (tilt * sigma) ** 2 / 6.0), tilt / 2.0
-    base = float(np.real(_log_mgf(np.array([tilt]), mass, xi, c, reports, blur))[0])
-    s = tilt + 1j * (step * np.arange(int(last / step) + 2))
-    terms = np.real(np.exp(_log_mgf(s, mass, xi, c, reports, blur) - base) / (s * s))
-    total = step * (2.0 * float(terms.sum()) - float(terms[0]))
-    slips = rounding * step * 2.0 * float(np.sum(1.0 / np.abs(s) ** 2))
-    sides = np.real(_log_mgf(np.array([tilt - strip, tilt + strip]), mass, xi, c, reports, blur)) - base
-    largest = math.exp(min(float(np.max(sides)), 600.0)) * math.pi / (tilt - strip)
-    aliasing = 2.0 * largest / math.expm1(2.0 * math.pi * strip / step)
-    # The sum over all nodes beyond the last differs from its integral by one more term of its first bound.
-    bound = max(total, 0.0) + slips + 2.0 * cut + aliasing
-    return base + math.log(bound / (2.0 * math.pi * reports))
-
-
 @dataclass(frozen=True)
 class _Excess:
     """e(c) of one class of changes among N reports."""
@@ -249,40 +164,10 @@ class _Excess:
         return log_excess_upper(mass, xi, c, self.reports)
 
 
-def rate_of_excess(log_upper: Callable[[float], float], first: float, level: float, *, lines: int) -> float:
-    """The kappa, rounded up, that follows from upper bounds on ln e(c); infinite where nothing can be said.
-
-    Args:
-        log_upper: c to an upper bound on ln e(c).
-        first: The slope to try first as the largest, about level times the deviation of the mean.
-        level: L.
-        lines: How many slopes are used.
-
-    >>> from barrow.numerics.gdp import SQRT_TWO_PI, mills
-    >>> call = lambda c: math.log(math.exp(-c * c / 2) * (1 - c * float(mills(np.array([c]))[0])) / SQRT_TWO_PI)
-    >>> 2.0 < rate_of_excess(call, 7.0, 7.0, lines=200) < 2.01
-    True
-    """
-    top = first
-    with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(40):
-            if not top < math.inf:
-                return math.inf
-            # Where the last two lines cross decides whether the lines reach the level.
-            before, last = log_upper(top * (1.0 - 1.0 / lines)), log_upper(top)
-            if not (math.isfinite(before) and math.isfinite(last)):
-                return math.inf
-            drop = -math.expm1(min(last - before, -1e-12))
-            if -float(ndtri_exp(min(before + math.log(drop) - math.log(top / lines), -1e-9))) >= level:
-                break
-            top *= 1.02
-        c = np.linspace(0.0, top, lines)
-        log_e = np.array([log_upper(float(x)) for x in c])
-    return rate_from_lines(c, log_e, level) if np.all(np.isfinite(log_e)) else math.inf
-
-
-def class_rate_upper(rows: Floats, reports: float, level: float) -> float:
+def class_rate_upper(rows: Floats, reports: float, level: float, *, lines: int = _LINES) -> float:
     """The kappa of one class of changes, rounded up; infinite where nothing can be said.
+
+    More ``lines`` are tighter; any number is valid.
 
     >>> rows = ResponseRandomiser(10).changes(1.0)[0][1]
     >>> limit = math.sqrt(float(np.sum(rows[:, 0] * (rows[:, 1] - rows[:, 2]) ** 2 * rows[:, 3])) / 1e6)
@@ -295,7 +180,7 @@ def class_rate_upper(rows: Floats, reports: float, level: float) -> float:
         # Only |c| <= 1 matters, and near 1 the sum has almost no positive part left to integrate.
         return excess.log_upper(c) if c < 0.9 else math.inf
 
-    return rate_of_excess(log_upper, level * excess.deviation(0.0) / reports, level, lines=_LINES)
+    return rate_of_excess(log_upper, level * excess.deviation(0.0) / reports, level, lines=lines)
 
 
 def blanket_profile(
@@ -308,24 +193,41 @@ def blanket_profile(
     True
     """
     n, m = reports_and_items(reports, items)
-    return _profile(randomiser, alpha0, n, m, open_delta(delta, "blanket"))
+    small = open_delta(delta, "blanket")
+    return _profile(randomiser, alpha0, n, m, small * (1.0 - 2.0 * _FLOOR_SHARE), small * _FLOOR_SHARE)
+
+
+def blanket_tail_profile(
+    randomiser: ResponseRandomiser, alpha0: float, *, reports: int, items: int, tail: float
+) -> FlowProfile | None:
+    """The profile whose ``head_upper`` is at most ``tail``: for composition, where heads add up.
+
+    >>> profile = blanket_tail_profile(ResponseRandomiser(10), 1.0, reports=10**6, items=100, tail=1e-12)
+    >>> profile.head_upper <= 1e-12
+    True
+    """
+    n, m = reports_and_items(reports, items)
+    return _profile(randomiser, alpha0, n, m, tail * (1.0 - 1e-6), tail * (1.0 - 1e-6))
 
 
 @lru_cache(maxsize=64)
-def _profile(randomiser: ResponseRandomiser, alpha0: float, n: int, m: int, small: float) -> FlowProfile | None:
+def _profile(
+    randomiser: ResponseRandomiser, alpha0: float, n: int, m: int, head: float, floor: float
+) -> FlowProfile | None:
+    """The profile whose tests below Phi(-L) have power at most ``head``, with Phi(-L) <= ``floor``."""
     n_float = float_down(Fraction(n))
     # A blanket a little smaller than it is allows for probabilities that are good to a relative ENTRY/4.
     less = np.array([1.0, 1.0 / (1.0 - ENTRY), 1.0 / (1.0 - ENTRY), 1.0 - ENTRY])
     changes = [(d, rows * less) for d, rows in randomiser.changes(alpha0)]
-    below = -float(ndtri_exp(math.log(small * (1.0 - 2.0 * _FLOOR_SHARE))))
-    deepest = -float(ndtri_exp(math.log(small * _FLOOR_SHARE)))
+    below, deepest = -float(ndtri_exp(math.log(head))), -float(ndtri_exp(math.log(floor)))
     first_order = max(_Excess(rows, n_float).deviation(0.0) for _, rows in changes) * 2.0 / n_float
-    guess = m * first_order * 1.004
-    for _ in range(4):
+    guess = m * first_order * 1.001
+    # Few lines tell roughly how deep the level has to be; then all of them, once if the look was right.
+    for lines in (_FEW, _LINES, _LINES, _LINES):
         level = max(below + guess, deepest)
         if not level <= min(LARGEST_LEVEL, 38.0):
             return None
-        rates = {d: with_entries(class_rate_upper(rows, n_float, level)) for d, rows in changes}
+        rates = {d: with_entries(class_rate_upper(rows, n_float, level, lines=lines)) for d, rows in changes}
         largest = max(rates.values())
         if not largest < math.inf:
             return None
@@ -334,9 +236,9 @@ def _profile(randomiser: ResponseRandomiser, alpha0: float, n: int, m: int, smal
             return None
         profile = FlowProfile(alpha0, m, "standard", *_knots(rates, level, inflation))
         reached = profile.mu_upper(1.0)
-        if reached <= guess:
+        if lines == _LINES and reached <= guess:
             return profile
-        guess = reached * 1.004
+        guess = max(guess, reached * 1.001) if lines == _LINES else max(guess, reached)
     return None
 
 
@@ -365,9 +267,11 @@ def blanket_alpha_upper(
 
 
 def blanket_alpha0_lower(
-    alpha: Exact, randomiser: ResponseRandomiser, *, reports: int, items: int, delta: Exact
+    alpha: Exact, randomiser: ResponseRandomiser, *, reports: int, items: int, delta: Exact, above: float = 0.0
 ) -> float:
     """The largest alpha0, rounded down, certified for this randomiser; never less than alpha/m.
+
+    ``above`` is where to look, e.g. what another method allows; it is not taken for granted.
 
     >>> found = blanket_alpha0_lower(25, ResponseRandomiser(10), reports=10**6, items=1000, delta="1e-9")
     >>> found > 0.025
@@ -386,10 +290,12 @@ def blanket_alpha0_lower(
         rates = {d: 2.0 * _Excess(rows, float(n)).deviation(0.0) / n for d, rows in randomiser.changes(alpha0)}
         return all(gdp_epsilon_upper(min(m * k, 1e6), small) <= target * d for d, k in rates.items())
 
-    return search_alpha0(price, fits, pure, target)
+    return search_alpha0(price, fits, pure, target, above=above)
 
 
-def search_alpha0(price: Callable[[float], float], fits: Callable[[float], bool], pure: float, target: float) -> float:
+def search_alpha0(
+    price: Callable[[float], float], fits: Callable[[float], bool], pure: float, target: float, *, above: float = 0.0
+) -> float:
     """The largest alpha0 that was found to cost at most ``target``; ``pure`` where nothing better was found.
 
     Args:
@@ -397,6 +303,7 @@ def search_alpha0(price: Callable[[float], float], fits: Callable[[float], bool]
         fits: A quick guess at whether an alpha0 fits, to know where to look.
         pure: An alpha0 that is safe in any case.
         target: The alpha to stay within.
+        above: An alpha0 that may be safe: where nothing can be said, the search goes back towards it.
 
     >>> round(search_alpha0(lambda a: a * a, lambda a: a < 2.1, 0.1, 4.0), 2)
     2.0
@@ -405,8 +312,9 @@ def search_alpha0(price: Callable[[float], float], fits: Callable[[float], bool]
     while high < 100.0 and fits(high):
         low, high = high, 2.0 * high
     guess, best = largest_safe(fits, low, high, relative=1e-4) if fits(low) else pure, pure
-    # A few secant-like steps towards the target; only an alpha0 that was priced within the target is returned.
-    for _ in range(7):
+    # A few secant steps, in logarithms, towards the target; only an alpha0 that was priced within it is returned.
+    power, last = 1.0 / _STEEP, (0.0, 0.0)
+    for _ in range(_STEPS):
         if guess <= best:
             break
         cost = price(guess)
@@ -414,5 +322,14 @@ def search_alpha0(price: Callable[[float], float], fits: Callable[[float], bool]
             best = guess
             if cost > target * (1.0 - 1e-3):
                 break
-        guess *= 0.8 if math.isinf(cost) else min(max((target * (1.0 - 3e-4) / cost) ** 0.7, 0.6), 1.5)
+        if math.isinf(cost):
+            floor = max(best, min(above, guess * 0.99))
+            guess = max(guess * 0.8, math.sqrt(guess * floor) if floor > 0.1 * guess else 0.0)
+            continue
+        here = (math.log(guess), math.log(cost))
+        run, rise = here[0] - last[0], here[1] - last[1]
+        if last[0] and run * rise > 0.0:
+            power = min(max(run / rise, 0.05), 3.0)
+        last = here
+        guess *= min(max((target * (1.0 - 3e-4) / cost) ** power, 0.6), 1.5)
     return best

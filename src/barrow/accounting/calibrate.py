@@ -146,7 +146,7 @@ def calibrate_shuffle(
         methods["blanket"] = (
             matrix_blanket_alpha0_lower(target, randomiser, reports=n, items=m, delta=small)
             if isinstance(randomiser, MatrixFamily)
-            else blanket_alpha0_lower(target, randomiser, reports=n, items=m, delta=small)
+            else blanket_alpha0_lower(target, randomiser, reports=n, items=m, delta=small, above=methods["flow"] or 0.0)
         )
     method = max(METHODS, key=lambda name: -1.0 if (v := methods.get(name)) is None else v)
     best = methods[method]

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri_exp
 
-from barrow.accounting.blanket import ENTRY, log_excess_upper, rate_of_excess, search_alpha0, with_entries
+from barrow.accounting.blanket import ENTRY, search_alpha0, with_entries
+from barrow.accounting.excess import log_excess_upper, rate_of_excess
 from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
 from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items
 from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper

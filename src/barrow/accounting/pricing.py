@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from barrow.accounting.blanket import ResponseRandomiser, blanket_profile, parse_randomiser
+from barrow.accounting.blanket import blanket_profile, parse_randomiser
 from barrow.accounting.calibrate import THEOREMS, price_shuffle
 from barrow.accounting.flow import FlowProfile, flow_profile
 from barrow.accounting.gaussian import gaussian_alpha_upper, price_gaussian, price_knorm
@@ -59,9 +59,26 @@ def model_of(event: Event) -> Model:
     raise refuse(event)
 
 
-def _shuffle_within(
-    event: ShuffledReports, w: Fraction, delta: Fraction, known: ResponseRandomiser | None = None
-) -> tuple[Fraction, str]:
+def _blanket_within(event: ShuffledReports, delta: Fraction) -> FlowProfile | None:
+    """The blanket's profile for use at ``delta``, if the randomiser is named.
+
+    It is made for the event's own delta or for a power of 1/4 below ``delta``, for which it holds as well: many deltas
+    then share few profiles, each of which takes a moment.
+    """
+    if event.randomiser is None:
+        return None
+    made_for = delta
+    if delta != event.delta:
+        made_for = Fraction(1)
+        while made_for > delta:
+            made_for /= 4
+        if made_for < SMALLEST_DELTA:
+            return None
+    known = parse_randomiser(event.randomiser)
+    return blanket_profile(known, alpha0_up(event.alpha0), reports=event.reports, items=event.items, delta=made_for)
+
+
+def _shuffle_within(event: ShuffledReports, w: Fraction, delta: Fraction) -> tuple[Fraction, str]:
     """The smallest certified epsilon of shuffled reports at every distance up to ``w``, and its method."""
     best, method = event.alpha0 * event.items * w, "per_report_composition"
     if delta == 0:
@@ -76,8 +93,7 @@ def _shuffle_within(
         )
         for clones in ("standard", "strong")
     }
-    if known is not None:
-        profiles["blanket"] = blanket_profile(known, alpha0_up(event.alpha0), reports=n, items=m, delta=delta)
+    profiles["blanket"] = _blanket_within(event, delta)
     for name, profile in profiles.items():
         if profile is None:
             continue
@@ -164,7 +180,7 @@ def _price_shuffled(event: ShuffledReports) -> Guarantee:
         least_distance=event.least_distance,
         randomiser=known,
     )
-    farthest, _ = _shuffle_within(event, Fraction(1), event.delta, known)
+    farthest, _ = _shuffle_within(event, Fraction(1), event.delta)
     worst = UserLevel(farthest, event.delta, model=event.model, bounded=True) if 0 < farthest < alpha else None
     definition = Emd(alpha, event.delta, model=event.model, bounded=True)
     return Guarantee(definition, method, THEOREMS[method], worst)

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from barrow.accounting.flow import tail_profile
-from barrow.accounting.inputs import SMALLEST_DELTA
+from barrow.accounting.blanket import blanket_tail_profile, parse_randomiser
+from barrow.accounting.flow import FlowProfile, tail_profile
+from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
 from barrow.accounting.losses import compose_losses, composed_epsilon_upper
 from barrow.accounting.pricing import epsilon_within_upper, model_of, price, refuse
 from barrow.accounting.projection import best_projection
@@ -83,19 +84,34 @@ def _pair(kind: Literal["gaussian", "laplace", "pure"], value: Fraction, ratio: 
 
 
 def _shuffled(event: ShuffledReports, tail: Fraction) -> Part:
-    if tail > 0:
-        for clones in ("strong", "standard"):
-            profile = tail_profile(
-                event.alpha0,
-                reports=event.reports,
-                items=event.items,
-                tail=float_down(tail),
-                clones=clones,
-                least_distance=event.least_distance,
-            )
-            if profile is not None:
-                return Part("gaussian", profile.mu_upper, Fraction(profile.head_upper), profile.slope_upper)
-    return _pair("pure", event.alpha0 * event.items)
+    profiles = _tail_profiles(event, float_down(tail)) if tail > 0 else []
+    if not profiles:
+        return _pair("pure", event.alpha0 * event.items)
+    # Each profile is about the same release, so at each distance the smallest mu holds, with the largest of the tails.
+    return Part(
+        "gaussian",
+        lambda w: min(profile.mu_upper(w) for profile in profiles),
+        Fraction(max(profile.head_upper for profile in profiles)),
+        min(profile.slope_upper for profile in profiles),
+    )
+
+
+def _tail_profiles(event: ShuffledReports, tail: float) -> list[FlowProfile]:
+    """The better flow, and the blanket where the randomiser is named and it is better somewhere."""
+    n, m, found = event.reports, event.items, []
+    for clones in ("strong", "standard"):
+        profile = tail_profile(
+            event.alpha0, reports=n, items=m, tail=tail, clones=clones, least_distance=event.least_distance
+        )
+        if profile is not None:
+            found.append(profile)
+            break
+    if event.randomiser is not None:
+        known = parse_randomiser(event.randomiser)
+        profile = blanket_tail_profile(known, alpha0_up(event.alpha0), reports=n, items=m, tail=tail)
+        if profile is not None:
+            found.append(profile)
+    return found
 
 
 def part_of(event: Event, tail: Fraction, projection: Fraction) -> Part:

@@ -14,6 +14,9 @@ import click
 from barrow.cli.study_options import make_study, output_options
 from barrow.errors import DataError, ParameterError
 from barrow.local import (
+    FrequencyResult,
+    FrequencyServer,
+    FrequencyStudy,
     ItemClient,
     ItemResult,
     ItemServer,
@@ -22,7 +25,9 @@ from barrow.local import (
     LocalResult,
     LocalServer,
     LocalStudy,
+    SampledStudy,
 )
+from barrow.planning import FrequencyQuestion, frequency_question, goals_for, sampling_of
 from barrow.privacy import Model
 from barrow.release.items import items_question
 from barrow.spaces import Product, Space
@@ -39,21 +44,34 @@ def _study_options(command: Any) -> Any:
     return command
 
 
-def _local_study(file: str, query: str | None) -> LocalStudy | ItemStudy:
+def _local_study(file: str, query: str | None) -> LocalStudy | ItemStudy | FrequencyStudy:
     study = make_study(file, query=query)
-    if study.asks_items:
-        asked = items_question(study.query or {})
-        shuffled = study.model is Model.SHUFFLE
-        return ItemStudy(
+    kind = (study.query or {}).get("kind")
+    if kind not in ("items", "frequency"):
+        return LocalStudy(study.question, study.alpha_exact, study.delta, noise=study.noise)
+    spec, sampling = sampling_of(study.query or {})
+    asked = (frequency_question if kind == "frequency" else items_question)(spec)
+    shuffled = study.model is Model.SHUFFLE
+    options: dict[str, Any] = {
+        "model": "shuffle" if shuffled else "local",
+        "users": study.users if shuffled else None,
+        "randomiser": asked.randomiser,
+    }
+    items = (
+        ItemStudy(study.space, study.alpha_exact, study.delta, items=asked.items, **options)
+        if sampling is None
+        else SampledStudy(
             study.space,
-            study.alpha_exact,
+            goals_for(
+                study.policy if study.promises else None, alpha=study.alpha, radius=sampling.radius, part=study.part
+            ),
             study.delta,
-            items=asked.items,
-            model="shuffle" if shuffled else "local",
-            users=study.users if shuffled else None,
-            randomiser=asked.randomiser,
+            samples=sampling.samples,
+            radius=sampling.radius,
+            **options,
         )
-    return LocalStudy(study.question, study.alpha_exact, study.delta, noise=study.noise)
+    )
+    return FrequencyStudy(items, asked.decode) if isinstance(asked, FrequencyQuestion) else items
 
 
 @click.group()
@@ -83,12 +101,13 @@ def randomise(
     Example:
       barrow local randomise --study study.toml --memory me.json my_places.jsonl > report.json
     """  # noqa: D301  (click reads the backspace)
-    study = _local_study(file, query)
+    asked = _local_study(file, query)
+    study = asked.items if isinstance(asked, FrequencyStudy) else asked
     if isinstance(study, ItemStudy):
         mine = ItemClient(study, memory).report(_records(_lines(items), study.space), unknown=unknown)
         click.echo(mine.to_text())
         if not (as_json or quiet) and sys.stderr.isatty():
-            for line in [*study.choice.lines(), str(study.guarantee)]:
+            for line in [*study.lines(), str(study.guarantee)]:
                 click.echo(line, err=True)
         return
     client = LocalClient(study, memory)
@@ -106,28 +125,48 @@ def randomise(
 def aggregate(reports: tuple[str, ...], file: str, query: str | None, as_json: bool, quiet: bool) -> None:
     """Give the mean of REPORTS: files, patterns, folders or - for standard input, one JSON report on each line.
 
-    Reports of another study, malformed ones and second copies are refused, and counted by reason.
+    For the query 'items' it is the histogram of the reports; for 'frequency' the unbiased estimate of how often each
+    item occurs, the decoded one, and the error to expect. Reports of another study, malformed ones and second copies
+    are refused, and counted by reason.
 
     \b
     Example:
       barrow local aggregate reports/ --study study.toml
     """  # noqa: D301  (click reads the backspace)
     study = _local_study(file, query)
-    server = ItemServer(study) if isinstance(study, ItemStudy) else LocalServer(study)
-    shown = sys.stderr.isatty() and not (quiet or as_json)
-    for number, line in enumerate(_reports(reports), 1):
-        server.add(line)
-        if shown and number % 10_000 == 0:
-            click.echo(f"\r{number:,} reports", err=True, nl=False)
-    if shown:
-        click.echo("\r", err=True, nl=False)
-    result = server.result()
+    lines = _reports(reports)
+    if sys.stderr.isatty() and not (quiet or as_json):
+        lines = _counting(lines)
+    result: LocalResult | ItemResult | FrequencyResult
+    if isinstance(study, LocalStudy):
+        means = LocalServer(study)
+        means.add_all(lines)
+        result = means.result()
+    elif isinstance(study, ItemStudy):
+        counts = ItemServer(study)
+        counts.add_all(lines)
+        result = counts.result()
+    else:
+        estimates = FrequencyServer(study)
+        estimates.add_all(lines)
+        result = estimates.frequencies()
     if as_json:
         click.echo(json.dumps(result.to_json(), ensure_ascii=False))
+    elif isinstance(result, FrequencyResult):
+        _show_frequencies(result, quiet)
     elif isinstance(result, ItemResult):
         _show_items(result, quiet)
     else:
         _show(result, quiet)
+
+
+def _counting(lines: Iterator[str]) -> Iterator[str]:
+    """The same lines, with their number on the screen."""
+    for number, line in enumerate(lines, 1):
+        yield line
+        if number % 10_000 == 0:
+            click.echo(f"\r{number:,} reports", err=True, nl=False)
+    click.echo("\r", err=True, nl=False)
 
 
 def _show(result: LocalResult, quiet: bool) -> None:
@@ -148,13 +187,37 @@ def _show(result: LocalResult, quiet: bool) -> None:
 def _show_items(result: ItemResult, quiet: bool) -> None:
     for label, count in zip(result.labels, result.counts, strict=True):
         click.echo(f"{label}: {count}")
-    if quiet:
-        return
+    if not quiet:
+        _show_counted(result)
+
+
+def _show_counted(result: ItemResult) -> None:
     click.echo(f"{sum(result.counts):,} reports on items, from {result.n:,} people.")
     refused = ", ".join(f"{count:,} {reason}" for reason, count in result.refused.items())
     if refused:
         click.echo(f"Refused: {refused}.")
     click.echo(f"Each person was promised {result.guarantee}.")
+
+
+def _show_frequencies(result: FrequencyResult, quiet: bool) -> None:
+    for i, (label, value) in enumerate(zip(result.labels, result.estimate, strict=True)):
+        if result.histogram is None:
+            click.echo(f"{label}: {value:.6g}")
+        else:
+            click.echo(f"{label}: {result.histogram[i]:.6g}" + ("" if quiet else f" (unbiased {value:.6g})"))
+    if quiet:
+        return
+    unit = f" {result.unit}".rstrip()
+    click.echo(
+        f"The unbiased estimate is off by EMD {result.predicted_error:.3g}{unit} on average; by at most "
+        f"{result.error_upper:.3g}{unit} on average, whatever the items."
+    )
+    if result.histogram is not None:
+        known = "" if result.decoded_upper is None else f", by at most {result.decoded_upper:.3g}{unit} on average"
+        click.echo(f"The first number is the histogram decoded from it ({result.decode}){known}.")
+    if result.warning:
+        click.echo(f"Warning: {result.warning}")
+    _show_counted(result.counted)
 
 
 def _lines(path: str | None) -> list[Any]:

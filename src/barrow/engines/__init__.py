@@ -8,10 +8,20 @@
 
 from barrow.engines.base import Engine
 from barrow.engines.columns import Columns
-from barrow.engines.counts import CheckReport, Counts
+from barrow.engines.counts import CheckReport, Counts, Sampled
 from barrow.engines.duckdb import DuckDBEngine
 from barrow.engines.memory import MemoryEngine
 from barrow.engines.registry import engine_for
 from barrow.engines.source import Source
 
-__all__ = ["CheckReport", "Columns", "Counts", "DuckDBEngine", "Engine", "MemoryEngine", "Source", "engine_for"]
+__all__ = [
+    "CheckReport",
+    "Columns",
+    "Counts",
+    "DuckDBEngine",
+    "Engine",
+    "MemoryEngine",
+    "Sampled",
+    "Source",
+    "engine_for",
+]

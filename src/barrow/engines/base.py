@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from barrow.engines.columns import Columns
-from barrow.engines.counts import CheckReport, Counts
+from barrow.engines.counts import CheckReport, Counts, Sampled
 from barrow.errors import DataError
+from barrow.noise import Source as Randomness
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
 
@@ -45,6 +46,20 @@ class Engine(Protocol):
         users: int | None = None,
     ) -> Counts:
         """C[item, size] and the number of users (private integers)."""
+        ...
+
+    def sample(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        samples: int,
+        unknown: Unknown = "error",
+        users: int | None = None,
+        randomness: Randomness | None = None,
+    ) -> Sampled:
+        """Counts of ``samples`` items drawn from each user with replacement, exactly uniformly (private integers)."""
         ...
 
     def check(

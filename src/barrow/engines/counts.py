@@ -89,17 +89,53 @@ class Counts:
         check_users(users)
         missing = users - self.users
         if missing < 0:
-            raise DataError(
-                "The data hold more users than the public number of users.",
-                allowed="at most as many users as the study says",
-                fix="mend the records, or choose a larger public number of users",
-            )
+            raise refuse_more_users()
         if missing == 0:
             return self
         items = np.append(self.items, default_item)
         sizes = np.append(self.sizes, 1)
         counts = np.append(self.counts, missing)
         return merged(items, sizes, counts, users=users)
+
+
+class Sampled(Counts):
+    """Counts of ``samples`` items drawn from each user with replacement: every size is ``samples`` (private).
+
+    Args:
+        items: Ids of the space's items, ascending.
+        counts: How often each was drawn, over all users.
+        samples: s.
+        users: The number of users.
+        private: Whether the randomness was the system's; a release must refuse anything else.
+
+    >>> drawn = Sampled([0, 1], [5, 1], samples=2, users=3, private=True)
+    >>> drawn.sizes.tolist(), drawn.private, drawn
+    ([2, 2], True, <Sampled: private integers>)
+    """
+
+    samples: int
+    private: bool
+
+    def __init__(self, items: ArrayLike, counts: ArrayLike, *, samples: int, users: int, private: bool) -> None:
+        object.__setattr__(self, "samples", int(samples))
+        object.__setattr__(self, "private", bool(private))
+        super().__init__(items, np.full(np.shape(items), samples), counts, users=users)
+
+    def __repr__(self) -> str:
+        return "<Sampled: private integers>"
+
+
+def refuse_more_users() -> DataError:
+    """The constant refusal of more users than were declared.
+
+    >>> print(refuse_more_users().problem)
+    The data hold more users than the public number of users.
+    """
+    return DataError(
+        "The data hold more users than the public number of users.",
+        allowed="at most as many users as the study says",
+        fix="mend the records, or choose a larger public number of users",
+    )
 
 
 def _totals(sizes: Integers, counts: Integers) -> tuple[Integers, Integers]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,15 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.engines import sqlite
-from barrow.engines.base import refuse_empty, refuse_lost_items, refuse_null_users
-from barrow.engines.columns import Columns, check_columns, flat_groups, reads_numbers
-from barrow.engines.counts import CheckReport, Counts, check_users, merged
+from barrow.engines.base import refuse_lost_items
+from barrow.engines.columns import Columns, check_columns
+from barrow.engines.counts import CheckReport, Counts, Sampled, check_users, merged
 from barrow.engines.encoding import Encoding, encoding_for
 from barrow.engines.frames import arrow_table, frame_kinds
-from barrow.engines.relations import Relation, csv_options, number, relation, user
-from barrow.engines.session import PrivateTextError, Session, name, quietly
+from barrow.engines.pieces import sample_records
+from barrow.engines.reading import Reading, read_sizes, reading_of
+from barrow.engines.relations import Relation, csv_options, relation
+from barrow.engines.sampling import check_samples
+from barrow.engines.session import PrivateTextError, Session, quietly
 from barrow.engines.source import Source
 from barrow.errors import ParameterError
+from barrow.noise import Source as Randomness
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
 
@@ -104,10 +107,61 @@ class DuckDBEngine:
             with self._session() as session:
                 encoding = encoding_for(space, columns, unknown)
                 records, named = self._open(session, where, columns, space)
-                return _count(session, _statements(records, named, space, encoding), encoding, space, unknown)
+                return _count(session, reading_of(records, named, space, encoding), encoding, space, unknown)
 
         counts = quietly(read)
         return counts if users is None else counts.with_users(users, space.default_item)
+
+    def sample(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        samples: int,
+        unknown: Unknown = "error",
+        users: int | None = None,
+        randomness: Randomness | None = None,
+    ) -> Sampled:
+        """Counts of ``samples`` items drawn from each user with replacement, exactly uniformly (private integers).
+
+        Args:
+            source: Where the records are.
+            columns: Which columns say who and what.
+            space: The public space of items.
+            samples: s, how many items are drawn from each user; those without records hold the default item.
+            unknown: What happens to missing or unknown items, as in ``space.encode``; drawn or not, they are refused.
+            users: n, if it is public beforehand: users without records count as holding the default item.
+            randomness: The system's by default, never the engine's own.
+
+        >>> import tempfile
+        >>> from barrow.spaces import Discrete
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "visits.csv"
+        ...     _ = path.write_text("uid,item" + chr(10) + chr(10).join(["ann,a", "ann,b", "bob,a"]))
+        ...     drawn = DuckDBEngine().sample(path, Columns("uid", "item"), Discrete(["a", "b"]), samples=10)
+        >>> drawn.counts.sum().item(), drawn.users
+        (20, 2)
+        """
+        check_users(users)
+        check_samples(samples)
+        where = Source.of(source)
+
+        def read() -> Sampled:
+            with self._session() as session:
+                encoding = encoding_for(space, columns, unknown)
+                records, named = self._open(session, where, columns, space)
+                return sample_records(
+                    session,
+                    reading_of(records, named, space, encoding),
+                    space,
+                    samples=samples,
+                    unknown=unknown,
+                    users=users,
+                    randomness=randomness,
+                )
+
+        return quietly(read)
 
     def check(
         self,
@@ -132,7 +186,7 @@ class DuckDBEngine:
                     if problem is None:
                         raise
                     return CheckReport(problem=f"{error.problem}\n{problem}", declared=users)
-                return _check(session, _statements(records, named, space, encoding), columns, unknown, users, examples)
+                return _check(session, reading_of(records, named, space, encoding), columns, unknown, users, examples)
         except PrivateTextError as trouble:
             return CheckReport(problem=str(trouble), declared=users)
 
@@ -148,61 +202,14 @@ class DuckDBEngine:
         return records, columns
 
 
-@dataclass(frozen=True)
-class _Statements:
-    """The views of one reading: values as they are, and coded by the space."""
-
-    relation: Relation
-    user: str
-    raw: list[str]
-    values: list[str]
-    encoding: Encoding
-
-    def coded(self, carried: Mapping[str, str] | None = None) -> str:
-        """SELECT of u and the keys of each record; ``carried`` are further expressions by the names they get."""
-        e, more = self.encoding, carried or {}
-        inner = [f"{self.user} AS u", *_named("x", self.values), *(f"{sql} AS {alias}" for alias, sql in more.items())]
-        middle = ["u", *_named("y", e.moves), *more]
-        outer = ["u", *_named("k", e.keys), *more]
-        return (
-            f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(middle)} FROM "
-            f"(SELECT {', '.join(inner)} FROM {self.relation.sql})) {' '.join(e.joins)}"
-        )
-
-    def users(self) -> str:
-        """SELECT of u alone."""
-        return f"SELECT {self.user} AS u FROM {self.relation.sql}"
-
-
-def _named(letter: str, expressions: Sequence[str]) -> list[str]:
-    return [f"{sql} AS {letter}{i}" for i, sql in enumerate(expressions)]
-
-
-def _statements(records: Relation, columns: Columns, space: Space, encoding: Encoding) -> _Statements:
-    values = []
-    for part, group in flat_groups(columns, space):
-        numeric = reads_numbers(part) or len(group) > 1
-        values += [number(x, records.types[x]) if numeric else name(x) for x in group]
-    raw = [name(x) for x in columns.items]
-    return _Statements(records, user(columns.user, records.types[columns.user]), raw, values, encoding)
-
-
-def _count(session: Session, reading: _Statements, encoding: Encoding, space: Space, unknown: Unknown) -> Counts:
-    for table, columns in encoding.tables.items():
-        session.table(table, columns)
+def _count(session: Session, reading: Reading, encoding: Encoding, space: Space, unknown: Unknown) -> Counts:
     coded, users = f"({reading.coded()})", f"({reading.users()})"
+    reading.prepare(session)
     if reading.relation.once:
         session.run(f"CREATE TEMP TABLE coded AS {reading.coded()}")
         coded = users = "coded"
-    session.run(f"CREATE TEMP TABLE sizes AS SELECT u, count(*) AS m FROM {users} GROUP BY u")
-    found, nulls, rows = session.rows(
-        "SELECT count(u), coalesce(sum(m) FILTER (WHERE u IS NULL), 0), coalesce(sum(m), 0) FROM sizes"
-    )[0]
-    if rows == 0:
-        raise refuse_empty()
-    if nulls:
-        raise refuse_null_users()
-    keys = ", ".join(f"k{i}" for i in range(len(encoding.keys)))
+    found, _ = read_sizes(session, users)
+    keys = reading.keys
     # Distinct keys are distinct items, or lost: so the groups need not be grouped again by item.
     entries = session.arrays(
         f"WITH grouped AS (SELECT {keys}, m, count(*) AS c FROM {coded} JOIN sizes USING (u) GROUP BY {keys}, m) "
@@ -212,18 +219,17 @@ def _count(session: Session, reading: _Statements, encoding: Encoding, space: Sp
     item, size, count = entries["item"], entries["m"], entries["c"]
     lost = item < 0
     if not lost.any():
-        return Counts(item, size, count, users=int(found))
+        return Counts(item, size, count, users=found)
     if unknown != "default":
         raise refuse_lost_items()
-    return merged(np.where(lost, space.default_item, item), size, count, users=int(found))
+    return merged(np.where(lost, space.default_item, item), size, count, users=found)
 
 
 def _check(
-    session: Session, reading: _Statements, columns: Columns, unknown: Unknown, users: int | None, examples: int
+    session: Session, reading: Reading, columns: Columns, unknown: Unknown, users: int | None, examples: int
 ) -> CheckReport:
     encoding = reading.encoding
-    for table, arrays in encoding.tables.items():
-        session.table(table, arrays)
+    reading.prepare(session)
     raw = {f"raw{i}": sql for i, sql in enumerate(reading.raw)}
     carried = {"place": "row_number() OVER ()", **raw}
     session.run(

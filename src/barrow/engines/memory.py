@@ -10,11 +10,13 @@ import numpy as np
 
 from barrow.engines.base import refuse_empty, refuse_lost_items, refuse_null_users
 from barrow.engines.columns import Columns, check_columns, flat_groups, reads_numbers
-from barrow.engines.counts import CheckReport, Counts, check_users, merged
+from barrow.engines.counts import CheckReport, Counts, Sampled, check_users, merged
 from barrow.engines.frames import narwhal
 from barrow.engines.numbers import to_number
+from barrow.engines.sampling import Sampler, check_found, check_samples, sampled_counts
 from barrow.engines.source import Source
 from barrow.errors import DataError, ParameterError
+from barrow.noise import Source as Randomness
 from barrow.spaces import Hexagons, Space
 from barrow.spaces.base import Floats, Ids, Unknown
 
@@ -54,6 +56,50 @@ class MemoryEngine:
     ) -> Counts:
         """C[item, size] and the number of users (private integers); arguments as for every engine."""
         check_users(users)
+        who, items = self._records(source, columns, space, unknown)
+        sizes = np.bincount(who)
+        counts = merged(items, sizes[who].astype(np.int64), np.ones(len(items), dtype=np.int64), users=len(sizes))
+        return counts if users is None else counts.with_users(users, space.default_item)
+
+    def sample(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        samples: int,
+        unknown: Unknown = "error",
+        users: int | None = None,
+        randomness: Randomness | None = None,
+    ) -> Sampled:
+        """Counts of ``samples`` items drawn from each user with replacement; arguments as for every engine.
+
+        >>> from barrow.spaces import Discrete
+        >>> table = {"uid": ["ann", "ann", "bob"], "item": ["a", "b", "b"]}
+        >>> drawn = MemoryEngine().sample(table, Columns("uid", "item"), Discrete(["a", "b"]), samples=5, users=3)
+        >>> drawn.users, drawn.counts.sum().item(), bool((drawn.counts >= 5).all())
+        (3, 15, True)
+        """
+        check_users(users)
+        check_samples(samples)
+        who, items = self._records(source, columns, space, unknown)
+        sizes = np.bincount(who)
+        check_found(len(sizes), users)
+        sampler = Sampler(sizes, samples, randomness)
+        weights = sampler.draw(who)
+        sampler.finish()
+        return sampled_counts(
+            items,
+            weights.astype(np.int64),
+            samples=samples,
+            found=len(sizes),
+            users=users,
+            default=space.default_item,
+            private=sampler.private,
+        )
+
+    def _records(self, source: Any, columns: Columns, space: Space, unknown: Unknown) -> tuple[Ids, Ids]:
+        """The number of each record's user and its item; what cannot be used is refused."""
         self.validate(source, columns, space, unknown=unknown)
         table = _table(source)
         who, missing = _users(table[columns.user])
@@ -64,9 +110,7 @@ class MemoryEngine:
         items = _encode(table, columns, space, unknown)
         if (items < 0).any():
             raise refuse_lost_items()
-        sizes = np.bincount(who)
-        counts = merged(items, sizes[who].astype(np.int64), np.ones(len(items), dtype=np.int64), users=len(sizes))
-        return counts if users is None else counts.with_users(users, space.default_item)
+        return who, items
 
     def check(
         self,

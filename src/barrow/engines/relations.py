@@ -36,6 +36,7 @@ class Relation:
         types: DuckDB types by column.
         once: Whether it may be read only once: a query might answer differently the second time, and text files
             take long to read.
+        numbered: The same with a further column ``file_row_number``, where rows can be told apart and skipped by it.
 
     >>> Relation("t", {"uid": "ENUM('ann', 'bob')"}, once=False).kinds
     {'uid': 'text'}
@@ -44,6 +45,7 @@ class Relation:
     sql: str
     types: dict[str, str]
     once: bool
+    numbered: str | None = None
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -129,7 +131,10 @@ def _files(session: Session, source: Source) -> Relation:
         if source.sql is not None:
             session.run(f"CREATE TEMP VIEW records AS SELECT * FROM {read}")
             return _query(session, source.sql)
-        return Relation(read, _types(session, read), once=source.kind == "csv")
+        types = _types(session, read)
+        alone = source.kind == "parquet" and len(files) == 1 and "file_row_number" not in (x.lower() for x in types)
+        numbered = f"read_parquet({listed}, file_row_number = true)" if alone else None
+        return Relation(read, types, once=source.kind == "csv", numbered=numbered)
     except PrivateTextError:
         failure = ParameterError(
             f"The source {source.path!r} cannot be read as {'CSV' if source.kind == 'csv' else 'Parquet'}.",

@@ -120,6 +120,13 @@ class Session:
         """Let queries see ``data`` (an Arrow table, or arrays by name) as the view ``name``."""
         self._guarded(lambda: self.connection.register(name, data))
 
+    def tell(self, what: str, share: float | None) -> None:
+        """Show how far a work of many short queries is, on standard error; None removes the line."""
+        if self.progress:
+            text = f"{what} {100 * share:3.0f} %" if share is not None else " " * (len(what) + 6) + "\r"
+            sys.stderr.write(f"\r{text}")
+            sys.stderr.flush()
+
     def _guarded(self, act: Callable[[], T]) -> T:
         """DuckDB's errors repeat private values ("could not convert 'X'"): none of them may pass, not even as cause."""
         import duckdb

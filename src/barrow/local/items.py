@@ -20,11 +20,12 @@ import numpy as np
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
+from barrow.local.batches import BatchReader
 from barrow.local.client import RememberingClient
 from barrow.local.report import MalformedReportError, Report, report_from_json
-from barrow.mechanisms import ItemWise, item_wise
+from barrow.mechanisms import ItemReports, ItemWise, Reduced, item_wise
 from barrow.numerics import Exact, exact_text
-from barrow.planning import ItemChoice, choose_items
+from barrow.planning import ItemChoice, ReductionChoice, choose_items
 from barrow.privacy import Guarantee, Model
 from barrow.privacy.definitions import positive, probability
 from barrow.spaces import Space, space_from_spec
@@ -33,6 +34,8 @@ from barrow.spaces.base import Ids, Unknown
 ITEM_STUDY_VERSION = 1
 _KIND = "item study"
 _KEYS = {"barrow", "version", "space", "randomiser", "items", "users", "model", "alpha", "delta"}
+_BATCH = 4096
+_BATCH_LENGTH = 2**22
 Received = Report | str | bytes | Mapping[str, Any]
 
 
@@ -59,7 +62,7 @@ class ItemStudy:
     space: Space
     alpha: Fraction
     delta: Fraction
-    choice: ItemChoice
+    choice: ItemChoice | ReductionChoice
     _randomiser: Mapping[str, Any] | str | None
 
     def __init__(
@@ -73,12 +76,7 @@ class ItemStudy:
         users: int | None = None,
         randomiser: Mapping[str, Any] | str | None = None,
     ) -> None:
-        if model not in ("local", "shuffle"):
-            raise ParameterError(
-                f"model is {model!r}, but people who randomise their own items trust no center.",
-                allowed="'local' or 'shuffle'",
-                fix="model='local', or barrow release for data already held",
-            )
+        self._check_model(model)
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "alpha", positive(alpha, "alpha"))
         object.__setattr__(self, "delta", probability(delta))
@@ -87,10 +85,34 @@ class ItemStudy:
         object.__setattr__(self, "choice", chosen)
         object.__setattr__(self, "_randomiser", randomiser)
 
+    @staticmethod
+    def _check_model(model: str) -> None:
+        if model not in ("local", "shuffle"):
+            raise ParameterError(
+                f"model is {model!r}, but people who randomise their own items trust no center.",
+                allowed="'local' or 'shuffle'",
+                fix="model='local', or barrow release for data already held",
+            )
+
+    def lines(self) -> list[str]:
+        """The study in words, a line each."""
+        return self.choice.lines()
+
+    def randomise(self, items: Ids) -> ItemReports:
+        """The reports of one person, who holds exactly m items."""
+        return self.mechanism.randomise(items)
+
+    def guarantee_for(self, users: int) -> Guarantee:
+        """What holds if the reports of ``users`` people are mixed, and not of as many as was planned."""
+        made = self.mechanism
+        here = item_wise(made.randomiser, items=made.items, users=users, model="shuffle", delta=made.delta)
+        return price(here.event)
+
     @property
     def mechanism(self) -> ItemWise:
-        """What each client draws."""
-        return self.choice.mechanism
+        """What each client draws, on exactly m items."""
+        made = self.choice.mechanism
+        return made.inner if isinstance(made, Reduced) else made
 
     @property
     def guarantee(self) -> Guarantee:
@@ -181,7 +203,7 @@ class ItemClient(RememberingClient):
         super().__init__(study.digest, study.space, study.mechanism.items, memory)
 
     def _draw(self, items: Ids) -> list[int]:
-        drawn = self.study.mechanism.randomise(items).counts
+        drawn = self.study.randomise(items).counts
         numbers: list[int] = np.repeat(np.arange(len(drawn)), drawn).tolist()
         return numbers
 
@@ -248,6 +270,7 @@ class ItemServer:
         self.refused: Counter[str] = Counter()
         self._seen: set[str] = set()
         self._counts = np.zeros(study.mechanism.randomiser.reports, dtype=np.int64)
+        self._reader = BatchReader(study.digest)
 
     @property
     def n(self) -> int:
@@ -266,9 +289,43 @@ class ItemServer:
         return reason
 
     def add_all(self, reports: Iterable[Received]) -> None:
-        """Counts many reports, one after the other: memory does not grow with what they hold."""
+        """Counts many reports, in their order, some thousands at a time: memory does not grow with what they hold."""
+        some: list[Received] = []
+        length = 0
         for report in reports:
-            self.add(report)
+            some.append(report)
+            length += len(report) if isinstance(report, str) else 0
+            if len(some) == _BATCH or length > _BATCH_LENGTH:
+                self._add_batch(some)
+                some, length = [], 0
+        if some:
+            self._add_batch(some)
+
+    def _add_batch(self, some: list[Received]) -> None:
+        """The same decisions as :meth:`add`, report by report; what they hold was read all at once."""
+        batch = self._reader.read(some)
+        impossible = batch.falling | (batch.largest >= len(self._counts))
+        wrong, seen, items = batch.sizes != self.study.mechanism.items, self._seen, self.study.mechanism.items
+        counted = np.zeros(len(some), dtype=bool)
+        read, wrong_sizes, no_values = batch.read.tolist(), wrong.tolist(), impossible.tolist()
+        for i, name in enumerate(batch.ids):
+            if not read[i]:
+                self.add(some[i])
+            elif wrong_sizes[i]:
+                self.refused["wrong size"] += 1
+            elif name in seen:
+                self.refused["repeated"] += 1
+            elif no_values[i]:
+                self.refused["impossible value"] += 1
+            else:
+                seen.add(name)
+                counted[i] = True
+        chosen = batch.firsts[counted][:, None] + np.arange(items)
+        numbers = batch.values[chosen.ravel()]
+        if len(self._counts) <= 4 * len(numbers):
+            self._counts += np.bincount(numbers, minlength=len(self._counts))
+        else:
+            np.add.at(self._counts, numbers, 1)
 
     def _add(self, received: Received) -> str | None:
         try:
@@ -298,8 +355,7 @@ class ItemServer:
         guarantee = self.study.guarantee
         if made.model is Model.SHUFFLE and self.n != made.users:
             # Fewer reports hide each other less than was planned: say what holds for those that came.
-            here = item_wise(made.randomiser, items=made.items, users=self.n, model="shuffle", delta=made.delta)
-            guarantee = price(here.event)
+            guarantee = self.study.guarantee_for(self.n)
         return ItemResult(
             self.study.digest,
             self.n,

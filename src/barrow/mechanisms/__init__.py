@@ -1,28 +1,44 @@
 """Mechanisms: they answer queries with noise, and return values and an event, never a guarantee."""
 
 from barrow.mechanisms.additive import AdditiveNoise, LinearAnswer
+from barrow.mechanisms.channel import Channel, MatrixChannel, TreeChannel, channel_of
+from barrow.mechanisms.frequency import FrequencyEstimator
+from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
 from barrow.mechanisms.laws import Law
 from barrow.mechanisms.linear import linear_candidates, linear_noise, linear_release
 from barrow.mechanisms.pyramid import DensityPyramid, LevelError, PyramidAnswer, density_pyramid
 from barrow.mechanisms.pyramid_errors import MapError
+from barrow.mechanisms.reduction import Reduced, reduced
 from barrow.mechanisms.statistics import UserCounts
+from barrow.mechanisms.tree_histogram import TreeAnswer, TreeHistogram, tree_histogram
 
 __all__ = [
     "AdditiveNoise",
+    "Channel",
     "DensityPyramid",
+    "EstimateError",
+    "FrequencyEstimator",
     "ItemReports",
     "ItemWise",
     "Law",
     "LevelError",
     "LinearAnswer",
     "MapError",
+    "MatrixChannel",
     "PyramidAnswer",
+    "Reduced",
+    "TreeAnswer",
+    "TreeChannel",
+    "TreeHistogram",
     "UserCounts",
+    "channel_of",
     "density_pyramid",
     "item_wise",
     "linear_candidates",
     "linear_noise",
     "linear_release",
     "pooled_items",
+    "reduced",
+    "tree_histogram",
 ]

@@ -67,9 +67,9 @@ class EstimateError:
         >>> from barrow.spaces import Discrete
         >>> flip = EstimateError(Discrete(["a", "b"]), MatrixChannel(np.array([[0.75, 0.25], [0.25, 0.75]])))
         >>> flip.deviations(100).round(6).tolist()
-        [0.086603, 0.086603]
+        [0.086603]
         """
-        law = self._law(reference)
+        law = self.law(reference)
         variance = self._moments.at(self.channel.forward(law)) - self.spans.masses(law)
         return np.asarray(np.sqrt(np.maximum(variance, 0.0) / _reports(reports)))
 
@@ -81,7 +81,7 @@ class EstimateError:
         """
         if self.spans.exact or self.space.items > _DENSE:
             return _HALF_NORMAL * float((self.spans.lengths * self.deviations(reports, reference)).sum())
-        return self._simulated(self._law(reference)) / math.sqrt(_reports(reports))
+        return self._simulated(self.law(reference)) / math.sqrt(_reports(reports))
 
     def expected_upper(self, reports: int) -> float:
         """No data set has a larger expected error than this.
@@ -89,7 +89,7 @@ class EstimateError:
         The sum over edges of length times standard deviation is a concave function of the histogram, hence below its
         tangent at the even one, whose largest value is at a corner.
         """
-        law = self._law(None)
+        law = self.law(None)
         deviations = self.deviations(1, law)
         lengths = self.spans.lengths
         slopes = np.divide(lengths, 2.0 * deviations, out=np.zeros_like(lengths), where=deviations > 0.0)
@@ -112,7 +112,7 @@ class EstimateError:
                 allowed=f"at most {_DENSE:,} items",
                 fix="deviations(), which needs no matrix on trees",
             )
-        law = self._law(reference)
+        law = self.law(reference)
         inverse = self.channel.right_inverse()
         found = inverse.T @ (self.channel.forward(law)[:, None] * inverse) - np.diag(law)
         return np.asarray(found / _reports(reports))
@@ -129,7 +129,8 @@ class EstimateError:
         drawn -= drawn.mean(axis=1, keepdims=True)
         return float(np.mean(kr_norm(self.space, drawn)))
 
-    def _law(self, reference: ArrayLike | None) -> Floats:
+    def law(self, reference: ArrayLike | None) -> Floats:
+        """The histogram that is meant: ``reference``, checked, or the even one."""
         k = self.space.items
         if reference is None:
             return np.full(k, 1.0 / k)

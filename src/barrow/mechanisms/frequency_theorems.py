@@ -1,7 +1,7 @@
 """The paper's bounds on the error of frequency estimation on clustered spaces (Section 6.2), as upper bounds.
 
 They speak of the expected error of the unbiased estimate, before decoding, in the norm dual to Lipschitz functions.
-``EstimateError.expected_upper`` is below all of them (docs/proofs/frequency.md).
+``EstimateError.expected_upper`` is at most half of them where clusters are equal (docs/proofs/frequency.md).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from barrow.errors import DataError, ParameterError
 from barrow.noise import Source
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
-from barrow.privacy import Model, ShuffledReports
+from barrow.privacy import Event, Model, ShuffledReports
 from barrow.privacy.definitions import probability, to_model
 from barrow.randomisers import Randomiser
 from barrow.spaces import Space
@@ -79,6 +79,7 @@ class ItemWise:
             delta=self.delta,
             model=self.model,
             least_distance=least_distance(self.randomiser.space),
+            randomiser=self.randomiser.family,
         )
 
     def randomise(self, ids: ArrayLike, *, source: Source | None = None) -> ItemReports:
@@ -130,7 +131,7 @@ class ItemReports:
 
     labels: tuple[str, ...]
     counts: Integers
-    event: ShuffledReports
+    event: Event
     private: bool
 
     def sorted_list(self) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from barrow.spaces import Circle, Clustered, Discrete, Line, Space, Tree
+from barrow.spaces import Circle, Clustered, Discrete, Line, Space, Tree, edge_tree
 from barrow.spaces.base import Floats, Ids
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Spans:
         order: The items in an order in which those below an edge stand together.
         exact: Whether the sum over edges is the earth mover's distance, or only an upper bound on it.
 
-    >>> spans_of(Discrete(["a", "b"])).lengths.tolist()
-    [0.5, 0.5]
+    >>> spans_of(Discrete(["a", "b", "c"])).lengths.tolist()
+    [0.5, 0.5, 0.5]
     """
 
     lengths: Floats
@@ -73,16 +73,11 @@ def spans_of(space: Space) -> Spans:
     """
     k = space.items
     every = np.arange(k)
-    if isinstance(space, Discrete):
-        return Spans(np.full(k, 0.5), every, every + 1, every)
-    if isinstance(space, Clustered):
-        ends = np.append(space.starts[1:], k)
-        lengths = np.concatenate([np.full(len(ends), (1.0 - space.r) / 2.0), np.full(k, space.r / 2.0)])
-        return Spans(lengths, np.concatenate([space.starts, every]), np.concatenate([ends, every + 1]), every)
-    if isinstance(space, Tree):
-        return Spans(space.lengths / space.diameter, space.starts, space.ends, every)
-    if isinstance(space, Line):
-        return Spans(np.asarray(space.gaps), np.zeros(k - 1, dtype=np.int64), every[1:], every)
+    if k == 1:
+        return Spans(np.zeros(0), every[:0], every[:0], every)
+    if isinstance(space, Line | Tree | Clustered | Discrete):
+        tree = edge_tree(space)
+        return Spans(tree.lengths, tree.starts, tree.ends, every)
     if isinstance(space, Circle):
         # Cut open, a circle is a line, and no way along it is shorter than on the circle.
         return Spans(np.full(k - 1, 2.0 / k), np.zeros(k - 1, dtype=np.int64), every[1:], every, exact=False)
@@ -144,7 +139,7 @@ class DenseMoments:
 
     >>> moments = DenseMoments(spans_of(Discrete(["a", "b"])), np.array([[1.5, -0.5], [-0.5, 1.5]]))
     >>> moments.at(np.array([0.5, 0.5])).tolist()
-    [1.25, 1.25]
+    [1.25]
     """
 
     def __init__(self, spans: Spans, inverse: Floats) -> None:
@@ -164,9 +159,8 @@ class DenseMoments:
 class FlatMoments:
     """Randomised response: g_e takes two values, inside and outside the span.
 
-    >>> moments = FlatMoments(spans_of(Discrete(["a", "b"])), 0.5, 2)
-    >>> moments.at(np.array([0.5, 0.5])).tolist()
-    [1.25, 1.25]
+    >>> FlatMoments(spans_of(Discrete(["a", "b"])), 0.5, 2).at(np.array([0.5, 0.5])).tolist()
+    [1.25]
     """
 
     def __init__(self, spans: Spans, onward: float, items: int) -> None:

@@ -5,8 +5,10 @@ What is released is a function of the ideal real mechanism's output, for every i
 """
 
 from barrow.noise.center import Center
-from barrow.noise.counts import exact_binomial, exact_multinomials, fair_halves, uniform_below, uniform_multinomials
+from barrow.noise.counts import exact_binomial, exact_multinomials, fair_halves, uniform_multinomials
+from barrow.noise.even import uniform_below
 from barrow.noise.grid import RoundedValues, default_grid
+from barrow.noise.places import uniform_places
 from barrow.noise.rounded import rounded_gaussian, rounded_knorm, rounded_laplace
 from barrow.noise.source import Source, SystemSource, system_source
 
@@ -25,4 +27,5 @@ __all__ = [
     "system_source",
     "uniform_below",
     "uniform_multinomials",
+    "uniform_places",
 ]

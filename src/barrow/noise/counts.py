@@ -1,9 +1,9 @@
-"""Exact binomial and multinomial counts from fair bits: no floating-point number decides anything.
+"""Exact binomial and multinomial counts from fair bits: no floating-point number decides what it cannot.
 
 An item succeeds with probability p if a uniform number U, read bit by bit, is below p. All undecided items read their
 next bit together: those whose bit equals the bit of p stay undecided, so c items need about 2c fair bits in all. How
-many of u items stay is a Bin(u, 1/2), drawn by counting the ones among u random bits, or for large u by a rejection
-whose comparisons are certified. The law is exactly the claimed one (docs/proofs/exact-counts.md).
+many of u items stay is a Bin(u, 1/2). Larger counts are drawn at once, by rejection or inversion, with comparisons
+that are certified. The law is exactly the claimed one (docs/proofs/exact-counts.md).
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
+from barrow.noise import large, small
+from barrow.noise.cascade import Cascade, poisson
+from barrow.noise.chances import Chances, Numbers
+from barrow.noise.even import checked_counts
 from barrow.noise.halves import SMALLEST, large_halves
+from barrow.noise.hats import LEAST
 from barrow.noise.source import Source, checked_source
 
 Integers = NDArray[np.int64]
-Numbers = NDArray[Any]
-"""uint64 where twice the denominators fit, Python integers otherwise."""
 
 _CHUNK = 2**18
 """Random words held at once: 2 MiB, whatever the counts."""
-_MOST = 2**62
-"""Counts stay below this, so that their sums fit 64 bits."""
+FEW = 64
+"""Where no count is larger than this, exact binomials read single bits."""
 
 
 def fair_halves(counts: ArrayLike, *, source: Source | None = None) -> Integers:
@@ -35,7 +38,7 @@ def fair_halves(counts: ArrayLike, *, source: Source | None = None) -> Integers:
     >>> bool(0 <= fair_halves([100])[0] <= 100)
     True
     """
-    array = _checked_counts(counts)
+    array = checked_counts(counts)
     return _halves(array.ravel(), checked_source(source)).reshape(array.shape)
 
 
@@ -101,12 +104,62 @@ def exact_binomial(
     >>> bool(0 <= exact_binomial([1000], 1, 3)[0] <= 1000)
     True
     """
-    array = _checked_counts(counts)
+    array = checked_counts(counts)
     above, below = _checked_fractions(numerator, denominator, array.shape)
-    return _binomial(array.ravel(), above.ravel(), below.ravel(), checked_source(source)).reshape(array.shape)
+    chances = Chances.of(above.ravel(), below.ravel())
+    return binomials(array.ravel(), chances, checked_source(source)).reshape(array.shape)
 
 
-def _binomial(counts: Integers, above: Numbers, below: Numbers, source: Source) -> Integers:
+def binomials(counts: Integers, chances: Chances, source: Source) -> Integers:
+    """Independent Bin(c, p): :func:`exact_binomial` for parameters that are checked and prepared.
+
+    >>> binomials(np.array([5]), Chances.of(np.array([1]), np.array([1])), checked_source(None)).tolist()
+    [5]
+    """
+    return binomials_and_poisson(counts, chances, np.zeros(0, dtype=np.int64), source)[0]
+
+
+def binomials_and_poisson(
+    counts: Integers, chances: Chances, means: Integers, source: Source
+) -> tuple[Integers, Integers]:
+    """Independent Bin(c, p), and Poisson counts of whole means that are 0 or at least 17, drawn together.
+
+    >>> never = Chances.of(np.array([0]), np.array([1]))
+    >>> [a.tolist() for a in binomials_and_poisson(np.array([5]), never, np.array([0]), checked_source(None))]
+    [[0], [0]]
+    """
+    if int(counts.max(initial=0)) <= FEW:
+        found = _by_bits(counts, chances.above, chances.below, source)
+        drawn = poisson(means, source)
+    else:
+        variance = counts * chances.p
+        variance *= chances.q
+        wide = variance >= LEAST
+        if wide.all():
+            found, drawn = _large(counts, chances, means, source)
+        else:
+            found = np.zeros(len(counts), dtype=np.int64)
+            some = wide.nonzero()[0]
+            found[some], drawn = _large(counts.take(some), chances.take(some), means, source)
+            rest = (~wide & (counts > 0) & (chances.above != 0)).nonzero()[0]
+            found[rest] = small.draw(counts.take(rest), chances.take(rest), source)
+    if chances.flipped is not None:
+        found = np.where(chances.flipped, counts - found, found)
+    return found, drawn
+
+
+def _large(counts: Integers, chances: Chances, means: Integers, source: Source) -> tuple[Integers, Integers]:
+    if int(means.min(initial=1)) > 0:
+        both = large.draw(counts, chances, means, source)
+        return both[: len(counts)], both[len(counts) :]
+    busy = means.nonzero()[0]
+    both = large.draw(counts, chances, means.take(busy), source)
+    drawn = np.zeros(len(means), dtype=np.int64)
+    drawn[busy] = both[len(counts) :]
+    return both[: len(counts)], drawn
+
+
+def _by_bits(counts: Integers, above: Numbers, below: Numbers, source: Source) -> Integers:
     wins = np.zeros(len(counts), dtype=np.int64)
     sure = above == below
     wins[sure] = counts[sure]
@@ -139,7 +192,7 @@ def exact_multinomials(counts: ArrayLike, weights: ArrayLike, *, source: Source 
     >>> exact_multinomials([100], [[1, 2, 3]]).sum().item()
     100
     """
-    totals = _checked_counts(counts)
+    totals = checked_counts(counts)
     table = _checked_weights(weights)
     if totals.ndim != 1 or len(table) not in (1, len(totals)):
         raise ParameterError(
@@ -165,7 +218,7 @@ def exact_multinomials(counts: ArrayLike, weights: ArrayLike, *, source: Source 
         # A node without weight holds no items; 0/1 keeps its fraction well defined.
         both = np.where(both == 0, np.ones_like(both), both)
         here = held[:, : level.shape[1] // 2].ravel()
-        first = _binomial(here, left, both, origin)
+        first = binomials(here, Chances.of(left, both), origin)
         held = np.stack([first, here - first], axis=-1).reshape(len(totals), -1)
     return held[:, :cells].copy()
 
@@ -173,69 +226,25 @@ def exact_multinomials(counts: ArrayLike, weights: ArrayLike, *, source: Source 
 def uniform_multinomials(counts: ArrayLike, cells: int, *, source: Source | None = None) -> Integers:
     """Each count spread over ``cells`` equally likely cells, exactly: R x cells whole numbers.
 
-    The items fall into the next power of two of cells by fair halves; those beyond the last cell fall again.
+    See :class:`barrow.noise.cascade.Cascade`.
 
     >>> uniform_multinomials([7], 1).tolist()
     [[7]]
     >>> uniform_multinomials([7, 100], 5).sum(axis=1).tolist()
     [7, 100]
     """
-    totals = _checked_counts(counts)
+    totals = checked_counts(counts)
     if isinstance(cells, bool) or not isinstance(cells, int | np.integer) or cells < 1 or totals.ndim != 1:
         raise ParameterError(
             f"cells is {cells!r}.", allowed="a whole number, 1 or more, and a list of counts", fix="cells=1000"
         )
     origin = checked_source(source)
-    found = np.zeros((len(totals), int(cells)), dtype=np.int64)
-    depth = (int(cells) - 1).bit_length()
-    left, rows = totals, np.arange(len(totals))
-    while rows.size:
-        held = left[:, None]
-        for _ in range(depth):
-            first = _halves(held.ravel(), origin).reshape(held.shape)
-            held = np.stack([first, held - first], axis=-1).reshape(len(rows), -1)
-        found[rows] += held[:, :cells]
-        left = held[:, cells:].sum(axis=1)
-        again = np.flatnonzero(left)
-        rows, left = rows[again], left[again]
-    return found
-
-
-def uniform_below(bounds: ArrayLike, *, source: Source | None = None) -> Integers:
-    """Exactly uniform whole numbers, one in 0 .. bound-1 for each bound, by rejection.
-
-    >>> uniform_below([1, 1, 1]).tolist()
-    [0, 0, 0]
-    >>> bool(uniform_below([10]) < 10)
-    True
-    """
-    limits = np.atleast_1d(_checked_counts(bounds))
-    if limits.size and int(limits.min()) < 1:
-        raise ParameterError("A bound is 0.", allowed="whole numbers from 1 to 2^62", fix="bounds=[10]")
-    origin = checked_source(source)
-    found = np.zeros(len(limits), dtype=np.int64)
-    left = np.flatnonzero(limits > 1)
-    # The bits that limit - 1 needs; numbers below 2^53 convert exactly, larger ones may count one bit more.
-    bits = np.frexp((limits - 1).astype(np.float64))[1]
-    while left.size:
-        drawn = (origin.words(left.size) >> (64 - bits[left]).astype(np.uint64)).astype(np.int64)
-        good = drawn < limits[left]
-        found[left[good]] = drawn[good]
-        left = left[~good]
-    return found
-
-
-def _checked_counts(counts: ArrayLike) -> Integers:
-    array = np.asarray(counts)
-    if array.size == 0:
-        return array.astype(np.int64)
-    if array.dtype.kind not in "iu" or int(array.min()) < 0 or int(array.max()) > _MOST:
-        raise ParameterError(
-            "Some counts are not whole numbers from 0 to 2^62.",
-            allowed="an array of whole numbers",
-            fix="counts=[100, 0, 7]",
-        )
-    return array.astype(np.int64)
+    if cells == 1:
+        return totals[:, None].copy()
+    found = np.zeros(len(totals) * int(cells), dtype=np.int64)
+    if totals.size:
+        Cascade.stars(len(totals), int(cells)).spread(totals.copy(), found, origin)
+    return found.reshape(len(totals), int(cells))
 
 
 def _whole(values: ArrayLike | int, name: str) -> Numbers:

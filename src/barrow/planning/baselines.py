@@ -88,6 +88,8 @@ def local_histogram(
     """
     if channel not in CHANNELS:
         raise ParameterError(f"channel is {channel!r}.", allowed=", ".join(map(repr, CHANNELS)), fix="channel='unary'")
+    if isinstance(reports, bool) or not 1 <= reports <= items:
+        raise ParameterError(f"reports is {reports!r}.", allowed="from 1 to the number of items", fix="reports=1")
     total, slack, make = positive(epsilon, "epsilon"), probability(delta), CHANNELS[channel]
     if reports == 1 or slack == 0:
         made = make(space.items, _enough(total / reports))

@@ -224,7 +224,7 @@ CAVEATS: tuple[Caveat, ...] = (
     ),
     Caveat(
         "Translation is loose",
-        "EMD-DP at alpha is user-level DP at alpha times the diameter, and user-level DP at epsilon is EMD-DP at epsilon "
+        "EMD-DP at alpha is user-level DP at alpha times the diameter; user-level DP at epsilon is EMD-DP at epsilon "
         "over the least distance between two people's data. Both are loose: compare mechanisms by their errors.",
         "Section 8",
     ),

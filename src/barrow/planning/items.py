@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from barrow.accounting import Calibration, calibrate_shuffle, price, reports_of
+from barrow.accounting import METHODS, Calibration, calibrate_shuffle, parse_randomiser, price, reports_of
 from barrow.errors import ParameterError
 from barrow.mechanisms import ItemWise, item_wise
 from barrow.mechanisms.itemwise import least_distance
 from barrow.numerics import Exact, exact_text
 from barrow.privacy import Guarantee
 from barrow.privacy.definitions import positive, probability
-from barrow.randomisers import randomiser_from_spec
+from barrow.randomisers import family_of_spec, randomiser_from_spec
 from barrow.spaces import Space
 
-_TRIES = 5
+_LESS = (0, 1e-6, 1e-5, 1e-4, 1e-3)
+"""By how much alpha0 is lowered, relatively, where what was calibrated costs a hair too much once it is made."""
 _SMALLEST = Fraction(1, 10**9)
 
 
@@ -32,8 +33,8 @@ class ItemChoice:
 
     >>> from barrow.spaces import Clustered
     >>> found = choose_items(Clustered.grid(5, 4, r=0.05), 25, "1e-9", items=100, users=1000)
-    >>> found.mechanism.randomiser.kind, found.guarantee.method, round(float(found.mechanism.event.alpha0), 2)
-    ('gkrr', 'flow_strong', 3.11)
+    >>> found.mechanism.randomiser.kind, found.guarantee.method, found.mechanism.event.alpha0 > 3.5
+    ('gkrr', 'blanket', True)
     """
 
     mechanism: ItemWise
@@ -110,26 +111,52 @@ def choose_items(
     """
     target, slack = positive(alpha, "alpha"), probability(delta)
     reports = reports_of(model, items=items, users=users)
-    near = least_distance(space)
-    found = calibrate_shuffle(target, slack, reports=reports, items=items, least_distance=near, limit=False)
-    alpha0 = found.composition if found.method == "per_report_composition" else Fraction(found.alpha0)
+    near, family = least_distance(space), family_of_spec(space, randomiser)
+    found = calibrate_shuffle(
+        target,
+        slack,
+        reports=reports,
+        items=items,
+        least_distance=near,
+        randomiser=None if family is None else parse_randomiser(family),
+        limit=False,
+    )
+    for name, alpha0 in _candidates(found):
+        if alpha0 < _SMALLEST:
+            break
+        for less in _LESS:
+            made = item_wise(
+                randomiser_from_spec(space, alpha0 * (1 - Fraction(less)), randomiser),
+                items=items,
+                users=users,
+                model=model,
+                delta=slack,
+            )
+            if name == "blanket" and made.randomiser.family is None:
+                break  # whole weights do not keep the name here: what holds for every randomiser is next
+            guarantee = price(made.event)
+            if guarantee.definition.parameters["alpha"] <= target:
+                return ItemChoice(made, guarantee, found)
     if alpha0 < _SMALLEST:
         raise ParameterError(
             f"Each report would get alpha0 = {float(alpha0):.3g}: the reports would be noise and nothing else.",
             allowed=f"an alpha0 of at least {float(_SMALLEST):g} for each report",
             fix="delta=1e-9 (reports hide each other), fewer items for each user, or a query such as 'histogram'",
         )
-    for _ in range(_TRIES):
-        made = item_wise(
-            randomiser_from_spec(space, alpha0, randomiser), items=items, users=users, model=model, delta=slack
-        )
-        guarantee = price(made.event)
-        if guarantee.definition.parameters["alpha"] <= target:
-            return ItemChoice(made, guarantee, found)
-        alpha0 *= 1 - Fraction(1, 10**6)
     raise ParameterError(
         f"No randomiser keeps alpha = {exact_text(target)}: {made.randomiser.description} needs "
         f"{float(guarantee.definition.parameters['alpha']):.6g}.",
         allowed="a larger alpha, or a randomiser with a smaller alpha0",
         fix="leave the randomiser out",
     )
+
+
+def _candidates(found: Calibration) -> list[tuple[str, Fraction]]:
+    """The method with the largest alpha0 and that alpha0; after a blanket, also the best that needs no name."""
+    best = [name for name in (found.method,) if name == "blanket"]
+    others = [name for name in METHODS if name != "blanket" and found.methods.get(name) is not None]
+    best.append(max(others, key=lambda name: found.methods[name] or 0.0))
+    return [
+        (name, found.composition if name == "per_report_composition" else Fraction(found.methods[name] or 0.0))
+        for name in best
+    ]

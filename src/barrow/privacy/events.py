@@ -129,7 +129,8 @@ class ShuffledReports(Event):
         model: Local, shuffle or central.
         least_distance: d_min of the space where it is finite and known, else None.
         randomiser: The name of the randomiser where it is a known family, ``krr:K`` or ``gkrr:SxT:R`` at alpha0, else
-            None. It is a promise: the probabilities that were used agree with it to a relative 1e-12.
+            None. It is a promise: the probabilities that were used agree with it to a relative 1e-12, on a space with
+            the family's distances. Outputs that are a function of such reports may carry it, too.
 
     >>> ShuffledReports(alpha0="4.3", reports=10**8, items=1000, delta="1e-12", model="central").reports
     100000000

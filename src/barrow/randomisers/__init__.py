@@ -7,7 +7,7 @@ from barrow.randomisers.laplace import laplace
 from barrow.randomisers.mapped import MappedRandomiser, mapped
 from barrow.randomisers.matrix import MatrixRandomiser, matrix_randomiser
 from barrow.randomisers.mixture import MixtureRandomiser, gkrr, randomised_response, tree_response
-from barrow.randomisers.spec import RANDOMISERS, randomiser_from_spec, suited
+from barrow.randomisers.spec import RANDOMISERS, family_of_spec, randomiser_from_spec, suited
 
 __all__ = [
     "RANDOMISERS",
@@ -19,6 +19,7 @@ __all__ = [
     "check_claim",
     "exceeds_exp",
     "exponential",
+    "family_of_spec",
     "gkrr",
     "laplace",
     "mapped",

@@ -66,6 +66,14 @@ class Randomiser(ABC):
         """
 
     @property
+    def family(self) -> str | None:
+        """The name of the family, ``krr:K`` or ``gkrr:SxT:R``, if the reports are a function of such ones, else None.
+
+        It promises probabilities that agree with the family's at ``alpha0_upper`` to a relative 1e-12.
+        """
+        return None
+
+    @property
     def description(self) -> str:
         """In plain words."""
         return self.kind.replace("_", " ")

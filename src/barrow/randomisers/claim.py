@@ -62,6 +62,30 @@ def exceeds_exp(ratio: Fraction, exponent: Fraction) -> bool:
     )
 
 
+def log_rate_upper(ratio: Fraction, distance: Fraction) -> float:
+    """ln(ratio)/distance, rounded up to a float, by balls; 0 where the ratio is at most 1.
+
+    >>> log_rate_upper(Fraction(3), Fraction(1, 4)) >= 4 * math.log(3) - 1e-15
+    True
+    """
+    if ratio <= 1:
+        return 0.0
+    from flint import arb, ctx, fmpq
+
+    before = ctx.prec
+    try:
+        # A ratio near 1 costs bits: ln(1 + x) is about x, and fractions of whole weights have x > 2^-200.
+        ctx.prec = 512
+        gain = arb(fmpq(ratio.numerator, ratio.denominator)).log()
+        rate = gain / arb(fmpq(distance.numerator, distance.denominator))
+        upper = float(rate.upper())
+        while not arb(upper) >= rate:
+            upper = math.nextafter(upper, math.inf)
+    finally:
+        ctx.prec = before
+    return upper
+
+
 def lower(distance: float, space: Space) -> Fraction:
     """A lower bound on the real distance behind a computed one.
 

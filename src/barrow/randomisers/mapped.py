@@ -43,6 +43,11 @@ class MappedRandomiser(Randomiser):
         self._answer = np.array([number[str(a)] for a in answers], dtype=np.int64)
 
     @property
+    def family(self) -> str | None:
+        """That of the inner randomiser: a function of the multiset of its reports costs no more than they do."""
+        return self.inner.family
+
+    @property
     def description(self) -> str:
         """In plain words."""
         return f"{self.inner.description}, then a function of the report"

@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.noise import Source, exact_binomial, uniform_below, uniform_multinomials
+from barrow.noise import Source, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact, float_down
 from barrow.randomisers.base import DEEPEST, TOTAL, Integers, Randomiser, wanted_alpha0
-from barrow.randomisers.claim import LOG_ERROR, exceeds_exp
+from barrow.randomisers.claim import LOG_ERROR, log_rate_upper
+from barrow.randomisers.family import even_clusters
+from barrow.randomisers.pooled import PooledStops
 from barrow.randomisers.shape import Shape, star_shape, tree_shape
-from barrow.spaces import Clustered, Space
+from barrow.spaces import Clustered, Discrete, Space
 from barrow.spaces.base import Floats, Ids
 
 _HALVINGS = 30
+_BACK = (2.0**-50, 2.0**-46, 2.0**-40, 2.0**-30)
+"""By how much less than asked a channel is built, relatively, so that rounding does not carry it above."""
 
 
 class MixtureRandomiser(Randomiser):
@@ -68,42 +73,66 @@ class MixtureRandomiser(Randomiser):
         """The largest over items x and nodes u above x of ln(S_x/S_u) / (least distance from x to leaves parting at u).
 
         S_v, the sum of stop/width from the root to v, is the probability (times 2^62) of reporting y on x when they
-        part at v.
+        part at v. Floats leave out what cannot be the largest; balls decide among the rest, rounding up.
         """
         shape = self.shape
         _, outside = shape.partings
         logs = np.array([math.log(level.numerator / level.denominator) for level in self._levels])
-        best, triple = 0.0, None
+        found: list[tuple[Floats, Floats, Ids, Ids, list[Fraction]]] = []
         for depth in range(len(self._paths) - 1):
             nodes, below = self._paths[depth], self._paths[depth + 1]
             inner = np.flatnonzero(below >= 0)
-            leaves = self._leaves[inner]
-            away = np.array(
-                [
-                    float_down(self._apart(int(x), int(u), outside[int(u), int(c)]))
-                    for x, u, c in zip(leaves, nodes[inner], below[inner], strict=True)
-                ]
+            leaves, nodes = self._leaves[inner], nodes[inner]
+            away = [
+                self._apart(int(x), int(u), outside[int(u), int(c)])
+                for x, u, c in zip(leaves, nodes, below[inner], strict=True)
+            ]
+            floats = np.array([float_down(d) for d in away])
+            gain, error = logs[leaves] - logs[nodes], 4.0 * LOG_ERROR
+            upper = (gain + error) / floats * (1.0 + 2.0**-45)
+            found.append((upper, (gain - error) / floats * (1.0 - 2.0**-45), leaves, nodes, away))
+        if not found:
+            return Fraction(math.nextafter(0.0, math.inf))
+        reached = max(float(lower.max()) for _, lower, *_ in found)
+        rivals = {
+            (self._levels[leaves[i]] / self._levels[nodes[i]], away[i])
+            for upper, _, leaves, nodes, away in found
+            for i in np.flatnonzero(upper >= reached).tolist()
+        }
+        claim = max(log_rate_upper(ratio, distance) for ratio, distance in rivals)
+        if claim > max(float(upper.max()) for upper, *_ in found) or claim < reached:
+            raise ParameterError(
+                "The logarithms of this machine are less accurate than the claim's proof assumes.",
+                allowed="logarithms within 4 units in the last place",
+                fix="use another build of Python",
             )
-            rates = (logs[leaves] - logs[nodes[inner]] + 4.0 * LOG_ERROR) / away
-            i = int(np.argmax(rates))
-            if rates[i] > best:
-                best, triple = float(rates[i]), (int(leaves[i]), int(nodes[inner][i]), int(below[inner][i]))
-        claim = Fraction(math.nextafter(best * (1.0 + 2.0**-45), math.inf))
-        if triple is not None:
-            leaf, node, child = triple
-            ratio, distance = self._levels[leaf] / self._levels[node], self._apart(leaf, node, outside[node, child])
-            if exceeds_exp(ratio, claim * distance):
-                raise ParameterError(
-                    "The logarithms of this machine are less accurate than the claim's proof assumes.",
-                    allowed="logarithms within 4 units in the last place",
-                    fix="use another build of Python",
-                )
-        return claim
+        return Fraction(max(claim, math.nextafter(0.0, math.inf)))
 
     def _apart(self, leaf: int, node: int, other: Fraction) -> Fraction:
         """A lower bound on the distance from a leaf to the leaves that part from it at ``node``."""
         exact = min(Fraction(1), self.shape.depths[leaf] - self.shape.depths[node] + other)
-        return exact * (1 - Fraction(self.space.distance_error))
+        # Clustered and discrete distances are the very numbers r and 1; others were computed.
+        known = self.shape.true_metric and isinstance(self.space, Clustered | Discrete)
+        return exact if known else exact * (1 - Fraction(self.space.distance_error))
+
+    @cached_property
+    def family(self) -> str | None:
+        """``krr:K`` or ``gkrr:SxT:R`` where the probabilities are those to a relative 1e-12 at alpha0, else None.
+
+        >>> from barrow.spaces import Clustered
+        >>> gkrr(Clustered.grid(3, 4, r=0.25), 2).family, tree_response(Clustered.grid(3, 4, r=0.25), 2).family
+        ('gkrr:3x4:0.25', 'gkrr:3x4:0.25')
+        >>> gkrr(Clustered({"a": ["1"], "b": ["2", "3"]}, r=0.25), 2).family is None
+        True
+        """
+        even = even_clusters(self.space) if self.shape.true_metric else None
+        if even is None:
+            return None
+        weights: dict[int, Fraction] = {}
+        for width, level in zip(self.shape.widths.tolist(), self._levels, strict=True):
+            if weights.setdefault(width, level) != level:
+                return None
+        return even.name if even.keeps(weights, self.alpha0_upper) else None
 
     def probability(self, item: int, report: int) -> Fraction:
         """The exact probability of ``report`` on ``item``.
@@ -130,27 +159,16 @@ class MixtureRandomiser(Randomiser):
         return starts + uniform_below(self.shape.ends[node] - starts, source=origin)
 
     def from_counts(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
-        """Exact binomials for how many of each item stop at each node, then an even spread of each node's total."""
-        left = self._item_counts(counts)
+        """Exact binomials for how many items stop at each node, then an even spread of each node's total."""
+        held = self._item_counts(counts)
         origin = checked_source(source)
-        stopped = np.zeros(len(self.stops), dtype=np.int64)
-        weights = np.array(self.stops, dtype=np.int64)
-        remaining = TOTAL - self._through + weights
-        for level in self._paths[:-1]:
-            some = np.flatnonzero((level >= 0) & (left > 0))
-            some = some[self.shape.widths[level[some]] > 1]
-            nodes = level[some]
-            here = exact_binomial(left[some], weights[nodes], remaining[nodes], source=origin)
-            left[some] -= here
-            np.add.at(stopped, nodes, here)
-        widths = self.shape.widths
-        busy = np.flatnonzero((stopped > 0) & (widths > 1))
-        for width in np.unique(widths[busy]):
-            same = busy[widths[busy] == width]
-            spread = uniform_multinomials(stopped[same], int(width), source=origin)
-            where = self.shape.starts[same][:, None] + np.arange(width)[None, :]
-            np.add.at(left, where.ravel(), spread.ravel())
-        return left
+        if len(held) == 1:
+            return held
+        return self._pooled.draw(held, origin)
+
+    @cached_property
+    def _pooled(self) -> PooledStops:
+        return PooledStops.of(self.shape, self.stops, self._through)
 
     def displacements(self) -> Floats:
         """The expected distance from each item to its report."""
@@ -288,15 +306,19 @@ def _fitted(kind: type[Channel], space: Space, shape: Shape, asked: Exact) -> Ch
     if space.items == 1:
         return kind(space, shape, [TOTAL])
     alpha0 = wanted_alpha0(asked)
-    target = float_down(alpha0)
-    slope = target * (1.0 - 2.0**-30)
-    made = kind(space, shape, _stops(shape, slope))
-    if made.alpha0_upper <= alpha0:
-        return made
-    low, high, best = 0.0, slope, None
+    target = high = float_down(alpha0)
+    for back in _BACK:
+        slope = target * (1.0 - back)
+        made = kind(space, shape, _stops(space, shape, slope))
+        if made.alpha0_upper <= alpha0:
+            return made
+        high = slope
+        if made.alpha0_upper > alpha0 * (1 + Fraction(_BACK[-1])):  # not a matter of rounding
+            break
+    low, best = 0.0, None
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        made = kind(space, shape, _stops(shape, middle))
+        made = kind(space, shape, _stops(space, shape, middle))
         if made.alpha0_upper <= alpha0:
             low, best = middle, made
         else:
@@ -310,7 +332,17 @@ def _fitted(kind: type[Channel], space: Space, shape: Shape, asked: Exact) -> Ch
     return best
 
 
-def _stops(shape: Shape, slope: float) -> list[int]:
+def _stops(space: Space, shape: Shape, slope: float) -> list[int]:
+    """Whole stopping weights at ``slope``: by the formula where all clusters are alike, else level by level."""
+    even = even_clusters(space) if shape.true_metric else None
+    known = None if even is None else even.stops(slope)
+    if known is None:
+        return _uneven_stops(shape, slope)
+    of_width = {1: known[2], space.items: known[0]}
+    return [of_width.get(width, known[1]) for width in shape.widths.tolist()]
+
+
+def _uneven_stops(shape: Shape, slope: float) -> list[int]:
     """Whole stopping weights: S grows by exp(slope * distance) towards the leaf, averaged where the tree is uneven."""
     least, _ = shape.partings
     count, widths = len(shape.parents), shape.widths

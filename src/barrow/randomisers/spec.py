@@ -12,6 +12,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import Exact
 from barrow.randomisers.base import Randomiser
 from barrow.randomisers.exponential import exponential, planar_laplace
+from barrow.randomisers.family import even_clusters
 from barrow.randomisers.laplace import laplace
 from barrow.randomisers.mapped import MappedRandomiser
 from barrow.randomisers.matrix import MOST_ENTRIES, MatrixRandomiser, matrix_randomiser
@@ -46,6 +47,25 @@ def suited(space: Space) -> str:
     if isinstance(space, Euclidean) or (isinstance(space, Embedding) and space.metric == "euclidean"):
         return "laplace"
     return "exponential"  # refuses, and says what to do
+
+
+def family_of_spec(space: Space, spec: Mapping[str, Any] | str | None = None) -> str | None:
+    """The family that the randomiser of plain data will have at ordinary alpha0, where it has one, without making it.
+
+    The randomiser itself has the last word (:attr:`Randomiser.family`): at an extreme alpha0 it may keep no name.
+
+    >>> family_of_spec(Discrete(["a", "b"])), family_of_spec(Discrete(["a", "b"]), "exponential")
+    ('krr:2', None)
+    """
+    named = suited(space) if spec is None else spec
+    if not isinstance(named, str):
+        if named.get("kind") == "mapped":
+            return family_of_spec(space, named.get("inner"))
+        named = str(named.get("kind"))
+    if named not in ("gkrr", "tree", "response") or (named == "response" and not isinstance(space, Discrete)):
+        return None
+    even = even_clusters(space)
+    return None if even is None else even.name
 
 
 def randomiser_from_spec(space: Space, alpha0: Exact, spec: Mapping[str, Any] | str | None = None) -> Randomiser:

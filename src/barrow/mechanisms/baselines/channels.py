@@ -27,7 +27,8 @@ from barrow.randomisers.base import DEEPEST
 _CELLS_PER_ITEM = 4
 """Drawing one report costs about as much as splitting a count between this many cells."""
 _CHUNK = 2**20
-_MOST_ENTRIES = 2**26
+_MOST_ENTRIES = 2**24
+"""Pairs of items and reports: beyond this, errors are not predicted by going through all of them."""
 
 
 class LocalChannel(ABC):
@@ -67,7 +68,7 @@ class LocalChannel(ABC):
     @property
     def epsilon(self) -> float:
         """Ln of the ratio, for reading."""
-        return math.log(self.ratio)
+        return math.log1p(float(self.ratio - 1))
 
     def _counts(self, counts: ArrayLike) -> Integers:
         array = np.asarray(counts)
@@ -247,6 +248,15 @@ class RandomisedResponse(SetChannel):
         near = self.weight / TOTAL
         hit = outputs[:, None] == np.arange(self.items)[None, :]
         return np.asarray((hit - (1.0 - near) / self.items) / near)
+
+    def noise_variances(self, edges: Edges, reference: Floats) -> Floats:
+        """Whether a report is in the run is one coin, of known bias given the item."""
+        near = self.weight / TOTAL
+        mass, even = edges.masses(reference), edges.widths / self.items
+        chance = near * mass + (1.0 - near) * even
+        # E (coin - (1-w) t/k)^2/w^2, less the mass of the run.
+        base = (1.0 - near) * even
+        return np.asarray((chance * (1.0 - 2.0 * base) + base**2) / near**2 - mass)
 
     def decode(self, tally: Integers, reports: int) -> Floats:
         """The shares of reports, less the blind ones, stretched by 1/w."""

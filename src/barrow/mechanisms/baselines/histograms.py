@@ -217,7 +217,7 @@ class CentralHistogram(HistogramBaseline):
 class LocalHistogram(HistogramBaseline):
     """Each user reports r of their m items, drawn without replacement, each through a channel of its own epsilon0.
 
-    That r reports keep (epsilon, delta) is for an accountant to say; :func:`barrow.planning.local_histogram` asks it.
+    That r reports keep (epsilon, delta) is for an accountant to say: ``barrow.planning.baselines`` asks it.
 
     Attributes:
         space: The public space.

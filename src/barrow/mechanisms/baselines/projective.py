@@ -18,7 +18,7 @@ from barrow.privacy.definitions import positive
 from barrow.randomisers import TOTAL
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
-_MOST_ENTRIES = 2**26
+_MOST_ENTRIES = 2**24
 
 
 class ProjectiveResponse(SetChannel):
@@ -27,7 +27,7 @@ class ProjectiveResponse(SetChannel):
     Each set holds about 1/q of all reports, and any two sets share the same number of them.
 
     Args:
-        items: k, with k times the number of reports at most 2^26.
+        items: k, with k times the number of reports at most 2^24.
         epsilon: The privacy parameter of one report.
         field: q, a prime up to 47; None takes the most accurate for evenly spread items.
 
@@ -116,16 +116,16 @@ def best_field(items: int, epsilon: float) -> int:
     >>> [best_field(100, e) for e in (0.1, 1.25, 2.0, 3.0)]
     [2, 5, 11, 19]
     """
-    ratio = math.exp(min(epsilon, 28.0))
+    gain = math.expm1(min(epsilon, 28.0))
 
     def variance(q: int) -> float:
         t = dimension_of(items, q)
         outputs, size, shared = (points(t - j, q) for j in range(3))
         if outputs * items > _MOST_ENTRIES:
             return math.inf
-        total = size * ratio + outputs - size
-        own, other = size * ratio / total, (shared * ratio + size - shared) / total
-        return other * (1.0 - other) / (own - other) ** 2
+        total = size * gain + outputs
+        other = (shared * gain + size) / total
+        return other * (1.0 - other) / ((size - shared) * gain / total) ** 2
 
     return min(_PRIMES, key=variance)
 

@@ -185,13 +185,11 @@ def best_subset(items: int, epsilon: float) -> int:
     >>> best_subset(100, 1.0), best_subset(10, 5.0)
     (27, 1)
     """
-    ratio, k = math.exp(min(epsilon, 28.0)), float(items)
+    gain, k = math.expm1(min(epsilon, 28.0)), float(items)
     d = np.arange(1.0, items)
-    total = d / k * (ratio - 1.0) + 1.0
-    own = d / k * ratio / total
-    other = (d - own) / (k - 1.0)
-    mixed = own / k + other * (1.0 - 1.0 / k)
-    return int(np.argmin(mixed * (1.0 - mixed) / (own - other) ** 2)) + 1
+    # Over evenly spread items each is in a set with probability d/k; the own one by this much more than another.
+    apart = d / k * (k - d) / (k - 1.0) * gain / (d / k * gain + 1.0)
+    return int(np.argmin(d / k * (1.0 - d / k) / apart**2)) + 1
 
 
 def even_subsets(rows: int, items: int, size: int, source: Source) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from barrow.mechanisms.decoding.tree import (
     decode,
     edge_values,
     nearest_histogram,
+    shrunk_histogram,
     top_down_histogram,
 )
 
@@ -21,6 +22,7 @@ __all__ = [
     "nearest_histogram",
     "nearest_in_simplex",
     "nearest_map",
+    "shrunk_histogram",
     "smooth_map",
     "top_down_histogram",
 ]

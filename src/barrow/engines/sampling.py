@@ -1,0 +1,190 @@
+"""How often each record is drawn: s uniform draws with replacement from each user, a piece of records at a time.
+
+Engines give anonymous numbers of users in the order of the records and get back a weight for each record; users and
+items stay where they are. Any order of the records will do, and the pieces may be cut anywhere: given how many of a
+user's draws are still open, those that fall into a piece are an exact binomial, and uniform within it
+(docs/proofs/projection.md, Section 6).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barrow.engines.counts import Sampled, check_users, merged, refuse_more_users
+from barrow.errors import DataError, ParameterError
+from barrow.noise import Source, exact_binomial, uniform_places
+from barrow.noise.source import checked_source
+
+Integers = NDArray[np.int64]
+
+MOST_SAMPLES = 10**7
+_DRAWS_AT_ONCE = 2**22
+"""Draws held at once, whatever the number of samples."""
+_LONG_RUNS = 4
+"""Records are taken in runs of one user where runs have at least this length on average."""
+
+
+def check_samples(samples: int) -> int:
+    """Refuse a number of samples that is not a whole number from 1 to 10^7.
+
+    >>> check_samples(200)
+    200
+    >>> check_samples(0)
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: samples is 0.
+      allowed: a whole number from 1 to 10,000,000: how many items are drawn from each user
+      fix:     samples=200
+    """
+    whole = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
+    if not whole or not 1 <= samples <= MOST_SAMPLES:
+        raise ParameterError(
+            f"samples is {samples!r}.",
+            allowed=f"a whole number from 1 to {MOST_SAMPLES:,}: how many items are drawn from each user",
+            fix="samples=200",
+        )
+    return int(samples)
+
+
+class Sampler:
+    """Draws ``samples`` of each user's records with replacement, seeing only numbers of users.
+
+    Args:
+        sizes: How many records each user holds; user g is number g.
+        samples: s, how many are drawn from each.
+        source: Where random words come from.
+
+    >>> sampler = Sampler(np.array([2, 1]), 3)
+    >>> weights = sampler.draw(np.array([0, 1, 0]))
+    >>> int(weights[1]), int(weights[0] + weights[2])
+    (3, 3)
+    >>> sampler.finish()
+    """
+
+    def __init__(self, sizes: NDArray[Any], samples: int, source: Source | None = None) -> None:
+        self._source = checked_source(source)
+        self._rest = np.array(sizes, dtype=np.int64)
+        self._open = np.full(len(self._rest), check_samples(samples), dtype=np.int64)
+        self._kind: Any = np.uint8 if samples < 2**8 else np.uint16 if samples < 2**16 else np.uint32
+
+    @property
+    def private(self) -> bool:
+        """Whether the randomness was the system's."""
+        return self._source.private
+
+    def draw(self, who: NDArray[Any]) -> NDArray[Any]:
+        """How often each record of the next piece is drawn; ``who[i]`` is the number of its user."""
+        weights = np.zeros(len(who), dtype=self._kind)
+        if not len(who):
+            return weights
+        starts = _run_starts(who)
+        owner = who if starts is None else who[starts]
+        order, ends, users = _by_user(owner, len(self._rest))
+        held = None
+        if starts is not None:
+            lengths = np.diff(np.append(starts, len(who)))[order]
+            held = np.cumsum(lengths)  # records up to the end of each run, in the order of users
+            begins = starts[order] + lengths - held  # what turns a place in that order into a record
+            ends = held[ends - 1]
+        firsts = np.append(0, ends[:-1])
+        here = ends - firsts
+        if (here > self._rest[users]).any():
+            raise refuse_changed()
+        drawn = exact_binomial(self._open[users], here, self._rest[users], source=self._source)
+        self._rest[users] -= here
+        self._open[users] -= drawn
+        for low, high in _batches(drawn):
+            times = drawn[low:high]
+            places = np.repeat(firsts[low:high], times)
+            places += uniform_places(np.repeat(here[low:high], times), source=self._source)
+            if held is None:
+                places = order[places]
+            elif len(held) == len(users):
+                places += np.repeat(begins[low:high], times)
+            else:
+                places += begins[np.searchsorted(held, places, side="right")]
+            np.add.at(weights, places, self._kind(1))
+        return weights
+
+    def finish(self) -> None:
+        """Refuse records that were fewer than their users' sizes say."""
+        if self._rest.any() or self._open.any():
+            raise refuse_changed()
+
+
+def _run_starts(who: NDArray[Any]) -> Integers | None:
+    """Where runs of one user's records begin; None if runs are too short to be worth it."""
+    ahead = np.flatnonzero(who[1:] != who[:-1])
+    return None if _LONG_RUNS * (len(ahead) + 1) > len(who) else np.append(0, ahead + 1)
+
+
+def _by_user(owner: NDArray[Any], users: int) -> tuple[NDArray[Any], Integers, Integers]:
+    """Numbers of runs in the order of users, where each user's end, and the users that have some."""
+    from scipy.sparse import csr_array
+
+    # From rows to columns is a counting sort: one pass, where numpy's sorts would take most of the time.
+    numbers = np.arange(len(owner), dtype=np.int32)
+    row = csr_array((numbers, owner.astype(np.int32, copy=False), [0, len(owner)]), shape=(1, users)).tocsc()
+    ends = row.indptr[1:].astype(np.int64)
+    some = np.flatnonzero(np.diff(row.indptr))
+    return row.data, ends[some], some
+
+
+def _batches(drawn: Integers) -> list[tuple[int, int]]:
+    """Ranges of users whose draws are held at once."""
+    total = np.cumsum(drawn)
+    cuts = np.searchsorted(total, np.arange(_DRAWS_AT_ONCE, int(total[-1]), _DRAWS_AT_ONCE), side="left") + 1
+    edges = np.unique(np.concatenate([[0], cuts, [len(drawn)]]))
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def refuse_changed() -> DataError:
+    """The constant refusal of records that changed between two readings.
+
+    >>> print(refuse_changed().problem)
+    The records changed while they were read.
+    """
+    return DataError(
+        "The records changed while they were read.",
+        allowed="records that do not change while they are read",
+        fix="read the records again when nobody writes to them",
+    )
+
+
+def check_found(found: int, users: int | None) -> None:
+    """Refuse more users than the public number of users.
+
+    >>> check_found(3, None)
+    """
+    check_users(users)
+    if users is not None and found > users:
+        raise refuse_more_users()
+
+
+def sampled_counts(
+    items: Integers, counts: Integers, *, samples: int, found: int, users: int | None, default: int, private: bool
+) -> Sampled:
+    """The pooled counts of all users' samples; users that are missing hold the default item ``samples`` times.
+
+    Args:
+        items: Ids of items, in any order, repeated or not.
+        counts: How often each was drawn.
+        samples: s.
+        found: How many users the data hold.
+        users: n, if it is public beforehand.
+        default: The space's public default item.
+        private: Whether the randomness was the system's.
+
+    >>> pooled = sampled_counts(np.array([1]), np.array([4]), samples=2, found=2, users=3, default=0, private=True)
+    >>> pooled.items.tolist(), pooled.sizes.tolist(), pooled.counts.tolist(), pooled.users
+    ([0, 1], [2, 2], [2, 4], 3)
+    """
+    everybody = found if users is None else users
+    items = np.append(items, default)
+    counts = np.append(counts, (everybody - found) * samples)
+    some = counts > 0
+    pooled = merged(items[some], np.full(int(some.sum()), samples), counts[some], users=everybody)
+    return Sampled(pooled.items, pooled.counts, samples=samples, users=everybody, private=private)

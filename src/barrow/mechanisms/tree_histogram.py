@@ -1,0 +1,286 @@
+"""Histograms along a tree: noise on the edges, of the same size everywhere, then decoding.
+
+EMD is the 1-norm of the difference of edge values (length times mass below), so Laplace noise of scale 1/(alpha n) on
+each is (alpha, 0)-EMD-DP, unbounded, whatever the tree (docs/proofs/tree-histograms.md). The expected error of the edge
+values is their number times the noise's mean size, and decoding only sees what was released.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.additive import AdditiveNoise, checked_model
+from barrow.mechanisms.decoding.tree import decode
+from barrow.mechanisms.decoding.tree_intervals import tightened
+from barrow.mechanisms.laws import Law
+from barrow.mechanisms.linear import linear_candidates
+from barrow.mechanisms.statistics import UserCounts
+from barrow.noise import RoundedValues, Source
+from barrow.numerics import Exact, float_up
+from barrow.privacy import Event, Model
+from barrow.privacy.definitions import probability
+from barrow.queries import Query, tree_edges
+from barrow.spaces import EdgeTree, Space, edge_names, edge_tree
+from barrow.spaces.base import Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeHistogram:
+    """A histogram along a tree, ready to release; everything in it is public. Made by :func:`tree_histogram`.
+
+    Attributes:
+        query: The edge values as a query.
+        noise: The noise on each: of the mean over all users (central), or of one user's report (local).
+        users: n, public.
+        model: ``central`` or ``local``.
+
+    >>> from barrow.spaces import Clustered
+    >>> plan = tree_histogram(Clustered.grid(10, 10, r=0.05), 25, users=10_000)
+    >>> plan.noise.name, round(plan.undecoded_error, 6), round(plan.nearest_error_upper, 6)
+    ('Laplace', 0.00044, 0.00088)
+    """
+
+    query: Query
+    noise: AdditiveNoise
+    users: int
+    model: Model
+
+    def __repr__(self) -> str:
+        return f"TreeHistogram({self.tree}, {self.noise.name} noise, {self.model.value})"
+
+    @property
+    def space(self) -> Space:
+        """The public space."""
+        return self.query.space
+
+    @cached_property
+    def tree(self) -> EdgeTree:
+        """Its edges."""
+        return edge_tree(self.space)
+
+    @property
+    def event(self) -> Event:
+        """What releasing it causes; in the local model, each user's report."""
+        return self.noise.event
+
+    @property
+    def reports(self) -> int:
+        """How many noisy values are averaged for each edge: n in the local model, else 1."""
+        return self.users if self.model is Model.LOCAL else 1
+
+    @property
+    def law(self) -> str:
+        """The law of the noise that is left: means of 30 or more reports are taken as Gaussian."""
+        return "gaussian" if self.noise.p is None or self.reports >= 30 else "laplace"
+
+    @property
+    def variance(self) -> float:
+        """The variance of each edge value that is decoded."""
+        return self.noise.deviation**2 / self.reports
+
+    @property
+    def mean_size(self) -> float:
+        """E |noise| of each edge value that is decoded (rounding to the grid, a millionth of it, aside)."""
+        scale, n = float_up(self.noise.scale), self.reports
+        if self.noise.p is None:
+            return scale * math.sqrt(2.0 / math.pi / n)
+        if n > 1000:
+            return 2.0 * scale / math.sqrt(math.pi * n) * (1.0 - 1.0 / (8.0 * n))
+        return 2.0 * scale * float(math.comb(2 * n, n) / 4**n)
+
+    @property
+    def undecoded_error(self) -> float:
+        """The expected 1-norm of the noise on all edge values: the expected EMD error before decoding."""
+        return self.tree.edges * self.mean_size
+
+    @property
+    def nearest_error_upper(self) -> float:
+        """The expected EMD error of ``how="nearest"`` is at most this, whatever the data: twice the undecoded one."""
+        return 2.0 * self.undecoded_error
+
+    @property
+    def half_width(self) -> float:
+        """Each edge value that is decoded is off by more with probability at most 5%."""
+        return self._width(self.noise.law.quantile(0.05), Law(None, 1).quantile(0.05))
+
+    @property
+    def simultaneous_half_width(self) -> float:
+        """None of them is off by more, with probability at least 95%."""
+        normal = Law(None, self.tree.edges).simultaneous_quantile(0.05)
+        return self._width(self.noise.law.simultaneous_quantile(0.05), normal)
+
+    def _width(self, single: float, normal: float) -> float:
+        """From the quantile of one report and the normal one: a mean's tails are between theirs."""
+        one = single * float_up(self.noise.scale) + float_up(self.noise.grid) / 2.0
+        widest = one if self.reports == 1 else max(one, normal * self.noise.deviation)
+        return widest / math.sqrt(self.reports) + self.noise.rounding_upper
+
+    def release(self, counts: UserCounts, *, source: Source | None = None) -> TreeAnswer:
+        """The noisy edge values of the mean over users (central model).
+
+        Args:
+            counts: The users' exact statistics.
+            source: Where random words come from.
+        """
+        if self.model is Model.LOCAL:
+            raise ParameterError(
+                "The model is local: nobody holds the statistics of all users.",
+                allowed="report() for each user, then combine()",
+                fix="tree_histogram(..., model='central') if a curator is trusted",
+            )
+        if counts.users != self.users:
+            raise ParameterError(
+                f"The statistics are those of {counts.users:,} users, but the noise was made for {self.users:,}.",
+                allowed="the same public number",
+                fix=f"users={counts.users}",
+            )
+        drawn = self.noise.draw(counts.center(self.query), source)
+        return TreeAnswer(self, drawn.values, drawn.private)
+
+    def report(self, ids: ArrayLike, *, source: Source | None = None) -> RoundedValues:
+        """One user's noisy edge values (local model): integers on a public grid.
+
+        Args:
+            ids: The user's items; a user without items holds the default item.
+            source: Where random words come from.
+        """
+        if self.model is not Model.LOCAL:
+            raise ParameterError(
+                "The model is central: users do not report, a curator releases.",
+                allowed="release(counts)",
+                fix="tree_histogram(..., model='local') if no curator is trusted",
+            )
+        return self.noise.draw(UserCounts.of_users(self.space, [ids]).center(self.query), source)
+
+    def combine(self, means: ArrayLike, *, reports: int, private: bool = True) -> TreeAnswer:
+        """The answer from the means of the reports of many users (local model).
+
+        Args:
+            means: The mean of the reported values of each edge.
+            reports: How many users reported.
+            private: Whether all noise was the system's.
+        """
+        if self.model is not Model.LOCAL:
+            raise ParameterError(
+                "The model is central: there are no reports to combine.",
+                allowed="release(counts)",
+                fix="release(counts)",
+            )
+        _, n = checked_model("central", reports)
+        values = np.asarray(means, dtype=np.float64)
+        if values.shape != (self.tree.edges,) or not np.isfinite(values).all():
+            raise ParameterError(
+                f"means has shape {values.shape}.",
+                allowed=f"a finite number for each of the {self.tree.edges:,} edges",
+                fix="the means of report(...).values over users",
+            )
+        return TreeAnswer(replace(self, users=n), values, private)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeAnswer:
+    """What a release along a tree says: noisy edge values, the histogram that they speak for, and intervals.
+
+    Attributes:
+        plan: How it was made.
+        values: The noisy value (length times mass below) of each edge.
+        private: False if the noise came from a seed: then the answer protects nobody.
+
+    >>> from barrow.spaces import Clustered
+    >>> space = Clustered.grid(2, 2, r=0.1)
+    >>> counts = UserCounts.of_users(space, [[0]] * 700 + [[1]] * 300)
+    >>> answer = tree_histogram(space, 25, users=1000).release(counts)
+    >>> answer.histogram.round(1).tolist(), answer.private
+    ([0.7, 0.3, 0.0, 0.0], True)
+    """
+
+    plan: TreeHistogram
+    values: Floats
+    private: bool
+
+    def __repr__(self) -> str:
+        return f"TreeAnswer({self.plan.tree})"
+
+    @property
+    def event(self) -> Event:
+        """What the release was, for an accountant to price."""
+        return self.plan.event
+
+    @cached_property
+    def histogram(self) -> Floats:
+        """The histogram by the decoder that is the most accurate on average."""
+        return self.decoded()
+
+    def decoded(self, how: str = "auto") -> Floats:
+        """The histogram by a decoder of choice: see :func:`barrow.mechanisms.decoding.decode`."""
+        return decode(self.plan.tree, self.values, how=how, variances=self.plan.variance, law=self.plan.law)
+
+    @property
+    def names(self) -> list[str]:
+        """What is below each edge: an item, a cluster, a node, or all up to a point."""
+        return edge_names(self.plan.space)
+
+    @property
+    def masses(self) -> Floats:
+        """The noisy share of people's items below each edge: unbiased, and so not always in [0, 1]."""
+        return np.asarray(self.values / self.plan.tree.lengths)
+
+    def intervals(self, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """Lower and upper ends for the share below each edge, from the released values alone.
+
+        Args:
+            simultaneous: With probability 95% all of them hold at once, and what sums imply is used to make them
+                narrower; by default each one holds with probability 95%.
+        """
+        tree = self.plan.tree
+        width = self.plan.simultaneous_half_width if simultaneous else self.plan.half_width
+        lower, upper = self.masses - width / tree.lengths, self.masses + width / tree.lengths
+        if simultaneous:
+            return tightened(tree, lower, upper)
+        return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+
+def tree_histogram(
+    space: Space,
+    alpha: Exact,
+    delta: Exact = 0,
+    *,
+    users: int,
+    model: str = "central",
+    noise: str = "auto",
+    grid: Exact | None = None,
+) -> TreeHistogram:
+    """The histogram of a tree, clustered, discrete or line space under (alpha, delta)-EMD-DP, unbounded.
+
+    Args:
+        space: The public space.
+        alpha: Privacy loss per unit of EMD.
+        delta: 0 for Laplace noise; above 0, Gaussian noise is considered too.
+        users: The public number of users; in the local model, how many reports are expected.
+        model: ``"central"`` (a curator adds noise to the mean over users) or ``"local"`` (each user does).
+        noise: ``"laplace"``, ``"gaussian"``, or ``"auto"``: the one with the smaller expected error.
+        grid: The public grid of the values.
+
+    >>> from barrow.spaces import Discrete
+    >>> tree_histogram(Discrete(["a", "b", "c"]), 25, users=100)
+    TreeHistogram(EdgeTree(3 items, 3 edges), Laplace noise, central)
+    """
+    if noise not in ("auto", "laplace", "gaussian"):
+        raise ParameterError(f"noise is {noise!r}.", allowed="'auto', 'laplace' or 'gaussian'", fix="noise='auto'")
+    place, _ = checked_model(model, users)
+    _, n = checked_model("central", users)
+    query = tree_edges(space)
+    wanted = [noise] if noise != "auto" else ["laplace", "gaussian"] if probability(delta) > 0 else ["laplace"]
+    plans = []
+    for each in wanted:
+        made = linear_candidates(
+            query, alpha, delta, noise=each, model=model, users=None if model == "local" else n, grid=grid
+        )
+        plans.append(TreeHistogram(query, made[0], n, place))
+    return min(plans, key=lambda plan: plan.mean_size)

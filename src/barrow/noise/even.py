@@ -1,0 +1,99 @@
+"""Exactly even whole numbers below a bound, and the check of counts that all samplers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from barrow.errors import ParameterError
+from barrow.noise.source import Source, checked_source
+
+Integers = NDArray[np.int64]
+
+_MOST = 2**62
+"""Counts stay below this, so that their sums fit 64 bits."""
+_NARROW = 2**10
+"""Up to this width a product with 22 bits fits 32."""
+
+
+def uniform_below(bounds: ArrayLike, *, source: Source | None = None) -> Integers:
+    """Exactly uniform whole numbers, one in 0 .. bound-1 for each bound, by rejection.
+
+    >>> uniform_below([1, 1, 1]).tolist()
+    [0, 0, 0]
+    >>> bool(uniform_below([10]) < 10)
+    True
+    """
+    limits = np.atleast_1d(checked_counts(bounds))
+    if limits.size and int(limits.min()) < 1:
+        raise ParameterError("A bound is 0.", allowed="whole numbers from 1 to 2^62", fix="bounds=[10]")
+    origin = checked_source(source)
+    found = np.zeros(len(limits), dtype=np.int64)
+    left = np.flatnonzero(limits > 1)
+    # The bits that limit - 1 needs; numbers below 2^53 convert exactly, larger ones may count one bit more.
+    bits = np.frexp((limits - 1).astype(np.float64))[1]
+    while left.size:
+        drawn = (origin.words(left.size) >> (64 - bits[left]).astype(np.uint64)).astype(np.int64)
+        good = drawn < limits[left]
+        found[left[good]] = drawn[good]
+        left = left[~good]
+    return found
+
+
+def even(starts: Integers, widths: Integers, numbers: Integers, source: Source) -> tuple[Integers, Integers | None]:
+    """For each span of ``width`` from ``start`` on, so many independent even draws from it, one span after the other.
+
+    Returns them, and which of them are refused and have to be drawn again: seldom one in 2^12.
+
+    >>> even(np.array([5, 7]), np.array([1, 1]), np.array([1, 2]), checked_source(None))
+    (array([5, 7, 7]), None)
+    """
+    total, widest = int(numbers.sum()), int(widths.max(initial=1))
+    words = source.words((total + 1) >> 1)
+    halves = words.astype("<u8", copy=False).view("<u4")[:total]
+    if widest <= _NARROW:
+        # A product with 22 bits fits 32, and short numbers are quick.
+        return scaled(halves >> np.uint32(10), starts, widths.astype(np.uint32), numbers, 22)
+    return scaled(halves.astype(np.uint64), starts, widths.astype(np.uint64), numbers, 32)
+
+
+def scaled(
+    drawn: NDArray[Any], starts: Integers, widths: NDArray[Any], numbers: Integers, bits: int
+) -> tuple[Integers, Integers | None]:
+    """From ``bits`` random bits each, start + an even number below width; and which of them are refused.
+
+    Of the 2^bits numbers all but 2^bits mod width serve, the same number for each result. The products must fit the
+    type of the arrays.
+
+    >>> scaled(np.arange(4, dtype=np.uint64), np.array([9]), np.array([3], dtype=np.uint64), np.array([4]), 2)
+    (array([ 9,  9, 10, 11]), array([0]))
+    """
+    kind = drawn.dtype.type
+    product = np.repeat(widths, numbers)
+    product *= drawn
+    low = product & kind(2**bits - 1)
+    product >>= kind(bits)
+    found = np.repeat(starts, numbers)
+    found += product.view(f"i{product.itemsize}")
+    refused = (low < np.repeat((2**bits % widths.astype(np.int64)).astype(kind), numbers)).nonzero()[0]
+    return found, refused if refused.size else None
+
+
+def checked_counts(counts: ArrayLike) -> Integers:
+    """Whole numbers from 0 to 2^62, as 64-bit integers.
+
+    >>> checked_counts([1, 2]).tolist()
+    [1, 2]
+    """
+    array = np.asarray(counts)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu" or int(array.min()) < 0 or int(array.max()) > _MOST:
+        raise ParameterError(
+            "Some counts are not whole numbers from 0 to 2^62.",
+            allowed="an array of whole numbers",
+            fix="counts=[100, 0, 7]",
+        )
+    return array.astype(np.int64)

@@ -1,0 +1,287 @@
+"""Exact binomial and Poisson counts of large variance, many at once, about one proposal each.
+
+A proposal falls evenly into a block of a hat that is the same for all laws of a class (:mod:`barrow.noise.hats`) and is
+accepted with probability a = sqrt(2 pi) sigma P[k] / hat. Both the whole number k and the comparison U < a are decided
+in floats with an error bound; what that leaves open is settled in rationals and in balls of growing precision on the
+same bits, extended. So the law is exact (docs/proofs/exact-counts.md, Section 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barrow.noise.chances import Chances
+from barrow.noise.hats import PER_SIGMA, REACH, SLOT_BITS, slots_of, tables
+from barrow.noise.source import Source
+from barrow.noise.uniform import LazyUniform, decided
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+ERROR = 2.0**-20
+"""Bound on the error of a in floats for moderate counts; what ``sigma`` adds is in :func:`error_bound`."""
+EDGE = 4.0
+"""The floats serve k >= 4 and n - k >= 4; nearer to the ends the balls decide."""
+_TRIES = 3
+_AT_ONCE = 96
+_PLACE_BITS = 64 - SLOT_BITS
+_PLACE = np.uint64(2**_PLACE_BITS - 1)
+_SHIFT = np.uint64(_PLACE_BITS)
+_LAST = np.uint64(11)
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """Binomial laws, then Poisson laws, as they are drawn together.
+
+    Attributes:
+        counts: n of each binomial.
+        chances: p of each binomial, at most 1/2.
+        rows: Floats of each law: the whole number nearest to the mean, what the mean has beyond it, that plus 1/2,
+            sigma/16, 1/mean, and 4 minus the nearest whole number; of the binomials n, -1/(nq), Stirling's correction
+            of n, and n - 4 minus the nearest whole number.
+        offsets: Where the slots of its class begin.
+        reach: The largest sigma/16.
+    """
+
+    counts: Integers
+    chances: Chances
+    rows: Floats
+    offsets: Integers
+    reach: float
+
+    @classmethod
+    def of(cls, counts: Integers, chances: Chances, means: Integers) -> Laws:
+        """From n and p of the binomials, and the whole means of the Poisson laws; every variance ``LEAST`` or more.
+
+        >>> Laws.of(np.array([100]), Chances.of(np.array([1]), np.array([3])), np.array([50])).rows.shape
+        (10, 2)
+        """
+        k = len(counts)
+        rows = np.empty((10, k + len(means)))
+        nearest, beyond, half, step, inverse, low, n, other, correction, high = rows
+        inverse[k:] = step[k:] = means  # for now the mean and the variance
+        if k:
+            n[:k] = counts
+            np.multiply(n[:k], chances.p, out=inverse[:k])
+            np.multiply(inverse[:k], chances.q, out=step[:k])
+            np.divide(-1.0, n[:k] * chances.q, out=other[:k])
+            correction[:k] = stirling(n[:k])
+        offsets = slots_of(step)
+        np.rint(inverse, out=nearest)
+        np.subtract(inverse, nearest, out=beyond)
+        np.add(beyond, 0.5, out=half)
+        np.sqrt(step, out=step)
+        step *= 1.0 / PER_SIGMA
+        np.divide(1.0, inverse, out=inverse)
+        np.subtract(EDGE, nearest, out=low)
+        np.subtract(n[:k] - EDGE, nearest[:k], out=high[:k])
+        return cls(counts, chances, rows, offsets, float(step.max(initial=0.0)))
+
+
+def draw(counts: Integers, chances: Chances, means: Integers, source: Source) -> Integers:
+    """Independent Bin(n, p), p <= 1/2, and then Poisson counts with whole means; every variance ``LEAST`` or more.
+
+    >>> from barrow.noise.simulation import SeededSource
+    >>> quarter = Chances.of(np.array([1]), np.array([4]))
+    >>> found = draw(np.array([10**6]), quarter, np.array([10**6]), SeededSource(1))
+    >>> abs(int(found[0]) - 250_000) < 4000, abs(int(found[1]) - 10**6) < 9000
+    (True, True)
+    """
+    laws = Laws.of(counts, chances, means)
+    size = laws.rows.shape[1]
+    found: Integers = laws.rows[0].astype(np.int64)
+    if size <= _AT_ONCE:
+        left = np.arange(size)
+    else:
+        shift, good = attempt(laws, None, source)
+        left = (~good).nonzero()[0]
+        shift[left] = 0.0
+        found += shift.astype(np.int64)
+    while left.size:
+        # Several independent proposals at once, of which the first that is accepted counts.
+        tries = max(_TRIES, _AT_ONCE // left.size)
+        shift, good = attempt(laws, left.repeat(tries), source)
+        good = good.reshape(-1, tries)
+        first = good.argmax(axis=1)
+        first += np.arange(0, good.size, tries)
+        good, shift = good.ravel().take(first), shift.take(first)
+        found[left[good]] += shift[good].astype(np.int64)
+        left = left[~good]
+    return found
+
+
+def attempt(laws: Laws, who: Integers | None, source: Source) -> tuple[Floats, Flags]:
+    """One proposal for each law in ``who``, in order (None: all); k minus the nearest whole number, and if it is taken.
+
+    >>> from barrow.noise.simulation import SeededSource
+    >>> none = np.array([], dtype=np.int64)
+    >>> laws = Laws.of(none, Chances.of(none, none), np.full(100, 400))
+    >>> shift, good = attempt(laws, None, SeededSource(1))
+    >>> bool(good.sum() > 70), bool(np.abs(shift).max() <= 240)
+    (True, True)
+    """
+    rows, offsets, binomials, hats = laws.rows, laws.offsets, len(laws.counts), tables()
+    if who is not None:
+        rows, offsets, binomials = rows.take(who, axis=1), offsets.take(who), int(who.searchsorted(binomials))
+    size = len(offsets)
+    words = source.words(2 * size)
+    place, words = words[:size], words[size:]
+    entry = hats.entry.take((place >> _SHIFT).view(np.int64) + offsets)
+    at = (place & _PLACE).view(np.int64) * 2.0**-_PLACE_BITS
+    at += hats.edge.take(entry)
+    at *= rows[3]
+    at += rows[2]
+    shift = np.floor(at)
+    # Floats decide the whole number unless it is this near to the next.
+    at -= shift
+    at -= 0.5
+    odd = np.abs(at, out=at) > 0.5 - laws.reach * 2.0**-41
+    bound, ends = acceptance(rows, binomials, shift, hats.log.take(entry))
+    bound -= (words >> _LAST).view(np.int64) * 2.0**-53
+    good = bound > 0.0
+    error = 2.0 * error_bound(laws.reach)
+    odd |= np.abs(bound) <= error
+    odd |= ends & (bound > -error)
+    for j in odd.nonzero()[0].tolist():
+        law = j if who is None else int(who[j])
+        shift[j], good[j] = _settled(laws, law, int(entry[j]), int(place[j]), int(words[j]), source)
+    return shift, good
+
+
+def stirling(x: Floats) -> Floats:
+    """What ln x! has beyond (x + 1/2) ln x - x + ln(2 pi)/2, within 1/(1260 x^5).
+
+    >>> round(float(stirling(np.array([10.0]))[0]), 7)
+    0.0083306
+    """
+    r = 1.0 / x
+    found: Floats = r * r
+    found *= -1.0 / 360.0
+    found += 1.0 / 12.0
+    found *= r
+    return found
+
+
+def error_bound(reach: float) -> float:
+    """How far a in floats may be off: docs/proofs/exact-counts.md, Section 6.
+
+    >>> error_bound(1.0) < 2.0**-19
+    True
+    """
+    return ERROR + reach * 2.0**-41
+
+
+def acceptance(rows: Floats, binomials: int, shift: Floats, log_hat: Floats) -> tuple[Floats, Flags]:
+    """The chance of acceptance in floats, within the error bound.
+
+    Where k is too near to an end, which the second array says, it is an upper bound: the chance at the nearest k that
+    is not.
+    """
+    inner = np.maximum(shift, rows[5])
+    b = slice(binomials)
+    if binomials:
+        np.minimum(inner[b], rows[9, b], out=inner[b])
+    k = rows[0] + inner
+    x = inner - rows[1]
+    log = np.log1p(x * rows[4])
+    log *= k + 0.5
+    log += stirling(k)
+    log += log_hat
+    log[binomials:] -= x[binomials:]
+    if binomials:
+        rest = rows[6, b] - k[b]
+        term = np.log1p(x[b] * rows[7, b])
+        term *= rest + 0.5
+        term += stirling(rest)
+        term -= rows[8, b]
+        log[b] += term
+    np.negative(log, out=log)
+    return np.exp(log, out=log), inner != shift
+
+
+def _settled(laws: Laws, law: int, entry: int, place: int, word: int, source: Source) -> tuple[float, bool]:
+    """The same proposal, decided without floats; k minus the nearest whole number to the mean, and if it is taken."""
+    hats = tables()
+    classes, block = divmod(entry, hats.entries)
+    hat = Fraction(float(hats.scale[classes])) * int(hats.slots[entry])
+    edge, width = Fraction(float(hats.edge[entry])), 1
+    if block == hats.entries - 1:
+        # The tail: a fair sign, and a block of one sigma, each half as likely as the one before.
+        beyond, negative = _zeros(source), int(source.words(1)[0]) >> 63
+        width = PER_SIGMA
+        edge = Fraction((REACH + beyond) * width)
+        if negative:
+            edge = -edge - width
+        hat /= 2 ** (beyond + 2) * width
+    sixteenth, start = Fraction(float(laws.rows[3, law])), Fraction(float(laws.rows[2, law]))
+    where = LazyUniform(place & int(_PLACE), _PLACE_BITS, source)
+    while True:
+        low = start + sixteenth * (edge + width * Fraction(where.bits, 2**where.length))
+        high = low + sixteenth * width / 2**where.length
+        shift = low.numerator // low.denominator
+        if high <= shift + 1:
+            break
+        where.reach(where.length + 64)
+    k = int(laws.rows[0, law]) + shift
+    if law < len(laws.counts):
+        log = _log_binomial(int(laws.counts[law]), *laws.chances.fraction(law), k)
+    else:
+        log = _log_poisson(int(laws.rows[0, law]), k)
+    return float(shift), log is not None and _below(log, hat, LazyUniform(word, 64, source))
+
+
+def _zeros(source: Source) -> int:
+    """The number of zeros before the first one in a stream of fair bits."""
+    found = 0
+    while True:
+        word = int(source.words(1)[0])
+        if word:
+            return found + 64 - word.bit_length()
+        found += 64
+
+
+def _log_binomial(n: int, above: int, below: int, k: int) -> Any:
+    """ln(sqrt(2 pi n p q) P[k]) as a function of nothing, evaluated at the working precision; None if P[k] = 0."""
+    if not 0 <= k <= n:
+        return None
+    from flint import arb, fmpq
+
+    def log() -> Any:
+        p, q = arb(fmpq(above, below)), arb(fmpq(below - above, below))
+        ways = arb(n + 1).lgamma() - arb(k + 1).lgamma() - arb(n - k + 1).lgamma()
+        return ways + k * p.log() + (n - k) * q.log() + (2 * arb.pi() * n * p * q).log() / 2
+
+    return log
+
+
+def _log_poisson(mean: int, k: int) -> Any:
+    if k < 0:
+        return None
+    from flint import arb
+
+    def log() -> Any:
+        m = arb(mean)
+        return k * m.log() - m - arb(k + 1).lgamma() + (2 * arb.pi() * m).log() / 2
+
+    return log
+
+
+def _below(log: Any, hat: Fraction, u: LazyUniform) -> bool:
+    """U hat < exp(log), decided by balls of growing precision."""
+    from flint import arb, fmpq
+
+    def question(precision: int) -> bool | None:
+        chance = log().exp() / arb(fmpq(hat.numerator, hat.denominator))
+        known = u.ball(precision)
+        if known < chance:
+            return True
+        return False if known > chance else None
+
+    return bool(decided(question))

@@ -1,0 +1,136 @@
+"""Response randomisers that have a name: whole weights as near their formula as 62 bits allow, and a proof of it.
+
+On S equal clusters of T items, r apart inside and 1 across, GKRR at alpha0 gives an item's report the probabilities
+e^alpha0/Z (itself), e^((1-r) alpha0)/Z (its cluster) and 1/Z (elsewhere). T = 1 is k-ary randomised response. An
+accountant that knows the name can price the channel itself instead of any channel with its alpha0, but the name is a
+promise about probabilities, so it is given only where balls show that the whole weights keep it
+(docs/proofs/randomisers.md, section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from barrow.numerics import exact_text
+from barrow.randomisers.base import DEEPEST, TOTAL
+from barrow.spaces import Clustered, Discrete, Space
+
+CLOSE = Fraction(1, 10**12)
+"""How near, relatively, the probabilities that are drawn are to those of the name."""
+_BITS = 256
+
+
+@dataclass(frozen=True)
+class Even:
+    """Clusters of one size, and how far apart their items are.
+
+    Args:
+        clusters: S, two or more.
+        members: T.
+        radius: r, exact; 1 where T is 1.
+
+    >>> even_clusters(Clustered.grid(3, 4, r=0.25)).name
+    'gkrr:3x4:0.25'
+    """
+
+    clusters: int
+    members: int
+    radius: Fraction
+
+    @property
+    def name(self) -> str:
+        """The family's name in events."""
+        if self.members == 1:
+            return f"krr:{self.clusters}"
+        return f"gkrr:{self.clusters}x{self.members}:{exact_text(self.radius)}"
+
+    def stops(self, slope: float) -> tuple[int, int, int] | None:
+        """Whole weights of stopping at the root, at a cluster and at an item, or None where 62 bits are too few.
+
+        The first two are rounded up and the last takes up the difference: items give their own report a little less
+        often, so that no ratio of probabilities is above that of the family.
+
+        >>> sum(even_clusters(Discrete(["a", "b"])).stops(1.0)) == 2**62
+        True
+        """
+        if not 0.0 < slope <= DEEPEST:
+            return None
+        with _balls():
+            far, near, _ = self._probabilities(Fraction(slope))
+            root = _whole_up(far * (TOTAL * self.clusters * self.members))
+            inner = _whole_up((near - far) * (TOTAL * self.members)) if self.members > 1 else 0
+        inner = min(inner, TOTAL - root)
+        return root, inner, TOTAL - root - inner
+
+    def keeps(self, weights: Mapping[int, Fraction], alpha0: Fraction) -> bool:
+        """Whether probabilities are those of the family at ``alpha0`` to a relative 1e-12, decided by balls.
+
+        Args:
+            weights: 2^62 times the probability of a report that has this many items below the node where it parts
+                from the item: 1 for the item itself, T for its cluster, S T elsewhere.
+            alpha0: The parameter.
+
+        >>> pair = even_clusters(Discrete(["a", "b"]))
+        >>> half = {1: Fraction(TOTAL, 2), 2: Fraction(TOTAL, 2)}
+        >>> pair.keeps(half, Fraction(1, 10**13)), pair.keeps(half, Fraction(1, 10**11))
+        (True, False)
+        """
+        from flint import arb, fmpq
+
+        widths = {self.clusters * self.members: 0, self.members: 1, 1: 2}
+        if not set(weights) <= set(widths):
+            return False
+        with _balls():
+            wanted = self._probabilities(alpha0)
+            close = arb(fmpq(CLOSE.numerator, CLOSE.denominator))
+            for width, weight in weights.items():
+                held = arb(fmpq(weight.numerator, weight.denominator)) / TOTAL
+                # Comparisons of balls are true only if they are certain.
+                if not abs(held / wanted[widths[width]] - 1) < close:
+                    return False
+        return True
+
+    def _probabilities(self, alpha0: Fraction) -> tuple[Any, Any, Any]:
+        """Balls around the three probabilities: elsewhere, in the cluster, the item itself."""
+        from flint import arb, fmpq
+
+        own, near = (
+            arb(fmpq(x.numerator, x.denominator)).exp() for x in (alpha0, (1 - self.radius) * alpha0)
+        )  # radius 1 where clusters are single items: near is then 1, and no report has it
+        total = own + (self.members - 1) * near + (self.clusters - 1) * self.members
+        return 1 / total, near / total, own / total
+
+
+def _whole_up(ball: Any) -> int:
+    return int(ball.mid().ceil().unique_fmpz())
+
+
+@contextmanager
+def _balls() -> Iterator[None]:
+    from flint import ctx
+
+    before = ctx.prec
+    try:
+        ctx.prec = _BITS
+        yield
+    finally:
+        ctx.prec = before
+
+
+def even_clusters(space: Space) -> Even | None:
+    """The clusters of a space where they are of one size and there are two or more; items of a discrete one are such.
+
+    >>> even_clusters(Discrete(["a", "b", "c"])).name, even_clusters(Clustered({"a": ["1"], "b": ["2", "3"]}, r=0.1))
+    ('krr:3', None)
+    """
+    if isinstance(space, Discrete):
+        return Even(space.items, 1, Fraction(1)) if space.items > 1 else None
+    if isinstance(space, Clustered) and space.equal_shape is not None:
+        clusters, members = space.equal_shape
+        if clusters > 1:
+            return Even(clusters, members, Fraction(space.r) if members > 1 else Fraction(1))
+    return None

@@ -1,0 +1,218 @@
+"""Histograms along trees: the release, its predicted error, its intervals, and that each can be wrong."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from barrow.errors import ParameterError
+from barrow.mechanisms import UserCounts, tree_histogram
+from barrow.mechanisms.decoding import decode, edge_values, shrunk_histogram
+from barrow.mechanisms.decoding.tree_intervals import tightened
+from barrow.noise.simulation import SeededSource
+from barrow.privacy import GaussianNoise, KNormNoise, Model
+from barrow.spaces import Circle, Clustered, Discrete, Line, Tree, edge_tree
+from barrow.transport import emd
+
+SPACES = {
+    "clusters": Clustered.grid(10, 10, r=0.05),
+    "star": Discrete([str(i) for i in range(12)]),
+    "line": Line(0, 1, step=0.05),
+    "nested": Tree.nested([f"{a}/{b}/{c}" for a in "xyz" for b in "pq" for c in "12345"], distances=[1, 0.25, 0.05]),
+}
+
+
+def people(space, generator, users, items=20):
+    """Users who each hold some items of a common, uneven population."""
+    weights = generator.dirichlet(np.full(space.items, 0.3))
+    return [generator.choice(space.items, size=items, p=weights) for _ in range(users)]
+
+
+def mean_histogram(space, users):
+    return np.mean([np.bincount(ids, minlength=space.items) / len(ids) for ids in users], axis=0)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_release_is_close_to_the_truth_and_as_far_as_predicted(name):
+    space, generator = SPACES[name], np.random.default_rng(1)
+    users = people(space, generator, 100)
+    truth, counts = mean_histogram(space, users), UserCounts.of_users(space, users)
+    plan = tree_histogram(space, 25, users=100)
+    source = SeededSource(1)
+    answers = [plan.release(counts, source=source) for _ in range(60)]
+    values = edge_values(space, truth)
+    raw = [np.abs(answer.values - values).sum() for answer in answers]
+    # 60 x edges independent Laplace sizes: 5 standard errors are 5/sqrt(60 edges).
+    slack = 5.0 / math.sqrt(60 * plan.tree.edges)
+    assert np.mean(raw) == pytest.approx(plan.undecoded_error, rel=slack)
+    assert not 1 - slack < np.mean(raw) / (1.25 * plan.undecoded_error) < 1 + slack
+    for answer, noise in zip(answers, raw, strict=True):
+        assert emd(space, answer.decoded("nearest"), truth) <= 2.0 * noise + 1e-9
+        assert not answer.private
+    assert np.mean([emd(space, answer.histogram, truth) for answer in answers]) < plan.undecoded_error
+
+
+@pytest.mark.parametrize("users", [1, 10, 1000])
+@pytest.mark.parametrize("alpha", [5, 100])
+@pytest.mark.parametrize(("model", "noise"), [("central", "laplace"), ("central", "gaussian"), ("local", "gaussian")])
+def test_the_undecoded_error_agrees_with_simulation(model, noise, alpha, users):
+    """Over a grid within 10 %: real draws of the noise in the central model and of a few local users."""
+    space = SPACES["clusters"]
+    plan = tree_histogram(space, alpha, "1e-9", users=users, model=model, noise=noise)
+    source, found = SeededSource(2), []
+    for _ in range(15 if model == "central" else 3):
+        if model == "central":
+            drawn = plan.noise.draw(UserCounts.of_users(space, [[0]] * users).center(plan.query), source).values
+            n = 1
+        else:
+            n = min(users, 30)
+            drawn = np.mean([plan.report([0], source=source).values for _ in range(n)], axis=0)
+        found.append(np.abs(drawn - edge_values(space, np.eye(space.items)[0])).sum() * math.sqrt(n / plan.reports))
+    assert np.mean(found) == pytest.approx(plan.undecoded_error, rel=0.2 if model == "local" else 0.1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
+def test_the_mean_size_of_averaged_laplace_noise(n):
+    plan = tree_histogram(SPACES["star"], 25, users=n, model="local", noise="laplace")
+    drawn = np.random.default_rng(3).laplace(scale=1 / 25, size=(200_000, n)).mean(axis=1)
+    assert np.abs(drawn).mean() == pytest.approx(plan.mean_size, rel=0.02)
+    big = [tree_histogram(SPACES["star"], 25, users=u, model="local", noise="laplace").mean_size for u in (1000, 1001)]
+    assert big[1] == pytest.approx(big[0] * math.sqrt(1000 / 1001), rel=1e-6)
+
+
+def test_events_and_scales():
+    space = SPACES["clusters"]
+    central = tree_histogram(space, 25, users=10_000)
+    assert isinstance(central.event, KNormNoise)
+    assert central.event.model is Model.CENTRAL
+    assert float(central.noise.scale) == pytest.approx(1 / (25 * 10_000), rel=1e-9)
+    assert float(central.noise.scale) >= 1 / (25 * 10_000)
+    local = tree_histogram(space, 25, "1e-9", users=10_000, model="local", noise="gaussian")
+    assert isinstance(local.event, GaussianNoise)
+    assert float(local.noise.scale) == pytest.approx(math.sqrt(0.5) / float(local.event.mu), rel=1e-6)
+    # Pure noise is smaller here, so it is what "auto" takes.
+    assert tree_histogram(space, 25, "1e-9", users=10_000, model="local").noise.name == "Laplace"
+
+
+def test_local_reports_are_averaged_and_decoded():
+    space, generator = SPACES["clusters"], np.random.default_rng(4)
+    users = people(space, generator, 300)
+    plan = tree_histogram(space, 100, users=300, model="local")
+    source = SeededSource(5)
+    means = np.mean([plan.report(ids, source=source).values for ids in users], axis=0)
+    answer = plan.combine(means, reports=300, private=False)
+    error = emd(space, answer.histogram, mean_histogram(space, users))
+    assert error < plan.undecoded_error
+    assert answer.plan.variance == pytest.approx(2 * (1 / 100) ** 2 / 300, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_intervals_hold_as_often_as_they_say_and_no_more(name):
+    space, generator = SPACES[name], np.random.default_rng(6)
+    users = people(space, generator, 50)
+    below = edge_tree(space).masses(mean_histogram(space, users))
+    counts, plan, source = UserCounts.of_users(space, users), tree_histogram(space, 5, users=50), SeededSource(7)
+    single, together, wider = [], [], []
+    for _ in range(200):
+        answer = plan.release(counts, source=source)
+        low, high = answer.intervals()
+        single.append(((low <= below + 1e-12) & (below <= high + 1e-12)).mean())
+        low, high = answer.intervals(simultaneous=True)
+        together.append(bool(((low <= below + 1e-9) & (below <= high + 1e-9)).all()))
+        width = plan.simultaneous_half_width / plan.tree.lengths
+        wider.append(float((high - low).sum() / np.minimum(2 * width, 1.0).sum()))
+    # 200 x edges trials at 95 %: 5 standard errors.
+    slack = 5 * math.sqrt(0.95 * 0.05 / (200 * plan.tree.edges))
+    assert 0.95 - slack < np.mean(single) < 0.95 + slack + 0.01
+    assert sum(together) >= 174  # 190 expected; fewer with probability below 1e-6
+    assert np.mean(wider) < 1.0
+
+
+def test_tightened_intervals_contain_every_histogram_that_fits():
+    generator = np.random.default_rng(8)
+    for space in SPACES.values():
+        tree = edge_tree(space)
+        truth = tree.masses(generator.dirichlet(np.full(space.items, 0.2)))
+        low, high = truth - generator.exponential(0.1, tree.edges), truth + generator.exponential(0.1, tree.edges)
+        tight = tightened(tree, low, high)
+        assert (tight[0] <= truth + 1e-9).all()
+        assert (truth <= tight[1] + 1e-9).all()
+        assert (tight[1] - tight[0]).sum() < (np.clip(high, 0, 1) - np.clip(low, 0, 1)).sum()
+    # A contradiction (two shares of at least 0.9) is not resolved but returned.
+    star = edge_tree(SPACES["star"])
+    low = np.append([0.9, 0.9], np.zeros(10))
+    assert np.array_equal(tightened(star, low, np.ones(12))[0], low)
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_shrinkage_gains_much_on_even_and_sparse_populations_and_loses_little_elsewhere(law):
+    space, generator = SPACES["clusters"], np.random.default_rng(9)
+    tree = edge_tree(space)
+    ratios = {}
+    for name, scale, draw in [
+        ("even", 4e-4, lambda: np.full(100, 0.01)),
+        ("sparse", 4e-5, lambda: np.eye(100)[generator.integers(0, 100, 5)].mean(axis=0)),
+        ("dense", 4e-4, lambda: generator.dirichlet(np.ones(100))),
+        ("uneven", 4e-4, lambda: generator.dirichlet(np.full(100, 0.1))),
+        ("quiet", 4e-7, lambda: generator.dirichlet(np.ones(100))),
+    ]:
+        errors = {"top_down": [], "shrunk": []}
+        for _ in range(40):
+            truth = draw()
+            sample = generator.laplace if law == "laplace" else generator.normal
+            values = edge_values(tree, truth) + sample(scale=scale, size=tree.edges)
+            variance = scale**2 * (2 if law == "laplace" else 1)
+            for how, found in errors.items():
+                found.append(emd(space, decode(tree, values, how=how, variances=variance, law=law), truth))
+        ratios[name] = np.mean(errors["shrunk"]) / np.mean(errors["top_down"])
+    assert ratios["even"] < 0.5
+    assert ratios["sparse"] < 0.65
+    assert ratios["dense"] < 0.9
+    assert ratios["uneven"] < 1.15
+    assert 0.98 < ratios["quiet"] < 1.02
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_posterior_means_are_those_of_the_law_that_made_the_values(law):
+    """The second route: shares drawn from a Gamma law, and the mean of the true ones near each noisy value."""
+    from barrow.mechanisms.decoding import tree_shrinkage as engine
+
+    generator = np.random.default_rng(10)
+    mass = generator.gamma(1.0, 2.0, size=400_000)
+    sample = generator.laplace if law == "laplace" else generator.normal
+    value = mass + sample(size=mass.size)
+    mean = np.full(mass.size, engine._RATIO ** round(math.log(2.0) / math.log(engine._RATIO)))
+    near = value < engine._FAR
+    found, variance = engine._posterior(
+        value, mean, near, np.full(mass.size, 2.0), engine._likelihood(law == "gaussian")
+    )
+    for low in (-2.0, -0.5, 0.5, 1.5, 3.0, 6.0):
+        here = (value > low) & (value < low + 0.25)
+        assert found[here].mean() == pytest.approx(mass[here].mean(), rel=0.05, abs=0.02)
+        assert variance[here].mean() == pytest.approx(mass[here].var(), rel=0.15)
+
+
+def test_bad_input_is_refused_kindly():
+    space = SPACES["star"]
+    plan, local = tree_histogram(space, 25, users=2), tree_histogram(space, 25, users=2, model="local")
+    counts = UserCounts.of_users(space, [[0], [1], [2]])
+    for wrong, words in [
+        (lambda: plan.release(counts), "3 users, but the noise was made for 2"),
+        (lambda: local.release(counts), "model is local"),
+        (lambda: plan.report([0]), "model is central"),
+        (lambda: plan.combine([0.0] * 12, reports=3), "model is central"),
+        (lambda: local.combine([0.0] * 3, reports=3), "each of the 12 edges"),
+        (lambda: local.combine([0.0] * 12, reports=0), "users is 0"),
+        (lambda: tree_histogram(space, 25, users=0), "users is 0"),
+        (lambda: tree_histogram(space, 0, users=3), "alpha"),
+        (lambda: tree_histogram(space, 25, users=3, model="shuffle"), "model is 'shuffle'"),
+        (lambda: tree_histogram(space, 25, users=3, noise="l2"), "noise is 'l2'"),
+        (lambda: tree_histogram(space, 25, users=3, noise="gaussian"), "delta is 0"),
+        (lambda: tree_histogram(Circle.hours(), 25, users=3), "not those of a tree"),
+        (lambda: shrunk_histogram(space, np.zeros(12), variances=1, law="cauchy"), "law is 'cauchy'"),
+        (lambda: decode(space, np.zeros(12), how="shrunk"), "variances are missing"),
+    ]:
+        with pytest.raises(ParameterError, match=words):
+            wrong()

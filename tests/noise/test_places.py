@@ -1,0 +1,93 @@
+"""Exactly uniform places: every 8-bit number is tried for every bound, and the words become places as they should."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from barrow.errors import ParameterError
+from barrow.noise import SystemSource, uniform_places
+from barrow.noise import places as module
+from barrow.noise.simulation import SeededSource
+from barrow.noise.source import Source
+
+
+def law_of(bound, bits=8, place=module.placed):
+    """How often each place comes out of all 2^bits numbers, and how many numbers are refused."""
+    numbers = np.arange(2**bits, dtype=np.uint32)
+    found, kept = place(numbers, np.full(len(numbers), bound, dtype=np.uint32), bits=bits)
+    return np.bincount(found[kept], minlength=bound), int((~kept).sum())
+
+
+@pytest.mark.parametrize("bits", [1, 3, 8])
+def test_every_place_keeps_equally_many_numbers(bits):
+    for bound in range(1, 2**bits):
+        law, refused = law_of(bound, bits)
+        assert law.tolist() == [2**bits // bound] * bound
+        assert refused == 2**bits % bound
+
+
+def test_the_enumeration_sees_a_biased_sampler():
+    """Without refusals (the usual multiply-and-shift) some places are likelier."""
+
+    def biased(numbers, limits, *, bits):
+        found, kept = module.placed(numbers, limits, bits=bits)
+        return found, np.ones_like(kept)
+
+    assert len(set(law_of(10, place=biased)[0].tolist())) > 1
+
+
+class Counting(Source):
+    """The system's words, of which it counts how many were handed out."""
+
+    def __init__(self):
+        self.handed, self._inner = 0, SystemSource()
+
+    @property
+    def private(self):
+        return True
+
+    def words(self, count):
+        self.handed += count
+        return self._inner.words(count)
+
+
+def test_words_are_not_used_twice(monkeypatch):
+    monkeypatch.setattr(module, "_AT_ONCE", 64)
+    source = Counting()
+    uniform_places(np.full(1000, 2**31 + 1), source=source)  # about half of the numbers are refused
+    assert 900 < source.handed < 1300
+    source.handed = 0
+    uniform_places(np.full(1000, 256), source=source)  # none is
+    assert source.handed == 500
+
+
+def statistic(drawn, bound):
+    expected = len(drawn) / bound
+    return float(((np.bincount(drawn, minlength=bound) - expected) ** 2).sum() / expected)
+
+
+def test_chi_square_with_power():
+    bound, limit = 12, chi2.isf(1e-7, 11)
+    drawn = uniform_places(np.full(600_000, bound), source=SeededSource(5))
+    assert statistic(drawn, bound) < limit
+    off = np.where((drawn == 0) & (np.arange(len(drawn)) % 25 == 0), 1, drawn)  # one place 4 percent short
+    assert statistic(off, bound) > limit
+    # Neighbours share a word: they must be independent all the same.
+    assert statistic(drawn[0::2] * bound + drawn[1::2], bound**2) < chi2.isf(1e-7, bound**2 - 1)
+
+
+def test_mixed_and_wide_bounds():
+    bounds = np.array([1, 2, 2**31, 2**32 - 1, 7] * 50)
+    assert (uniform_places(bounds) < bounds).all()
+    wide = np.array([2**40, 3, 2**32])
+    found = uniform_places(wide)
+    assert ((found >= 0) & (found < wide)).all()
+    assert uniform_places(np.array([], dtype=np.int64)).size == 0
+
+
+@pytest.mark.parametrize("bounds", [np.array([0]), np.array([-1, 3]), np.array([1.5]), np.array([[1]])])
+def test_wrong_bounds(bounds):
+    with pytest.raises(ParameterError):
+        uniform_places(bounds)
