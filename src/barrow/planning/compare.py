@@ -238,14 +238,14 @@ def compare(
     found = own(rate)
     best = [others(epsilon)[0] for epsilon in epsilons]
     crossovers = [
-        Crossover(_epsilon(c), c.error, _measured(own, c.error), _rule(c, space, slack, users, items, model, histograms))
+        Crossover(
+            _epsilon(c), c.error, _measured(own, c.error), _rule(c, space, slack, users, items, model, histograms)
+        )
         for c in best
     ]
     changes = () if policy is None else tuple(_change(kept, space) for kept in policy.kept)
     largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
-    return Comparison(
-        words, measure, unit, rate, slack, largest, tuple(found), tuple(best), changes, tuple(crossovers)
-    )
+    return Comparison(words, measure, unit, rate, slack, largest, tuple(found), tuple(best), changes, tuple(crossovers))
 
 
 def _measured(own: Callable[[Exact], list[Candidate]], error: float) -> float | None:
