@@ -28,7 +28,7 @@ def compare(
 
     \b
     Example:
-      barrow compare --space 'clustered(10, 10, r=0.05)' --query histogram --users 10000 --held 1000 \\
+      barrow compare --space 'clustered(shape=[10, 10], r=0.05)' --query histogram --users 10000 --held 1000 \\
         --alpha 25 --delta 1e-9 --eps 1.25
     """  # noqa: D301  (click reads the backspace)
     from barrow.planning import compare as compare_mechanisms

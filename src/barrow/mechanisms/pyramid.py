@@ -13,7 +13,7 @@ from typing import Any
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise, LinearAnswer
-from barrow.mechanisms.decoding.grid import DecodedMap, nearest_map, smooth_map
+from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
 from barrow.mechanisms.linear import linear_noise
 from barrow.mechanisms.pyramid_errors import MapError, predicted_map_error
 from barrow.mechanisms.pyramid_scales import best_shares, scales_of, usable_bandwidths
@@ -25,8 +25,8 @@ from barrow.privacy.definitions import positive
 from barrow.queries import PyramidQuery, pyramid
 from barrow.spaces.base import Floats
 
-_ENTROPY = 0.002
-"""Entropy counts this much times the noise per output times the Lipschitz constant (chosen by simulation)."""
+_ENTROPY = 0.003
+"""At most, entropy counts this much times the noise per output times the Lipschitz constant."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,11 @@ class DensityPyramid:
         if method != "smooth":
             raise ParameterError(f"method is {method!r}.", allowed="'smooth' or 'nearest'", fix="method='smooth'")
         scales = scales_of(self.query.space)
-        strength = _ENTROPY * self.noise.deviation / 2.0**0.5 * self.query.lipschitz_upper(1)
-        return smooth_map(matrix, values, strength=strength, atoms=scales.atoms, prior=scales.prior)
+        deviation = self.noise.deviation
+        strongest = _ENTROPY * deviation * self.query.lipschitz_upper(1)
+        return discrepancy_map(
+            matrix, values, deviation=deviation, strongest=strongest, atoms=scales.atoms, prior=scales.prior
+        )
 
     @cached_property
     def _matrix(self) -> Any:

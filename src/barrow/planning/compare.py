@@ -67,7 +67,7 @@ class Comparison:
         candidates: Under EMD-DP, the most accurate first.
         cannot: Why each of the others cannot answer.
         user_level: The most accurate one of user-level DP at each epsilon.
-        changes: Changes of one person's data, in words, with their EMD.
+        changes: Changes of one person's data: in words, their EMD, and the epsilon that was promised.
         crossovers: Where EMD-DP overtakes user-level DP.
         blind: What a guess without data errs by, for a histogram.
 
@@ -87,7 +87,7 @@ class Comparison:
     candidates: tuple[Candidate, ...]
     cannot: Mapping[str, str]
     user_level: tuple[Candidate, ...]
-    changes: tuple[tuple[str, float], ...]
+    changes: tuple[tuple[str, float, float], ...]
     crossovers: tuple[Crossover, ...]
     blind: float | None = None
 
@@ -100,11 +100,11 @@ class Comparison:
         """When EMD-DP is the wrong choice here, from the numbers; then the paper's caveats."""
         found = []
         for other in self.user_level:
-            kept = all(other.guarantee.epsilon_at(w) <= self.choice.guarantee.epsilon_at(w) for _, w in self.changes)
+            kept = all(other.guarantee.epsilon_at(w) <= asked for _, w, asked in self.changes)
             if kept and other.error <= self.choice.error and self.changes:
                 found.append(
-                    f"User-level DP with ε = {_epsilon(other):.3g} protects every change above at least as well and "
-                    "is more accurate: EMD-DP is the wrong choice for these promises."
+                    f"User-level DP with ε = {_epsilon(other):.3g} keeps every promise above and is at least as "
+                    "accurate: EMD-DP is the wrong choice for these promises."
                 )
         found += useless(self.choice, self.blind, self.unit)
         worst = self.choice.guarantee.epsilon_at(1)
@@ -119,7 +119,7 @@ class Comparison:
         """Plain data for ``--json``."""
 
         def row(candidate: Candidate) -> dict[str, Any]:
-            at = {words: candidate.guarantee.epsilon_at(w) for words, w in self.changes}
+            at = {words: candidate.guarantee.epsilon_at(w) for words, w, _ in self.changes}
             return {**candidate.to_json(), "epsilon_at": at, "worst_epsilon": candidate.guarantee.epsilon_at(1)}
 
         return {
@@ -141,7 +141,7 @@ class Comparison:
 
     def lines(self) -> list[str]:
         """The comparison as a table and a few sentences."""
-        heads = ["error", *[words for words, _ in self.changes], "everything"]
+        heads = ["error", *[words for words, _, _ in self.changes], "everything"]
         rows = [
             (("→ " if i == 0 else "  ") + f"{c.name}: {c.words}", self._cells(c))
             for i, c in enumerate([*self.candidates, *self.user_level])
@@ -167,7 +167,7 @@ class Comparison:
         return [*table, *said, *notes, *self._crossing(), *self.warnings()]
 
     def _cells(self, candidate: Candidate) -> list[str]:
-        at = [f"ε {candidate.guarantee.epsilon_at(w):.3g}" for _, w in self.changes]
+        at = [f"ε {candidate.guarantee.epsilon_at(w):.3g}" for _, w, _ in self.changes]
         return [f"{candidate.error:.3g}", *at, f"ε {candidate.guarantee.epsilon_at(1):.3g}"]
 
     def _crossing(self) -> list[str]:
@@ -328,9 +328,9 @@ def _measured(sides: _Histograms | _Linear, name: str, error: float) -> float | 
     return None if found is None else float(found)
 
 
-def _change(kept: Any, space: Space) -> tuple[str, float]:
+def _change(kept: Any, space: Space) -> tuple[str, float, float]:
     words = f"{describe_share(kept.promise)} by {describe_distance(kept.promise, space)}"
-    return words, float_up(kept.emd)
+    return words, float_up(kept.emd), float(kept.promise.epsilon)
 
 
 def _epsilon(candidate: Candidate) -> float:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from barrow.errors import ParameterError
-from barrow.mechanisms import FrequencyEstimator, ItemWise
+from barrow.mechanisms import FrequencyEstimator
 from barrow.planning import ReductionChoice, frequency_question, sampling_of
 from barrow.planning.frequency import FrequencyQuestion
 from barrow.release.items import ItemsPlan, ItemsQuestion, chosen_items
@@ -105,12 +104,6 @@ class FrequencyPlan(ItemsPlan):
             "decoded_error": self.decoded_error,
             **self.estimator.to_json(),
         }
-
-    def _sampled_error(self, made: ItemWise) -> float | None:
-        try:
-            return FrequencyEstimator(made, self.estimator.users, self.asked.decode).predicted_error()
-        except ParameterError:
-            return None  # a randomiser that cannot be undone
 
     def _answer(self) -> list[str]:
         reports = [line for line in self.choice.lines() if line.startswith(("Sampling", "Reports", "Promise"))]

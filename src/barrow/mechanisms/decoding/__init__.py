@@ -1,7 +1,7 @@
 """Decoders: from noisy statistics to histograms. They see released values only, so they cost no privacy."""
 
 from barrow.mechanisms.decoding.bayesian import BayesianFit, bayesian_update
-from barrow.mechanisms.decoding.grid import DecodedMap, nearest_map, smooth_map
+from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map, smooth_map
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import (
     consistent_masses,
@@ -18,6 +18,7 @@ __all__ = [
     "bayesian_update",
     "consistent_masses",
     "decode",
+    "discrepancy_map",
     "edge_values",
     "nearest_histogram",
     "nearest_in_simplex",
