@@ -201,7 +201,7 @@ def test_few_samples_cost_alpha_and_many_cost_little():
     assert "← best" in text
     assert "needs no sampling" in text
     assert table.to_json()["best"] == table.best.samples
-    other = compare_samples(YEARS, [Goal("0.05", 2)], "1e-9", users=1000, samples=[50], error=lambda made, drawn: 7.0)
+    other = compare_samples(YEARS, [Goal("0.05", 2)], "1e-9", users=1000, samples=[50], error=lambda made: 7.0)
     assert other.rows[0].error == 7.0
     estimate = compare_samples(YEARS, [Goal("0.05", 2)], "1e-9", users=1000, samples=[50], error="frequency")
     assert estimate.rows[0].error == frequency_error(estimate.rows[0].choice.inner)

@@ -9,10 +9,13 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barrow.engines.base import refuse_lost_items
 from barrow.engines.counts import Sampled
@@ -22,6 +25,9 @@ from barrow.engines.session import Session
 from barrow.noise import Source
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
+
+T = TypeVar("T")
+Numbers = NDArray[Any]
 
 PIECE = 2**23
 """Records in a piece: some hundred mebibytes with all that is made of them."""
@@ -109,11 +115,15 @@ def _tally_in_order(
         return None
     sizes = session.arrays("SELECT m::BIGINT AS m FROM sizes ORDER BY first")["m"]
     ends, keys, sampler = np.cumsum(sizes), reading.keys, Sampler(sizes, samples, randomness)
-    for start, end in _cuts(rows):
-        low, high = np.searchsorted(ends, start, side="right"), np.searchsorted(ends, end, side="left") + 1
-        held = np.minimum(ends[low:high], end) - np.maximum(ends[low:high] - sizes[low:high], start)
-        who = np.repeat(np.arange(low, high, dtype=np.int32), held)
-        session.register("drawn", {"w": sampler.draw(who), "h": np.arange(start, end)})
+
+    def owners() -> Iterator[tuple[tuple[int, int], Numbers]]:
+        for start, end in _cuts(rows):
+            low, high = np.searchsorted(ends, start, side="right"), np.searchsorted(ends, end, side="left") + 1
+            held = np.minimum(ends[low:high], end) - np.maximum(ends[low:high] - sizes[low:high], start)
+            yield (start, end), np.repeat(np.arange(low, high, dtype=np.int32), held)
+
+    for (start, end), _, weights in _drawn_ahead(sampler, owners()):
+        session.register("drawn", {"w": weights, "h": np.arange(start, end)})
         # That the records come in the order of the file is not taken on trust: it is asked of each.
         session.run(
             f"INSERT INTO tally SELECT {keys}, sum(w), bool_and(r IS NOT DISTINCT FROM h) "
@@ -131,20 +141,40 @@ def _tally_mixed(session: Session, reading: Reading, rows: int, samples: int, ra
     session.run("CREATE TEMP TABLE people AS SELECT u, m, (row_number() OVER () - 1)::INTEGER AS g FROM sizes")
     sizes = session.arrays("SELECT m::BIGINT AS m FROM people ORDER BY g")["m"]
     keys, sampler = reading.keys, Sampler(sizes, samples, randomness)
-    for start, end in _cuts(rows):
-        coded = f"SELECT * FROM coded WHERE rowid >= {start} AND rowid < {end}"
-        if reading.relation.numbered is not None:
-            coded = _piece(reading, start, end)
-        session.run(f"CREATE OR REPLACE TEMP TABLE piece AS SELECT g, {keys} FROM ({coded}) JOIN people USING (u)")
-        who = session.arrays("SELECT g FROM piece")["g"]
-        session.register("drawn", {"w": sampler.draw(who), "h": who})
+
+    def owners() -> Iterator[tuple[tuple[str, int], Numbers]]:
+        for number, (start, end) in enumerate(_cuts(rows)):
+            coded = f"SELECT * FROM coded WHERE rowid >= {start} AND rowid < {end}"
+            if reading.relation.numbered is not None:
+                coded = _piece(reading, start, end)
+            piece = f"piece{number % 2}"  # the one before is still being drawn from
+            session.run(
+                f"CREATE OR REPLACE TEMP TABLE {piece} AS SELECT g, {keys} FROM ({coded}) JOIN people USING (u)"
+            )
+            yield (piece, end), session.arrays(f"SELECT g FROM {piece}")["g"]
+
+    for (piece, end), who, weights in _drawn_ahead(sampler, owners()):
+        session.register("drawn", {"w": weights, "h": who})
         # That both come in the same order is not taken on trust either.
         session.run(
             f"INSERT INTO tally SELECT {keys}, sum(w), bool_and(g IS NOT DISTINCT FROM h) "
-            f"FROM piece POSITIONAL JOIN drawn GROUP BY {keys}"
+            f"FROM {piece} POSITIONAL JOIN drawn GROUP BY {keys}"
         )
         session.tell("sampling records", end / rows)
     return sampler
+
+
+def _drawn_ahead(sampler: Sampler, owners: Iterable[tuple[T, Numbers]]) -> Iterator[tuple[T, Numbers, Numbers]]:
+    """Each piece with its weights; while DuckDB works on one piece, a thread draws for the next, one at a time."""
+    with ThreadPoolExecutor(max_workers=1) as worker:
+        before: tuple[T, Numbers, Future[Numbers]] | None = None
+        for piece, who in owners:
+            now = (piece, who, worker.submit(sampler.draw, who))
+            if before is not None:
+                yield before[0], before[1], before[2].result()
+            before = now
+        if before is not None:
+            yield before[0], before[1], before[2].result()
 
 
 def _cuts(rows: int) -> Iterator[tuple[int, int]]:

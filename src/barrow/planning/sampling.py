@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from barrow.errors import ParameterError
@@ -24,13 +25,8 @@ from barrow.policy import Policy
 from barrow.privacy.definitions import probability
 from barrow.spaces import Space
 
-Error = Callable[[ItemWise, bool], float | None]
-"""The predicted error of an item-wise release, in the space's units, and whether its items are drawn."""
-ERRORS: dict[str, Error] = {
-    "reports": lambda made, sampled: histogram_error_upper(made),
-    "frequency": lambda made, sampled: frequency_error(made, sampled=sampled),
-}
-"""Errors by the question that they are about."""
+Error = Callable[[ItemWise], float | None]
+"""The predicted error of an item-wise release, in the space's units."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +140,7 @@ def compare_samples(
         model: ``"local"``, ``"shuffle"`` or ``"central"``.
         randomiser: A kind, or plain data; the one that suits the space by default.
         error: ``"reports"`` (the histogram of reports as it is), ``"frequency"`` (the unbiased estimate from it), or a
-            function of an item-wise release and of whether its items are drawn.
+            function of an item-wise release.
 
     >>> from barrow.spaces import Discrete
     >>> table = compare_samples(Discrete(["a", "b"]), [Goal("0.1", 2)], "1e-6", model="local", samples=[20, 200])
@@ -155,7 +151,7 @@ def compare_samples(
     counts = default_samples(wanted, delta) if samples is None else sorted(set(samples))
     if not counts:
         raise ParameterError("No number of samples is given.", allowed="at least one", fix="samples=[200, 1000]")
-    predicted = _error(error)
+    with_draws, without = _errors(error)
     options: dict[str, Any] = {"users": users, "model": model, "randomiser": randomiser}
     rows = []
     for count in counts:
@@ -163,23 +159,27 @@ def compare_samples(
         plain = min(goal.alpha for goal in wanted)
         try:
             choice = choose_reduction(space, wanted, delta, samples=count, **options)
-            equal = predicted(choose_items(space, plain, delta, items=count, **options).mechanism, False)
+            equal = without(choose_items(space, plain, delta, items=count, **options).mechanism)
         except ParameterError as failure:
             if "noise and nothing else" not in failure.problem:
                 raise
             rows.append(SamplesRow(count, alpha, float(plain) / alpha, None, None, None))
             continue
-        rows.append(SamplesRow(count, alpha, float(plain) / alpha, choice, predicted(choice.inner, True), equal))
+        rows.append(SamplesRow(count, alpha, float(plain) / alpha, choice, with_draws(choice.inner), equal))
     return SamplesTable(space, tuple(rows))
 
 
-def _error(error: Error | str) -> Error:
-    found = ERRORS.get(error) if isinstance(error, str) else error
-    if found is None:
+def _errors(error: Error | str) -> tuple[Error, Error]:
+    """The error where items are drawn, and where everybody holds that many."""
+    if error == "reports":
+        return histogram_error_upper, histogram_error_upper
+    if error == "frequency":
+        return frequency_error, partial(frequency_error, sampled=False)
+    if isinstance(error, str):
         raise ParameterError(
-            f"error is {error!r}.", allowed=f"a function, or {', '.join(ERRORS)}", fix="error='reports'"
+            f"error is {error!r}.", allowed="'reports', 'frequency' or a function", fix="error='reports'"
         )
-    return found
+    return error, error
 
 
 def default_samples(goals: Sequence[Goal], delta: Exact) -> list[int]:
