@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.accounting import homogeneous_delta_upper, homogeneous_epsilon0_lower
-from barrow.accounting.homogeneous import _numbers, _tails
+from barrow.accounting.homogeneous import _delta, _numbers, _tails
 from barrow.errors import ParameterError
 from barrow.numerics import gdp_mu_lower
 from barrow.numerics.binomial import binomial_log_pmf
@@ -179,3 +179,11 @@ def test_edges_and_errors():
     for wrong in ({"active": 0}, {"active": 2}, {"epsilon": -1}, {"uses": 0}, {"epsilon0": 0}):
         with pytest.raises(ParameterError):
             homogeneous_delta_upper(**({"epsilon0": 1, "uses": 2, "epsilon": 1} | wrong))
+
+
+def test_what_lies_beyond_the_last_number_counts_in_full():
+    m, active, step, epsilon = 2000, 0.5, 0.01, 4.0
+    _, _, beyond = _numbers(m, active, 8.0)
+    inside = homogeneous_delta_upper(step, m, epsilon, active=active)
+    assert 0.0 < inside < beyond  # a delta that need not be tight stops early, and must still cover the rest
+    assert _delta(step, m, epsilon, active, enough=1.0) >= beyond

@@ -211,3 +211,61 @@ def test_reference_settings(s, t, r, alpha, reports, theorem, flow, blanket):
     assert theorem_alpha0_lower(alpha, **rest) == pytest.approx(theorem, rel=1e-4)
     assert flow_alpha0_lower(alpha, least_distance=r, **rest) == pytest.approx(flow, rel=1e-4)
     assert blanket_alpha0_lower(alpha, ResponseRandomiser(s, t, r), **rest) == pytest.approx(blanket, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("randomiser", "alpha", "reports", "items", "delta"),
+    [
+        (ResponseRandomiser(2, 2, "0.3"), 400, 10**4, 1, "1e-60"),
+        (ResponseRandomiser(1000, 50, "0.001"), "0.01", 2, 2, "1e-6"),
+        (ResponseRandomiser(2), 1, 1, 1, "1e-6"),
+    ],
+)
+def test_extremes_fall_back_to_composition_at_once(randomiser, alpha, reports, items, delta):
+    rest = {"reports": reports, "items": items, "delta": delta}
+    found = blanket_alpha0_lower(alpha, randomiser, **rest)
+    assert found == pytest.approx(float(Fraction(alpha)) / items, rel=1e-12)
+    assert price(
+        ShuffledReports(found, model="central", randomiser=randomiser.text, **rest)
+    ).definition.alpha <= Fraction(alpha)
+
+
+def third_cluster_delta(s, t, r, alpha0, reports, epsilon, most):
+    """The exact delta of one report that moves across clusters while all others hold an item of a third cluster.
+
+    Both rows agree outside the two clusters, so what matters is how many reports are the first item, others of its
+    cluster, the second item and others of that one; counts up to ``most`` each give a lower bound.
+    """
+    own, near = math.exp(alpha0), math.exp((1 - r) * alpha0)
+    total = own + (t - 1) * near + (s - 1) * t
+    g = np.array([1.0, t - 1.0, 1.0, t - 1.0]) / total
+    start = np.array([own, (t - 1) * near, 1.0, t - 1.0]) / total
+    counts = np.stack(np.meshgrid(*[np.arange(c + 1) for c in most], indexing="ij"), -1).reshape(-1, 4)
+
+    def others(n):
+        log = np.full(len(n), -np.inf)
+        fine = n.min(axis=1) >= 0
+        held = n[fine]
+        left = reports - 1 - held.sum(axis=1)
+        log[fine] = gammaln(reports) - gammaln(held + 1).sum(axis=1) - gammaln(left + 1)
+        log[fine] += held @ np.log(g) + left * math.log1p(-g.sum())
+        return np.exp(log)
+
+    def law(row):
+        moved = sum(row[j] * others(counts - np.eye(4, dtype=int)[j]) for j in range(4))
+        return (1 - row.sum()) * others(counts) + moved
+
+    return exact_delta(law(start), law(start[[2, 3, 0, 1]]), epsilon)
+
+
+@pytest.mark.parametrize(
+    ("s", "t", "r", "reports", "most"),
+    [(100, 50, "0.001", 100, (4, 22, 4, 16)), (10, 10, "0.05", 300, (8, 30, 8, 26))],
+)
+def test_everybody_else_in_a_third_cluster(s, t, r, reports, most):
+    """What the blanket certifies holds there, and a quarter more does not: the bound has little left to give."""
+    rest = {"reports": reports, "items": 1, "delta": "1e-6"}
+    found = blanket_alpha0_lower(1, ResponseRandomiser(s, t, r), **rest)
+    assert found > 1.5 * flow_alpha0_lower(1, least_distance=r, **rest)
+    assert third_cluster_delta(s, t, float(r), found, reports, 1.0, most) < 1e-6
+    assert third_cluster_delta(s, t, float(r), found * 1.25, reports, 1.0, most) > 1e-6

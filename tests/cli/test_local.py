@@ -109,3 +109,36 @@ def test_products_are_read_by_rows(barrow, tmp_path, monkeypatch):
     assert len(json.loads(out)["values"]) == 240
     (tmp_path / "i").write_text("[1.5]\n")
     assert "one part for each" in barrow("local", "randomise", "i", "--study", "s.toml", "--memory", "m2")[2]
+
+
+HISTOGRAM = """
+[space]
+kind = "clustered"
+shape = [3, 4]
+r = 0.1
+[query]
+kind = "histogram"
+[privacy]
+alpha = 100
+"""
+
+
+def test_a_local_histogram_is_asked_along_the_tree_and_decoded(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(HISTOGRAM)
+    (tmp_path / "reports").mkdir()
+    for person in range(40):
+        (tmp_path / "items.jsonl").write_text('"0/1"\n"0/2"\n' if person % 4 else '"2/3"\n')
+        code, out, _ = barrow(
+            "local", "randomise", "items.jsonl", "--study", "study.toml", "--memory", f"m{person}.json"
+        )
+        assert code == 0
+        (tmp_path / "reports" / f"{person}.json").write_text(out)
+    code, out, _ = barrow("local", "aggregate", "reports", "--study", "study.toml", "--json")
+    data = json.loads(out)
+    assert (code, len(data["means"]), len(data["histogram"])) == (0, 15, 12)
+    assert sum(data["histogram"].values()) == pytest.approx(1.0)
+    assert min(data["histogram"].values()) >= 0.0
+    # 30 of 40 people are in cluster 0; edge noise of scale 0.01 on length 0.45, a mean of 40: about 0.005.
+    assert abs(sum(v for k, v in data["histogram"].items() if k.startswith("0/")) - 0.75) < 0.05
+    assert "decoded" in barrow("local", "aggregate", "reports", "--study", "study.toml")[1]

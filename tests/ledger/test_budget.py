@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barrow.accounting import price
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import (
     AdditiveComposer,
@@ -26,7 +27,7 @@ from barrow.ledger import (
 from barrow.ledger.budget import charge_for
 from barrow.ledger.digits import show, typed_down
 from barrow.numerics import exact
-from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, UserLevel
+from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, SampledItems, UserLevel, to_discrete
 from barrow.spaces import Earth, Line
 from tests.ledger.helpers import EARTH, LINE, budget, guarantee
 
@@ -130,6 +131,34 @@ def test_the_user_level_budget_keeps_its_model_and_size() -> None:
         charged(local, Emd(1, model="central"), space=EARTH)
     with pytest.raises(NotCoveredError, match="worst case"):
         charged(budget(user_level=UserLevel(3)), Emd(1), UserLevel(1, bounded=True), space=EARTH)
+
+
+SAMPLED = SampledItems(samples=1000, radius="0.01", delta="1e-9", inner=PureRelease(20, model="central", bounded=True))
+
+
+def sampled(b: Budget) -> Charge:
+    return charge_for(b, SAMPLED, price(SAMPLED), space=LINE, dataset="visits", users=1083)
+
+
+@pytest.mark.parametrize("radius", ["0.005", "0.01", "0.02", "0.1", "1"])
+def test_samples_are_priced_at_the_radius_of_the_budget(radius: str) -> None:
+    b = Budget("visits", 1083, LINE, DiscreteEmd(5, "1e-6", radius=radius, model="central"))
+    there = SampledItems(samples=1000, radius=radius, delta="1e-9", inner=SAMPLED.inner)
+    found = sampled(b)
+    assert found.amount == Amount(price(there).definition.parameters["epsilon"], "1e-9")
+    if radius != "1":  # there steps of the release's own radius promise nothing any more
+        steps = to_discrete(price(SAMPLED).definition, radius=radius).definition.parameters  # type: ignore[arg-type]
+        assert found.amount.loss <= steps["epsilon"]
+    assert (found.event, found.guarantee) == (SAMPLED, price(SAMPLED))
+
+
+def test_samples_do_not_pay_in_alpha() -> None:
+    """Below the radius their epsilon does not shrink, so no alpha holds at every distance."""
+    with pytest.raises(NotCoveredError, match="says nothing in terms of the budget") as caught:
+        sampled(budget(1000))
+    assert "--epsilon 1 --radius 0.01" in str(caught.value)
+    both = Budget("visits", 1083, LINE, Emd(5, "1e-6"), user_level=UserLevel(50, "1e-6"))
+    assert (sampled(both).account, sampled(both).amount) == ("user", Amount(20, "1e-9"))
 
 
 def test_group_privacy_that_promises_nothing_is_refused() -> None:

@@ -16,7 +16,7 @@ from barrow.mechanisms.frequency_theorems import (
     general_utility_upper,
     gkrr_rate_upper,
     gkrr_utility_upper,
-    paper_remark,
+    paper_remark_upper,
 )
 from barrow.mechanisms.spans import DenseMoments, halving_spans, spans_of
 from barrow.noise.simulation import SeededSource
@@ -191,12 +191,12 @@ def test_the_remarks_are_the_rate_at_the_papers_alpha0(alpha, users):
     local = alpha / (32 * math.sqrt(items * weight))
     assert local <= 1
     reports = items * users
-    remark = paper_remark(k=k, items=items, users=users, alpha=alpha, delta=delta)
+    remark = paper_remark_upper(k=k, items=items, users=users, alpha=alpha, delta=delta)
     assert gkrr_rate_upper(k=k, alpha0=local, reports=reports) == pytest.approx(remark, rel=1e-5)
     central = alpha * math.sqrt(users) / (32 * math.sqrt(items * weight))
     if central > 1:
         central = 2 * math.log(2 * central)
-    remark = paper_remark(k=k, items=items, users=users, alpha=alpha, delta=delta, model="central")
+    remark = paper_remark_upper(k=k, items=items, users=users, alpha=alpha, delta=delta, model="central")
     assert gkrr_rate_upper(k=k, alpha0=central, reports=reports) == pytest.approx(remark, rel=1e-5)
 
 
@@ -255,4 +255,4 @@ def test_wrong_parameters_are_refused():
         with pytest.raises(ParameterError):
             gkrr_utility_upper(**{**good, **bad})
     with pytest.raises(ParameterError, match="model"):
-        paper_remark(k=4, items=1, users=1, alpha=1, delta=0.1, model="nowhere")
+        paper_remark_upper(k=4, items=1, users=1, alpha=1, delta=0.1, model="nowhere")

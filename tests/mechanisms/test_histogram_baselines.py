@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ from barrow.errors import DataError, ParameterError
 from barrow.mechanisms.baselines import (
     Edges,
     HadamardResponse,
+    LevelledHistogram,
     LocalHistogram,
     ProjectiveResponse,
     RandomisedResponse,
@@ -23,6 +25,7 @@ from barrow.mechanisms.baselines import (
     levelled_histogram,
     levelled_local_histogram,
     local_gaussian_histogram,
+    user_level_noise,
 )
 from barrow.mechanisms.baselines.levels import _weighted_masses, cells_of, consistent_variances, levelled_tree
 from barrow.noise.simulation import SeededSource
@@ -169,6 +172,26 @@ def test_consistent_variances_are_those_of_least_squares():
         inverse = np.linalg.inv(free.T @ (free / variances[:, None]))
         wanted = np.diag(free @ inverse @ free.T)
         assert np.allclose(consistent_variances(tree, variances), wanted)
+
+
+def test_levels_are_weighed_by_their_precision():
+    """With nearly all of epsilon on the leaves, the noisy masses of clusters must not spoil their sums."""
+    weights, users = (30, 970), 100
+    tree = levelled_tree(GRID)
+    noise = user_level_noise(_weighted_masses(GRID, tree, weights), 1, noise="laplace", users=users)
+    made, source = LevelledHistogram(GRID, users, noise, weights), SeededSource(6)
+    held = np.full(GRID.items, 50)
+    errors = np.array([tree.masses(made.estimate_pooled(held, source=source).values - 0.05) for _ in range(300)])
+    assert ((errors**2).mean(axis=0) / made.edge_variances()).mean() == pytest.approx(1.0, abs=0.12)
+
+
+def test_reports_by_levels_are_weighed_by_their_precision():
+    few = replace(levelled_local_histogram(GRID, 1, users=USERS, channel=UnaryEncoding), weights=(50, 950))
+    tree, source, held = levelled_tree(GRID), SeededSource(9), np.full(GRID.items, USERS // 20)
+    errors = np.array([tree.masses(few.estimate_pooled(held, source=source).values - 0.05) for _ in range(200)])
+    ratios = (errors**2).mean(axis=0) / few.edge_variances()
+    assert ratios.mean() == pytest.approx(1.0, abs=0.15)
+    assert ratios[tree.levels[0]].mean() == pytest.approx(1.0, abs=0.25)
 
 
 def test_groups_of_a_level_are_a_partition():

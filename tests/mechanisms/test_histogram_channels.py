@@ -293,3 +293,22 @@ def test_errors():
         SubsetSelection(5, 1, subset=5)
     with pytest.raises(ParameterError, match="too many"):
         ProjectiveResponse(10**5, 1)
+
+
+@pytest.mark.parametrize(
+    "kind", [RandomisedResponse, HadamardResponse, ProjectiveResponse, SubsetSelection, UnaryEncoding]
+)
+@pytest.mark.parametrize("excess", [1e-14, 1e-9])
+def test_a_wrong_exponential_is_caught_by_the_exact_comparison(kind, excess, monkeypatch):
+    """If floats gave more than e^epsilon, the weight would be lowered until the claim holds, or refused."""
+    for module in ("channels", "subsets"):
+        monkeypatch.setattr(
+            f"barrow.mechanisms.baselines.{module}.float_down", lambda x: float(x) * (1 + excess), raising=True
+        )
+    for epsilon in ("0.5", "1", "3"):
+        try:
+            made = kind(10, epsilon)
+        except ParameterError:
+            assert excess > 1e-12
+        else:
+            assert not exceeds_exp(made.ratio, Fraction(epsilon))

@@ -59,7 +59,8 @@ def test_the_guarantee_holds_for_every_pair_of_tiny_data_sets(delta):
 
 def test_central_release_draws_the_law_of_single_items():
     channel = gkrr(SPACE, 2)
-    stops = [TOTAL // 2 if w == 4 else TOTAL // 4 for w in channel.shape.widths.tolist()]
+    # So that who has not stopped below a node stops there with a dyadic probability.
+    stops = [TOTAL // 2 if w == 1 else TOTAL // 4 for w in channel.shape.widths.tolist()]
     dyadic = MixtureRandomiser(SPACE, channel.shape, stops)
     plan = item_wise(dyadic, items=1, users=2)
     law, rest = exact_law(lambda s: tuple(plan.release([1, 0, 1, 0], source=s).counts.tolist()), bits=2, words=10)

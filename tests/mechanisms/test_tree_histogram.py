@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -144,6 +145,25 @@ def test_tightened_intervals_contain_every_histogram_that_fits():
     star = edge_tree(SPACES["star"])
     low = np.append([0.9, 0.9], np.zeros(10))
     assert np.array_equal(tightened(star, low, np.ones(12))[0], low)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10, 30, 100, 1000])
+def test_the_width_of_a_mean_of_laplace_reports_covers_its_quantile(n):
+    """A Laplace variable is Gaussian with variance 2 Exp(1), so a mean of n has the variance 2 Gamma(n)/n^2."""
+    from scipy import integrate, special, stats
+
+    def tail(t):  # of the mean times sqrt(n)
+        inner = lambda v: special.erfc(t / math.sqrt(4.0 * v / n)) * stats.gamma.pdf(v, n)  # noqa: E731
+        spread = 12.0 * math.sqrt(n)
+        points = sorted({max(n - spread, 1e-9), float(n), n + spread + 60.0})
+        return sum(integrate.quad(inner, a, b, limit=200, epsabs=1e-14)[0] for a, b in pairwise(points))
+
+    for share in (0.05, 1e-2, 1e-4, 1e-8):
+        single, normal = -math.log(share), math.sqrt(2.0) * stats.norm.isf(share / 2.0)
+        assert tail(max(single, normal)) <= share * (1 + 1e-6)
+        # Power: the normal width alone would be too narrow for rare tails of few reports.
+        if n <= 30 and share <= 1e-4:
+            assert tail(normal) > share
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])

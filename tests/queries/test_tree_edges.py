@@ -155,3 +155,11 @@ def test_bad_trees_are_refused_kindly():
 def test_what_is_no_tree_is_refused_by_name(edges, words):
     with pytest.raises(ParameterError, match=words):
         tree_edges(Tree(edges))
+
+
+def test_an_inner_node_is_no_item():
+    edges = [("a", "left", 1), ("b", "left", 1), ("left", "root", 2), ("c", "root", 3)]
+    with pytest.raises(ParameterError, match="default is 'left', which is not a label"):
+        Tree(edges, default="left")
+    with pytest.raises(ParameterError, match="does not have 2 levels"):
+        Tree.nested(["US", "US/NY"], distances=[1, 0.25])

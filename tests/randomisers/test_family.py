@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ from barrow.randomisers.base import TOTAL
 from barrow.randomisers.claim import log_rate_upper
 from barrow.randomisers.family import Even, even_clusters
 from barrow.randomisers.mixture import ClusteredResponse
-from barrow.randomisers.shape import tree_shape
+from barrow.randomisers.shape import Shape, tree_shape
 from barrow.spaces import Clustered, Discrete, Line, Tree
 
 
@@ -98,6 +99,25 @@ def test_weights_that_are_a_little_off_lose_their_name():
     stops[first] += 1
     stops = [w - 1 if parents[v] == first else w for v, w in enumerate(stops)]
     assert ClusteredResponse(channel.space, channel.shape, stops).family is None
+
+
+def test_another_grouping_of_the_items_has_no_name():
+    space = Clustered.grid(2, 4, r=0.25)
+    right = gkrr(space, 2)
+    # Four clusters of two items, with the weights of clusters of four: not the tree of this space.
+    other = tree_shape(Clustered.grid(4, 2, r=0.25))
+    shifted = Shape(
+        np.where(right.shape.widths == 4, right.shape.starts + 1, right.shape.starts),
+        np.where(right.shape.widths == 4, right.shape.ends + 1, right.shape.ends),
+        right.shape.parents,
+        right.shape.depths,
+    )
+    assert right.family == "gkrr:2x4:0.25"
+    assert ClusteredResponse(space, other, gkrr(Clustered.grid(4, 2, r=0.25), 2).stops).family is None
+    made = ClusteredResponse.__new__(ClusteredResponse)
+    made.__dict__.update(right.__dict__ | {"shape": shifted})
+    made.__dict__.pop("family", None)
+    assert made.family is None
 
 
 def test_another_name_is_not_kept():

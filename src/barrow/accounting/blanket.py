@@ -38,6 +38,8 @@ Floats = NDArray[np.float64]
 _LINES = 140
 _FEW = 20
 """Lines of a first, coarse look at the rates, from which the level is chosen."""
+_LARGEST = 150.0
+"""Beyond this alpha0 a blanket of e^-alpha0 hides nothing, and squares of e^alpha0 would leave the doubles."""
 _STEPS = 7
 _STEEP = 1.5
 """Steps of the search for alpha0, and how steeply alpha is taken to grow with alpha0 before that is known."""
@@ -215,6 +217,8 @@ def _profile(
     randomiser: ResponseRandomiser, alpha0: float, n: int, m: int, head: float, floor: float
 ) -> FlowProfile | None:
     """The profile whose tests below Phi(-L) have power at most ``head``, with Phi(-L) <= ``floor``."""
+    if alpha0 > _LARGEST:
+        return None
     n_float = float_down(Fraction(n))
     # A blanket a little smaller than it is allows for probabilities that are good to a relative ENTRY/4.
     less = np.array([1.0, 1.0 / (1.0 - ENTRY), 1.0 / (1.0 - ENTRY), 1.0 - ENTRY])
@@ -286,6 +290,8 @@ def blanket_alpha0_lower(
         return math.inf if profile is None else profile.alpha_upper(small)
 
     def fits(alpha0: float) -> bool:
+        if alpha0 > _LARGEST:
+            return False
         # The first-order rate at w = 1 and at the least distance: quick, and only used to choose where to look.
         rates = {d: 2.0 * _Excess(rows, float(n)).deviation(0.0) / n for d, rows in randomiser.changes(alpha0)}
         return all(gdp_epsilon_upper(min(m * k, 1e6), small) <= target * d for d, k in rates.items())

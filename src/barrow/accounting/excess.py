@@ -17,6 +17,8 @@ from barrow.accounting.profile import rate_from_lines
 Floats = NDArray[np.float64]
 
 _GROWTHS = 40
+_MOST_NODES = 12_000
+"""A sum that needs more nodes is one of very few terms, for which composition is the better bound."""
 _NEVER = -1e4
 """Stands for the logarithm of a positive part that is 0, from above."""
 _WIDE = 400.0
@@ -105,6 +107,8 @@ def log_excess_upper(
         return math.inf
     # Aliasing is about 5 tilt sigma exp(side - 2 pi strip/step) of the whole: a step that makes it 1e-8 or less.
     step = 2.0 * math.pi * strip / (max(side, 0.0) + 24.0)
+    if not last < _MOST_NODES * step:
+        return math.inf
     s = tilt + 1j * (step * np.arange(int(last / step) + 2))
     terms = np.real(np.exp(_log_mgf(s, mass, xi, c, reports, blur) - base) / (s * s))
     total = step * (2.0 * float(terms.sum()) - float(terms[0]))

@@ -6,6 +6,7 @@ import glob
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from barrow.local import (
 from barrow.planning import FrequencyQuestion, frequency_question, goals_for, sampling_of
 from barrow.privacy import Model
 from barrow.release.items import items_question
-from barrow.spaces import Product, Space
+from barrow.spaces import Clustered, Discrete, Line, Product, Space, Tree
 
 _STUDY = [
     click.option("--study", "file", required=True, type=click.Path(), help="The study file, the same for everybody."),
@@ -48,6 +49,9 @@ def _local_study(file: str, query: str | None) -> LocalStudy | ItemStudy | Frequ
     study = make_study(file, query=query)
     kind = (study.query or {}).get("kind")
     if kind not in ("items", "frequency"):
+        if kind == "histogram" and isinstance(study.space, Tree | Clustered | Discrete | Line):
+            # Each person's noise on the edges of the tree is far smaller than on the items; the server decodes.
+            study = replace(study, query={"kind": "tree_edges"})
         return LocalStudy(study.question, study.alpha_exact, study.delta, noise=study.noise)
     spec, sampling = sampling_of(study.query or {})
     asked = (frequency_question if kind == "frequency" else items_question)(spec)
@@ -172,6 +176,12 @@ def _counting(lines: Iterator[str]) -> Iterator[str]:
 def _show(result: LocalResult, quiet: bool) -> None:
     unit = f" {result.unit}".rstrip()
     widths = result.half_widths or [None] * len(result.means)
+    if result.histogram is not None:
+        for label, share in result.histogram.items():
+            click.echo(f"{label}: {share:.6g}")
+        if quiet:
+            return
+        click.echo("These shares were decoded from the values along the tree (length times share below):")
     for name, mean, width in zip(result.outputs, result.means, widths, strict=True):
         spread = "" if width is None else f" ± {width:.3g}"
         click.echo(f"{name}: {mean:.6g}{spread}{unit}" + ("" if quiet else " (95 %)"))

@@ -18,6 +18,7 @@ _COMMANDS = {
     "demo": ("barrow.cli.demo", "Release from bundled real data, in seconds."),
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
     "plan": ("barrow.cli.plan", "Show what a release would give and cost; reads no private value."),
+    "compare": ("barrow.cli.compare", "Compare all mechanisms, and ordinary user-level DP, before choosing."),
     "release": ("barrow.cli.release", "Release an answer, with a statement."),
     "check": ("barrow.cli.check", "Look for records that a release would refuse (private output)."),
     "explain": ("barrow.cli.explain", "Say how a release was made, from its statement."),

@@ -5,7 +5,11 @@ What is asked is first turned into the budget's own definition, and only by impl
 
 - a model of less trust pays in one of more trust (local, shuffle, central; never backwards);
 - an unbounded guarantee pays in a bounded budget (never backwards), a bounded one only for the same m;
-- unbounded EMD-DP, user-level DP and discrete EMD-DP pay in a discrete budget, at its radius.
+- unbounded EMD-DP, user-level DP and discrete EMD-DP pay in a discrete budget, at its radius; samples are priced there
+  anew, because steps of another radius would cost more.
+
+Discrete EMD-DP never pays in alpha: below its radius the epsilon does not shrink, so that no alpha holds at every
+distance.
 
 Everything else is paid by its user-level worst case (docs/proofs/budget.md) out of the separate
 user-level budget, where there is one, and is refused where there is none.
@@ -20,12 +24,14 @@ from typing import Protocol
 from barrow.errors import ParameterError
 from barrow.ledger.errors import NotCoveredError
 from barrow.ledger.model import Account, Amount, Budget, Charge, SpaceRef
+from barrow.numerics import exact_text
 from barrow.privacy import (
     Definition,
     DiscreteEmd,
     Emd,
     Event,
     Guarantee,
+    SampledItems,
     UserLevel,
     to_bounded,
     to_discrete,
@@ -103,7 +109,9 @@ def charge_for(
     reason = ""
     if space.digest == budget.space.digest:
         try:
-            return Charge("main", amount_of(as_limit(definition, budget.limit)), event, guarantee)
+            return Charge(
+                "main", amount_of(as_limit(_at_radius(budget, event, definition), budget.limit)), event, guarantee
+            )
         except ParameterError as error:
             reason = error.problem
     else:
@@ -112,7 +120,7 @@ def charge_for(
         raise NotCoveredError(
             f"{reason} Alphas of different spaces or definitions are never added.",
             allowed=f"releases about the {budget.space} that imply {budget.limit}",
-            fix="make a ledger with a separate user-level budget: barrow ledger init … --user-epsilon 1",
+            fix=_another_ledger(definition, budget),
         )
     try:
         worst = as_limit(worst_case(guarantee), budget.user_level)
@@ -123,6 +131,28 @@ def charge_for(
             fix="release in the model and with the boundedness of the budget",
         ) from None
     return Charge("user", amount_of(worst), event, guarantee)
+
+
+def _at_radius(budget: Budget, event: Event, definition: Definition) -> Definition:
+    """What a release of samples promises at the radius of a discrete budget: the same release, priced there."""
+    limit = budget.limit
+    if not (isinstance(limit, DiscreteEmd) and isinstance(event, SampledItems)) or event.radius == limit.radius:
+        return definition
+    from barrow.accounting import price  # opening a ledger needs no accountant
+
+    there = SampledItems(samples=event.samples, radius=limit.radius, delta=event.delta, inner=event.inner)
+    return price(there).definition
+
+
+def _another_ledger(definition: Definition, budget: Budget) -> str:
+    separate = "make a ledger with a separate user-level budget: barrow ledger init … --user-epsilon 1"
+    if not isinstance(definition, DiscreteEmd) or isinstance(budget.limit, DiscreteEmd):
+        return separate
+    radius = exact_text(definition.radius)
+    return (
+        f"make a ledger of discrete EMD-DP: barrow ledger init … --epsilon 1 --radius {radius} --delta 1e-9; "
+        f"or {separate}"
+    )
 
 
 def worst_case(guarantee: Guarantee) -> UserLevel:

@@ -97,19 +97,30 @@ def _numbers(ids: list[str], bodies: list[str]) -> Batch:
 
     leave(np.flatnonzero((data - np.uint8(_ZERO) > 9) & (data != _COMMA)))
     leave(starts[(width == 0) | (width > _MOST_DIGITS) | ((width > 1) & (data[starts] == _ZERO))])
-    values = np.zeros(len(ends), dtype=np.int64)
-    places, scale = np.arange(len(ends)), 1
-    for digit in range(min(int(width.max()), _MOST_DIGITS)):
-        if digit:
-            places = places[width[places] > digit]
-            scale *= 10
-        values[places] += (data[ends[places] - 1 - digit].astype(np.int64) - _ZERO) * scale
+    values = _decimal(data, ends, width)
     falls = np.flatnonzero(np.diff(values) < 0) + 1
     owner = np.searchsorted(firsts, falls, side="right") - 1
     falling = np.zeros(len(ids), dtype=bool)
     falling[owner[falls != firsts[owner]]] = True
     sizes = np.diff(np.append(firsts, len(ends)))
     return Batch(read, ids, sizes, firsts, values, falling, np.maximum.reduceat(values, firsts))
+
+
+def _decimal(data: NDArray[np.uint8], ends: NDArray[np.int64], width: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers whose digits end before ``ends``, from the last digit to the first; at most 18 digits of each."""
+    found = data.take(ends - 1).astype(np.int64) - _ZERO
+    scale = 1
+    for digit in range(1, min(int(width.max()), _MOST_DIGITS)):
+        scale *= 10
+        has = width > digit
+        if 2 * int(has.sum()) > len(ends):
+            # Most numbers have this digit: looking at all of them is quicker than picking.
+            looked = data.take(np.maximum(ends - (1 + digit), 0)).astype(np.int64) - _ZERO
+            found += np.where(has, looked, 0) * scale
+        else:
+            some = np.flatnonzero(has)
+            found[some] += (data[ends[some] - (1 + digit)].astype(np.int64) - _ZERO) * scale
+    return found
 
 
 def _hexadecimal(ids: list[str]) -> NDArray[np.bool_]:

@@ -13,9 +13,12 @@ from barrow.errors import ParameterError
 from barrow.local.report import MalformedReportError, Report, report_from_json
 from barrow.local.study import LocalStudy
 from barrow.mechanisms import Law
+from barrow.mechanisms.decoding import decode
 from barrow.numerics import float_up
 from barrow.privacy import Guarantee
 
+_MANY = 30
+"""The mean of so many reports is taken as normal, for decoding only."""
 _NEVER = 1e-18
 """A value that an honest report holds with less than this probability is refused."""
 
@@ -36,6 +39,7 @@ class LocalResult:
         refused: How many reports were refused, by reason.
         guarantee: What each person was promised.
         public: What is public.
+        histogram: For a question along a tree, the histogram decoded from the means, a share for each item.
 
     >>> LocalResult.__dataclass_params__.frozen
     True
@@ -51,6 +55,7 @@ class LocalResult:
     refused: Mapping[str, int]
     guarantee: Guarantee
     public: tuple[str, ...]
+    histogram: Mapping[str, float] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -65,6 +70,7 @@ class LocalResult:
             "refused": dict(self.refused),
             "guarantee": self.guarantee.to_json(),
             "public": list(self.public),
+            **({} if self.histogram is None else {"histogram": dict(self.histogram)}),
         }
 
 
@@ -135,19 +141,27 @@ class LocalServer:
         if self.n == 0:
             raise ParameterError("No report has been counted.", allowed="at least one", fix="server.add(report) first")
         query, noise, n = self.study.query, self.study.noise, self.n
-        grid = noise.grid
+        means = tuple(float(total * noise.grid / n) for total in self._sums)
         return LocalResult(
             self.study.digest,
             n,
             query.outputs,
             query.unit,
-            tuple(float(total * grid / n) for total in self._sums),
+            means,
             noise_half_width(self.study, n),
             self._half_widths() if n > 1 else None,
             dict(self.refused),
             self.study.guarantee,
             self.study.public,
+            self._decoded(means) if query.kind == "tree_edges" else None,
         )
+
+    def _decoded(self, means: tuple[float, ...]) -> dict[str, float]:
+        """The histogram that mean edge values speak for; they are all that it sees."""
+        space, noise = self.study.query.space, self.study.noise
+        law = "gaussian" if noise.p is None or self.n >= _MANY else "laplace"
+        shares = decode(space, means, variances=noise.deviation**2 / self.n, law=law)
+        return dict(zip(space.labels, shares.tolist(), strict=True))
 
     def _half_widths(self) -> tuple[float, ...]:
         """Student's interval from the spread of the reports, which holds both noise and people."""

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.channel import DOUBTFUL_CONDITION, Channel, channel_of
-from barrow.mechanisms.decoding.bayesian import bayesian_update
+from barrow.mechanisms.channel import DOUBTFUL_CONDITION, Channel, MatrixChannel, channel_of
+from barrow.mechanisms.decoding.bayesian import GAP, MOST_UPDATES, bayesian_update
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import edge_values, nearest_histogram, top_down_histogram
 from barrow.mechanisms.frequency_error import EstimateError
@@ -34,6 +34,7 @@ DECODERS = ("tree", "simplex", "bayesian", "none")
 """Ways to make a histogram of the estimate."""
 _TREES = (Tree, Clustered, Discrete, Line)
 _MOST_BAYESIAN = 10_000
+_MOST_PRODUCTS = 10**9
 _EVEN = 0.1
 """The Bayesian update starts from a decoded histogram mixed with this much of the even one."""
 _NAMES = {
@@ -132,7 +133,12 @@ class FrequencyEstimator:
         start = None
         if isinstance(self.space, _TREES):
             start = (1.0 - _EVEN) * self._along_tree(found) + _EVEN / self.space.items
-        return bayesian_update(self.channel, self._counts(counts), start=start).histogram
+        most = MOST_UPDATES
+        if isinstance(self.channel, MatrixChannel):  # an update is two products with the matrix
+            most = max(100, min(most, _MOST_PRODUCTS // (self.channel.items * self.channel.reports)))
+        # Chance alone moves the log-likelihood by about half the number of items: a tenth of that is near enough.
+        gap = max(GAP, self.space.items / 20.0)
+        return bayesian_update(self.channel, self._counts(counts), start=start, gap=gap, most_updates=most).histogram
 
     def _along_tree(self, estimate: Floats) -> Floats:
         """The nearest histogram in EMD itself; on a line, where errors run on, least squares are nearer on average."""
@@ -257,8 +263,8 @@ class FrequencyEstimator:
         lines = [f"Estimate  unbiased, from {self.itemwise.randomiser.description}; {_NAMES[str(self.how)]}"]
         if self.users is not None:
             lines.append(
-                f"Error     EMD {self.predicted_error():.3g}{unit} expected before decoding if all items are as "
-                f"frequent; at most {self.error_upper:.3g}{unit} for any data"
+                f"Error     EMD {self.predicted_error():.3g}{unit} expected before decoding if all items are "
+                f"equally frequent; at most {self.error_upper:.3g}{unit} for any data"
             )
         if self.warning:
             lines.append(f"Warning   {self.warning}")

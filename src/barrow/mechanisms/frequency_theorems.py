@@ -89,13 +89,13 @@ def gkrr_rate_upper(*, k: int, alpha0: float, reports: int) -> float:
     return scale * (4.0 + 2.0 / alpha0) * _LOOSE
 
 
-def paper_remark(*, k: int, items: int, users: int, alpha: float, delta: float, model: str = "local") -> float:
+def paper_remark_upper(*, k: int, items: int, users: int, alpha: float, delta: float, model: str = "local") -> float:
     """The paper's closed expressions after Theorem 6.6 (local) and its corollary (central), to the letter.
 
     4 sqrt(k^3/(m n)) + 64 k^(3/2)/(alpha x) sqrt(ln(4 m e^alpha/delta)), with x = sqrt(n) locally and n centrally.
     They bound the error at the paper's asymptotic alpha0, which is not a certified setting: for comparison only.
 
-    >>> round(paper_remark(k=100, items=1000, users=10**4, alpha=25, delta=1e-9), 1)
+    >>> round(paper_remark_upper(k=100, items=1000, users=10**4, alpha=25, delta=1e-9), 1)
     189.4
     """
     if model not in ("local", "central"):

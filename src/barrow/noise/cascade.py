@@ -25,12 +25,14 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _LEAST = int(LEAST) + 1
-"""A round gives each leaf at least this mean."""
+"""A round gives each child at least this mean."""
 _MARGIN = 3.0
 """Standard deviations kept back, so that a node rarely draws more than it holds."""
 _WORTH = 2**14
 """Fewer items than this fall one by one more quickly than in a round."""
 _AT_ONCE = 2**17
+"""Items that fall one by one at the same time."""
+_HUGE = 2.0**52
 _FEW = 64
 _NOBODY = np.zeros(0, dtype=np.int64)
 _NEVER = Chances.of(_NOBODY, _NOBODY)
@@ -73,9 +75,16 @@ class Cascade:
         """
         first, last, above = (np.asarray(a, dtype=np.int64) for a in (starts, ends, parents))
         inner = last - first > 1
-        if ((first[above] > first) | (last[above] < last))[above >= 0].any() or not inner[above[above >= 0]].all():
+        covered = np.bincount(above[above >= 0], (last - first)[above >= 0], len(first))
+        if (
+            (covered != last - first)[inner].any()
+            or ((first[above] > first) | (last[above] < last))[above >= 0].any()
+            or not inner[above[above >= 0]].all()
+        ):
             raise ParameterError(
-                "A node has leaves that the node above it has not.", allowed="nested spans", fix="ends[v] <= ends[u]"
+                "The leaves below a node are not those of its children.",
+                allowed="children that part the leaves of their node",
+                fix="list every leaf as a node, with the node above it",
             )
         level = np.flatnonzero(above < 0)
         number = np.full(len(first), -1, dtype=np.int64)
@@ -139,18 +148,38 @@ class Cascade:
         """
         found: Integers = np.empty(len(held), dtype=np.int64)
         density = held / self.widths
-        for depth, (low, high) in enumerate(self.spans):
-            here, widths = density[low:high], self.widths[low:high]
-            if depth:
-                here += (arriving := found.take(self.parents.take(self.branches[depth - 1])))
-                spread = here * (1.0 + variance) + arriving
-            else:
-                spread = here * (1.0 + variance)
-            spread /= widths
-            here -= _MARGIN * np.sqrt(spread, out=spread)
-            found[low:high] = here
-            found[low:high] *= here >= _LEAST
+        huge = float(held.sum()) > _HUGE
+        for low, high, above, margins, least in self._levels:
+            here, rate = density[low:high], found[low:high]
+            spread = here * (1.0 + variance)
+            if low:
+                arriving = found.take(above)
+                here += arriving
+                spread += (2.0 + variance) * arriving
+            spread *= margins
+            here -= np.sqrt(spread, out=spread)
+            rate[:] = here
+            rate *= here >= least
+            if huge:
+                # A rate of 20 bits times less than 2^32 leaves is a float exactly, as the means have to be.
+                beyond = np.maximum(np.frexp(rate.astype(np.float64))[1] - 20, 0).astype(np.int64)
+                rate[:] = (rate >> beyond) << beyond
         return found
+
+    @cached_property
+    def _levels(self) -> list[tuple[int, int, Integers, Floats, Floats]]:
+        """What the rates of each level need.
+
+        Its first inner node and the one after its last; and for these the nodes above, the squares of the margins per
+        item, and the least rates, which leave every child a mean that can be drawn.
+        """
+        margins = _MARGIN**2 / self.widths
+        least = np.ceil(_LEAST / np.minimum.reduceat(self.weights, self.firsts)) if len(self.firsts) else margins
+        above = [np.zeros(0, dtype=np.int64), *(self.parents.take(b) for b in self.branches)]
+        return [
+            (low, high, up, margins[low:high], least[low:high])
+            for (low, high), up in zip(self.spans, above, strict=False)
+        ]
 
     def means(self, rates: Integers) -> Integers:
         """The Poisson mean of each child: the rate of its parent times its leaves."""

@@ -128,7 +128,7 @@ def binomials_and_poisson(
     >>> [a.tolist() for a in binomials_and_poisson(np.array([5]), never, np.array([0]), checked_source(None))]
     [[0], [0]]
     """
-    if int(counts.max(initial=0)) <= FEW:
+    if counts.size == 0 or int(counts.max()) <= FEW:
         found = _by_bits(counts, chances.above, chances.below, source)
         drawn = poisson(means, source)
     else:
@@ -141,7 +141,8 @@ def binomials_and_poisson(
             found = np.zeros(len(counts), dtype=np.int64)
             some = wide.nonzero()[0]
             found[some], drawn = _large(counts.take(some), chances.take(some), means, source)
-            rest = (~wide & (counts > 0) & (chances.above != 0)).nonzero()[0]
+            rest = (~wide).nonzero()[0]
+            rest = rest[counts.take(rest) > 0]
             found[rest] = small.draw(counts.take(rest), chances.take(rest), source)
     if chances.flipped is not None:
         found = np.where(chances.flipped, counts - found, found)
@@ -213,12 +214,13 @@ def exact_multinomials(counts: ArrayLike, weights: ArrayLike, *, source: Source 
     origin = checked_source(source)
     held = totals[:, None]
     for level in reversed(levels[:-1]):
-        left = level[:, 0::2].ravel()
-        both = left + level[:, 1::2].ravel()
-        # A node without weight holds no items; 0/1 keeps its fraction well defined.
-        both = np.where(both == 0, np.ones_like(both), both)
         here = held[:, : level.shape[1] // 2].ravel()
-        first = binomials(here, Chances.of(left, both), origin)
+        # Only nodes that hold items are asked; those have a positive weight.
+        busy = here.nonzero()[0]
+        left = level[:, 0::2].ravel().take(busy)
+        both = left + level[:, 1::2].ravel().take(busy)
+        first = np.zeros_like(here)
+        first[busy] = binomials(here.take(busy), Chances.of(left, both), origin)
         held = np.stack([first, here - first], axis=-1).reshape(len(totals), -1)
     return held[:, :cells].copy()
 

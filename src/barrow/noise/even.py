@@ -12,7 +12,7 @@ from barrow.noise.source import Source, checked_source
 
 Integers = NDArray[np.int64]
 
-_MOST = 2**62
+MOST = 2**62
 """Counts stay below this, so that their sums fit 64 bits."""
 _NARROW = 2**10
 """Up to this width a product with 22 bits fits 32."""
@@ -90,7 +90,7 @@ def checked_counts(counts: ArrayLike) -> Integers:
     array = np.asarray(counts)
     if array.size == 0:
         return array.astype(np.int64)
-    if array.dtype.kind not in "iu" or int(array.min()) < 0 or int(array.max()) > _MOST:
+    if array.dtype.kind not in "iu" or int(array.min()) < 0 or int(array.max()) > MOST:
         raise ParameterError(
             "Some counts are not whole numbers from 0 to 2^62.",
             allowed="an array of whole numbers",

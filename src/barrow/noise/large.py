@@ -28,7 +28,7 @@ ERROR = 2.0**-20
 """Bound on the error of a in floats for moderate counts; what ``sigma`` adds is in :func:`error_bound`."""
 EDGE = 4.0
 """The floats serve k >= 4 and n - k >= 4; nearer to the ends the balls decide."""
-_TRIES = 3
+_TRIES = 4
 _AT_ONCE = 96
 _PLACE_BITS = 64 - SLOT_BITS
 _PLACE = np.uint64(2**_PLACE_BITS - 1)
@@ -60,6 +60,8 @@ class Laws:
     def of(cls, counts: Integers, chances: Chances, means: Integers) -> Laws:
         """From n and p of the binomials, and the whole means of the Poisson laws; every variance ``LEAST`` or more.
 
+        Means have to be floats exactly, as all below 2^53 are.
+
         >>> Laws.of(np.array([100]), Chances.of(np.array([1]), np.array([3])), np.array([50])).rows.shape
         (10, 2)
         """
@@ -82,7 +84,7 @@ class Laws:
         np.divide(1.0, inverse, out=inverse)
         np.subtract(EDGE, nearest, out=low)
         np.subtract(n[:k] - EDGE, nearest[:k], out=high[:k])
-        return cls(counts, chances, rows, offsets, float(step.max(initial=0.0)))
+        return cls(counts, chances, rows, offsets, float(step.max()) if rows.size else 0.0)
 
 
 def draw(counts: Integers, chances: Chances, means: Integers, source: Source) -> Integers:
@@ -175,7 +177,7 @@ def error_bound(reach: float) -> float:
     >>> error_bound(1.0) < 2.0**-19
     True
     """
-    return ERROR + reach * 2.0**-41
+    return ERROR + reach * 2.0**-38
 
 
 def acceptance(rows: Floats, binomials: int, shift: Floats, log_hat: Floats) -> tuple[Floats, Flags]:

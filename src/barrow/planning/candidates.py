@@ -102,3 +102,20 @@ def reasons(candidates: Sequence[Candidate]) -> dict[str, str]:
         times = other.error / best.error if best.error > 0 else float("inf")
         found[other.name] = f"{times:,.{1 if times < 100 else 0}f} times the error of {best.name}"
     return found
+
+
+def useless(candidate: Candidate, blind: float | None, unit: str) -> list[str]:
+    """A warning if the best answer is hardly better than a guess without data, and what would help.
+
+    >>> from barrow.privacy import Emd
+    >>> weak = Candidate("tree", "", Guarantee(Emd(1, model="central"), "knorm", "lemma:lin"), 0.3)
+    >>> useless(weak, 0.4, "km")[0][:58]
+    'The answer will be nearly useless: an error of 0.3 km is t'
+    """
+    if blind is None or candidate.error < blind / 2.0:
+        return []
+    near = f" {unit}" if unit else ""
+    return [
+        f"The answer will be nearly useless: an error of {candidate.error:.3g}{near} is to be expected, and a guess "
+        f"without any data errs by {blind:.3g}{near}. More people, a coarser space or a larger epsilon would help."
+    ]

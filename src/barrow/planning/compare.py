@@ -1,15 +1,16 @@
-"""EMD-DP and ordinary user-level DP side by side: errors, what each change would cost, where one overtakes the other."""
+"""EMD-DP and ordinary user-level DP side by side: errors, the cost of changes, where one overtakes the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_up
-from barrow.planning.candidates import Candidate, reasons
+from barrow.planning.candidates import Candidate, reasons, useless
 from barrow.planning.crossover import (
     CAVEATS,
     PaperRule,
@@ -18,7 +19,7 @@ from barrow.planning.crossover import (
     paper_rule_linear,
     paper_rule_local,
 )
-from barrow.planning.histograms import histogram_candidates, user_level_histograms
+from barrow.planning.histograms import HistogramQuestion, histogram_candidates, user_level_histograms
 from barrow.planning.linear import linear_errors, user_level_errors
 from barrow.planning.references import Reference
 from barrow.policy import Policy, describe_distance, describe_share
@@ -64,9 +65,11 @@ class Comparison:
         delta: Of both.
         diameter: The largest distance, which alpha is per.
         candidates: Under EMD-DP, the most accurate first.
+        cannot: Why each of the others cannot answer.
         user_level: The most accurate one of user-level DP at each epsilon.
-        changes: Changes of one person's data, in words, with their EMD.
+        changes: Changes of one person's data: in words, their EMD, and the epsilon that was promised.
         crossovers: Where EMD-DP overtakes user-level DP.
+        blind: What a guess without data errs by, for a histogram.
 
     >>> from barrow.spaces import Line
     >>> line = Line(0, 100, unit="years", step=1)
@@ -82,9 +85,11 @@ class Comparison:
     delta: Fraction
     diameter: str
     candidates: tuple[Candidate, ...]
+    cannot: Mapping[str, str]
     user_level: tuple[Candidate, ...]
-    changes: tuple[tuple[str, float], ...]
+    changes: tuple[tuple[str, float, float], ...]
     crossovers: tuple[Crossover, ...]
+    blind: float | None = None
 
     @property
     def choice(self) -> Candidate:
@@ -95,12 +100,13 @@ class Comparison:
         """When EMD-DP is the wrong choice here, from the numbers; then the paper's caveats."""
         found = []
         for other in self.user_level:
-            kept = all(other.guarantee.epsilon_at(w) <= self.choice.guarantee.epsilon_at(w) for _, w in self.changes)
+            kept = all(other.guarantee.epsilon_at(w) <= asked for _, w, asked in self.changes)
             if kept and other.error <= self.choice.error and self.changes:
                 found.append(
-                    f"User-level DP with ε = {_epsilon(other):.3g} protects every change above at least as well and "
-                    "is more accurate: EMD-DP is the wrong choice for these promises."
+                    f"User-level DP with ε = {_epsilon(other):.3g} keeps every promise above and is at least as "
+                    "accurate: EMD-DP is the wrong choice for these promises."
                 )
+        found += useless(self.choice, self.blind, self.unit)
         worst = self.choice.guarantee.epsilon_at(1)
         if worst > 10:
             found.append(
@@ -113,7 +119,7 @@ class Comparison:
         """Plain data for ``--json``."""
 
         def row(candidate: Candidate) -> dict[str, Any]:
-            at = {words: candidate.guarantee.epsilon_at(w) for words, w in self.changes}
+            at = {words: candidate.guarantee.epsilon_at(w) for words, w, _ in self.changes}
             return {**candidate.to_json(), "epsilon_at": at, "worst_epsilon": candidate.guarantee.epsilon_at(1)}
 
         return {
@@ -125,6 +131,8 @@ class Comparison:
             "choice": self.choice.name,
             "candidates": [row(candidate) for candidate in self.candidates],
             "why_others_lose": reasons(self.candidates),
+            "cannot_answer": dict(self.cannot),
+            "blind_error": self.blind,
             "user_level": [{"epsilon": _epsilon(c), **row(c)} for c in self.user_level],
             "crossovers": [crossover.to_json() for crossover in self.crossovers],
             "warnings": self.warnings(),
@@ -133,7 +141,7 @@ class Comparison:
 
     def lines(self) -> list[str]:
         """The comparison as a table and a few sentences."""
-        heads = ["error", *[words for words, _ in self.changes], "everything"]
+        heads = ["error", *[words for words, _, _ in self.changes], "everything"]
         rows = [
             (("→ " if i == 0 else "  ") + f"{c.name}: {c.words}", self._cells(c))
             for i, c in enumerate([*self.candidates, *self.user_level])
@@ -155,10 +163,11 @@ class Comparison:
         ]
         said = [f"{name}: {why}." for name, why in reasons(self.candidates).items()]
         notes = [f"{c.name}: {c.note}." for c in self.candidates if c.note]
+        notes += [f"{name} cannot answer: {why[0].lower()}{why[1:]}." for name, why in self.cannot.items()]
         return [*table, *said, *notes, *self._crossing(), *self.warnings()]
 
     def _cells(self, candidate: Candidate) -> list[str]:
-        at = [f"ε {candidate.guarantee.epsilon_at(w):.3g}" for _, w in self.changes]
+        at = [f"ε {candidate.guarantee.epsilon_at(w):.3g}" for _, w, _ in self.changes]
         return [f"{candidate.error:.3g}", *at, f"ε {candidate.guarantee.epsilon_at(1):.3g}"]
 
     def _crossing(self) -> list[str]:
@@ -188,7 +197,7 @@ def compare(
     model: str = "central",
     epsilons: Sequence[Exact] = (1,),
     policy: Policy | None = None,
-    reference: Reference = "uniform",
+    reference: Reference = "auto",
 ) -> Comparison:
     """All mechanisms that can answer ``query`` under (alpha, delta)-EMD-DP, and user-level DP at some epsilons.
 
@@ -213,62 +222,115 @@ def compare(
     rate, slack = positive(alpha, "alpha"), probability(delta)
     if isinstance(users, bool) or users is None or users < 2:
         raise ParameterError(f"users is {users!r}.", allowed="a whole number, 2 or more", fix="users=1000")
-    asked = query if isinstance(query, Query) else None
-    histograms = (asked.kind if asked is not None else str((query or {}).get("kind"))) == "histogram"  # type: ignore[union-attr]
-    if histograms:
-        sizes = {"users": users, "items": items, "model": model, "reference": reference}
-
-        def own(at: Exact) -> list[Candidate]:
-            return histogram_candidates(space, at, slack, **sizes)  # type: ignore[arg-type]
-
-        def others(epsilon: Exact) -> list[Candidate]:
-            return user_level_histograms(space, epsilon, slack, **sizes)  # type: ignore[arg-type]
-
-        words, measure, unit = "the histogram of items, mean over people", "EMD after decoding", space.unit
-    else:
-        made = asked if asked is not None else query_from_spec(space, dict(query))  # type: ignore[arg-type]
-
-        def own(at: Exact) -> list[Candidate]:
-            return linear_errors(made, at, slack, users=users, model=model)
-
-        def others(epsilon: Exact) -> list[Candidate]:
-            return user_level_errors(made, epsilon, slack, users=users, model=model)
-
-        words, measure, unit = made.description, "95 % half width of each value", made.unit
-    found = own(rate)
-    best = [others(epsilon)[0] for epsilon in epsilons]
-    crossovers = [
-        Crossover(
-            _epsilon(c), c.error, _measured(own, c.error), _rule(c, space, slack, users, items, model, histograms)
+    asked = query if isinstance(query, Query) else query_from_spec(space, dict(query))
+    sides: _Histograms | _Linear
+    if asked.kind == "histogram":
+        sides = _Histograms(
+            HistogramQuestion.of(space, slack, users=users, items=items, model=model, reference=reference)
         )
+    else:
+        sides = _Linear(asked, slack, users, model)
+    found, cannot = sides.own(rate)
+    best = [sides.others(epsilon)[0] for epsilon in epsilons]
+    crossovers = [
+        Crossover(_epsilon(c), c.error, _measured(sides, found[0].name, c.error), sides.rule(Fraction(_epsilon(c))))
         for c in best
     ]
     changes = () if policy is None else tuple(_change(kept, space) for kept in policy.kept)
     largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
-    return Comparison(words, measure, unit, rate, slack, largest, tuple(found), tuple(best), changes, tuple(crossovers))
+    return Comparison(
+        sides.description,
+        sides.measure,
+        sides.unit,
+        rate,
+        slack,
+        largest,
+        tuple(found),
+        cannot,
+        tuple(best),
+        changes,
+        tuple(crossovers),
+        sides.blind,
+    )
 
 
-def _measured(own: Callable[[Exact], list[Candidate]], error: float) -> float | None:
-    found = crossover_alpha(lambda alpha: min(c.error for c in own(alpha)), error, relative=0.02)
+@dataclass(frozen=True)
+class _Linear:
+    """A linear question: errors are half widths."""
+
+    query: Query
+    delta: Fraction
+    users: int
+    model: str
+    measure: ClassVar[str] = "95 % half width of each value"
+    blind: ClassVar[float | None] = None
+
+    @property
+    def description(self) -> str:
+        return self.query.description
+
+    @property
+    def unit(self) -> str:
+        return self.query.unit
+
+    def own(self, alpha: Fraction, only: str = "auto") -> tuple[list[Candidate], dict[str, str]]:
+        return linear_errors(self.query, alpha, self.delta, users=self.users, model=self.model), {}
+
+    def others(self, epsilon: Exact) -> list[Candidate]:
+        return user_level_errors(self.query, epsilon, self.delta, users=self.users, model=self.model)
+
+    def rule(self, epsilon: Fraction) -> PaperRule | None:
+        return paper_rule_linear(epsilon)
+
+
+@dataclass(frozen=True)
+class _Histograms:
+    """A histogram: errors are earth mover's distances after decoding."""
+
+    question: HistogramQuestion
+    measure: ClassVar[str] = "EMD between the decoded histogram and the truth, simulated at a public reference"
+    description: ClassVar[str] = "the histogram of people's items"
+
+    @property
+    def unit(self) -> str:
+        return self.question.space.unit
+
+    @property
+    def blind(self) -> float:
+        return self.question.blind_error
+
+    def own(self, alpha: Fraction, only: str = "auto") -> tuple[list[Candidate], dict[str, str]]:
+        return histogram_candidates(self.question, alpha, only=only)
+
+    def others(self, epsilon: Exact) -> list[Candidate]:
+        return user_level_histograms(self.question, epsilon)
+
+    def rule(self, epsilon: Fraction) -> PaperRule | None:
+        asked = self.question
+        if asked.delta == 0 or asked.items is None:
+            return None
+        sizes = {"items": asked.space.items, "users_items": asked.items}
+        if asked.model == "local":
+            return paper_rule_local(epsilon, asked.delta, **sizes)
+        return paper_rule_central(epsilon, asked.delta, **sizes, users=asked.users)
+
+
+def _measured(sides: _Histograms | _Linear, name: str, error: float) -> float | None:
+    """Where the chosen mechanism crosses; it is tried at a dozen values of alpha."""
+
+    def own(alpha: Fraction) -> float:
+        try:
+            return sides.own(alpha, name)[0][0].error
+        except ParameterError:
+            return math.inf  # too small an alpha for this mechanism
+
+    found = crossover_alpha(own, error, relative=0.05)
     return None if found is None else float(found)
 
 
-def _rule(
-    candidate: Candidate, space: Space, delta: Fraction, users: int, items: int | None, model: str, histograms: bool
-) -> PaperRule | None:
-    epsilon = Fraction(_epsilon(candidate))
-    if not histograms:
-        return paper_rule_linear(epsilon)
-    if delta == 0 or items is None:
-        return None
-    if model == "local":
-        return paper_rule_local(epsilon, delta, items=space.items, users_items=items)
-    return paper_rule_central(epsilon, delta, items=space.items, users_items=items, users=users)
-
-
-def _change(kept: Any, space: Space) -> tuple[str, float]:
+def _change(kept: Any, space: Space) -> tuple[str, float, float]:
     words = f"{describe_share(kept.promise)} by {describe_distance(kept.promise, space)}"
-    return words, float_up(kept.emd)
+    return words, float_up(kept.emd), float(kept.promise.epsilon)
 
 
 def _epsilon(candidate: Candidate) -> float:

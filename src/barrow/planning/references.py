@@ -8,20 +8,26 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces import Space
+from barrow.mechanisms.pyramid_scales import town_and_country
+from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Space
 from barrow.spaces.base import Floats
 
+GEOMETRY = (Line, Circle, Euclidean, Earth, Hexagons)
+"""Spaces whose items are places."""
+
 Reference = Any
-"""``"uniform"``, ``"zipf"``, one weight for each item, or weights by label."""
+"""``"auto"``, ``"uniform"``, ``"zipf"``, ``"town and country"``, one weight for each item, or weights by label."""
 
 
-def reference_distribution(space: Space, reference: Reference = "uniform") -> Floats:
+def reference_distribution(space: Space, reference: Reference = "auto") -> Floats:
     """A distribution over the items: named, or one that the user gives and that is public.
 
     Args:
         space: The public space.
-        reference: ``"uniform"``; ``"zipf"`` (the i-th item in the space's order has weight 1/i); a list of weights, one
-            for each item; or weights by label, 0 for the others.
+        reference: ``"uniform"``; ``"zipf"`` (the i-th item in the space's order has weight 1/i); ``"town and country"``
+            (half in clusters, half in single cells, for spaces with a geometry); a list of weights, one for each item;
+            or weights by label, 0 for the others. ``"auto"`` is town and country where there is a geometry, else zipf:
+            the even one flatters decoders, which turn noise into it.
 
     >>> from barrow.spaces import Discrete
     >>> reference_distribution(Discrete(["a", "b", "c"]), {"a": 3, "c": 1}).tolist()
@@ -29,10 +35,14 @@ def reference_distribution(space: Space, reference: Reference = "uniform") -> Fl
     """
     k = space.items
     if isinstance(reference, str):
+        if reference == "auto":
+            reference = "town and country" if isinstance(space, GEOMETRY) else "zipf"
+        if reference == "town and country" and isinstance(space, GEOMETRY):
+            return town_and_country(space)
         if reference not in ("uniform", "zipf"):
             raise ParameterError(
                 f"The reference distribution is {reference!r}.",
-                allowed="'uniform', 'zipf', or public weights",
+                allowed="'auto', 'uniform', 'zipf', 'town and country' (with a geometry), or public weights",
                 fix="reference='uniform'",
             )
         values = np.ones(k) if reference == "uniform" else 1.0 / np.arange(1, k + 1)

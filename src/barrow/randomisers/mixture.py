@@ -128,6 +128,9 @@ class MixtureRandomiser(Randomiser):
         even = even_clusters(self.space) if self.shape.true_metric else None
         if even is None:
             return None
+        inner = self.shape.starts[self.shape.widths == even.members]
+        if sorted(inner.tolist()) != list(range(0, self.space.items, even.members)):
+            return None  # some other grouping of the items
         weights: dict[int, Fraction] = {}
         for width, level in zip(self.shape.widths.tolist(), self._levels, strict=True):
             if weights.setdefault(width, level) != level:

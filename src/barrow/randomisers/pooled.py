@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow.errors import ParameterError
 from barrow.noise.cascade import Cascade
 from barrow.noise.chances import Chances
 from barrow.noise.counts import binomials, binomials_and_poisson
+from barrow.noise.even import MOST
 from barrow.noise.source import Source
 from barrow.randomisers.base import TOTAL, Integers
 from barrow.randomisers.shape import Shape
@@ -65,6 +67,10 @@ class PooledStops:
         # The first round of falling is drawn together with who stays, with rates from what is expected to stop.
         below = np.zeros(len(counts) + 1)
         np.cumsum(counts, out=below[1:])
+        if below[-1] > MOST:
+            raise ParameterError(
+                f"There are about {below[-1]:.3g} items.", allowed="at most 2^62 in all", fix="release them in parts"
+            )
         stopping = (below[tree.starts + tree.widths] - below[tree.starts]) * self.share
         means = tree.means(tree.rates(stopping, variance=1.0))
         found, drawn = binomials_and_poisson(counts, self.stay, means, source)

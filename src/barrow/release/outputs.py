@@ -113,14 +113,18 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
         return file.read_bytes()
 
 
+def _properties(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a map shows of a place: everything but where it is, under the names that people look for."""
+    names = {"count": "reports", "value": "share"}
+    return {names.get(key, key): value for key, value in row.items() if key not in ("lat", "lon", "output", "unit")}
+
+
 def _geojson(rows: list[dict[str, Any]]) -> bytes:
     features = [
         {
             "type": "Feature",
             "geometry": {"type": "Point", "coordinates": [row["lon"], row["lat"]]},
-            "properties": {"reports": row["count"]}
-            if "count" in row
-            else {"share": row["value"], "half_width_95": row["half_width_95"]},
+            "properties": _properties(row),
         }
         for row in rows
     ]

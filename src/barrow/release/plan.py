@@ -107,9 +107,29 @@ class Plan(ABC):
     def _answer(self) -> list[str]:
         """The lines that say how it is answered and how accurate that is."""
 
+    def _rate(self) -> str:
+        """The line that says what is promised."""
+        study, space = self.study, self.study.space
+        largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
+        return f"α         {float_up(study.alpha_exact):.4g} per {largest}, δ = {float(study.delta):.3g}"
+
     def _others(self) -> list[str]:
         """The lines about what would keep the promises too, and loses."""
         return []
+
+    @property
+    def price(self) -> str:
+        """What the ledger is charged with, in words."""
+        return f"α {float_up(self.study.alpha_exact):.4g}, δ {float(self.study.delta):.3g}"
+
+    @property
+    def samples(self) -> int | None:
+        """s, where items are drawn from each person first; None otherwise."""
+        return None
+
+    def promised(self, index: int, emd: float) -> float:
+        """The epsilon, rounded up, that the study's promise number ``index`` gets: a change of ``emd`` at most."""
+        return self.guarantee.epsilon_at(emd)
 
     @property
     def worst_epsilon(self) -> float:
@@ -120,7 +140,7 @@ class Plan(ABC):
         """Plain data for ``--json``."""
         study, space = self.study, self.study.space
         return {
-            "alpha": float_up(study.alpha_exact),
+            "alpha": None if self.samples is not None else float_up(study.alpha_exact),
             "delta": float(study.delta),
             "unit": space.unit,
             "diameter": space.diameter,
@@ -141,12 +161,8 @@ class Plan(ABC):
         >>> study.plan().lines()[0]
         'Question  the mean over people of the mean of their items (years)'
         """
-        study, space = self.study, self.study.space
-        largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
-        lines = [
-            *self._question(),
-            f"α         {float_up(study.alpha_exact):.4g} per {largest}, δ = {float(study.delta):.3g}",
-        ]
+        space = self.study.space
+        lines = [*self._question(), self._rate()]
         if space.snapping_upper:
             moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
             lines.append(f"Grid      {space.items:,} items; snapping moves a record by at most {moved} (counted in α)")
@@ -154,7 +170,7 @@ class Plan(ABC):
             *lines,
             *self._answer(),
             f"Worst     all data of one person different: ε ≤ {self.worst_epsilon:.3g}",
-            f"Price     α {float_up(study.alpha_exact):.4g}, δ {float(study.delta):.3g} of the ledger's budget",
+            f"Price     {self.price} of the ledger's budget",
             *self._others(),
         ]
 
@@ -194,9 +210,10 @@ def make_plan(study: Study, *, users: int | None = None) -> Plan:
             fix="--users 100000, or users = 100000 in the study",
         )
     if study.asks_items:
+        from barrow.release.frequency import make_frequency_plan
         from barrow.release.items import make_items_plan
 
-        return make_items_plan(study, n)
+        return make_frequency_plan(study, n) if study.asks == "frequency" else make_items_plan(study, n)
     if study.model is not Model.CENTRAL:
         raise ParameterError(
             f"model is {study.model.value!r}, but a release from data already held adds noise centrally.",
@@ -209,6 +226,7 @@ def make_plan(study: Study, *, users: int | None = None) -> Plan:
             allowed="2 or more people",
             fix="barrow local, where each person adds noise",
         )
+    from barrow.release.histogram import make_histogram_plan
     from barrow.release.linear import make_linear_plan
 
-    return make_linear_plan(study, n)
+    return make_histogram_plan(study, n) if study.asks == "histogram" else make_linear_plan(study, n)

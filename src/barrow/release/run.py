@@ -10,12 +10,14 @@ from barrow.engines import Counts, engine_for
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.ledger import Ledger
 from barrow.numerics import exact_text
-from barrow.release.items import items_question
 from barrow.release.outputs import OutputFolder, digest_of, value_files
 from barrow.release.plan import Plan, make_plan
 from barrow.release.record import Release
 from barrow.release.statement import make_statement, statement_text
 from barrow.release.study import Study
+
+_ANY = 1000
+"""Stands in for a number of users that is not known yet."""
 
 
 class LostReleaseError(BarrowError):
@@ -97,7 +99,7 @@ def run_release(
         if folder is not None:
             folder.discard()
         raise LostReleaseError(
-            f"The release was paid for (α {float(study.alpha_exact):.6g}, entry {reservation.seq} of the ledger) and "
+            f"The release was paid for ({plan.price}, entry {reservation.seq} of the ledger) and "
             f"then not finished: {type(error).__name__}. Nothing was released.",
             allowed="what is spent is never given back",
             fix="mend the cause and release again under a new --key, which costs again",
@@ -112,15 +114,22 @@ def _validated(study: Study, progress: bool) -> tuple[Any, Plan | None]:
         )
     engine = engine_for(study.source, progress=progress)
     # Names and types of columns are checked by the engine before it reads.
-    _ = study.columns, items_question(study.query or {}) if study.asks_items else study.question
-    return engine, make_plan(study) if study.users is not None else None
+    _ = study.columns
+    if study.users is not None:
+        return engine, make_plan(study)
+    make_plan(study, users=_ANY)  # whatever n will be: what cannot be asked is refused before anything is read
+    return engine, None
 
 
 def _counted(engine: Any, study: Study) -> tuple[Counts, int]:
     """The engine's integers, and n: the public number, or the one found."""
-    # Item-wise, missing people hold m default items and not one, so the plan adds them and not the engine.
-    given = None if study.asks_items else study.users
-    counts: Counts = engine.count(study.source, study.columns, study.space, unknown=study.unknown, users=given)
+    where, unknown = (study.source, study.columns, study.space), study.unknown
+    counts: Counts
+    if study.samples is not None:
+        counts = engine.sample(*where, samples=study.samples, unknown=unknown, users=study.users)
+    else:
+        # Item-wise, missing people hold m default items and not one, so the plan adds them and not the engine.
+        counts = engine.count(*where, unknown=unknown, users=None if study.asks_items else study.users)
     users = counts.users if study.users is None else study.users
     if users == 1:
         raise DataError(
@@ -146,7 +155,7 @@ def _parameters(plan: Plan, users: int) -> dict[str, Any]:
         "dataset": study.dataset,
         "users": users,
         "space": study.space.digest,
-        "alpha": exact_text(study.alpha_exact),
+        "alpha": None if study.samples is not None else exact_text(study.alpha_exact),
         "delta": exact_text(study.delta),
         **plan.law_parameters(),
         "unknown": study.unknown,

@@ -44,7 +44,7 @@ def make_statement(
     (5.0, True)
     """
     guarantee, space = plan.guarantee, plan.study.space
-    alpha = guarantee.definition.parameters["alpha"]
+    alpha = guarantee.definition.parameters.get("alpha")  # none where items were drawn first
     worst = guarantee.epsilon_at(1)
     return {
         "statement": STATEMENT_VERSION,
@@ -55,12 +55,13 @@ def make_statement(
         "dataset": plan.study.dataset,
         "people": users,
         "people_declared": declared,
-        "alpha": float_up(alpha),
+        "alpha": None if alpha is None else float_up(alpha),
+        "price": plan.price,
         "delta": float(guarantee.definition.parameters["delta"]),
         "unit": space.unit,
         "diameter": space.diameter,
         "snapping": space.snapping_upper * space.diameter,
-        "protected": _protected(plan, guarantee),
+        "protected": _protected(plan),
         "worst_case": {"epsilon": worst, "odds": odds_upper(worst), **_worst_delta(guarantee)},
         "not_hidden": _not_hidden(plan, users, declared),
         "definition": str(guarantee.definition),
@@ -74,14 +75,14 @@ def make_statement(
     }
 
 
-def _protected(plan: Plan, guarantee: Guarantee) -> list[dict[str, Any]]:
+def _protected(plan: Plan) -> list[dict[str, Any]]:
     """What each promise gets from this release: alpha * EMD, or the worst case where that is less."""
     study = plan.study
     if not study.promises:
         return []
     rows = []
-    for kept in Policy(study.space, study.promises, delta=study.delta).kept:
-        promise, epsilon = kept.promise, guarantee.epsilon_at(float_up(kept.emd))
+    for i, kept in enumerate(Policy(study.space, study.promises, delta=study.delta).kept):
+        promise, epsilon = kept.promise, plan.promised(i, float_up(kept.emd))
         rows.append(
             {
                 "if": f"{describe_share(promise)} had been {describe_distance(promise, study.space)} elsewhere",
@@ -106,6 +107,7 @@ def _not_hidden(plan: Plan, users: int, declared: bool) -> list[str]:
         f"that the data are about {users:,} people{found}",
         f"the space: {space.kind}, {space.items:,} items, largest distance {space.diameter:,.6g} {space.unit}".rstrip(),
         *([] if plan.items is None else [f"that each person holds exactly {plan.items:,} items"]),
+        *([] if plan.samples is None else [f"that {plan.samples:,} items were drawn from each person"]),
         "the question, the noise and their parameters",
     ]
 
@@ -140,7 +142,8 @@ def statement_text(said: Mapping[str, Any]) -> str:
         lines.append(f"These bounds may fail with probability {said['delta']:.3g} (δ).")
     lines.append("Not hidden: " + "; ".join(said["not_hidden"]) + ".")
     largest = f" per {said['diameter']:,.1f} {said['unit']}" if said["unit"] else ""
-    lines.append(f"Guarantee: {said['definition']}, α = {said['alpha']:.4g}{largest} [{said['theorem']}].")
+    rate = "" if said["alpha"] is None else f", α = {said['alpha']:.4g}{largest}"
+    lines.append(f"Guarantee: {said['definition']}{rate} [{said['theorem']}].")
     if said["snapping"]:
         lines.append(
             f"Records were snapped to a public grid, which moves them by at most {said['snapping']:.3g} {said['unit']} "
@@ -176,7 +179,8 @@ def explain(said: Mapping[str, Any]) -> str:
         if data != "error"
         else "The records were read once and snapped to the public space; only integer counts left the engine.",
         words.counted(said),
-        f"α = {said['alpha']:.6g} was reserved in the ledger"
+        (f"α = {said['alpha']:.6g}" if said["alpha"] is not None else said["price"])
+        + " was reserved in the ledger"
         + (f" (entry {entry['entry']}, key {entry['key']!r})" if entry else "")
         + " before any noise was drawn.",
         *words.drawn(said),

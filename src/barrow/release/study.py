@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from barrow.engines import Columns, Source
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text
+from barrow.planning import sampling_of
 from barrow.policy import Policy, Promise
 from barrow.privacy import Model, UserLevel
 from barrow.privacy.definitions import positive, probability, share, to_model
@@ -128,9 +129,20 @@ class Study:
         return query_from_spec(self.space, self.query)
 
     @property
+    def asks(self) -> str | None:
+        """The kind of the question, if one is asked."""
+        return None if self.query is None else str(self.query.get("kind"))
+
+    @property
     def asks_items(self) -> bool:
         """Whether the question is item-wise (reports on all items) and not a mean over people."""
-        return self.query is not None and self.query.get("kind") == "items"
+        return self.asks in ("items", "frequency")
+
+    @property
+    def samples(self) -> int | None:
+        """s, where the question draws items from each person first (the reduction to bounded data)."""
+        found = sampling_of(self.query or {})[1] if self.asks_items else None
+        return None if found is None else found.samples
 
     @property
     def columns(self) -> Columns:

@@ -95,14 +95,23 @@ def _items_released(said: Said) -> str:
     )
     warning = f" {said['warning']}" if said["warning"] else ""
     return (
-        f"We released {said['released']} of {said['people']:,} people, each holding exactly "
-        f"{said['items_per_person']:,} items. Every item was replaced by a random report "
-        f"({said['noise']['law']}).{far}{warning}"
+        f"We released {said['released']} of {said['people']:,} people, {_how_many(said)}. Every item was replaced by a "
+        f"random report ({said['noise']['law']}).{far}{warning}"
     )
+
+
+def _how_many(said: Said) -> str:
+    items = said["items_per_person"]
+    return f"{items:,} items drawn from each" if said.get("sampled") else f"each holding exactly {items:,} items"
 
 
 def _items_counted(said: Said) -> str:
     people, items = said["people"], said["items_per_person"]
+    if said.get("sampled"):
+        return (
+            f"{items:,} items were drawn from each of the {people:,} people with replacement, exactly uniformly, from "
+            "the operating system's entropy, and counted together inside the engine."
+        )
     return f"The items of all {people:,} people, exactly {items:,} of each, were counted together."
 
 
@@ -112,8 +121,69 @@ def _items_drawn(said: Said) -> list[str]:
     return [reports_sentence(said), *far]
 
 
+def _size(said: Said, error: float) -> str:
+    return f"{error:.3g} {said['unit']}".rstrip()
+
+
+def _frequency_released(said: Said) -> str:
+    found = said["frequency"]
+    warning = f" {said['warning']}" if said["warning"] else ""
+    return (
+        f"We released {said['released']}, of {said['people']:,} people, {_how_many(said)}. Every item was replaced by "
+        f"a random report ({said['noise']['law']}); the estimate is off by an earth mover's distance of about "
+        f"{_size(said, found['predicted_error'])} before decoding, at most {_size(said, found['error_upper'])} on "
+        f"average for any data.{warning}"
+    )
+
+
+def _frequency_drawn(said: Said) -> list[str]:
+    decode = said["frequency"]["decode"]
+    made = {
+        "tree": "the nearest histogram along the tree",
+        "simplex": "the nearest histogram",
+        "bayesian": "the likeliest histogram",
+        "none": "no histogram: the estimate is left as it is",
+    }[decode]
+    return [
+        reports_sentence(said),
+        f"From the reports an unbiased estimate was made by undoing the randomiser, and from it {made}; both use the "
+        "reports alone and cost nothing more.",
+    ]
+
+
+def _histogram_released(said: Said) -> str:
+    found = said["histogram"]
+    return (
+        f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. It is "
+        f"off by an earth mover's distance of about {_size(said, found['emd_predicted'])} (predicted at a public "
+        f"reference distribution). The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % "
+        "interval."
+    )
+
+
+def _histogram_counted(said: Said) -> str:
+    return (
+        f"Every person counts once: the shares of {said['histogram']['unbiased_outputs']}, over {said['people']:,} "
+        "people, as exact fractions."
+    )
+
+
+def _histogram_drawn(said: Said) -> list[str]:
+    found = said["histogram"]
+    before = found["emd_undecoded"]
+    error = (
+        "" if before is None else f" The expected error before decoding is {_size(said, before)}, whatever the data."
+    )
+    return [
+        noise_sentence(said),
+        f"The noisy values ({found['words']}) were decoded to one histogram, which uses nothing else.{error}",
+    ]
+
+
 KINDS: dict[str, Words] = {
     "linear": Words(_linear_released, _linear_counted, _linear_drawn),
     "items": Words(_items_released, _items_counted, _items_drawn),
+    "frequency": Words(_frequency_released, _items_counted, _frequency_drawn),
+    "histogram": Words(_histogram_released, _histogram_counted, _histogram_drawn),
 }
 """The words by kind of plan."""

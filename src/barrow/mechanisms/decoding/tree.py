@@ -67,9 +67,10 @@ def decode(
         values: A noisy edge value for each edge.
         how: ``"nearest"`` (see :func:`nearest_histogram`), ``"top_down"`` (see :func:`top_down_histogram`),
             ``"shrunk"`` (see :func:`shrunk_histogram`), or ``"auto"``: the most accurate one by test
-            (docs/histograms.md), which is ``"nearest"`` on a line, elsewhere ``"shrunk"`` where variances are given
-            and ``"top_down"`` where not.
-        variances: The variance of each edge value, or one for all.
+            (docs/histograms.md), which is ``"nearest"`` on a line and on trees that are deep or narrow, elsewhere
+            ``"shrunk"`` where variances are given and ``"top_down"`` where not.
+        variances: The variance of each edge value, or one for all. Where they differ, the nearest histogram weighs
+            values by the inverse of their standard deviations.
         law: The law of their noise: ``"laplace"``, or ``"gaussian"`` (means of many reports are nearly that).
 
     >>> from barrow.spaces import Discrete
@@ -80,9 +81,10 @@ def decode(
         raise ParameterError(f"how is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="how='auto'")
     tree = as_tree(space)
     if how == "auto":
-        how = "nearest" if tree.path else "top_down" if variances is None else "shrunk"
+        how = "nearest" if _narrow(tree) else "top_down" if variances is None else "shrunk"
     if how == "nearest":
-        return nearest_histogram(tree, values)
+        noise = np.ones(tree.edges) if variances is None else _positive(tree, variances, "variances")
+        return nearest_histogram(tree, values, weights=np.sqrt(noise.min() / noise))
     if how == "top_down":
         return top_down_histogram(tree, values, variances=variances)
     if variances is None:
@@ -92,6 +94,11 @@ def decode(
             fix="variances=2*scale**2 for Laplace noise, or how='top_down'",
         )
     return shrunk_histogram(tree, values, variances=variances, law=law)
+
+
+def _narrow(tree: EdgeTree) -> bool:
+    """Whether projections from the root downward would pile up errors: many levels, or few edges in each."""
+    return tree.path or len(tree.levels) > 16 or tree.edges < 8 * len(tree.levels)
 
 
 def nearest_histogram(space: Space | EdgeTree, values: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:

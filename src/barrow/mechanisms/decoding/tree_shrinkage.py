@@ -1,10 +1,10 @@
 """Empirical Bayes along a tree: values that noise made large or small are moved towards what the others suggest.
 
 From the root downward, the shares of a level's edges in what is above them are taken as draws from one law: none with
-some probability, else Gamma of some shape, with the mean that the mass above dictates. The two numbers are fitted to
-the noisy values of the level (maximum likelihood on a grid), every value is replaced by its posterior mean, and the
-means are projected so that they add up. No bound on the error follows from it: it is chosen because it is the most
-accurate on average by test (docs/histograms.md).
+some probability, else Gamma of some shape, with the mean that the mass above dictates if all items are alike. The two
+numbers are fitted to the noisy values of the level (maximum likelihood on a grid), every value is replaced by its
+posterior mean, and the means are projected so that they add up. No bound on the error follows from it: it is chosen
+because it is the most accurate on average by test (docs/histograms.md).
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def shrunk(tree: EdgeTree, targets: Floats, scales: Floats, *, gaussian: bool) -
         totals = totals_above(tree, best, here[begins])
         group = spread(begins, len(here))
         value, unit = best[here] / scale[here], scale[here]
-        mean = np.clip((totals / np.bincount(group))[group] / unit, 1e-2, 1e4)
+        items = (tree.ends - tree.starts)[here]
+        mean = np.clip((totals / np.add.reduceat(items, begins))[group] * items / unit, 1e-2, 1e4)
         near = value < _FAR
         variance = np.full(len(here), factor)
         if np.count_nonzero(near) >= _FEW:
