@@ -63,3 +63,30 @@ def test_the_query_may_be_named_and_other_sizes_are_refused(call, tmp_path):
     assert "exactly the public number of items" in err
     code, _, err = call("local", "aggregate", "mine.jsonl", "--study", "study.toml")
     assert code == 1
+
+
+def test_people_who_hold_any_number_of_items(call, tmp_path):
+    query = "items(samples=40, radius='0.1', randomiser='exponential')"
+    options = ("--study", "study.toml", "--query", query)
+    (tmp_path / "one.jsonl").write_text('"0/0"\n')
+    (tmp_path / "reports").mkdir()
+    for name in ("mine", "one"):
+        code, out, _ = call("local", "randomise", f"{name}.jsonl", *options, "--memory", f"{name}.json")
+        assert code == 0
+        assert len(json.loads(out)["values"]) == 40
+        (tmp_path / "reports" / f"{name}.json").write_text(out)
+    code, out, _ = call("local", "aggregate", "reports", *options, "--json")
+    assert code == 0
+    said = json.loads(out)
+    assert sum(said["histogram"].values()) == 80
+    assert said["guarantee"]["definition"] | {"epsilon": ""} == {
+        "definition": "DiscreteEmd", "epsilon": "", "delta": "0.000001", "radius": "0.1", "model": "local",
+    }  # fmt: skip
+    code, _, err = call("local", "randomise", "one.jsonl", "--study", "study.toml", "--memory", "x",
+                        "--query", "items(samples=40)")  # fmt: skip
+    assert code != 0
+    assert "radius" in err
+    code, _, err = call("local", "randomise", "one.jsonl", "--study", "study.toml", "--memory", "x",
+                        "--query", "items(samples=0, radius='0.1')")  # fmt: skip
+    assert code != 0
+    assert "samples is 0" in err

@@ -170,6 +170,15 @@ def make_engine(kind, ordered, folder):
     return DuckDBEngine(progress=False, threads=1), str(path)
 
 
+def watched(real, used):
+    def look(*arguments):
+        answer = real(*arguments)
+        used.append((real.__name__, answer))
+        return answer
+
+    return look
+
+
 def counts_of(drawn):
     found = np.zeros(4)
     found[drawn.items] = drawn.counts
@@ -189,12 +198,18 @@ def departure(found, samples, runs):
 @pytest.mark.parametrize("ordered", [True, False])
 def test_pooled_counts_have_the_right_mean(kind, ordered, tmp_path, monkeypatch):
     monkeypatch.setattr(pieces, "PIECE", 64)  # several pieces, which cut through users
+    monkeypatch.setattr(pieces, "_LONG_RUNS", 1)
+    used = []
+    for name in ("_tally_in_order", "_tally_mixed"):
+        monkeypatch.setattr(pieces, name, watched(getattr(pieces, name), used))
     engine, source = make_engine(kind, ordered, tmp_path)
     runs, samples = 3, 20_000
     found = sum(
         counts_of(engine.sample(source, COLUMNS, LETTERS, samples=samples, randomness=SeededSource(i)))
         for i in range(runs)
     )
+    ways = {"memory": [], "csv": ["_tally_mixed"], "parquet": ["_tally_in_order"] if ordered else ["_tally_mixed"]}
+    assert [name for name, answer in used if answer is not None] == ways[kind] * runs
     limit = chi2.isf(1e-8, 3)
     assert departure(found, samples, runs) < limit
     # Power: records that are weighed by their number and not by user, or one record in two hundred missed.
@@ -280,10 +295,14 @@ def test_randomness_that_can_be_replayed_is_marked():
         MemoryEngine().sample(table, COLUMNS, LETTERS, samples=2, randomness=np.random.default_rng(1))
 
 
-def test_no_user_and_no_item_leaves_duckdb(tmp_path, monkeypatch):
+@pytest.mark.parametrize("ordered", [True, False])
+def test_no_user_and_no_item_leaves_duckdb(ordered, tmp_path, monkeypatch):
     """Everything that DuckDB hands to Python is looked at: numbers of users, sizes, pooled counts; no id, no label."""
     path = tmp_path / "t.parquet"
-    rows = ", ".join(f"('{SECRET}-{u}', '{x}')" for u in range(30) for x in ("north", "south") for _ in range(u + 1))
+    pairs = [(u, x) for u in range(30) for x in ("north", "south") for _ in range(u + 1)]
+    if not ordered:
+        pairs = pairs[0::2] + pairs[1::2]
+    rows = ", ".join(f"('{SECRET}-{u}', '{x}')" for u, x in pairs)
     duckdb.sql(f"COPY (SELECT * FROM (VALUES {rows}) t(uid, item)) TO '{path}'")
     seen: list = []
 
@@ -306,7 +325,7 @@ def test_no_user_and_no_item_leaves_duckdb(tmp_path, monkeypatch):
     answers = str([answer for sql, answer in seen if "DESCRIBE" not in sql])
     assert "north" not in answers
     per_record = [a for sql, a in seen if isinstance(a, dict) and any(len(v) > 60 for v in a.values())]
-    assert per_record
+    assert bool(per_record) is not ordered
     assert all(set(a) == {"g"} and a["g"].dtype == np.int32 for a in per_record)
 
 
@@ -355,6 +374,42 @@ def test_long_work_shows_how_far_it_is(tmp_path, monkeypatch, capsys):
     assert shown.endswith("\r")
     DuckDBEngine(progress=False).sample(source, COLUMNS, LETTERS, samples=2)
     assert capsys.readouterr().err == ""
+
+
+def blocks(path, pairs):
+    rows = ", ".join(f"({u}, '{x}', {n})" for u, x, n in pairs)
+    duckdb.sql(f"COPY (SELECT u AS uid, x AS item FROM (VALUES {rows}) t(u, x, n), range(n)) TO '{path}'")
+
+
+def test_users_in_two_places_are_not_taken_for_ordered(tmp_path, monkeypatch):
+    """User 1 holds 40 a and, after user 2, 40 b: every one of them must have its chance."""
+    used: list = []
+    monkeypatch.setattr(pieces, "_tally_mixed", watched(pieces._tally_mixed, used))
+    blocks(tmp_path / "t.parquet", [(1, "a", 40), (2, "c", 50), (1, "b", 40)])
+    drawn = DuckDBEngine(progress=False, threads=1).sample(tmp_path / "t.parquet", COLUMNS, LETTERS, samples=2000)
+    assert len(used) == 1
+    a, b, c, _ = counts_of(drawn)
+    assert (a + b, c) == (2000, 2000)
+    assert abs(a - 1000) < 6 * np.sqrt(500)
+
+
+def test_another_order_of_reading_is_noticed(tmp_path, monkeypatch):
+    """If DuckDB gave the records in another order, the file is read again as a mixed one."""
+    used: list = []
+    monkeypatch.setattr(pieces, "_tally_mixed", watched(pieces._tally_mixed, used))
+    good = pieces._piece
+    calls = []
+
+    def turned(reading, start, end):
+        calls.append(start)
+        sql = good(reading, start, end)
+        return f"SELECT * FROM ({sql}) ORDER BY r DESC" if len(calls) == 1 else sql
+
+    monkeypatch.setattr(pieces, "_piece", turned)
+    blocks(tmp_path / "t.parquet", [(1, "a", 60), (2, "c", 50)])
+    drawn = DuckDBEngine(progress=False, threads=1).sample(tmp_path / "t.parquet", COLUMNS, LETTERS, samples=300)
+    assert len(used) == 1
+    assert counts_of(drawn).tolist() == [300, 0, 300, 0]
 
 
 def test_grids_are_sampled_inside_duckdb(tmp_path):

@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
@@ -60,6 +60,9 @@ def test_the_smooth_map_against_a_general_solver(seed, strength):
         constraints={"type": "eq", "fun": lambda c: c.sum() - 1},
         options={"ftol": 1e-14, "maxiter": 1000},
     )
+    # The general solver sometimes stops short of an optimum, where slopes are equal; then it says nothing.
+    slopes = slope(np.maximum(other.x, 1e-300))[other.x > 1e-9]
+    assume(np.ptp(slopes) < 1e-4)
     assert np.abs(fit.weights - bumps @ other.x).max() < 1e-3
     assert fit.distance_upper <= 1e-5
     assert fit.weights.min() >= 0

@@ -3,15 +3,19 @@
 
 Users get the numbers 0, 1, … in no particular order. For each piece, the numbers of its records' users come out, how
 often each record is drawn goes in, and the drawn records are counted by key where they are. So no id of a user and no
-item leaves DuckDB but in the pooled counts.
+item leaves DuckDB but in the pooled counts. Of a file that holds the records user by user, only the users' sizes come
+out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barrow.engines.base import refuse_lost_items
 from barrow.engines.counts import Sampled
@@ -22,8 +26,13 @@ from barrow.noise import Source
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
 
+T = TypeVar("T")
+Numbers = NDArray[Any]
+
 PIECE = 2**23
 """Records in a piece: some hundred mebibytes with all that is made of them."""
+_LOOKED_AT = 2**17
+_LONG_RUNS = 16
 
 
 def sample_records(
@@ -38,29 +47,15 @@ def sample_records(
 ) -> Sampled:
     """Counts of ``samples`` draws with replacement from each user's records; arguments as for every engine."""
     reading.prepare(session)
-    numbered = reading.relation.numbered
-    if numbered is None:
-        session.run(f"CREATE TEMP TABLE coded AS {reading.coded()}")
-    found, rows = read_sizes(session, "coded" if numbered is None else f"({reading.users()})")
+    ordered = reading.relation.numbered is not None and _looks_ordered(session, reading)
+    found, rows = _read_users(session, reading, ordered)
     check_found(found, users)
-    session.run(
-        "CREATE TEMP TABLE people AS SELECT u, m, (row_number() OVER () - 1)::INTEGER AS g FROM sizes; DROP TABLE sizes"
-    )
-    sizes = session.arrays("SELECT m::BIGINT AS m FROM people ORDER BY g")["m"]
-    sampler = Sampler(sizes, samples, randomness)
     keys = reading.keys
-    session.run(
-        f"CREATE TEMP TABLE tally AS SELECT {keys}, 0::BIGINT AS c, true AS same FROM ({reading.coded()}) LIMIT 0"
-    )
-    for done, coded in _pieces(reading, rows):
-        session.run(f"CREATE OR REPLACE TEMP TABLE piece AS SELECT g, {keys} FROM ({coded}) JOIN people USING (u)")
-        who = session.arrays("SELECT g FROM piece")["g"]
-        session.register("drawn", {"w": sampler.draw(who), "h": who})
-        # That both come in the same order is not taken on trust: it is asked of each record.
-        session.run(
-            f"INSERT INTO tally SELECT {keys}, sum(w), bool_and(g = h) FROM piece POSITIONAL JOIN drawn GROUP BY {keys}"
-        )
-        session.tell("sampling records", done / rows)
+    coded = "coded" if reading.relation.numbered is None else f"({reading.coded()})"
+    session.run(f"CREATE TEMP TABLE tally AS SELECT {keys}, 0::BIGINT AS c, true AS same FROM {coded} LIMIT 0")
+    sampler = _tally_in_order(session, reading, rows, samples, randomness) if ordered else None
+    if sampler is None:
+        sampler = _tally_mixed(session, reading, rows, samples, randomness)
     session.tell("sampling records", None)
     sampler.finish()
     entries = session.arrays(
@@ -84,13 +79,112 @@ def sample_records(
     )
 
 
-def _pieces(reading: Reading, rows: int) -> Iterator[tuple[int, str]]:
-    """SELECT of u and the keys of each piece, and how many records are read after it."""
+def _looks_ordered(session: Session, reading: Reading) -> bool:
+    """Whether the first records seem to come user by user; then it is worth finding out.
+
+    Lookups beside the records might change their order, so that only plain keys are read in this way.
+    """
+    if reading.encoding.joins:
+        return False
+    (few, some) = session.rows(
+        f"SELECT count(DISTINCT u), count(*) FROM (SELECT u FROM ({reading.users()}) LIMIT {_LOOKED_AT})"
+    )[0]
+    return bool(_LONG_RUNS * few <= some)
+
+
+def _read_users(session: Session, reading: Reading, ordered: bool) -> tuple[int, int]:
+    """Make the table ``sizes``; and ``coded``, if records have no numbers of their own."""
     numbered = reading.relation.numbered
+    if numbered is None:
+        session.run(f"CREATE TEMP TABLE coded AS {reading.coded()}")
+        return read_sizes(session, "coded")
+    if ordered:
+        users = f"(SELECT {reading.user} AS u, file_row_number AS r FROM {numbered})"
+        return read_sizes(session, users, ", min(r) AS first, max(r) AS last")
+    return read_sizes(session, f"({reading.users()})")
+
+
+def _tally_in_order(
+    session: Session, reading: Reading, rows: int, samples: int, randomness: Source | None
+) -> Sampler | None:
+    """Count the draws where every user's records are consecutive: then sizes in that order say whose each record is.
+
+    None, and an empty tally, where they are not, or where DuckDB did not keep the order of the file.
+    """
+    if not session.rows("SELECT bool_and(last - first + 1 = m) FROM sizes")[0][0]:
+        return None
+    sizes = session.arrays("SELECT m::BIGINT AS m FROM sizes ORDER BY first")["m"]
+    ends, keys, sampler = np.cumsum(sizes), reading.keys, Sampler(sizes, samples, randomness)
+
+    def owners() -> Iterator[tuple[tuple[int, int], Numbers]]:
+        for start, end in _cuts(rows):
+            low, high = np.searchsorted(ends, start, side="right"), np.searchsorted(ends, end, side="left") + 1
+            held = np.minimum(ends[low:high], end) - np.maximum(ends[low:high] - sizes[low:high], start)
+            yield (start, end), np.repeat(np.arange(low, high, dtype=np.int32), held)
+
+    for (start, end), _, weights in _drawn_ahead(sampler, owners()):
+        session.register("drawn", {"w": weights, "h": np.arange(start, end)})
+        # That the records come in the order of the file is not taken on trust: it is asked of each.
+        session.run(
+            f"INSERT INTO tally SELECT {keys}, sum(w), bool_and(r IS NOT DISTINCT FROM h) "
+            f"FROM ({_piece(reading, start, end)}) POSITIONAL JOIN drawn GROUP BY {keys}"
+        )
+        session.tell("sampling records", end / rows)
+    if session.rows("SELECT bool_and(same) FROM tally")[0][0]:
+        return sampler
+    session.run("DELETE FROM tally")
+    return None
+
+
+def _tally_mixed(session: Session, reading: Reading, rows: int, samples: int, randomness: Source | None) -> Sampler:
+    """Count the draws where records lie in any order: the numbers of their users are asked for, piece by piece."""
+    session.run("CREATE TEMP TABLE people AS SELECT u, m, (row_number() OVER () - 1)::INTEGER AS g FROM sizes")
+    sizes = session.arrays("SELECT m::BIGINT AS m FROM people ORDER BY g")["m"]
+    keys, sampler = reading.keys, Sampler(sizes, samples, randomness)
+
+    def owners() -> Iterator[tuple[tuple[str, int], Numbers]]:
+        for number, (start, end) in enumerate(_cuts(rows)):
+            coded = f"SELECT * FROM coded WHERE rowid >= {start} AND rowid < {end}"
+            if reading.relation.numbered is not None:
+                coded = _piece(reading, start, end)
+            piece = f"piece{number % 2}"  # the one before is still being drawn from
+            session.run(
+                f"CREATE OR REPLACE TEMP TABLE {piece} AS SELECT g, {keys} FROM ({coded}) JOIN people USING (u)"
+            )
+            yield (piece, end), session.arrays(f"SELECT g FROM {piece}")["g"]
+
+    for (piece, end), who, weights in _drawn_ahead(sampler, owners()):
+        session.register("drawn", {"w": weights, "h": who})
+        # That both come in the same order is not taken on trust either.
+        session.run(
+            f"INSERT INTO tally SELECT {keys}, sum(w), bool_and(g IS NOT DISTINCT FROM h) "
+            f"FROM {piece} POSITIONAL JOIN drawn GROUP BY {keys}"
+        )
+        session.tell("sampling records", end / rows)
+    return sampler
+
+
+def _drawn_ahead(sampler: Sampler, owners: Iterable[tuple[T, Numbers]]) -> Iterator[tuple[T, Numbers, Numbers]]:
+    """Each piece with its weights; while DuckDB works on one piece, a thread draws for the next, one at a time."""
+    with ThreadPoolExecutor(max_workers=1) as worker:
+        before: tuple[T, Numbers, Future[Numbers]] | None = None
+        for piece, who in owners:
+            now = (piece, who, worker.submit(sampler.draw, who))
+            if before is not None:
+                yield before[0], before[1], before[2].result()
+            before = now
+        if before is not None:
+            yield before[0], before[1], before[2].result()
+
+
+def _cuts(rows: int) -> Iterator[tuple[int, int]]:
+    """Where pieces start and end."""
     for start in range(0, rows, PIECE):
-        end = min(start + PIECE, rows)
-        if numbered is None:
-            yield end, f"SELECT * FROM coded WHERE rowid >= {start} AND rowid < {end}"
-        else:
-            part = f"(SELECT * FROM {numbered} WHERE file_row_number >= {start} AND file_row_number < {end})"
-            yield end, replace(reading, relation=replace(reading.relation, sql=part)).coded()
+        yield start, min(start + PIECE, rows)
+
+
+def _piece(reading: Reading, start: int, end: int) -> str:
+    """SELECT of u, the keys and the number r of the records from ``start`` to ``end`` of a file that has numbers."""
+    numbered = reading.relation.numbered
+    part = f"(SELECT * FROM {numbered} WHERE file_row_number >= {start} AND file_row_number < {end})"
+    return replace(reading, relation=replace(reading.relation, sql=part)).coded({"r": "file_row_number"})

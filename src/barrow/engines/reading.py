@@ -87,18 +87,19 @@ def reading_of(records: Relation, columns: Columns, space: Space, encoding: Enco
     return Reading(records, user(columns.user, records.types[columns.user]), raw, values, encoding)
 
 
-def read_sizes(session: Session, users: str) -> tuple[int, int]:
+def read_sizes(session: Session, users: str, more: str = "") -> tuple[int, int]:
     """Make the table ``sizes`` of users u and their numbers of records m; how many users and records there are.
 
     Args:
         session: The connection.
         users: What stands after FROM and has the column u.
+        more: Further aggregates for each user, after a comma.
 
     >>> with Session(memory=None, threads=1, folder=None, progress=False) as session:
     ...     read_sizes(session, "(SELECT unnest([7, 7, 8]) AS u)")
     (2, 3)
     """
-    session.run(f"CREATE TEMP TABLE sizes AS SELECT u, count(*) AS m FROM {users} GROUP BY u")
+    session.run(f"CREATE TEMP TABLE sizes AS SELECT u, count(*) AS m{more} FROM {users} GROUP BY u")
     found, nulls, rows = session.rows(
         "SELECT count(u), coalesce(sum(m) FILTER (WHERE u IS NULL), 0), coalesce(sum(m), 0) FROM sizes"
     )[0]

@@ -158,6 +158,29 @@ def histogram_error_upper(made: ItemWise) -> float | None:
     return min(diameter, moved + diameter * 0.5 * math.sqrt(kinds / all_reports))
 
 
+def frequency_error(made: ItemWise, *, sampled: bool = True) -> float:
+    """The expected EMD, in the space's units, of the unbiased estimate of the mean over people; sampling included.
+
+    Args:
+        made: The item-wise release.
+        sampled: Whether its items were drawn: their histogram is then (D/2) sqrt(K/N) from the people's, at most.
+
+    >>> from barrow.mechanisms import item_wise
+    >>> from barrow.randomisers import randomised_response
+    >>> from barrow.spaces import Discrete
+    >>> made = item_wise(randomised_response(Discrete(["a", "b"]), 2), items=100, users=50)
+    >>> 0 < frequency_error(made, sampled=False) < frequency_error(made)
+    True
+    """
+    from barrow.mechanisms.channel import channel_of
+    from barrow.mechanisms.frequency_error import EstimateError
+
+    space, all_reports = made.randomiser.space, made.items * (made.users or 1)
+    expected = EstimateError(space, channel_of(made.randomiser)).expected(all_reports)
+    drawn = 0.5 * math.sqrt(space.items / all_reports) if sampled else 0.0
+    return (expected + drawn) * space.diameter
+
+
 def inner_alpha_lower(goals: Policy | Sequence[Goal], delta: Exact, *, samples: int, part: Exact = "1/2") -> float:
     """The alpha that any bounded release on the samples may have, at the rest of delta, to keep every goal; safe.
 
@@ -220,7 +243,9 @@ def choose_reduction(
     nameless = _largest_alpha0(_renamed(event, None), wanted, slack, _costs(_renamed(event, None), wanted, slack))
     starts = [nameless]
     if event.randomiser is not None and slack > 0:
-        starts.insert(0, _largest_alpha0(event, wanted, slack, _costs(event, wanted, slack), least=nameless))
+        # A named randomiser's price takes a moment, so that fewer digits have to do.
+        named = _largest_alpha0(event, wanted, slack, _costs(event, wanted, slack), least=nameless, relative=1e-4)
+        starts.insert(0, named)
     for alpha0 in starts:
         if alpha0 < _SMALLEST:
             raise _only_noise(alpha0)
@@ -304,7 +329,13 @@ def _cost(goal: Goal, samples: int, delta: Fraction, part: Fraction) -> Cost:
 
 
 def _largest_alpha0(
-    event: ShuffledReports, goals: tuple[Goal, ...], delta: Fraction, costs: Sequence[Cost], *, least: float = 0.0
+    event: ShuffledReports,
+    goals: tuple[Goal, ...],
+    delta: Fraction,
+    costs: Sequence[Cost],
+    *,
+    least: float = 0.0,
+    relative: float = 1e-7,
 ) -> float:
     """About the largest alpha0 at which no goal costs more than its epsilon; what it is used for is priced again.
 
@@ -330,7 +361,7 @@ def _largest_alpha0(
         below = excess(high)
     above, below = below, last
     for _ in range(60):
-        if high - low <= 1e-7 * low:
+        if high - low <= relative * low:
             break
         guess = low - below * (high - low) / (above - below)
         guess = min(max(guess, low + 0.02 * (high - low)), high - 0.02 * (high - low))

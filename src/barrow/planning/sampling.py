@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from barrow.errors import ParameterError
@@ -16,6 +17,7 @@ from barrow.planning.reduction import (
     WITHOUT_SAMPLING,
     ReductionChoice,
     choose_reduction,
+    frequency_error,
     histogram_error_upper,
     inner_alpha_lower,
 )
@@ -24,6 +26,7 @@ from barrow.privacy.definitions import probability
 from barrow.spaces import Space
 
 Error = Callable[[ItemWise], float | None]
+"""The predicted error of an item-wise release, in the space's units."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def compare_samples(
     users: int | None = None,
     model: str = "central",
     randomiser: Mapping[str, Any] | str | None = None,
-    error: Error = histogram_error_upper,
+    error: Error | str = "reports",
 ) -> SamplesTable:
     """What each number of samples costs and gains; it reads no data.
 
@@ -136,7 +139,8 @@ def compare_samples(
         users: n; not needed in the local model.
         model: ``"local"``, ``"shuffle"`` or ``"central"``.
         randomiser: A kind, or plain data; the one that suits the space by default.
-        error: The predicted error of an item-wise release, in the space's units.
+        error: ``"reports"`` (the histogram of reports as it is), ``"frequency"`` (the unbiased estimate from it), or a
+            function of an item-wise release.
 
     >>> from barrow.spaces import Discrete
     >>> table = compare_samples(Discrete(["a", "b"]), [Goal("0.1", 2)], "1e-6", model="local", samples=[20, 200])
@@ -147,6 +151,7 @@ def compare_samples(
     counts = default_samples(wanted, delta) if samples is None else sorted(set(samples))
     if not counts:
         raise ParameterError("No number of samples is given.", allowed="at least one", fix="samples=[200, 1000]")
+    with_draws, without = _errors(error)
     options: dict[str, Any] = {"users": users, "model": model, "randomiser": randomiser}
     rows = []
     for count in counts:
@@ -154,14 +159,27 @@ def compare_samples(
         plain = min(goal.alpha for goal in wanted)
         try:
             choice = choose_reduction(space, wanted, delta, samples=count, **options)
-            equal = error(choose_items(space, plain, delta, items=count, **options).mechanism)
+            equal = without(choose_items(space, plain, delta, items=count, **options).mechanism)
         except ParameterError as failure:
             if "noise and nothing else" not in failure.problem:
                 raise
             rows.append(SamplesRow(count, alpha, float(plain) / alpha, None, None, None))
             continue
-        rows.append(SamplesRow(count, alpha, float(plain) / alpha, choice, error(choice.inner), equal))
+        rows.append(SamplesRow(count, alpha, float(plain) / alpha, choice, with_draws(choice.inner), equal))
     return SamplesTable(space, tuple(rows))
+
+
+def _errors(error: Error | str) -> tuple[Error, Error]:
+    """The error where items are drawn, and where everybody holds that many."""
+    if error == "reports":
+        return histogram_error_upper, histogram_error_upper
+    if error == "frequency":
+        return frequency_error, partial(frequency_error, sampled=False)
+    if isinstance(error, str):
+        raise ParameterError(
+            f"error is {error!r}.", allowed="'reports', 'frequency' or a function", fix="error='reports'"
+        )
+    return error, error
 
 
 def default_samples(goals: Sequence[Goal], delta: Exact) -> list[int]:

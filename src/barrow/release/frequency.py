@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from barrow.errors import ParameterError
-from barrow.mechanisms import FrequencyEstimator, ItemWise
+from barrow.mechanisms import FrequencyEstimator
 from barrow.planning import ReductionChoice, frequency_question, sampling_of
 from barrow.planning.frequency import FrequencyQuestion
 from barrow.release.items import ItemsPlan, ItemsQuestion, chosen_items
@@ -44,14 +44,31 @@ class FrequencyPlan(ItemsPlan):
         return "how frequent each item is, estimated from randomised items"
 
     @cached_property
-    def decoded_error(self) -> float:
-        """The mean EMD after decoding at the even histogram, simulated."""
-        return self.estimator.decoded_error()
+    def decoded_error(self) -> float | None:
+        """The mean EMD after decoding at the even histogram, simulated; None where items are drawn first."""
+        return self.estimator.decoded_error() if self.samples is None else None
+
+    @property
+    def _drawn_upper(self) -> float:
+        """How far samples of the items may be from the items on average (Section 8 of docs/proofs/projection.md)."""
+        if self.samples is None:
+            return 0.0
+        space = self.study.space
+        return 0.5 * space.diameter * math.sqrt(space.items / self.estimator.reports)
 
     @property
     def error(self) -> float:
-        """The expected EMD before decoding if all items are as frequent, in the space's units."""
-        return self.estimator.predicted_error()
+        """The expected EMD before decoding if all items are as frequent, in the space's units; with samples a bound."""
+        return self.estimator.predicted_error() + self._drawn_upper
+
+    @property
+    def error_upper(self) -> float:
+        """No data have a larger expected EMD before decoding."""
+        return self.estimator.error_upper + self._drawn_upper
+
+    def _told(self) -> dict[str, Any]:
+        """What the estimator says, with the error of samples added."""
+        return {**self.estimator.to_json(), "predicted_error": self.error, "error_upper": self.error_upper}
 
     def values(self, drawn: Any) -> Floats:
         """The decoded histogram."""
@@ -95,7 +112,7 @@ class FrequencyPlan(ItemsPlan):
             **super().statement_fields(),
             "unit_of_values": "",
             "warning": self.estimator.warning,
-            "frequency": self.estimator.to_json(),
+            "frequency": self._told(),
         }
 
     def _details(self) -> dict[str, Any]:
@@ -103,21 +120,24 @@ class FrequencyPlan(ItemsPlan):
             **super()._details(),
             "query": {"kind": "frequency", "description": self.description},
             "decoded_error": self.decoded_error,
-            **self.estimator.to_json(),
+            **self._told(),
         }
-
-    def _sampled_error(self, made: ItemWise) -> float | None:
-        try:
-            return FrequencyEstimator(made, self.estimator.users, self.asked.decode).predicted_error()
-        except ParameterError:
-            return None  # a randomiser that cannot be undone
 
     def _answer(self) -> list[str]:
         reports = [line for line in self.choice.lines() if line.startswith(("Sampling", "Reports", "Promise"))]
         unit = f" {self.study.space.unit}" if self.study.space.unit else ""
-        simulated = f"          EMD {self.decoded_error:.3g}{unit} after decoding there (simulated)"
-        estimate, *rest = self.estimator.lines()
-        return [*reports, estimate, *rest[:1], simulated, *rest[1:], *self._bounded()]
+        drawn = "" if self.samples is None else ", samples included"
+        lines = [
+            *reports,
+            self.estimator.lines()[0],
+            f"Error     EMD {self.error:.3g}{unit} expected before decoding if all items are as frequent; at most "
+            f"{self.error_upper:.3g}{unit} for any data{drawn}",
+        ]
+        if self.decoded_error is not None:
+            lines.append(f"          EMD {self.decoded_error:.3g}{unit} after decoding there (simulated)")
+        if self.estimator.warning:
+            lines.append(f"Warning   {self.estimator.warning}")
+        return [*lines, *self._bounded()]
 
 
 def make_frequency_plan(study: Study, users: int) -> FrequencyPlan:

@@ -24,7 +24,6 @@ from barrow.planning import (
     sampling_of,
 )
 from barrow.planning.goals import MOST_SAMPLES
-from barrow.planning.reduction import histogram_error_upper
 from barrow.privacy import DiscreteEmd, Event, Guarantee, Model
 from barrow.release.plan import Plan
 from barrow.release.study import Study
@@ -283,12 +282,8 @@ class ItemsPlan(Plan):
             users=made.users,
             model=made.model.value,
             randomiser=self.question.randomiser,
-            error=self._sampled_error,
+            error="frequency" if self.kind == "frequency" else "reports",
         )
-
-    def _sampled_error(self, made: ItemWise) -> float | None:
-        """The error by which numbers of samples are compared, in the space's units."""
-        return histogram_error_upper(made)
 
 
 def make_items_plan(study: Study, users: int | None) -> ItemsPlan:

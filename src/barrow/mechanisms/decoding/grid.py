@@ -145,8 +145,6 @@ class _Smoother:
 
     def fit(self, strength: float, tolerance: float, start: Floats | None = None) -> DecodedMap:
         """The map for one strength; ``dual`` is then what it was found by."""
-        from scipy.optimize import minimize
-
         # In units of `unit` the dual's curvature is about 1 in the directions that matter most.
         unit = math.sqrt(strength / max(strength, self.longest))
         first = np.zeros(self.y.size) if start is None else start / unit
@@ -158,27 +156,18 @@ class _Smoother:
         def objective(x: Floats) -> tuple[float, Floats]:
             v = unit * x
             value, weights, gradient = self._dual(v, strength)
-            last.update(x=x.copy(), v=v, weights=weights, gap=0.5 * float(gradient @ gradient))
+            last.update(v=v, weights=weights, gap=0.5 * float(gradient @ gradient))
             return value / strength, gradient * (unit / strength)
 
-        def watch(x: Floats) -> None:
-            if not np.array_equal(last["x"], x):
-                objective(x)
+        def near_enough() -> bool:
             if last["gap"] < best["gap"]:
                 best.update(last)
-            if best["gap"] <= enough:
-                raise StopIteration
+            return bool(best["gap"] <= enough)
 
         objective(first)
         best.update(last)
-        steps = 0
-        if best["gap"] > enough:
-            options = {"maxiter": _MOST, "maxfun": 2 * _MOST, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
-            # It cannot fail: whatever it stops at has a gap.
-            done = minimize(  # type: ignore[call-overload]  # the stubs want options by a name of their own
-                objective, first, jac=True, method="L-BFGS-B", callback=watch, options=options
-            )
-            steps = int(done.nit)
+        # It cannot fail: whatever it stops at has a gap.
+        steps = 0 if best["gap"] <= enough else descend(objective, first, enough=near_enough, most=_MOST)
         self.dual = best["v"]
         weights = np.maximum(best["weights"], 0.0)
         return DecodedMap(weights / weights.sum(), best["gap"], math.sqrt(best["gap"] / (2.0 * strength)), steps)
