@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
+from barrow.mechanisms.decoding.descent import descend
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.spaces.base import Floats
 
