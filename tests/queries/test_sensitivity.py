@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.queries import density, distance_to, function, histogram, linear_embedding, mean, region_share, tree_edges
+from barrow.queries import (
+    density,
+    distance_to,
+    function,
+    histogram,
+    linear_embedding,
+    mean,
+    pyramid,
+    region_share,
+    tree_edges,
+)
 from barrow.spaces import Circle, Clustered, Earth, Embedding, Euclidean, Line, Tree
 from barrow.transport import emd_between
 
@@ -23,6 +33,8 @@ QUERIES = [
     histogram(Clustered.grid(2, 3, r=0.2)),
     density(Circle.hours(), bandwidth="4 h"),
     density(Euclidean([0, 0], [1, 1], step=0.2), bandwidth="0.4"),
+    pyramid(Circle.hours(), bandwidths=["6 h", "3 h", "cells"]),
+    pyramid(Euclidean([0, 0], [1, 1], step=0.2), bandwidths=["0.6", "0.3", "cells"], shares=["0.2", "0.3", "0.5"]),
     function(TREE, [[0, 1], [5, 1], [2, -3]]),
     tree_edges(TREE),
     tree_edges(Clustered.grid(2, 3, r=0.2)),
