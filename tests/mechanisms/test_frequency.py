@@ -222,3 +222,15 @@ def test_the_errors_known_for_the_local_model(shape, r, expected):
         counts = sum(rng.multinomial(c, row) for c, row in zip(held, plan.channel.matrix(), strict=True))
         found.append(emd(space, plan.decode(counts), held / plan.reports))
     assert np.mean(found) == pytest.approx(expected, rel=0.12)
+
+
+def test_samples_add_their_own_error_and_the_bound_covers_it():
+    """With almost no randomiser the samples are all there is: their error is seen, and predicted from above."""
+    space = Clustered.grid(3, 4, r=0.2)
+    made = item_wise(gkrr(space, 15), items=5, users=20)
+    plain, sampled = FrequencyEstimator(made, how="none"), FrequencyEstimator(made, how="none", sampled=True)
+    assert sampled.predicted_error() > plain.predicted_error()
+    assert sampled.error_upper > plain.error_upper
+    seen = sampled.decoded_error(draws=200)
+    assert 3 * plain.decoded_error(draws=200) < seen <= sampled.predicted_error()
+    assert sampled.predicted_error() < 4 * seen

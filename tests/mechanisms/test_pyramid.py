@@ -337,6 +337,7 @@ def test_gaussian_noise_where_delta_allows():
         (lambda: density_pyramid(SQUARE, 25, users=10, shares=["1"]), "no bandwidths"),
         (lambda: density_pyramid(SQUARE, 0, users=10), "alpha"),
         (lambda: density_pyramid(SQUARE, 25, users=0), "users"),
+        (lambda: density_pyramid(SQUARE, 25, users="many"), "users"),
         (lambda: density_pyramid(Discrete(["a", "b"]), 25, users=10), "needs places"),
         (lambda: density_pyramid(SQUARE, 25, users=10, bandwidths=["0.01"]), "two cells"),
         (lambda: density_pyramid(SQUARE, 25, users=10, bandwidths=["0.4"], shares=["2"]), "sum 1"),

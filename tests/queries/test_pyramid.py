@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
-from barrow.mechanisms import UserCounts, linear_release
+from barrow.mechanisms import UserCounts, density_pyramid, linear_release
 from barrow.queries import density, dyadic_bandwidths, histogram, pyramid, query_from_spec
 from barrow.queries.lipschitz import by_all_pairs
-from barrow.spaces import Circle, Discrete, Earth, Euclidean, Line
+from barrow.spaces import Circle, Discrete, Earth, Euclidean, Hexagons, Line
 
 SQUARE = Euclidean([0, 0], [1, 1], step=1 / 16)
 SPACES = [
@@ -52,6 +52,16 @@ def test_the_joint_constant_is_the_largest_over_all_pairs(space, cells):
         assert not real <= 0.99 * found  # a constant 1% too small would be caught
     total = sum(level.weight * level.query.lipschitz_upper(1) for level in query.levels)
     assert query.lipschitz_upper(1) <= total * (1 + 1e-9)
+
+
+def test_hexagons():
+    pytest.importorskip("h3")
+    space = Hexagons.around(40.7, -74, resolution=7, rings=9)
+    query = pyramid(space, bandwidths=["15 km", "8 km", "cells"])
+    assert brute(query) <= query.lipschitz_upper(1) * (1 + 1e-12)
+    assert query.lipschitz_upper(1) <= brute(query) * (1 + 1e-9)
+    made = density_pyramid(space, 100, users=1000)
+    assert made.predict("uniform", draws=1).mean < 0.05
 
 
 def test_cells_and_hats_are_steepest_at_different_pairs():

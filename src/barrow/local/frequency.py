@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from barrow.local.items import ItemResult, ItemServer, ItemStudy, Received
+from barrow.local.sampled import SampledStudy
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.mechanisms.frequency import FrequencyEstimator
 
@@ -44,7 +45,8 @@ class FrequencyStudy:
     @cached_property
     def estimator(self) -> FrequencyEstimator:
         """What the server will do with the counts."""
-        return FrequencyEstimator(self.items.mechanism, how=self.decode)
+        sampled = isinstance(self.items, SampledStudy)
+        return FrequencyEstimator(self.items.mechanism, how=self.decode, sampled=sampled)
 
     def lines(self) -> list[str]:
         """The study in words, a line each."""

@@ -8,6 +8,7 @@ the reports: nothing more is spent (docs/proofs/frequency.md).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import edge_values, nearest_histogram, top_down_histogram
 from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemWise
+from barrow.noise import exact_multinomials
 from barrow.noise.simulation import SeededSource
 from barrow.spaces import Clustered, Discrete, Line, Space, Tree
 from barrow.spaces.base import Floats
@@ -56,6 +58,8 @@ class FrequencyEstimator:
         itemwise: The item-wise release whose reports are read.
         users: n, how many users' reports are read; the release's own number by default.
         how: How to decode: one of ``DECODERS``; the one that suits the space by default.
+        sampled: Whether the items are samples, drawn from what each user holds: errors are then those of the estimate
+            of what they hold, samples included.
 
     >>> from barrow.mechanisms import item_wise
     >>> from barrow.randomisers import gkrr
@@ -68,6 +72,7 @@ class FrequencyEstimator:
     itemwise: ItemWise
     users: int | None = None
     how: str | None = None
+    sampled: bool = False
 
     def __post_init__(self) -> None:
         if self.users is None:
@@ -177,12 +182,19 @@ class FrequencyEstimator:
         >>> round(plan.predicted_error(), 4), round(plan.error_upper, 4)
         (0.0096, 0.012)
         """
-        return self.error.expected(self.reports, reference) * self.space.diameter
+        return self.error.expected(self.reports, reference) * self.space.diameter + self._samples_upper
 
     @property
     def error_upper(self) -> float:
         """No data have a larger expected EMD between the unbiased estimate and the truth."""
-        return self.error.expected_upper(self.reports) * self.space.diameter
+        return self.error.expected_upper(self.reports) * self.space.diameter + self._samples_upper
+
+    @property
+    def _samples_upper(self) -> float:
+        """How far samples are from what they were drawn from, on average, at most (docs/proofs/projection.md, 8)."""
+        if not self.sampled:
+            return 0.0
+        return 0.5 * self.space.diameter * math.sqrt(self.space.items / self.reports)
 
     @property
     def decoded_upper(self) -> float | None:
@@ -215,11 +227,12 @@ class FrequencyEstimator:
         True
         """
         held = whole_counts(self.error.law(reference), self.reports)
-        source = SeededSource(62)
-        differences = [
-            self.decode(self.itemwise.randomiser.from_counts(held, source=source)) - held / self.reports
-            for _ in range(draws)
-        ]
+        source, truth = SeededSource(62), held / self.reports
+        differences = []
+        for _ in range(draws):
+            # If everybody holds the reference, their samples together are N draws from it.
+            drawn = exact_multinomials([self.reports], [held], source=source)[0] if self.sampled else held
+            differences.append(self.decode(self.itemwise.randomiser.from_counts(drawn, source=source)) - truth)
         errors = kr_norm(self.space, np.array([d - d.mean() for d in differences]))
         return float(np.mean(errors)) * self.space.diameter
 

@@ -235,6 +235,8 @@ def density_pyramid(
     >>> [density_pyramid(square, 25, users=n).shares for n in (100, 10**6)]
     [{'0.353554': 0.3, 'cells': 0.7}, {'0.353554': 0.2, 'cells': 0.8}]
     """
+    if isinstance(users, bool) or not isinstance(users, int) or users < 1:
+        raise ParameterError(f"users is {users!r}.", allowed="the public number of users, 1 or more", fix="users=1000")
     rate = float_down(positive(alpha, "alpha")) * users
     if shares is not None and bandwidths is None:
         raise ParameterError(

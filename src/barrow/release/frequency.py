@@ -49,7 +49,7 @@ class FrequencyPlan(ItemsPlan):
 
     @property
     def error(self) -> float:
-        """The expected EMD before decoding if all items are as frequent, in the space's units."""
+        """The expected EMD before decoding if all items are as frequent, in the space's units; with samples a bound."""
         return self.estimator.predicted_error()
 
     def values(self, drawn: Any) -> Floats:
@@ -108,8 +108,8 @@ class FrequencyPlan(ItemsPlan):
     def _answer(self) -> list[str]:
         reports = [line for line in self.choice.lines() if line.startswith(("Sampling", "Reports", "Promise"))]
         unit = f" {self.study.space.unit}" if self.study.space.unit else ""
-        simulated = f"          EMD {self.decoded_error:.3g}{unit} after decoding there (simulated)"
         estimate, *rest = self.estimator.lines()
+        simulated = f"          EMD {self.decoded_error:.3g}{unit} after decoding there (simulated)"
         return [*reports, estimate, *rest[:1], simulated, *rest[1:], *self._bounded()]
 
 
@@ -126,5 +126,5 @@ def make_frequency_plan(study: Study, users: int) -> FrequencyPlan:
     asked = frequency_question(spec)
     choice = chosen_items(study, users, asked.items, asked.randomiser)
     made = choice.inner if isinstance(choice, ReductionChoice) else choice.mechanism
-    estimator = FrequencyEstimator(made, users, asked.decode)
+    estimator = FrequencyEstimator(made, users, asked.decode, sampled=isinstance(choice, ReductionChoice))
     return FrequencyPlan(study, ItemsQuestion(asked.items, asked.randomiser), choice, asked, estimator)
