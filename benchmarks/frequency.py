@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import _reduction
+from benchmarks import _frequency, _reduction
 from benchmarks._timing import finish
 
 _FOLDER = Path(tempfile.gettempdir()) / "barrow-bench"
@@ -22,9 +20,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--no-peers", action="store_true", help="leave DuckDB's and Polars' own sampling out")
     options = parser.parse_args()
-    found: dict[str, Any] = {}
-    if importlib.util.find_spec("benchmarks._frequency") is not None:
-        found |= importlib.import_module("benchmarks._frequency").figures()
+    found: dict[str, Any] = dict(_frequency.figures())
     found |= _reduction.figures(int(options.rows), _FOLDER, repeats=options.repeats, peers=not options.no_peers)
     finish(found)
 

@@ -24,7 +24,6 @@ from typing import Protocol
 from barrow.errors import ParameterError
 from barrow.ledger.errors import NotCoveredError
 from barrow.ledger.model import Account, Amount, Budget, Charge, SpaceRef
-from barrow.numerics import exact_text
 from barrow.privacy import (
     Definition,
     DiscreteEmd,
@@ -148,7 +147,7 @@ def _another_ledger(definition: Definition, budget: Budget) -> str:
     separate = "make a ledger with a separate user-level budget: barrow ledger init … --user-epsilon 1"
     if not isinstance(definition, DiscreteEmd) or isinstance(budget.limit, DiscreteEmd):
         return separate
-    radius = exact_text(definition.radius)
+    radius = f"{float(definition.radius):.3g}"
     return (
         f"make a ledger of discrete EMD-DP: barrow ledger init … --epsilon 1 --radius {radius} --delta 1e-9; "
         f"or {separate}"
