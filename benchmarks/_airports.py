@@ -68,11 +68,15 @@ def flights(space: Tree) -> tuple[NDArray[np.float64], int]:
     import duckdb
 
     file = str(files("barrow.demo") / "data" / "flights.parquet")
-    rows = duckdb.connect().execute(
-        f"""WITH one AS (SELECT "user" AS u, dest, count(*) AS c FROM '{file}' GROUP BY ALL),
+    rows = (
+        duckdb.connect()
+        .execute(
+            f"""WITH one AS (SELECT "user" AS u, dest, count(*) AS c FROM '{file}' GROUP BY ALL),
         sizes AS (SELECT u, sum(c) AS m FROM one GROUP BY u)
         SELECT dest, sum(c / m) FROM one JOIN sizes USING (u) GROUP BY dest"""
-    ).fetchall()
+        )
+        .fetchall()
+    )
     users = int(duckdb.connect().execute(f"""SELECT count(DISTINCT "user") FROM '{file}'""").fetchall()[0][0])
     shares = np.zeros(space.items)
     for label, total in rows:

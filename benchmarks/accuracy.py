@@ -26,7 +26,7 @@ from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.itemwise import least_distance
 from barrow.noise.simulation import SeededSource
 from barrow.planning import histogram_baselines
-from barrow.planning.tree import _noise
+from barrow.planning.tree import simulated_noise
 from barrow.randomisers import randomiser_from_spec
 from barrow.randomisers.spec import family_of_spec
 from barrow.spaces import Clustered, Space, Tree, edge_tree
@@ -52,7 +52,7 @@ def ours(space: Space, alpha: float, users: int, model: str) -> Draw:
 
     def draw(held: Integers, source: SeededSource) -> dict[str, Floats]:
         exact = edge_values(tree, held / held.sum())
-        values = exact + _noise(plan, source)
+        values = exact + simulated_noise(plan, source)
         return {"default": decode(tree, values, variances=plan.variance, law=plan.law)}
 
     return draw
@@ -187,11 +187,15 @@ def from_file(path: str, user: str, item: str, distances: Sequence[float]) -> tu
     """Any file of users and paths such as country/city: its tree, the mean over users, and their number."""
     import duckdb
 
-    rows = duckdb.connect().execute(
-        f"""WITH one AS (SELECT "{user}" AS u, "{item}" AS x, count(*) AS c FROM '{path}' GROUP BY ALL),
+    rows = (
+        duckdb.connect()
+        .execute(
+            f"""WITH one AS (SELECT "{user}" AS u, "{item}" AS x, count(*) AS c FROM '{path}' GROUP BY ALL),
         sizes AS (SELECT u, sum(c) AS m FROM one GROUP BY u)
         SELECT x, sum(c / m), (SELECT count(*) FROM sizes) FROM one JOIN sizes USING (u) GROUP BY x ORDER BY x"""
-    ).fetchall()
+        )
+        .fetchall()
+    )
     space = Tree.nested([str(x) for x, _, _ in rows], distances=distances)
     by_label = {str(x): total for x, total, _ in rows}
     shares = np.array([by_label[label] for label in space.labels])

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from barrow.errors import ParameterError
 from barrow.mechanisms.laws import Law
 from barrow.noise import Center, RoundedValues, Source, default_grid, rounded_gaussian, rounded_knorm
@@ -198,7 +200,8 @@ def checked_model(model: str, users: int | None) -> tuple[Model, int]:
             allowed="'local' (each user adds noise) or 'central' (a curator adds noise to the mean over users)",
             fix="model='central'",
         )
-    if users is None or isinstance(users, bool) or int(users) != users or users < 1:
+    whole = isinstance(users, int | float | np.integer) and not isinstance(users, bool) and users == users // 1
+    if users is None or not whole or users < 1:
         raise ParameterError(
             f"users is {users!r}.",
             allowed="the public number of users, a whole number of 1 or more",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,23 +45,34 @@ def frequency_question(spec: Mapping[str, Any]) -> FrequencyQuestion:
       allowed: 'tree', 'simplex', 'bayesian', 'none', or nothing
       fix:     leave it out
     """
-    unknown = next((key for key in spec if key not in _KEYS), None)
-    if unknown is not None:
-        raise ParameterError(
-            f"The query 'frequency' has no key {unknown!r}.", allowed=", ".join(_KEYS), fix=f"remove {unknown!r}"
-        )
-    items = spec.get("items")
-    if items is None:
-        raise ParameterError(
-            "The query 'frequency' does not say how many items each person holds.",
-            allowed="items, a public whole number",
-            fix="items = 30",
-        )
-    if isinstance(items, bool) or not isinstance(items, int) or items < 1:
-        raise ParameterError(f"items is {items!r}.", allowed="a whole number, 1 or more", fix="items = 30")
+    items = held_items(spec, _KEYS)
     decode = spec.get("decode")
     if decode is not None and decode not in DECODERS:
         raise ParameterError(
             f"decode is {decode!r}.", allowed=", ".join(map(repr, DECODERS)) + ", or nothing", fix="leave it out"
         )
     return FrequencyQuestion(items, spec.get("randomiser"), decode)
+
+
+def held_items(spec: Mapping[str, Any], keys: Sequence[str]) -> int:
+    """m, how many items each person holds, from a study's ``[query]`` table; keys other than ``keys`` are refused.
+
+    >>> held_items({"kind": "items", "items": 30}, ("kind", "items"))
+    30
+    """
+    kind = spec.get("kind")
+    unknown = next((key for key in spec if key not in keys), None)
+    if unknown is not None:
+        raise ParameterError(
+            f"The query {kind!r} has no key {unknown!r}.", allowed=", ".join(keys), fix=f"remove {unknown!r}"
+        )
+    items = spec.get("items")
+    if items is None:
+        raise ParameterError(
+            f"The query {kind!r} does not say how many items each person holds.",
+            allowed="items, a public whole number; or samples, where people hold any number",
+            fix="items = 30",
+        )
+    if isinstance(items, bool) or not isinstance(items, int) or items < 1:
+        raise ParameterError(f"items is {items!r}.", allowed="a whole number, 1 or more", fix="items = 30")
+    return items

@@ -64,13 +64,19 @@ def decoded_error(
     source = SeededSource(_SEED)
     errors = []
     for _ in range(repeats):
-        found = decode(tree, truth + _noise(plan, source), how=how, variances=plan.variance, law=plan.law)
+        found = decode(tree, truth + simulated_noise(plan, source), how=how, variances=plan.variance, law=plan.law)
         errors.append(float(np.abs(edge_values(tree, found) - truth).sum()))
     return DecodedError(float(np.mean(errors)), float(np.std(errors, ddof=1) / repeats**0.5), repeats)
 
 
-def _noise(plan: TreeHistogram, source: SeededSource) -> Floats:
-    """The noise of the values that are decoded; the mean of 30 or more reports is drawn as a Gaussian."""
+def simulated_noise(plan: TreeHistogram, source: SeededSource) -> Floats:
+    """The noise of the values that are decoded; the mean of 30 or more reports is drawn as a Gaussian.
+
+    >>> from barrow.mechanisms import tree_histogram
+    >>> from barrow.spaces import Discrete
+    >>> len(simulated_noise(tree_histogram(Discrete(list("abc")), 25, users=100), SeededSource(1)))
+    3
+    """
     zeros = np.zeros(plan.tree.edges)
     if plan.reports >= 30:
         return rounded_gaussian(zeros, Fraction(plan.variance**0.5), source=source).values

@@ -106,7 +106,9 @@ class FrequencyPlan(ItemsPlan):
         }
 
     def _answer(self) -> list[str]:
-        reports = [line for line in self.choice.lines() if line.startswith(("Sampling", "Reports", "Promise", "Instead"))]
+        reports = [
+            line for line in self.choice.lines() if line.startswith(("Sampling", "Reports", "Promise", "Instead"))
+        ]
         unit = f" {self.study.space.unit}" if self.study.space.unit else ""
         estimate, *rest = self.estimator.lines()
         simulated = f"          EMD {self.decoded_error:.3g}{unit} after decoding there (simulated)"

@@ -23,6 +23,7 @@ from barrow.planning import (
     goals_for,
     sampling_of,
 )
+from barrow.planning.frequency import held_items
 from barrow.planning.goals import MOST_SAMPLES
 from barrow.privacy import DiscreteEmd, Event, Guarantee, Model
 from barrow.release.plan import Plan
@@ -62,23 +63,10 @@ def items_question(spec: Mapping[str, Any]) -> ItemsQuestion:
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: The query 'items' does not say how many items each person holds.
-      allowed: items, a public whole number
+      allowed: items, a public whole number; or samples, where people hold any number
       fix:     items = 30
     """
-    unknown = next((key for key in spec if key not in _KEYS), None)
-    if unknown is not None:
-        raise ParameterError(
-            f"The query 'items' has no key {unknown!r}.", allowed=", ".join(_KEYS), fix=f"remove {unknown!r}"
-        )
-    items = spec.get("items")
-    if items is None:
-        raise ParameterError(
-            "The query 'items' does not say how many items each person holds.",
-            allowed="items, a public whole number",
-            fix="items = 30",
-        )
-    if isinstance(items, bool) or not isinstance(items, int) or items < 1:
-        raise ParameterError(f"items is {items!r}.", allowed="a whole number, 1 or more", fix="items = 30")
+    items = held_items(spec, _KEYS)
     output = spec.get("output", "histogram")
     if output not in ("histogram", "list"):
         raise ParameterError(f"output is {output!r}.", allowed="'histogram' or 'list'", fix="output = 'histogram'")
