@@ -1,0 +1,153 @@
+"""Predicted errors of histograms against releases of whole data sets, and what the planner says and refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barrow.errors import ParameterError
+from barrow.mechanisms import UserCounts
+from barrow.mechanisms.histograms import histogram_noise, user_level_histogram_noise
+from barrow.noise.simulation import SeededSource
+from barrow.planning import HistogramQuestion, compare, histogram_candidates, reference_distribution
+from barrow.planning.candidates import chosen, reasons
+from barrow.privacy import Emd, UserLevel
+from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree
+from barrow.transport import emd
+
+USERS = 2000
+SPACES = {
+    "clustered": Clustered.grid(4, 5, r=0.1),
+    "tree": Tree.nested(
+        [f"{i}/{j}/{k}" for i in range(3) for j in range(3) for k in range(3)], distances=[1, 0.4, 0.1]
+    ),
+    "line": Line(0, 12, unit="km", step=0.5),
+    "square": Euclidean([0, 0], [1, 1], step=0.125),
+}
+
+
+def whole_data(space, reference, users):
+    """People of one item each whose mean histogram is the reference, up to rounding."""
+    held = np.floor(reference * users).astype(np.int64)
+    held[int(np.argmax(held))] += users - int(held.sum())
+    some = np.flatnonzero(held)
+    counts = UserCounts.of(space, item=some, size=np.ones(len(some), dtype=np.int64), count=held[some], users=users)
+    return counts, held / users
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_predicted_errors_are_those_of_releases(name):
+    """Another route than the simulation of the planner: exact statistics of people, other seeds, more draws."""
+    space = SPACES[name]
+    asked = HistogramQuestion.of(space, users=USERS)
+    found, _ = histogram_candidates(asked, 8)
+    counts, truth = whole_data(space, asked.reference, USERS)
+    for candidate in found:
+        made = candidate.mechanism
+        errors = []
+        for seed in range(60):
+            drawn = made.noise.draw(counts.center(made.query), SeededSource(1000 + seed)).values
+            errors.append(float(emd(space, made.decode(drawn), truth)) * space.diameter)
+        mean, wobble = np.mean(errors), np.std(errors) * (1 / np.sqrt(60) + 1 / np.sqrt(12))
+        assert abs(candidate.error - mean) < 0.15 * mean + 4 * wobble, candidate.name
+
+
+def test_the_ranking_is_by_error_and_a_wrong_noise_would_be_seen():
+    """Twice the noise errs visibly more: the comparison above has power."""
+    asked = HistogramQuestion.of(SPACES["clustered"], users=USERS)
+    one, two = (histogram_candidates(asked, alpha, only="tree")[0][0].error for alpha in (8, 4))
+    assert two > 1.5 * one
+    found, cannot = histogram_candidates(asked, 8)
+    assert [c.error for c in found] == sorted(c.error for c in found)
+    assert set(cannot) == {"pyramid", "frequency", "paper"}
+    assert set(reasons(found)) == {c.name for c in found[1:]}
+
+
+@pytest.mark.parametrize("kind", ["tree", "cells"])
+def test_every_candidate_has_the_guarantee_that_was_asked(kind):
+    asked = HistogramQuestion.of(SPACES["clustered"], "1e-6", users=USERS, items=10)
+    for candidate in histogram_candidates(asked, 8)[0]:
+        definition = candidate.guarantee.definition
+        assert isinstance(definition, Emd)
+        assert definition.parameters["alpha"] <= 8
+        assert definition.bounded == (candidate.name in ("frequency", "paper"))
+    made = histogram_noise(SPACES["clustered"], kind, 8, users=USERS)
+    scale = {"tree": 1 / (8 * USERS), "cells": 2 / (0.1 * 8 * USERS)}[kind]
+    assert float(made.noise.scale) == pytest.approx(scale, rel=1e-6)
+    assert float(made.noise.scale) >= scale * (1 - 1e-12)
+
+
+def test_user_level_noise_on_the_same_question():
+    made = user_level_histogram_noise(SPACES["square"], "cells", "0.5", users=100)
+    assert float(made.noise.scale) == pytest.approx(2 / (100 * 0.5))
+    scales = user_level_histogram_noise(SPACES["square"], "pyramid", "0.5", users=100)
+    # The largest change of all values together, over n epsilon, by looking at all pairs.
+    values = (scales.query.table.floats() * float(scales.query.step)).toarray()
+    widest = max(np.abs(values - row).sum(axis=1).max() for row in values)
+    assert float(scales.noise.scale) >= widest / (100 * 0.5) * (1 - 1e-9)
+    assert float(scales.noise.scale) <= 1.1 * widest / (100 * 0.5)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10**6), st.sampled_from(["tree", "cells"]))
+def test_decoded_histograms_are_histograms(seed, kind):
+    space = SPACES["clustered"]
+    made = histogram_noise(space, kind, 1, users=50)
+    noisy = np.random.default_rng(seed).normal(size=made.query.dimension)
+    shares = made.decode(noisy)
+    assert shares.min() >= 0.0
+    assert shares.sum() == pytest.approx(1.0)
+    weights = np.random.default_rng(seed).dirichlet(np.ones(space.items))
+    unbiased, widths = made.shares(made.matrix @ weights)
+    assert (widths > 0).all()
+    quiet = histogram_noise(space, kind, 25, users=10**9)
+    assert quiet.decode(quiet.matrix @ weights) == pytest.approx(weights, abs=1e-4)
+    if kind == "cells":
+        assert unbiased == pytest.approx(weights)
+
+
+def test_references():
+    space = Discrete(["a", "b", "c"])
+    assert reference_distribution(space, "zipf")[0] == pytest.approx(6 / 11)
+    assert reference_distribution(SPACES["square"]).sum() == pytest.approx(1.0)
+    for wrong in ("mine", [1, 2], [1, -1, 1], [0, 0, 0], "town and country"):
+        with pytest.raises(ParameterError, match="reference"):
+            reference_distribution(space, wrong)
+
+
+def test_asking_for_what_is_not_there_says_what_is():
+    asked = HistogramQuestion.of(SPACES["clustered"], users=USERS)
+    found, _ = histogram_candidates(asked, 8)
+    with pytest.raises(ParameterError, match="'tree'"):
+        chosen(found, "magic")
+    with pytest.raises(ParameterError, match="'frequency'"):
+        histogram_candidates(asked, 8, only="magic")
+    with pytest.raises(ParameterError, match="model"):
+        HistogramQuestion.of(SPACES["clustered"], users=USERS, model="cloud")
+    with pytest.raises(ParameterError, match="users"):
+        compare(SPACES["clustered"], {"kind": "histogram"}, 8, users=1)
+
+
+def test_the_crossover_is_where_the_errors_cross():
+    space = SPACES["clustered"]
+    found = compare(space, {"kind": "histogram"}, 8, users=USERS, epsilons=["0.5"])
+    alpha = found.crossovers[0].measured
+    theirs = found.user_level[0]
+    assert isinstance(theirs.guarantee.definition, UserLevel)
+    assert theirs.guarantee.epsilon_at(1) == 0.5
+    asked = HistogramQuestion.of(space, users=USERS)
+    from fractions import Fraction
+
+    at = histogram_candidates(asked, Fraction(alpha), only="tree")[0][0].error
+    before = histogram_candidates(asked, Fraction(alpha) * Fraction(4, 5), only="tree")[0][0].error
+    assert at <= theirs.error < before
+
+
+def test_local_candidates():
+    asked = HistogramQuestion.of(SPACES["clustered"], "1e-9", users=5000, items=50, model="local")
+    found, _ = histogram_candidates(asked, 20)
+    assert {c.name for c in found} == {"tree", "frequency", "paper"}
+    assert found[0].name == "tree"
+    assert str(found[0].guarantee.definition).endswith("(local)")
