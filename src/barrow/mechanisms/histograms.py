@@ -41,7 +41,8 @@ class HistogramNoise:
         noise: The noise.
         factors: Each output is a share divided by its factor.
         decoder: From released values to a histogram.
-        details: Further public numbers on which the query depends.
+        undecoded: The expected EMD error before decoding, normalised, where it has a closed form.
+        upper: A bound on the error of the nearest histogram, normalised, where there is one.
 
     >>> from barrow.spaces import Clustered
     >>> made = histogram_noise(Clustered.grid(2, 2, r=0.25), "tree", 25, users=1000)
@@ -54,7 +55,8 @@ class HistogramNoise:
     noise: AdditiveNoise
     factors: Floats
     decoder: Callable[[Floats], Floats]
-    details: dict[str, Any]
+    undecoded: float | None = None
+    upper: float | None = None
 
     @property
     def space(self) -> Space:
@@ -110,14 +112,15 @@ def histogram_noise(
             made.noise,
             1.0 / tree.lengths,
             lambda values: decode(tree, values, variances=variance, law=law),
-            {},
+            made.undecoded_error,
+            min(made.nearest_error_upper, 1.0),
         )
     if kind == "pyramid":
         return _of_scales(density_pyramid(space, alpha, delta, users=users, noise=noise))
     if kind == "cells":
         query = histogram(space)
         best = linear_candidates(query, alpha, delta, noise=noise, model="central", users=users)[0]
-        return HistogramNoise(kind, query, best, np.ones(space.items), _flat(space, best), {})
+        return HistogramNoise(kind, query, best, np.ones(space.items), _flat(space, best))
     raise ParameterError(f"The kind of histogram is {kind!r}.", allowed=", ".join(KINDS), fix="kind='cells'")
 
 
@@ -134,7 +137,7 @@ def user_level_histogram_noise(
     if kind == "cells":
         query = histogram(space)
         best = user_level_candidates(query, epsilon, delta, users=users)[0]
-        return HistogramNoise(kind, query, best, np.ones(space.items), _flat(space, best), {})
+        return HistogramNoise(kind, query, best, np.ones(space.items), _flat(space, best))
     if kind != "pyramid":
         raise ParameterError(f"The kind of histogram is {kind!r}.", allowed="'cells' or 'pyramid'", fix="kind='cells'")
     # Noise for epsilon at the range B is noise for alpha = epsilon ell/B: the shares are chosen for that alpha.
@@ -153,7 +156,6 @@ def _of_scales(scales: DensityPyramid) -> HistogramNoise:
         scales.noise,
         factors,
         lambda values: scales.decode(values).weights,
-        {"shares": scales.shares},
     )
 
 

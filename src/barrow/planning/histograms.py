@@ -27,6 +27,8 @@ from barrow.spaces.base import Floats
 
 DRAWS = 12
 """Simulated releases behind each predicted error."""
+_FEW_DRAWS, _MANY_OUTPUTS = 4, 500
+"""Errors of many outputs average out, so that few draws are enough."""
 _MOST_BASELINES = 3
 _TREES = (Tree, Clustered, Discrete, Line)
 
@@ -144,12 +146,10 @@ def _additive(kind: str) -> Callable[[HistogramQuestion, Fraction], Candidate]:
     def build(question: HistogramQuestion, alpha: Fraction) -> Candidate:
         space = question.space
         made = histogram_noise(space, kind, alpha, question.delta, users=question.users, noise=question.noise)
-        found = predicted_map_error(space, made.matrix, made.noise, made.decode, question.reference, DRAWS)
-        undecoded = upper = None
-        if kind == "tree":
-            exact = tree_histogram(space, alpha, question.delta, users=question.users, noise=question.noise)
-            undecoded, upper = exact.undecoded_error, min(exact.nearest_error_upper, 1.0)
-        elif kind == "cells" and made.noise.p in ("1", None):
+        draws = DRAWS if made.query.dimension < _MANY_OUTPUTS else _FEW_DRAWS
+        found = predicted_map_error(space, made.matrix, made.noise, made.decode, question.reference, draws)
+        undecoded, upper = made.undecoded, made.upper
+        if kind == "cells" and made.noise.p in ("1", None):
             flat = CentralHistogram(space, question.users, made.noise)
             undecoded = predicted_error(flat, question.reference)
         size = space.diameter

@@ -82,35 +82,43 @@ def value_files(plan: Plan, drawn: Any) -> dict[str, bytes]:
     >>> sorted(value_files(study.plan(), np.array([0.5])))
     ['values.csv', 'values.parquet']
     """
+    tables = plan.tables(drawn)
     files: dict[str, bytes] = {}
-    for name, rows in plan.tables(drawn).items():
-        files |= {f"{name}.csv": _csv(rows), f"{name}.parquet": _parquet(rows)}
+    for name, parquet in _parquets(tables).items():
+        files |= {f"{name}.csv": _csv(tables[name]), f"{name}.parquet": parquet}
         if plan.mapped and name == "values":
-            files["values.geojson"] = _geojson(rows)
+            files["values.geojson"] = _geojson(tables[name])
     return files
 
 
 def _csv(rows: list[dict[str, Any]]) -> bytes:
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows[0])
+    writer.writerows(row.values() for row in rows)  # all rows of a table have the same keys in the same order
     return text.getvalue().encode()
 
 
-def _parquet(rows: list[dict[str, Any]]) -> bytes:
-    """By DuckDB, which is there anyway; whole columns go in as arrays."""
+def _parquets(tables: Mapping[str, list[dict[str, Any]]]) -> dict[str, bytes]:
+    """By DuckDB, which is there anyway; whole columns go in as arrays.
+
+    Its default database, in memory, exists already; what is registered with a cursor is seen by that cursor alone.
+    """
     import duckdb
 
-    columns = {
-        name: np.array([row[name] for row in rows], dtype=_KINDS.get(type(value), object))
-        for name, value in rows[0].items()
-    }
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+    found = {}
+    with tempfile.TemporaryDirectory() as folder, duckdb.cursor() as connection:
         file = Path(folder) / "values.parquet"
-        connection.register("release", columns)
-        connection.execute(f"COPY (SELECT * FROM release) TO '{file}' (FORMAT parquet)")  # noqa: S608
-        return file.read_bytes()
+        for table, rows in tables.items():
+            columns = {
+                name: np.array([row[name] for row in rows], dtype=_KINDS.get(type(value), object))
+                for name, value in rows[0].items()
+            }
+            connection.register("release", columns)
+            connection.execute(f"COPY (SELECT * FROM release) TO '{file}' (FORMAT parquet)")  # noqa: S608
+            connection.unregister("release")
+            found[table] = file.read_bytes()
+    return found
 
 
 def _properties(row: Mapping[str, Any]) -> dict[str, Any]:
