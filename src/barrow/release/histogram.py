@@ -121,7 +121,7 @@ class HistogramPlan(LinearPlan):
         labels = self.study.space.labels
         return [
             *(f"{labels[i]}: {100 * drawn.shares[i]:.3g} %" for i in top.tolist()),
-            f"The histogram is off by about {self._size(self.error)} (EMD, predicted).",
+            f"The histogram is off by {self._about} {self._size(self.error)} (EMD, predicted).",
         ]
 
     def statement_fields(self) -> dict[str, Any]:
@@ -134,6 +134,7 @@ class HistogramPlan(LinearPlan):
                 "words": self.chosen.words,
                 "unbiased_outputs": _OUTPUTS[self.made.kind],
                 "emd_predicted": self.error,
+                "about": self._about,
                 "emd_undecoded": self.chosen.undecoded,
                 "emd_upper": self.chosen.upper,
             },
@@ -158,7 +159,7 @@ class HistogramPlan(LinearPlan):
         chosen = self.chosen
         lines = [
             f"Chosen    {chosen.name}: {chosen.words}, scale {float_up(self.noise.scale):.3g}",
-            f"Error     the histogram is off by about {self._size(self.error)} (EMD after decoding, predicted)",
+            f"Error     the histogram is off by {self._about} {self._size(self.error)} (EMD after decoding, predicted)",
         ]
         if chosen.undecoded is not None:
             lines.append(f"          before decoding {self._size(chosen.undecoded)} are expected, whatever the data")
@@ -175,6 +176,11 @@ class HistogramPlan(LinearPlan):
         return lines + [
             f"          {name} cannot answer: {why[0].lower()}{why[1:]}" for name, why in self.cannot.items()
         ]
+
+    @property
+    def _about(self) -> str:
+        """On large spaces the EMD of simulated releases is bounded, not computed."""
+        return "at most about" if self.chosen.note else "about"
 
     def _size(self, error: float) -> str:
         return f"{error:.3g} {self.study.space.unit}".rstrip()

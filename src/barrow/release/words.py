@@ -153,11 +153,11 @@ def _frequency_drawn(said: Said) -> list[str]:
 
 def _histogram_released(said: Said) -> str:
     found = said["histogram"]
+    error = f"{found['about']} {_size(said, found['emd_predicted'])}"
     return (
         f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. It is "
-        f"off by an earth mover's distance of about {_size(said, found['emd_predicted'])} (predicted at a public "
-        f"reference distribution). The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % "
-        "interval."
+        f"off by an earth mover's distance of {error} (predicted at a public reference distribution). "
+        f"The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % interval."
     )
 
 
