@@ -151,3 +151,25 @@ def test_local_candidates():
     assert {c.name for c in found} == {"tree", "frequency", "paper"}
     assert found[0].name == "tree"
     assert str(found[0].guarantee.definition).endswith("(local)")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("tree", "tree"), ("clustered", "cells"), ("line", "tree"), ("square", "cells"), ("square", "pyramid")],
+)
+def test_bounds_for_all_data_hold_and_say_something(name, kind):
+    """With the decoder that is proven: at a point mass, the even histogram and a random one."""
+    space = SPACES[name]
+    users = 10**6
+    made = histogram_noise(space, kind, 25, users=users, how="nearest")
+    assert 0.0 < made.upper < 0.5
+    for truth in (np.eye(space.items)[3], np.full(space.items, 1 / space.items), reference_distribution(space, "zipf")):
+        counts, exact = whole_data(space, truth, users)
+        center = counts.center(made.query)
+        errors = [
+            float(emd(space, made.decode(made.noise.draw(center, SeededSource(seed)).values), exact))
+            for seed in range(12)
+        ]
+        assert np.mean(errors) < made.upper
+    with pytest.raises(ParameterError, match="decode"):
+        histogram_noise(space, kind, 25, users=users, how="magic")

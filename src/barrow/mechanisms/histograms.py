@@ -6,6 +6,7 @@ times a share, so the released values speak for shares of their own, with interv
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,6 +30,8 @@ from barrow.spaces.base import Floats
 
 KINDS = ("tree", "pyramid", "cells")
 """The ways by name."""
+HOW = ("auto", "nearest")
+"""Decoders: the most accurate one on average, and the one with a proven bound (docs/proofs/histograms.md)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,7 @@ class HistogramNoise:
         factors: Each output is a share divided by its factor.
         decoder: From released values to a histogram.
         undecoded: The expected EMD error before decoding, normalised, where it has a closed form.
-        upper: A bound on the error of the nearest histogram, normalised, where there is one.
+        upper: No data have a larger expected EMD error, normalised, if the decoder is ``"nearest"``.
 
     >>> from barrow.spaces import Clustered
     >>> made = histogram_noise(Clustered.grid(2, 2, r=0.25), "tree", 25, users=1000)
@@ -56,7 +59,7 @@ class HistogramNoise:
     factors: Floats
     decoder: Callable[[Floats], Floats]
     undecoded: float | None = None
-    upper: float | None = None
+    upper: float = 1.0
 
     @property
     def space(self) -> Space:
@@ -85,7 +88,7 @@ class HistogramNoise:
 
 
 def histogram_noise(
-    space: Space, kind: str, alpha: Exact, delta: Exact = 0, *, users: int, noise: str = "auto"
+    space: Space, kind: str, alpha: Exact, delta: Exact = 0, *, users: int, noise: str = "auto", how: str = "auto"
 ) -> HistogramNoise:
     """A central histogram of one kind under (alpha, delta)-EMD-DP, unbounded.
 
@@ -97,12 +100,15 @@ def histogram_noise(
         delta: 0 for pure noise; above 0, Gaussian noise is considered too.
         users: n, public.
         noise: ``"auto"``, ``"laplace"`` or ``"gaussian"``; others where the query allows them.
+        how: The decoder: ``"auto"``, the most accurate one on average, or ``"nearest"``, which has a proven bound.
 
     >>> from barrow.spaces import Line
     >>> made = histogram_noise(Line(0, 8, step=1), "cells", 25, users=1000)
     >>> made.decode(made.matrix @ np.eye(8)[3]).round(9).tolist()
     [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     """
+    if how not in HOW:
+        raise ParameterError(f"decode is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="decode = 'auto'")
     if kind == "tree":
         made = tree_histogram(space, alpha, delta, users=users, noise=noise)
         tree, variance, law = made.tree, made.variance, made.law
@@ -111,16 +117,16 @@ def histogram_noise(
             made.query,
             made.noise,
             1.0 / tree.lengths,
-            lambda values: decode(tree, values, variances=variance, law=law),
+            lambda values: decode(tree, values, how=how, variances=variance, law=law),
             made.undecoded_error,
             min(made.nearest_error_upper, 1.0),
         )
     if kind == "pyramid":
-        return _of_scales(density_pyramid(space, alpha, delta, users=users, noise=noise))
+        return _of_scales(density_pyramid(space, alpha, delta, users=users, noise=noise), how)
     if kind == "cells":
         query = histogram(space)
         best = linear_candidates(query, alpha, delta, noise=noise, model="central", users=users)[0]
-        return HistogramNoise(kind, query, best, np.ones(space.items), _flat(space, best))
+        return _of_cells(query, best, how)
     raise ParameterError(f"The kind of histogram is {kind!r}.", allowed=", ".join(KINDS), fix="kind='cells'")
 
 
@@ -136,8 +142,7 @@ def user_level_histogram_noise(
     """
     if kind == "cells":
         query = histogram(space)
-        best = user_level_candidates(query, epsilon, delta, users=users)[0]
-        return HistogramNoise(kind, query, best, np.ones(space.items), _flat(space, best))
+        return _of_cells(query, user_level_candidates(query, epsilon, delta, users=users)[0], "auto")
     if kind != "pyramid":
         raise ParameterError(f"The kind of histogram is {kind!r}.", allowed="'cells' or 'pyramid'", fix="kind='cells'")
     # Noise for epsilon at the range B is noise for alpha = epsilon ell/B: the shares are chosen for that alpha.
@@ -145,18 +150,29 @@ def user_level_histogram_noise(
     ratio = first.query.range_ratio(1)
     scales = density_pyramid(space, positive(epsilon, "epsilon") / ratio, users=users)
     best = user_level_candidates(scales.query, epsilon, delta, users=users)[0]
-    return _of_scales(replace(scales, noise=best))
+    return _of_scales(replace(scales, noise=best), "auto")
 
 
-def _of_scales(scales: DensityPyramid) -> HistogramNoise:
-    factors = np.concatenate([np.full(level.query.dimension, 1.0 / level.weight) for level in scales.query.levels])
+def _of_scales(scales: DensityPyramid, how: str) -> HistogramNoise:
+    levels, k = scales.query.levels, scales.query.space.items
+    factors = np.concatenate([np.full(level.query.dimension, 1.0 / level.weight) for level in levels])
+    finest = max((level.weight for level in levels if level.name == "cells"), default=0.0)
+    spread = math.sqrt(k * scales.query.dimension) * scales.noise.deviation
     return HistogramNoise(
         "pyramid",
         scales.query,
         scales.noise,
         factors,
-        lambda values: scales.decode(values).weights,
+        lambda values: scales.decode(values, method="nearest" if how == "nearest" else "smooth").weights,
+        upper=min(1.0, 0.5 * spread / finest) if finest > 0.0 else 1.0,
     )
+
+
+def _of_cells(query: Query, noise: AdditiveNoise, how: str) -> HistogramNoise:
+    k = query.space.items
+    decoder = nearest_in_simplex if how == "nearest" else _flat(query.space, noise)
+    # Projections bring points of a convex set no farther apart, and EMD <= 1-norm/2 <= sqrt(k) 2-norm/2.
+    return HistogramNoise("cells", query, noise, np.ones(k), decoder, upper=min(1.0, 0.5 * k * noise.deviation))
 
 
 def _flat(space: Space, noise: AdditiveNoise) -> Callable[[Floats], Floats]:

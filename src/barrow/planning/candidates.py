@@ -20,7 +20,7 @@ class Candidate:
         guarantee: What it promises.
         error: The error by which candidates are ranked, in the unit of the comparison.
         undecoded: The error before decoding, where there is decoding.
-        upper: A proven upper bound on the error, where there is one.
+        upper: No data have a larger expected error, if the decoder is ``"nearest"``; None where nothing is proven.
         note: What it asks of the data, or warns of; empty where there is nothing to say.
         mechanism: What would be drawn.
 
@@ -51,7 +51,7 @@ class Candidate:
             "words": self.words,
             "error": self.error,
             "undecoded_error": self.undecoded,
-            "error_upper": self.upper,
+            "error_upper_nearest": self.upper,
             "note": self.note,
             "guarantee": self.guarantee.to_json(),
         }

@@ -45,6 +45,7 @@ class HistogramQuestion:
         model: ``"central"`` or ``"local"``.
         reference: The distribution at which decoded errors are predicted.
         noise: The additive noise to use.
+        decode: ``"auto"``, or ``"nearest"``, which has a proven bound.
 
     >>> from barrow.spaces import Discrete
     >>> HistogramQuestion.of(Discrete(["a", "b"]), users=10).model
@@ -58,6 +59,7 @@ class HistogramQuestion:
     model: str
     reference: Floats
     noise: str
+    decode: str = "auto"
 
     @classmethod
     def of(
@@ -70,6 +72,7 @@ class HistogramQuestion:
         model: str = "central",
         reference: Reference = "auto",
         noise: str = "auto",
+        decode: str = "auto",
     ) -> HistogramQuestion:
         """The question, checked."""
         if model not in ("central", "local", "shuffle"):
@@ -77,7 +80,7 @@ class HistogramQuestion:
                 f"model is {model!r}.", allowed="'central', 'shuffle' or 'local'", fix="model='central'"
             )
         guess = reference_distribution(space, reference)
-        return cls(space, probability(delta), users, items, model, guess, noise)
+        return cls(space, probability(delta), users, items, model, guess, noise, decode)
 
     @property
     def blind_error(self) -> float:
@@ -145,10 +148,12 @@ def _additive(kind: str) -> Callable[[HistogramQuestion, Fraction], Candidate]:
 
     def build(question: HistogramQuestion, alpha: Fraction) -> Candidate:
         space = question.space
-        made = histogram_noise(space, kind, alpha, question.delta, users=question.users, noise=question.noise)
+        made = histogram_noise(
+            space, kind, alpha, question.delta, users=question.users, noise=question.noise, how=question.decode
+        )
         draws = DRAWS if made.query.dimension < _MANY_OUTPUTS else _FEW_DRAWS
         found = predicted_map_error(space, made.matrix, made.noise, made.decode, question.reference, draws)
-        undecoded, upper = made.undecoded, made.upper
+        undecoded = made.undecoded
         if kind == "cells" and made.noise.p in ("1", None):
             flat = CentralHistogram(space, question.users, made.noise)
             undecoded = predicted_error(flat, question.reference)
@@ -159,7 +164,7 @@ def _additive(kind: str) -> Callable[[HistogramQuestion, Fraction], Candidate]:
             price(made.event),
             found.mean * size,
             None if undecoded is None else undecoded * size,
-            None if upper is None else upper * size,
+            made.upper * size,
             "" if found.method == "exact" else "its error is an upper bound along a tree of the cells",
             made,
         )

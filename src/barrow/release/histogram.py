@@ -17,7 +17,7 @@ from barrow.release.plan import Plan
 from barrow.release.study import Study
 from barrow.spaces.base import Floats
 
-_KEYS = ("kind", "over", "mechanism", "items", "reference")
+_KEYS = ("kind", "over", "mechanism", "items", "reference", "decode")
 _OUTPUTS = {
     "tree": "what lies below each edge of the tree",
     "pyramid": "the surroundings of each place, at each scale",
@@ -89,7 +89,7 @@ class HistogramPlan(LinearPlan):
 
     def law_parameters(self) -> dict[str, Any]:
         """The public numbers on which the values' law depends, beside the study's."""
-        return {**super().law_parameters(), "mechanism": self.chosen.name}
+        return {**super().law_parameters(), "mechanism": self.chosen.name, "decode": self.asked.decode}
 
     def values(self, drawn: HistogramDraw) -> Floats:
         """The histogram."""
@@ -136,7 +136,8 @@ class HistogramPlan(LinearPlan):
                 "emd_predicted": self.error,
                 "about": self._about,
                 "emd_undecoded": self.chosen.undecoded,
-                "emd_upper": self.chosen.upper,
+                "emd_upper_nearest": self.chosen.upper,
+                "decode": self.asked.decode,
             },
         }
 
@@ -163,6 +164,8 @@ class HistogramPlan(LinearPlan):
         ]
         if chosen.undecoded is not None:
             lines.append(f"          before decoding {self._size(chosen.undecoded)} are expected, whatever the data")
+        if self.asked.decode == "nearest" and chosen.upper is not None:
+            lines.append(f"          at most {self._size(chosen.upper)} after decoding on average, whatever the data")
         _, widths = self.made.shares(np.zeros(self.query.dimension))
         low, high = float(widths.min()), float(widths.max())
         each = f"± {high:.2g}" if low > 0.99 * high else f"± {low:.2g} to ± {high:.2g}"
@@ -211,6 +214,7 @@ def make_histogram_plan(study: Study, users: int) -> Plan:
         items=items,
         reference=spec.get("reference", "auto"),
         noise=study.noise,
+        decode=str(spec.get("decode", "auto")),
     )
     wanted = str(spec.get("mechanism", "auto"))
     if wanted == "paper":
