@@ -55,11 +55,16 @@ class MixtureRandomiser(Randomiser):
         self._leaves = shape.leaves
         through = [0] * len(stops)  # the weight of stopping at a node or above it
         self._levels: list[Fraction] = [Fraction(0)] * len(stops)
-        for v, weight in enumerate(stops):
-            above = int(shape.parents[v])
+        known: dict[tuple[int, int, int], Fraction] = {}  # sisters are mostly alike, and fractions are slow
+        for v, (weight, above, width) in enumerate(
+            zip(stops, shape.parents.tolist(), shape.widths.tolist(), strict=True)
+        ):
             through[v] = weight + (through[above] if above >= 0 else 0)
-            share = Fraction(weight, int(shape.widths[v]))
-            self._levels[v] = share + (self._levels[above] if above >= 0 else 0)
+            level = known.get((above, weight, width))
+            if level is None:
+                level = Fraction(weight, width) + (self._levels[above] if above >= 0 else 0)
+                known[above, weight, width] = level
+            self._levels[v] = level
         if any(w < 0 for w in stops) or any(through[v] != TOTAL for v in self._leaves.tolist()) or stops[0] <= 0:
             raise ParameterError(
                 "The stopping weights do not sum to 2^62 on the way to every item.",
@@ -75,30 +80,28 @@ class MixtureRandomiser(Randomiser):
         S_v, the sum of stop/width from the root to v, is the probability (times 2^62) of reporting y on x when they
         part at v. Floats leave out what cannot be the largest; balls decide among the rest, rounding up.
         """
-        shape = self.shape
-        _, outside = shape.partings
         logs = np.array([math.log(level.numerator / level.denominator) for level in self._levels])
         found: list[tuple[Floats, Floats, Ids, Ids, list[Fraction]]] = []
         for depth in range(len(self._paths) - 1):
             nodes, below = self._paths[depth], self._paths[depth + 1]
             inner = np.flatnonzero(below >= 0)
             leaves, nodes = self._leaves[inner], nodes[inner]
-            away = [
-                self._apart(int(x), int(u), outside[int(u), int(c)])
-                for x, u, c in zip(leaves, nodes, below[inner], strict=True)
-            ]
-            floats = np.array([float_down(d) for d in away])
+            away = self._all_apart(leaves, nodes, below[inner])
+            rounded = {id(d): float_down(d) for d in away}
+            floats = np.array([rounded[id(d)] for d in away])
             gain, error = logs[leaves] - logs[nodes], 4.0 * LOG_ERROR
             upper = (gain + error) / floats * (1.0 + 2.0**-45)
             found.append((upper, (gain - error) / floats * (1.0 - 2.0**-45), leaves, nodes, away))
         if not found:
             return Fraction(math.nextafter(0.0, math.inf))
         reached = max(float(lower.max()) for _, lower, *_ in found)
-        rivals = {
-            (self._levels[leaves[i]] / self._levels[nodes[i]], away[i])
+        # The same fractions are mostly the same objects, which are far quicker to tell apart.
+        alike = {
+            (id(self._levels[leaves[i]]), id(self._levels[nodes[i]]), id(away[i])): (leaves[i], nodes[i], away[i])
             for upper, _, leaves, nodes, away in found
             for i in np.flatnonzero(upper >= reached).tolist()
         }
+        rivals = {(self._levels[x] / self._levels[u], distance) for x, u, distance in alike.values()}
         claim = max(log_rate_upper(ratio, distance) for ratio, distance in rivals)
         if claim > max(float(upper.max()) for upper, *_ in found) or claim < reached:
             raise ParameterError(
@@ -107,6 +110,18 @@ class MixtureRandomiser(Randomiser):
                 fix="use another build of Python",
             )
         return Fraction(max(claim, math.nextafter(0.0, math.inf)))
+
+    def _all_apart(self, leaves: Ids, nodes: Ids, children: Ids) -> list[Fraction]:
+        """For each leaf, node above it and child of the node above the leaf: a lower bound on the way to the others."""
+        depths, (_, outside) = self.shape.depths, self.shape.partings
+        known: dict[tuple[int, int, Fraction], Fraction] = {}
+        found = []
+        for x, u, c in zip(leaves.tolist(), nodes.tolist(), children.tolist(), strict=True):
+            key = (u, c, depths[x])
+            if key not in known:
+                known[key] = self._apart(x, u, outside[u, c])
+            found.append(known[key])
+        return found
 
     def _apart(self, leaf: int, node: int, other: Fraction) -> Fraction:
         """A lower bound on the distance from a leaf to the leaves that part from it at ``node``."""

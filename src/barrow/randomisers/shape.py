@@ -33,12 +33,12 @@ class Shape:
     depths: tuple[Fraction, ...]
     true_metric: bool = True
 
-    @property
+    @cached_property
     def widths(self) -> Integers:
         """How many items are below each node."""
         return self.ends - self.starts
 
-    @property
+    @cached_property
     def leaves(self) -> Integers:
         """The node of each item."""
         found = np.zeros(int(self.ends[0]), dtype=np.int64)
