@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
+from pathlib import Path
 
 import click
 
@@ -37,14 +41,14 @@ def demo(out: str, data: str, as_json: bool, quiet: bool) -> None:
 
 
 def _next_steps(folder: str, name: str) -> list[str]:
-    """What to type next, as far as this version has it."""
-    from barrow.cli.main import _COMMANDS
-
-    steps = {
-        "explain": f"barrow explain {folder}/{name}/statement.json",
-        "verify": f"barrow verify {folder}/{name}",
-        "plan": f"barrow plan --study {folder}/study-{name}.toml",
-        "ledger": f"barrow ledger show {folder}/demo.ledger",
-        "choose": "barrow choose",
-    }
-    return [step for command, step in steps.items() if command in _COMMANDS]
+    """What to type next; outside an activated environment, with the path of the program that was started."""
+    started = Path(sys.argv[0])
+    hidden = shutil.which("barrow") is None and started.name == "barrow"
+    barrow = os.path.relpath(started) if hidden else "barrow"
+    return [
+        f"{barrow} explain {folder}/{name}/statement.json",
+        f"{barrow} verify {folder}/{name}",
+        f"{barrow} compare --study {folder}/study-{name}.toml",
+        f"{barrow} ledger show {folder}/demo.ledger",
+        f"{barrow} choose",
+    ]

@@ -31,7 +31,7 @@ from barrow.local import (
 from barrow.planning import FrequencyQuestion, frequency_question, goals_for, sampling_of
 from barrow.privacy import Model
 from barrow.release.items import items_question
-from barrow.spaces import Clustered, Discrete, Line, Product, Space, Tree
+from barrow.spaces import TREES, Product, Space
 
 _STUDY = [
     click.option("--study", "file", required=True, type=click.Path(), help="The study file, the same for everybody."),
@@ -49,7 +49,7 @@ def _local_study(file: str, query: str | None) -> LocalStudy | ItemStudy | Frequ
     study = make_study(file, query=query)
     kind = (study.query or {}).get("kind")
     if kind not in ("items", "frequency"):
-        if kind == "histogram" and isinstance(study.space, Tree | Clustered | Discrete | Line):
+        if kind == "histogram" and isinstance(study.space, TREES):
             # Each person's noise on the edges of the tree is far smaller than on the items; the server decodes.
             study = replace(study, query={"kind": "tree_edges"})
         return LocalStudy(study.question, study.alpha_exact, study.delta, noise=study.noise)

@@ -6,8 +6,6 @@ function of the multiset, exactly m of them. The server counts.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -22,7 +20,8 @@ from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.local.batches import BatchReader
 from barrow.local.client import RememberingClient
-from barrow.local.report import MalformedReportError, Report, report_from_json
+from barrow.local.plain import check_kind, digest_of
+from barrow.local.report import Report, read_for
 from barrow.mechanisms import ItemReports, ItemWise, Reduced, item_wise
 from barrow.numerics import Exact, exact_text
 from barrow.planning import ItemChoice, ReductionChoice, choose_items
@@ -127,19 +126,32 @@ class ItemStudy:
             f"the space ({space.kind}, {space.items:,} items, diameter {space.diameter:.6g} {space.unit}".rstrip()
             + ")",
             f"the randomiser: {made.randomiser.description}, alpha0 = {float(made.event.alpha0):.6g}",
-            f"that each person reports on exactly {made.items:,} items",
-            f"alpha = {float(self.alpha):.6g} and delta = {float(self.delta):.6g}",
+            *self._asked,
             "who reports, when, and how many do: the guarantee is about the values of a report only",
         )
 
+    @property
+    def _asked(self) -> tuple[str, str]:
+        """How many items each person reports on, and what was asked for."""
+        return (
+            f"that each person reports on exactly {self.mechanism.items:,} items",
+            f"alpha = {float(self.alpha):.6g} and delta = {float(self.delta):.6g}",
+        )
+
+    @property
+    def _randomiser_spec(self) -> str | dict[str, Any]:
+        """The randomiser as plain data: as it was given, or the kind that was chosen."""
+        given = self._randomiser
+        return self.mechanism.randomiser.kind if given is None else given if isinstance(given, str) else dict(given)
+
     def to_json(self) -> dict[str, Any]:
         """Plain data that :func:`item_study_from_json` reads back."""
-        made, given = self.mechanism, self._randomiser
+        made = self.mechanism
         return {
             "barrow": _KIND,
             "version": ITEM_STUDY_VERSION,
             "space": self.space.to_spec(),
-            "randomiser": made.randomiser.kind if given is None else given if isinstance(given, str) else dict(given),
+            "randomiser": self._randomiser_spec,
             "items": made.items,
             "users": made.users,
             "model": made.model.value,
@@ -150,8 +162,7 @@ class ItemStudy:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical plain data: reports name the study by it."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.to_json())
 
 
 def item_study_from_json(data: Mapping[str, Any]) -> ItemStudy:
@@ -164,12 +175,7 @@ def item_study_from_json(data: Mapping[str, Any]) -> ItemStudy:
       allowed: exactly the keys alpha, barrow, delta, items, model, randomiser, space, users, version
       fix:     write it with ItemStudy(...).to_json()
     """
-    if set(data) != _KEYS or data["barrow"] != _KIND or data["version"] != ITEM_STUDY_VERSION:
-        raise ParameterError(
-            f"This is not an {_KIND} of version {ITEM_STUDY_VERSION}.",
-            allowed=f"exactly the keys {', '.join(sorted(_KEYS))}",
-            fix="write it with ItemStudy(...).to_json()",
-        )
+    check_kind(data, _KIND, ITEM_STUDY_VERSION, _KEYS, "ItemStudy")
     return ItemStudy(
         space_from_spec(data["space"]),
         data["alpha"],
@@ -328,12 +334,9 @@ class ItemServer:
             np.add.at(self._counts, numbers, 1)
 
     def _add(self, received: Received) -> str | None:
-        try:
-            report = received if isinstance(received, Report) else report_from_json(received)
-        except MalformedReportError as error:
-            return error.reason
-        if report.study != self.study.digest:
-            return "another study"
+        report = read_for(self.study.digest, received)
+        if isinstance(report, str):
+            return report
         if len(report.values) != self.study.mechanism.items:
             return "wrong size"
         if report.id in self._seen:

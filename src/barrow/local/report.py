@@ -99,6 +99,19 @@ def report_from_json(data: str | bytes | Mapping[str, Any]) -> Report:
     return Report(data["study"], data["id"], tuple(values))
 
 
+def read_for(study: str, received: Report | str | bytes | Mapping[str, Any]) -> Report | str:
+    """What was received as a report of one study, or the reason why it is none.
+
+    >>> read_for("sha256:" + "0" * 64, "hello")
+    'malformed'
+    """
+    try:
+        report = received if isinstance(received, Report) else report_from_json(received)
+    except MalformedReportError as error:
+        return error.reason
+    return report if report.study == study else "another study"
+
+
 def _problem(study: Any, name: Any, values: Any) -> str | None:
     if not isinstance(study, str) or re.fullmatch(r"sha256:[0-9a-f]{64}", study) is None:
         return "has no digest of a study"

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from barrow.accounting import price
-from barrow.errors import ParameterError
 from barrow.local.items import ItemStudy
+from barrow.local.plain import check_kind
 from barrow.mechanisms import ItemReports, Reduced, item_wise, reduced
 from barrow.numerics import Exact, exact_text
 from barrow.planning import Goal, ReductionChoice, choose_reduction
@@ -87,29 +87,24 @@ class SampledStudy(ItemStudy):
         return price(reduced(here, radius=self.reduced.radius, delta=self.delta).event)
 
     @property
-    def public(self) -> tuple[str, ...]:
-        """What is public, and what a report reveals beside its values."""
-        space, made = self.space, self.mechanism
+    def _asked(self) -> tuple[str, str]:
         asked = ", ".join(
             f"epsilon {float(goal.epsilon):.6g} up to {float(goal.radius):.6g}" for goal in self.choice.goals
         )
+        items = self.mechanism.items
         return (
-            f"the space ({space.kind}, {space.items:,} items, diameter {space.diameter:.6g} {space.unit}".rstrip()
-            + ")",
-            f"the randomiser: {made.randomiser.description}, alpha0 = {float(made.event.alpha0):.6g}",
-            f"that each person draws {made.items:,} items with replacement; how many a person holds is hidden",
+            f"that each person draws {items:,} items with replacement; how many a person holds is hidden",
             f"the goals ({asked} of the diameter, as the average move of all data) and delta = {float(self.delta):.6g}",
-            "who reports, when, and how many do: the guarantee is about the values of a report only",
         )
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that :func:`sampled_study_from_json` reads back."""
-        made, given = self.mechanism, self._randomiser
+        made = self.mechanism
         return {
             "barrow": _KIND,
             "version": SAMPLED_STUDY_VERSION,
             "space": self.space.to_spec(),
-            "randomiser": made.randomiser.kind if given is None else given if isinstance(given, str) else dict(given),
+            "randomiser": self._randomiser_spec,
             "samples": made.items,
             "radius": exact_text(self.reduced.radius),
             "users": made.users,
@@ -129,12 +124,7 @@ def sampled_study_from_json(data: Mapping[str, Any]) -> SampledStudy:
       allowed: exactly the keys barrow, delta, goals, model, radius, randomiser, samples, space, users, version
       fix:     write it with SampledStudy(...).to_json()
     """
-    if set(data) != _KEYS or data["barrow"] != _KIND or data["version"] != SAMPLED_STUDY_VERSION:
-        raise ParameterError(
-            f"This is not a {_KIND} of version {SAMPLED_STUDY_VERSION}.",
-            allowed=f"exactly the keys {', '.join(sorted(_KEYS))}",
-            fix="write it with SampledStudy(...).to_json()",
-        )
+    check_kind(data, _KIND, SAMPLED_STUDY_VERSION, _KEYS, "SampledStudy")
     return SampledStudy(
         space_from_spec(data["space"]),
         [Goal(radius, epsilon) for radius, epsilon in data["goals"]],

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from barrow.errors import ParameterError
-from barrow.local.report import MalformedReportError, Report, report_from_json
+from barrow.local.report import Report, read_for
 from barrow.local.study import LocalStudy
 from barrow.mechanisms import Law
 from barrow.mechanisms.decoding import decode
@@ -118,12 +118,9 @@ class LocalServer:
             self.add(report)
 
     def _add(self, received: Report | str | bytes | Mapping[str, Any]) -> str | None:
-        try:
-            report = received if isinstance(received, Report) else report_from_json(received)
-        except MalformedReportError as error:
-            return error.reason
-        if report.study != self.study.digest:
-            return "another study"
+        report = read_for(self.study.digest, received)
+        if isinstance(report, str):
+            return report
         if len(report.values) != self.study.query.dimension:
             return "malformed"
         if report.id in self._seen:

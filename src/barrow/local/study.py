@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from barrow.errors import ParameterError
+from barrow.local.plain import check_kind, digest_of
 from barrow.mechanisms import AdditiveNoise, linear_noise
 from barrow.numerics import Exact, exact, exact_text
 from barrow.privacy import Guarantee
@@ -102,8 +101,7 @@ class LocalStudy:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical plain data without the scale, which follows from them up to rounding."""
-        text = json.dumps(self._agreed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self._agreed)
 
 
 def study_from_json(data: Mapping[str, Any]) -> LocalStudy:
@@ -116,12 +114,7 @@ def study_from_json(data: Mapping[str, Any]) -> LocalStudy:
       allowed: exactly the keys alpha, barrow, delta, grid, noise, query, scale, space, version
       fix:     write it with LocalStudy(...).to_json()
     """
-    if set(data) != _KEYS or data["barrow"] != _KIND or data["version"] != STUDY_VERSION:
-        raise ParameterError(
-            f"This is not a {_KIND} of version {STUDY_VERSION}.",
-            allowed=f"exactly the keys {', '.join(sorted(_KEYS))}",
-            fix="write it with LocalStudy(...).to_json()",
-        )
+    check_kind(data, _KIND, STUDY_VERSION, _KEYS, "LocalStudy")
     query = query_from_spec(space_from_spec(data["space"]), data["query"])
     study = LocalStudy(query, data["alpha"], data["delta"], noise=data["noise"], grid=data["grid"])
     stated = exact(data["scale"], "scale")

@@ -26,7 +26,7 @@ from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemWise
 from barrow.noise import exact_multinomials
 from barrow.noise.simulation import SeededSource
-from barrow.spaces import Clustered, Discrete, Line, Space, Tree
+from barrow.spaces import TREES, Line, Space
 from barrow.spaces.base import Floats
 from barrow.transport import kr_norm
 
@@ -34,7 +34,6 @@ Integers = NDArray[np.int64]
 
 DECODERS = ("tree", "simplex", "bayesian", "none")
 """Ways to make a histogram of the estimate."""
-_TREES = (Tree, Clustered, Discrete, Line)
 _MOST_BAYESIAN = 10_000
 _MOST_PRODUCTS = 10**9
 _EVEN = 0.1
@@ -63,6 +62,7 @@ class FrequencyEstimator:
 
     >>> from barrow.mechanisms import item_wise
     >>> from barrow.randomisers import gkrr
+    >>> from barrow.spaces import Clustered
     >>> space = Clustered.grid(2, 2, r=0.25)
     >>> plan = FrequencyEstimator(item_wise(gkrr(space, 2), items=10, users=1000))
     >>> plan.estimate([5000, 2500, 1250, 1250]).round(3).tolist()
@@ -97,6 +97,7 @@ class FrequencyEstimator:
 
         >>> from barrow.mechanisms import item_wise
         >>> from barrow.randomisers import randomised_response
+        >>> from barrow.spaces import Discrete
         >>> mine = FrequencyEstimator(item_wise(randomised_response(Discrete(["a", "b"]), 1), items=4, model="local"))
         >>> mine.users is None, mine.for_users(9).users
         (True, 9)
@@ -123,6 +124,7 @@ class FrequencyEstimator:
 
         >>> from barrow.mechanisms import item_wise
         >>> from barrow.randomisers import gkrr
+        >>> from barrow.spaces import Clustered
         >>> plan = FrequencyEstimator(item_wise(gkrr(Clustered.grid(2, 2, r=0.25), 2), items=10, users=1000))
         >>> plan.decode([5000, 2500, 1250, 1250], "simplex").round(3).tolist()
         [0.965, 0.0, 0.017, 0.017]
@@ -136,7 +138,7 @@ class FrequencyEstimator:
         if way == "tree":
             return self._along_tree(found)
         start = None
-        if isinstance(self.space, _TREES):
+        if isinstance(self.space, TREES):
             start = (1.0 - _EVEN) * self._along_tree(found) + _EVEN / self.space.items
         most = MOST_UPDATES
         if isinstance(self.channel, MatrixChannel):  # an update is two products with the matrix
@@ -178,6 +180,7 @@ class FrequencyEstimator:
 
         >>> from barrow.mechanisms import item_wise
         >>> from barrow.randomisers import gkrr
+        >>> from barrow.spaces import Clustered
         >>> plan = FrequencyEstimator(item_wise(gkrr(Clustered.grid(2, 2, r=0.25), 2), items=10, users=1000))
         >>> round(plan.predicted_error(), 4), round(plan.error_upper, 4)
         (0.0096, 0.012)
@@ -204,6 +207,7 @@ class FrequencyEstimator:
 
         >>> from barrow.mechanisms import item_wise
         >>> from barrow.randomisers import gkrr
+        >>> from barrow.spaces import Clustered
         >>> plan = FrequencyEstimator(item_wise(gkrr(Clustered.grid(2, 2, r=0.25), 2), items=10, users=1000))
         >>> round(plan.decoded_upper, 4)
         0.0241
@@ -222,6 +226,7 @@ class FrequencyEstimator:
 
         >>> from barrow.mechanisms import item_wise
         >>> from barrow.randomisers import gkrr
+        >>> from barrow.spaces import Clustered
         >>> plan = FrequencyEstimator(item_wise(gkrr(Clustered.grid(2, 2, r=0.25), 2), items=10, users=1000))
         >>> 0.0 < plan.decoded_error([0.7, 0.3, 0, 0]) < plan.error_upper
         True
@@ -249,6 +254,7 @@ class FrequencyEstimator:
 
         >>> from barrow.mechanisms import item_wise
         >>> from barrow.randomisers import randomised_response
+        >>> from barrow.spaces import Discrete
         >>> weak = item_wise(randomised_response(Discrete(["a", "b"]), "0.01"), items=1, users=100)
         >>> print(FrequencyEstimator(weak).warning)
         The estimate will be off by 7.98 on average, more than a blind guess (0.5): undoing the randomiser magnifies noise 200 times. More users, or a larger alpha, would help.
@@ -321,6 +327,7 @@ class FrequencyEstimator:
 def checked_decoder(how: str | None, space: Space) -> str:
     """The decoder that is meant; the one that suits the space for None.
 
+    >>> from barrow.spaces import Discrete
     >>> from barrow.spaces import Circle
     >>> checked_decoder(None, Discrete(["a", "b"]))
     'tree'
@@ -328,10 +335,10 @@ def checked_decoder(how: str | None, space: Space) -> str:
     ('bayesian', 'none')
     """
     if how is None:
-        if isinstance(space, _TREES):
+        if isinstance(space, TREES):
             return "tree"
         return "bayesian" if space.items <= _MOST_BAYESIAN else "simplex"
-    if how == "tree" and not isinstance(space, _TREES):
+    if how == "tree" and not isinstance(space, TREES):
         raise ParameterError(
             f"decode is 'tree', and the distances of the {space.kind} space are not those of a tree.",
             allowed="'tree' on tree, clustered, discrete and line spaces",

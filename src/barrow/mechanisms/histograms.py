@@ -25,7 +25,7 @@ from barrow.numerics import Exact
 from barrow.privacy import Event
 from barrow.privacy.definitions import positive
 from barrow.queries import Query, histogram
-from barrow.spaces import Clustered, Discrete, Line, Space, Tree, edge_tree
+from barrow.spaces import TREES, Space, edge_tree
 from barrow.spaces.base import Floats
 
 KINDS = ("tree", "pyramid", "cells")
@@ -177,7 +177,7 @@ def _of_cells(query: Query, noise: AdditiveNoise, how: str) -> HistogramNoise:
 
 def _flat(space: Space, noise: AdditiveNoise) -> Callable[[Floats], Floats]:
     """The decoder of noisy cells: along the tree where there is one, by the variances of its edges; else flat."""
-    if not isinstance(space, Tree | Clustered | Discrete | Line) or space.items == 1:
+    if not isinstance(space, TREES) or space.items == 1:
         return nearest_in_simplex
     tree, k = edge_tree(space), space.items
     below = tree.ends - tree.starts

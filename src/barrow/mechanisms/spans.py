@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from barrow.spaces import Circle, Clustered, Discrete, Line, Space, Tree, edge_tree
+from barrow.spaces import TREES, Circle, Space, edge_tree
 from barrow.spaces.base import Floats, Ids
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Spans:
         order: The items in an order in which those below an edge stand together.
         exact: Whether the sum over edges is the earth mover's distance, or only an upper bound on it.
 
+    >>> from barrow.spaces import Discrete
     >>> spans_of(Discrete(["a", "b", "c"])).lengths.tolist()
     [0.5, 0.5, 0.5]
     """
@@ -43,6 +44,7 @@ class Spans:
     def masses(self, values: Floats) -> Floats:
         """The mass of ``values`` in each span.
 
+        >>> from barrow.spaces import Line
         >>> spans_of(Line(0, 3, step=1)).masses(np.array([0.5, 0.25, 0.25])).tolist()
         [0.5, 0.75]
         """
@@ -52,6 +54,7 @@ class Spans:
     def spread(self, weights: Floats) -> Floats:
         """For each item, the sum of the weights of the spans that it is in.
 
+        >>> from barrow.spaces import Line
         >>> spans_of(Line(0, 3, step=1)).spread(np.array([1.0, 10.0])).tolist()
         [11.0, 10.0, 0.0]
         """
@@ -66,6 +69,7 @@ class Spans:
 def spans_of(space: Space) -> Spans:
     """The edges of a space: exact on line, tree, clustered and discrete spaces, an upper bound on others.
 
+    >>> from barrow.spaces import Clustered
     >>> space = Clustered.grid(2, 2, r=0.2)
     >>> spans = spans_of(space)
     >>> spans.lengths.tolist(), spans.exact
@@ -75,7 +79,7 @@ def spans_of(space: Space) -> Spans:
     every = np.arange(k)
     if k == 1:
         return Spans(np.zeros(0), every[:0], every[:0], every)
-    if isinstance(space, Line | Tree | Clustered | Discrete):
+    if isinstance(space, TREES):
         tree = edge_tree(space)
         return Spans(tree.lengths, tree.starts, tree.ends, every)
     if isinstance(space, Circle):
@@ -137,6 +141,7 @@ class SpanMoments(Protocol):
 class DenseMoments:
     """By the columns of a right inverse, added up over each span.
 
+    >>> from barrow.spaces import Discrete
     >>> moments = DenseMoments(spans_of(Discrete(["a", "b"])), np.array([[1.5, -0.5], [-0.5, 1.5]]))
     >>> moments.at(np.array([0.5, 0.5])).tolist()
     [1.25]
@@ -159,6 +164,7 @@ class DenseMoments:
 class FlatMoments:
     """Randomised response: g_e takes two values, inside and outside the span.
 
+    >>> from barrow.spaces import Discrete
     >>> FlatMoments(spans_of(Discrete(["a", "b"])), 0.5, 2).at(np.array([0.5, 0.5])).tolist()
     [1.25]
     """
@@ -186,6 +192,7 @@ class TreeMoments:
 
     >>> from barrow.mechanisms.channel import TreeChannel
     >>> from barrow.randomisers import gkrr
+    >>> from barrow.spaces import Clustered
     >>> space = Clustered.grid(2, 3, r=0.1)
     >>> channel, spans = TreeChannel.of(gkrr(space, 2)), spans_of(space)
     >>> law = np.arange(6) / 15

@@ -37,7 +37,7 @@ from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.references import Reference, reference_distribution
 from barrow.privacy import UserLevelRelease
 from barrow.privacy.definitions import positive, probability
-from barrow.spaces import Clustered, Discrete, Line, Space, Tree, edge_tree
+from barrow.spaces import TREES, Clustered, Space, Tree, edge_tree
 from barrow.spaces.base import Floats
 from barrow.transport import emd
 
@@ -171,7 +171,7 @@ def predicted_error(baseline: HistogramBaseline, reference: Floats) -> float:
     >>> round(predicted_error(made, np.full(4, 0.25)), 4)
     0.0039
     """
-    if isinstance(baseline.space, Tree | Clustered | Discrete | Line):
+    if isinstance(baseline.space, TREES):
         return baseline.predicted_emd(reference)
     return float(0.5 * MEAN_ABSOLUTE * np.sqrt(baseline.variances(reference)).sum())
 
@@ -264,7 +264,7 @@ def _entries(made: LocalHistogram) -> int:
 
 def _candidate(name: str, made: HistogramBaseline, guess: Floats) -> Candidate:
     error = predicted_error(made, guess)
-    tree = isinstance(made.space, Tree | Clustered | Discrete | Line)
+    tree = isinstance(made.space, TREES)
     note = "" if tree else "the error is an upper bound, by total variation"
     return Candidate(name, f"user-level: {made.name}", price(made.event), error, error, None, note, made)
 

@@ -22,7 +22,7 @@ from barrow.planning.references import GEOMETRY, Reference, reference_distributi
 from barrow.planning.tree import decoded_error
 from barrow.privacy.definitions import positive, probability
 from barrow.randomisers import randomiser_from_spec
-from barrow.spaces import Clustered, Discrete, Line, Space, Tree
+from barrow.spaces import TREES, Clustered, Space
 from barrow.spaces.base import Floats
 
 DRAWS = 12
@@ -30,7 +30,6 @@ DRAWS = 12
 _FEW_DRAWS, _MANY_OUTPUTS = 4, 500
 """Errors of many outputs average out, so that few draws are enough."""
 _MOST_BASELINES = 3
-_TREES = (Tree, Clustered, Discrete, Line)
 
 
 @dataclass(frozen=True)
@@ -241,7 +240,7 @@ def user_level_histograms(question: HistogramQuestion, epsilon: Exact) -> list[C
     True
     """
     space, size = question.space, question.space.diameter
-    if question.model == "central" and not isinstance(space, _TREES):
+    if question.model == "central" and not isinstance(space, TREES):
         return best_first(_user_level_maps(question, epsilon))
     found = histogram_baselines(
         space,
@@ -255,7 +254,7 @@ def user_level_histograms(question: HistogramQuestion, epsilon: Exact) -> list[C
     decoded = []
     for candidate in found[:_MOST_BASELINES]:
         error = candidate.error
-        if isinstance(space, _TREES):
+        if isinstance(space, TREES):
             reference = question.reference
             error = decoded_emd(candidate.mechanism, reference, items=question.items or 1000, draws=DRAWS)
         decoded.append(replace(candidate, error=error * size, undecoded=candidate.error * size))

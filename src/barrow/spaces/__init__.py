@@ -4,7 +4,7 @@ from barrow.spaces.axioms import check_metric, shortest_paths
 from barrow.spaces.base import DISTANCE_ERROR, Space, least_distance_by_blocks
 from barrow.spaces.circle import Circle
 from barrow.spaces.clustered import Clustered
-from barrow.spaces.edges import EdgeTree, edge_names, edge_tree
+from barrow.spaces.edges import TREES, EdgeTree, edge_names, edge_tree
 from barrow.spaces.embedding import Embedding
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.finite import Discrete, Finite
@@ -23,6 +23,7 @@ __all__ = [
     "EARTH_RADIUS_KM",
     "HALF_CIRCUMFERENCE_KM",
     "KINDS",
+    "TREES",
     "CellRows",
     "Circle",
     "Clustered",

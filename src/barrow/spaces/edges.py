@@ -19,6 +19,9 @@ from barrow.spaces.finite import Discrete
 from barrow.spaces.line import Line
 from barrow.spaces.tree import Tree
 
+TREES = (Tree, Clustered, Discrete, Line)
+"""The kinds of spaces whose distances are sums of edge lengths."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EdgeTree:

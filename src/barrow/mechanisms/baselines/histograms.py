@@ -157,8 +157,27 @@ class HistogramBaseline(ABC):
         return counts.astype(np.int64)
 
 
+class NoiseHistogram(HistogramBaseline):
+    """A histogram with additive noise, which needs no more than pooled counts.
+
+    Attributes:
+        noise: The calibrated noise.
+    """
+
+    noise: AdditiveNoise
+
+    @property
+    def event(self) -> UserLevelRelease:  # type: ignore[override]
+        """The noise's event."""
+        return _user_level(self.noise)
+
+    def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+        """From the pooled counts, which are all it needs."""
+        return self.estimate_pooled(self._pooled(data), source=source)
+
+
 @dataclass(frozen=True, eq=False)
-class CentralHistogram(HistogramBaseline):
+class CentralHistogram(NoiseHistogram):
     """The pooled histogram with noise from a curator, moved to the sum 1.
 
     Attributes:
@@ -180,15 +199,6 @@ class CentralHistogram(HistogramBaseline):
     def name(self) -> str:  # type: ignore[override]
         """The noise's name, and histogram."""
         return f"{self.noise.name} histogram"
-
-    @property
-    def event(self) -> UserLevelRelease:  # type: ignore[override]
-        """The noise's event."""
-        return _user_level(self.noise)
-
-    def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
-        """Exactly rounded noise on the exact shares."""
-        return self.estimate_pooled(self._pooled(data), source=source)
 
     def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
         """The same: the pooled counts are all it needs."""
@@ -308,7 +318,7 @@ class LocalHistogram(HistogramBaseline):
 
 
 @dataclass(frozen=True, eq=False)
-class LocalNoiseHistogram(HistogramBaseline):
+class LocalNoiseHistogram(NoiseHistogram):
     """Each user adds Gaussian noise to their own histogram; the estimate is the mean.
 
     What is drawn is the sum of all users' noise at once: the same law but for each report's rounding to its grid.
@@ -331,15 +341,6 @@ class LocalNoiseHistogram(HistogramBaseline):
     def name(self) -> str:  # type: ignore[override]
         """Gaussian histogram of each user."""
         return f"{self.noise.name} histogram of each user"
-
-    @property
-    def event(self) -> UserLevelRelease:  # type: ignore[override]
-        """The noise's event."""
-        return _user_level(self.noise)
-
-    def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
-        """The mean of all users' noisy histograms."""
-        return self.estimate_pooled(self._pooled(data), source=source)
 
     def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
         """The same: the pooled counts are all it needs."""

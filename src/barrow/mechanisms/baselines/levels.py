@@ -8,6 +8,7 @@ ordinary user-level DP, and on trees much stronger baselines than flat ones (doc
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -83,8 +84,9 @@ def _parts_of_groups(tree: EdgeTree, values: Floats) -> Floats:
 class _Levelled(HistogramBaseline):
     """What both share: variances below edges, found on the tree and read off for its edges and items."""
 
+    @abstractmethod
     def _edge_variances(self, tree: EdgeTree, reference: Floats) -> Floats:
-        raise NotImplementedError
+        """The variance of the noisy share below each edge, before the shares are made consistent."""
 
     def run_variances(self, edges: Edges, reference: Floats) -> Floats:
         """Of runs that are edges of the tree."""
