@@ -48,6 +48,7 @@ def _next_steps(folder: str, name: str) -> list[str]:
     return [
         f"{barrow} explain {folder}/{name}/statement.json",
         f"{barrow} verify {folder}/{name}",
+        f"{barrow} plan --study {folder}/study-{name}.toml",
         f"{barrow} compare --study {folder}/study-{name}.toml",
         f"{barrow} ledger show {folder}/demo.ledger",
         f"{barrow} choose",
