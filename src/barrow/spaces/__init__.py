@@ -12,6 +12,7 @@ from barrow.spaces.geographic import CellRows, Earth
 from barrow.spaces.graph import Graph
 from barrow.spaces.hexagons import Hexagons
 from barrow.spaces.line import Line
+from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.product import Product
 from barrow.spaces.spec import KINDS, parse_call, parse_space, space_from_spec
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
@@ -36,6 +37,7 @@ __all__ = [
     "Graph",
     "Hexagons",
     "Line",
+    "NeighbourGraph",
     "Product",
     "Space",
     "Tree",

@@ -1,0 +1,211 @@
+"""The public neighbourhood graph of a space: what noise on edges is added along.
+
+Nodes carry items, either one each or by public weights (hats), and edges have lengths. Whatever the graph, moving an
+item costs no more along it than in the space: the contraction condition of docs/proofs/edge-noise.md,
+
+    W1_G(h(x), h(y)) <= d(x, y)    for all items x, y,
+
+which whoever makes a graph has to prove. This file holds the value and checks what can be checked locally.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barrow.errors import ParameterError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+WEIGHT_BITS = 48
+"""Weights are whole multiples of 2^-48, so that floats hold them and sums of them exactly."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NeighbourGraph:
+    """A public weighted graph whose nodes carry items: the metric of its paths never exceeds the space's.
+
+    Attributes:
+        nodes: The number of nodes; those that carry no item are released like any other.
+        tails: One end of each edge, shape (edges,).
+        heads: The other end.
+        lengths: The length of each edge, above 0, in units of the space's diameter: floats, meant exactly, rounded
+            down by whoever made them.
+        weights: Shape (items, nodes): how much of an item each node carries, whole multiples of 2^-48 with sum 1 in
+            each row; None where item i is node i and the nodes after the last item carry none.
+        faces: Shape (faces, 4): indices of the edges of cycles of four, in the order round the cycle, no edge in two
+            of them; noise is drawn for such a cycle as a whole and for every other edge alone.
+        stretch: Where nodes are items: no path is shorter than the distance divided by it.
+
+    >>> square = NeighbourGraph(4, [0, 1, 3, 2], [1, 3, 2, 0], [0.5] * 4, faces=[[0, 1, 2, 3]])
+    >>> square, square.face_nodes.tolist(), square.face_signs.tolist()
+    (NeighbourGraph(4 nodes, 4 edges), [[0, 1, 3, 2]], [[1, 1, 1, 1]])
+    """
+
+    nodes: int
+    tails: Ints
+    heads: Ints
+    lengths: Floats
+    weights: csr_array | None = None
+    faces: Ints | None = None
+    stretch: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        for name, kind in (("tails", np.int64), ("heads", np.int64), ("lengths", np.float64)):
+            array = np.array(getattr(self, name), dtype=kind)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "stretch", Fraction(self.stretch))
+        self._check_edges()
+        self._check_weights()
+        if self.faces is not None:
+            faces = np.array(self.faces, dtype=np.int64).reshape(-1, 4)
+            faces.setflags(write=False)
+            object.__setattr__(self, "faces", faces)
+            _ = self.face_nodes
+
+    def _check_edges(self) -> None:
+        tails, heads, lengths = self.tails, self.heads, self.lengths
+        if not (tails.ndim == 1 and tails.shape == heads.shape == lengths.shape and tails.size):
+            raise _bad("tails, heads and lengths do not have one entry for each edge")
+        ends = np.concatenate([tails, heads])
+        if ends.min() < 0 or ends.max() >= self.nodes:
+            raise _bad(f"an edge ends at node {ends.max() if ends.min() >= 0 else ends.min()} of {self.nodes}")
+        if (tails == heads).any():
+            raise _bad(f"edge {int(np.argmax(tails == heads))} goes from a node to itself")
+        good = np.isfinite(lengths) & (lengths > 0.0)
+        if not good.all():
+            edge = int(np.argmin(good))
+            raise _bad(f"edge {edge} has the length {lengths[edge]}")
+        from scipy.sparse.csgraph import connected_components
+
+        pieces, part = connected_components(self._adjacency(np.ones(self.edges)), directed=False)
+        if pieces > 1:
+            raise ParameterError(
+                f"The graph is in {pieces:,} pieces: no edges lead from node 0 to node {int(np.argmax(part != 0))}.",
+                allowed="a connected graph",
+                fix="add the edges that join the pieces, or make one space of each",
+            )
+
+    def _check_weights(self) -> None:
+        if self.weights is None:
+            return
+        whole = self.whole_weights
+        if whole.shape[1] != self.nodes or (whole.data < 0).any():
+            raise _bad(f"weights have the shape {whole.shape} for {self.nodes} nodes, or are negative")
+        if (np.asarray(whole.sum(axis=1)).ravel() != 2**WEIGHT_BITS).any() or (
+            np.ldexp(whole.data.astype(np.float64), -WEIGHT_BITS) != self.weights.data
+        ).any():
+            raise _bad("some weights are not whole multiples of 2^-48 with sum 1 for each item")
+
+    def __repr__(self) -> str:
+        return f"NeighbourGraph({self.nodes:,} nodes, {self.edges:,} edges)"
+
+    @property
+    def edges(self) -> int:
+        """The number of edges."""
+        return len(self.lengths)
+
+    @property
+    def whole_weights(self) -> Any:
+        """The weights times 2^48, as integers.
+
+        >>> NeighbourGraph(2, [0], [1], [1.0]).whole_weights.toarray().tolist() == [[2**48, 0], [0, 2**48]]
+        True
+        """
+        from scipy.sparse import csr_array, eye_array
+
+        if self.weights is None:
+            return eye_array(self.nodes, dtype=np.int64, format="csr") * 2**WEIGHT_BITS
+        whole = np.rint(np.ldexp(self.weights.data, WEIGHT_BITS)).astype(np.int64)
+        return csr_array((whole, self.weights.indices, self.weights.indptr), shape=self.weights.shape)
+
+    @cached_property
+    def incidence(self) -> Any:
+        """D, shape (nodes, edges): a flow f along the edges moves mass D f from their tails to their heads.
+
+        >>> NeighbourGraph(2, [0], [1], [1.0]).incidence.toarray().tolist()
+        [[-1.0], [1.0]]
+        """
+        from scipy.sparse import csr_array
+
+        each = np.arange(self.edges)
+        signs = np.repeat([-1.0, 1.0], self.edges)
+        ends = np.concatenate([self.tails, self.heads])
+        return csr_array((signs, (ends, np.concatenate([each, each]))), shape=(self.nodes, self.edges))
+
+    @cached_property
+    def face_nodes(self) -> Ints:
+        """The nodes of each face: node k lies between edges k-1 and k."""
+        return self._walked[0]
+
+    @cached_property
+    def face_signs(self) -> Ints:
+        """Whether going round a face passes each edge from its tail to its head (1) or the other way (-1)."""
+        return self._walked[1]
+
+    @cached_property
+    def _walked(self) -> tuple[Ints, Ints]:
+        faces = np.zeros((0, 4), dtype=np.int64) if self.faces is None else self.faces
+        if faces.size and (faces.min() < 0 or faces.max() >= self.edges or np.bincount(faces.ravel()).max() > 1):
+            raise _bad("a face names an edge that is none, or an edge that is in another face")
+        tails, heads = self.tails[faces], self.heads[faces]
+        after = np.roll(faces, -1, axis=1)
+        # An edge is passed forwards if its head is an end of the next edge, and the cycle closes up.
+        forward = (heads == self.tails[after]) | (heads == self.heads[after])
+        first, last = np.where(forward, tails, heads), np.where(forward, heads, tails)
+        if (last != np.roll(first, -1, axis=1)).any() or (np.diff(np.sort(first, axis=1), axis=1) == 0).any():
+            raise _bad("the edges of a face do not go round a cycle of four nodes")
+        return first, np.where(forward, 1, -1)
+
+    def _adjacency(self, values: Floats) -> Any:
+        from scipy.sparse import coo_array
+
+        return coo_array((values, (self.tails, self.heads)), shape=(self.nodes, self.nodes)).tocsr()
+
+    def distances(self, sources: Any = None) -> Floats:
+        """Lengths of shortest paths from ``sources`` (nodes; all by default) to every node.
+
+        >>> NeighbourGraph(3, [0, 1], [1, 2], [0.5, 0.25]).distances([0]).tolist()
+        [[0.0, 0.5, 0.75]]
+        """
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import dijkstra
+
+        low, high = np.minimum(self.tails, self.heads), np.maximum(self.tails, self.heads)
+        order = np.lexsort((self.lengths, high, low))  # of edges with the same ends the shortest counts
+        first = order[np.append(True, (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0))]
+        shape = (self.nodes, self.nodes)
+        matrix = coo_array((self.lengths[first], (low[first], high[first])), shape=shape).tocsr()
+        return np.asarray(dijkstra(matrix, directed=False, indices=sources))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the graph: two graphs with the same digest are the same."""
+        found = hashlib.sha256(f"{self.nodes} {self.stretch} {self.weights is None}".encode())
+        weights = self.whole_weights
+        faces = np.zeros((0, 4), dtype=np.int64) if self.faces is None else self.faces
+        for array, kind in (
+            (self.tails, "<i8"), (self.heads, "<i8"), (self.lengths, "<f8"), (faces, "<i8"),
+            (weights.indptr, "<i8"), (weights.indices, "<i8"), (weights.data, "<i8"),
+        ):  # fmt: skip
+            found.update(f"{array.shape}".encode() + np.ascontiguousarray(array).astype(kind).tobytes())
+        return "sha256:" + found.hexdigest()
+
+
+def _bad(problem: str) -> ParameterError:
+    return ParameterError(
+        f"This is no graph to add noise along: {problem}.",
+        allowed="a connected graph with lengths above 0, and items with weights that add up to 1",
+        fix="space.graph() makes one",
+    )
