@@ -23,6 +23,7 @@ from barrow.queries import (
 from barrow.queries import lipschitz as engine
 from barrow.queries.coordinates import spectral_norm_upper
 from barrow.queries.quantised import quantise, row_norms
+from barrow.queries.tables import _spots
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Finite, Line, Product, Tree
 
 NORMS = [1.0, 2.0, math.inf, 1.5, 3.0, 40.0]
@@ -330,16 +331,67 @@ def test_declared_constants_are_checked_over_all_pairs_and_improved():
     assert two.lipschitz_upper(2) == pytest.approx(5 * math.sqrt(2), rel=1e-9)
 
 
-def test_declared_constants_of_large_spaces_are_spot_checked_and_believed(monkeypatch):
+def _crowded(monkeypatch):
+    """Lets every space seem too large for all pairs."""
     monkeypatch.setattr("barrow.queries.tables.PAIR_WORK", 1.0)
     monkeypatch.setattr("barrow.queries.base.PAIR_WORK", 1.0)
-    space = Euclidean([0, 0], [1, 1], step=1 / 16)
+
+
+def test_declared_constants_of_large_spaces_are_spot_checked_believed_and_named(monkeypatch):
+    _crowded(monkeypatch)
+    space = Euclidean(center=[0, 0], radius=1, step=1 / 8)
     values = np.stack([space.points[:, 0], 2 * space.points[:, 1]], axis=1)
     query = function(space, values, lipschitz={2: 2 * space.diameter})
     assert query.constants([2])[0].method == "declared"
+    assert query.constant_proved is False
+    assert query.constant_method == "declared"
     for p in (1.0, 2.0, math.inf):
         assert query.lipschitz_upper(p) >= over_all_pairs(query, p) * (1 - 1e-12)
     with pytest.raises(ParameterError, match="not Lipschitz with the constant declared: between"):
         function(space, values, lipschitz={2: 1.5 * space.diameter})
     with pytest.raises(ParameterError, match="too many pairs"):
         function(space, values).lipschitz_upper(1)
+
+
+@pytest.mark.parametrize("steps", [(1 / 16, 1.0), (1 / 24, 0.4)])
+def test_on_a_box_chains_prove_the_constant_and_a_lie_is_not_believed(monkeypatch, steps):
+    _crowded(monkeypatch)
+    step, height = steps
+    space = Euclidean([0, 0], [1, height], step=step)
+    rng = np.random.default_rng(1)
+    # The function is rough: a spike that no spot check needs to meet, and random values beside it.
+    values = np.concatenate([space.points, 0.01 * rng.normal(size=(space.items, 1))], axis=1)
+    values[space.items // 2 + 3, 1] += 5.0
+    for query in (function(space, values), function(space, values, lipschitz={1: 1000})):
+        assert query.constant_proved is True
+        assert query.constant_method == "chains"
+        for p in (1.0, 2.0, math.inf):
+            real = over_all_pairs(query, p)
+            assert real * (1 - 1e-12) <= query.lipschitz_upper(p) <= real * 1.14
+
+
+def test_a_spike_hidden_from_spot_checks_is_found_on_a_large_box(monkeypatch):
+    monkeypatch.setattr("barrow.queries.tables._SPOT_CHECKS", 2**12)
+    space = Euclidean([0, 0], [1, 1], step=1 / 300)
+    seen = np.concatenate([np.concatenate(pair) for pair in _spots(space.items)])
+    values = np.zeros(space.items)
+    values[np.setdiff1d(np.arange(space.items), seen)[1000]] = 1.0
+    query = function(space, values, lipschitz=1)  # a lie that no spot check meets
+    assert query.constant_proved
+    assert query.lipschitz_upper(1) >= 300 * math.sqrt(2) * (1 - 1e-12)
+
+
+def test_on_discrete_items_the_range_is_the_proof(monkeypatch):
+    _crowded(monkeypatch)
+    query = function(Discrete([str(i) for i in range(9)]), np.arange(9.0), lipschitz=100)
+    assert (query.constant_method, query.constant_proved) == ("range", True)
+    assert query.lipschitz_upper(1) == pytest.approx(8, rel=1e-9)
+
+
+def test_steep_offsets_are_all_visited():
+    """The constant of a plane wave in any direction is found: no direction of steps is left out."""
+    space = Euclidean([0, 0], [1, 1], step=1 / 40)
+    for angle in np.linspace(0, math.pi, 7):
+        ramp = space.points @ np.array([math.cos(angle), math.sin(angle)])
+        found = engine.by_chains(space, quantise(ramp[:, None]), [1.0])[1.0].lipschitz_upper
+        assert over_all_pairs(function(space, ramp), 1.0) * (1 - 1e-12) <= found <= space.diameter * 1.02

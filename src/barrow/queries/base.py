@@ -16,17 +16,20 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact_text
 from barrow.queries.lipschitz import (
+    DECLARED,
     PAIR_WORK,
     RANGE_WORK,
     Constants,
     by_all_pairs,
+    by_chains,
     by_near_pairs,
     by_neighbours,
+    by_range,
     pair_work,
     range_by_pairs,
 )
 from barrow.queries.quantised import Quantised, norm_order, relative_slack
-from barrow.spaces import Circle, Line, Space
+from barrow.spaces import Circle, Discrete, Line, Space
 from barrow.spaces.base import Floats
 
 
@@ -121,6 +124,26 @@ class Query:
         """B/ell, rounded up, at most 1: the worst case of a release at alpha is alpha times this."""
         return Fraction(self.constants([p])[0].range_ratio)
 
+    @property
+    def constant_method(self) -> str:
+        """How the Lipschitz constant was found: ``"declared"`` where it is somebody's word, else how it was proved."""
+        known = list(self._found.values()) or self.constants([1])
+        return next((c.method for c in known if not c.proved), known[0].method)
+
+    @property
+    def constant_proved(self) -> bool:
+        """Whether the noise rests on a constant that was proved here, on the values really used, or by a theorem.
+
+        Where it is False, privacy rests on the word of whoever declared the constant: a client refuses such a query,
+        and a release names it.
+
+        >>> from barrow.queries import function
+        >>> from barrow.spaces import Discrete
+        >>> function(Discrete(["walk", "drive"]), [0, 12.5], lipschitz=20).constant_proved
+        True
+        """
+        return self.constant_method != DECLARED
+
     def constants(self, norms: Iterable[Exact]) -> list[Constants]:
         """Lipschitz constant, range and how they were found, for several norms in one pass.
 
@@ -150,6 +173,8 @@ class Query:
                 return near if closed is None else {p: min(near[p], closed[p], key=_constant) for p in norms}
         elif pair_work(self.space.items, self.dimension) <= PAIR_WORK:
             return by_all_pairs(self.space, self.table, norms)
+        elif closed is None or (self.closed_form is not None and self.closed_form.method == DECLARED):
+            closed = self._proved(norms, closed)
         if closed is None:
             raise ParameterError(
                 f"The space has {self.space.items:,} items and the query {self.dimension:,} outputs: too many pairs "
@@ -158,6 +183,19 @@ class Query:
                 fix="lipschitz={2: ...} if you can prove one, or a coarser space",
             )
         return closed
+
+    def _proved(self, norms: Sequence[float], declared: dict[float, Constants] | None) -> dict[float, Constants] | None:
+        """What can be proved cheaply where there are too many pairs, in place of what is declared."""
+        # A proof stands above a constant that is only declared, even where chains make it a little larger.
+        chained = by_chains(self.space, self.table, norms)
+        if chained is not None:
+            return chained
+        by_span = by_range(self.space, self.table, norms)
+        if isinstance(self.space, Discrete):
+            return by_span
+        if declared is None:
+            return None
+        return {p: min(by_span[p], declared[p], key=_constant) for p in norms}
 
     def _beyond(self, p: float, distance: float) -> float:
         """A bound on the change per unit between items at least ``distance`` apart, beside range/distance."""

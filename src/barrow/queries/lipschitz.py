@@ -19,6 +19,8 @@ from barrow.queries.quantised import Quantised, relative_slack, row_norms
 from barrow.spaces import EARTH_RADIUS_KM, Circle, Earth, Euclidean, Line, Space
 from barrow.spaces.base import Floats, Ids
 
+DECLARED = "declared"
+"""The method of a constant that is somebody's word."""
 PAIR_WORK = 2e10
 """All pairs are visited up to this many units of work, about one per nanosecond."""
 RANGE_WORK = 5e8
@@ -26,6 +28,7 @@ _EASY_PAIRS = 5e6
 _FLAT_PAIRS = 1e6
 _NEAR_PAIRS = 4e7
 """Two million pairs of sparse rows are visited in about a second."""
+_MOST_OFFSETS = 2**20
 _BLOCK = 2**21
 
 
@@ -36,8 +39,8 @@ class Constants:
     Attributes:
         lipschitz_upper: Largest change of the query per unit of normalised distance.
         range_upper: B, the largest change over the whole space; at most ``lipschitz_upper``.
-        method: How the first was found: ``"all pairs"``, ``"neighbours"``, ``"near pairs"``, ``"closed form"`` or
-            ``"declared"``.
+        method: How the first was found: ``"all pairs"``, ``"neighbours"``, ``"near pairs"``, ``"chains"``, ``"range"``,
+            ``"closed form"`` or ``"declared"``.
         pair: The two items that attain it, where they were visited.
 
     >>> 0.25 <= Constants(2.0, 0.5, "closed form", None).range_ratio < 0.25001
@@ -48,6 +51,15 @@ class Constants:
     range_upper: float
     method: str
     pair: tuple[int, int] | None
+
+    @property
+    def proved(self) -> bool:
+        """Whether the constant was found or proved here; False where it is somebody's word.
+
+        >>> Constants(2.0, 0.5, "declared", None).proved
+        False
+        """
+        return self.method != DECLARED
 
     @property
     def range_ratio(self) -> float:
@@ -173,6 +185,66 @@ def by_near_pairs(
         while radius < 1.0 and any(farther(p, radius) > c.lipschitz_upper for p, c in found.items()):
             radius *= 1.05
         radius = min(radius, 1.0)
+
+
+def by_chains(space: Space, table: Quantised, norms: Sequence[float]) -> dict[float, Constants] | None:
+    """The same for dense tables on a box in Euclidean space: all short steps of the grid, and chains of them.
+
+    A step of the grid is one pass over the table, so that large spaces are quick; the chains cost a factor of at most
+    1 + 2/(c (c-2)) (docs/proofs/lipschitz.md). None for other spaces, and where even c = 5 is too much work.
+
+    >>> from barrow.queries.quantised import quantise
+    >>> square = Euclidean([0, 0], [1, 1], step=1/64)
+    >>> found = by_chains(square, quantise(square.points[:, :1]), [1.0])
+    >>> 1.0 <= found[1.0].lipschitz_upper / square.diameter < 1.01, found[1.0].method
+    (True, 'chains')
+    """
+    if not isinstance(space, Euclidean) or space.center is not None or table.sparse:
+        return None
+    widths = (space.high - space.low) / np.array(space.shape) / space.diameter
+    for c in (20.0, 14.0, 10.0, 7.0, 5.0):
+        offsets = _offsets(space.shape, widths, 2.0 * c * space.snapping_upper * (1.0 + 2.0**-30))
+        if offsets is not None and len(offsets) * space.items * (table.shape[1] + 16.0) <= PAIR_WORK:
+            break
+    else:
+        return None
+    values = table.floats().reshape(*space.shape, table.shape[1])
+    best = dict.fromkeys(norms, 0.0)
+    for offset in offsets:
+        # Coordinates are rounded relative to the corners; the least of all distances with this offset is not below it.
+        far = float(np.sqrt(((offset * widths) ** 2).sum())) * (1.0 - 2.0**-30)
+        one = tuple(slice(max(0, -s), n - max(0, s)) for s, n in zip(offset.tolist(), space.shape, strict=True))
+        two = tuple(slice(max(0, s), n - max(0, -s)) for s, n in zip(offset.tolist(), space.shape, strict=True))
+        rows = (values[one] - values[two]).reshape(-1, table.shape[1])
+        for p in norms:
+            best[p] = max(best[p], float(row_norms(rows, p).max(initial=0.0)) / far)
+    unit = float_up(table.step) * (1.0 + relative_slack(table.shape[1])) * (1.0 + 2.0 * space.distance_error)
+    stretch = (1.0 + 2.0 / (c * (c - 2.0))) * (1.0 + 2.0**-40)
+    return {p: Constants(found * unit * stretch, math.inf, "chains", None) for p, found in best.items()}
+
+
+def _offsets(shape: tuple[int, ...], widths: Floats, radius: float) -> Any:
+    """Half of the steps of a grid that are no longer than ``radius`` (the others are their negatives); None if many."""
+    reach = np.minimum(np.floor(radius / widths).astype(np.int64), np.array(shape) - 1)
+    if float(np.prod(2.0 * reach + 1.0)) > _MOST_OFFSETS:
+        return None
+    axes = [np.arange(-r, r + 1) for r in reach.tolist()]
+    steps = np.stack([x.ravel() for x in np.meshgrid(*axes, indexing="ij")], axis=1)
+    steps = steps[len(steps) // 2 + 1 :]
+    return steps[((steps * widths) ** 2).sum(axis=1) <= radius**2 * (1.0 + 2.0**-40)]
+
+
+def by_range(space: Space, table: Quantised, norms: Sequence[float]) -> dict[float, Constants]:
+    """What the range allows: no two items are nearer than the least distance. Tight where all are equally far apart.
+
+    >>> from barrow.spaces import Discrete
+    >>> from barrow.queries.quantised import quantise
+    >>> round(by_range(Discrete(["a", "b", "c"]), quantise(np.array([[0.0], [1.0], [5.0]])), [1.0])[1.0].lipschitz_upper, 9)
+    5.0
+    """  # noqa: E501
+    slack = 1.0 + relative_slack(table.shape[1])
+    found = {p: table.range_upper(p) / space.least_distance_lower * slack for p in norms}
+    return {p: Constants(bound, math.inf, "range", None) for p, bound in found.items()}
 
 
 def _visits(space: Space, tree: Any, points: Floats, radius: float) -> tuple[float, float] | None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from barrow.errors import ParameterError
 from barrow.numerics import Exact
 from barrow.queries.base import ClosedForm, Query, check_over, check_step, step_argument
-from barrow.queries.lipschitz import PAIR_WORK, pair_work
+from barrow.queries.lipschitz import DECLARED, PAIR_WORK, pair_work
 from barrow.queries.quantised import Quantised, norm_order, quantise, row_norms
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
@@ -75,8 +75,8 @@ def function(
         unit: Their unit.
         description: What is asked, in plain words.
         lipschitz: A Lipschitz constant that you can prove, per normalised distance; ``{p: constant}`` if there are
-            several outputs. Where the space is small enough it is checked, and improved, over all pairs; elsewhere it
-            is spot-checked and believed.
+            several outputs. Where the space is small enough, or a box, or a line, a constant that is proved here takes
+            its place; elsewhere it is spot-checked and believed, and ``constant_proved`` is False.
         over: ``"people"``: every person counts once.
         step: The public grid of the values.
 
@@ -167,7 +167,7 @@ def _declared(lipschitz: Exact | Mapping[Any, Exact], outputs: int) -> ClosedFor
             value * float(outputs ** max(0.0, 1.0 / p - 1.0 / q)) * (1.0 + 2.0**-48) for q, value in known.items()
         )
 
-    return ClosedForm(bound, tight=False, method="declared")
+    return ClosedForm(bound, tight=False, method=DECLARED)
 
 
 def _constant(value: Exact) -> float:
