@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.noise.enumeration import exact_law
+from tests.noise.enumeration import exact_distribution
 
 from barrow.accounting import ResponseRandomiser, price, price_shuffle
 from barrow.errors import DataError, ParameterError
@@ -63,11 +63,13 @@ def test_central_release_draws_the_law_of_single_items():
     stops = [TOTAL // 2 if w == 1 else TOTAL // 4 for w in channel.shape.widths.tolist()]
     dyadic = MixtureRandomiser(SPACE, channel.shape, stops)
     plan = item_wise(dyadic, items=1, users=2)
-    law, rest = exact_law(lambda s: tuple(plan.release([1, 0, 1, 0], source=s).counts.tolist()), bits=2, words=10)
+    law, rest = exact_distribution(
+        lambda s: tuple(plan.release([1, 0, 1, 0], source=s).counts.tolist()), bits=2, words=10
+    )
     assert rest == 0
     assert law == {k: q for k, q in multiset_law(dyadic, (0, 2)).items() if q}
     mine = item_wise(dyadic, items=2, model="local")
-    law, rest = exact_law(lambda s: tuple(mine.randomise([0, 2], source=s).counts.tolist()), bits=2, words=4)
+    law, rest = exact_distribution(lambda s: tuple(mine.randomise([0, 2], source=s).counts.tolist()), bits=2, words=4)
     assert rest == 0
     assert law == {k: q for k, q in multiset_law(dyadic, (0, 2)).items() if q}
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from barrow.errors import ParameterError
-from barrow.mechanisms import DensityPyramid, Law, UserCounts, density_pyramid, linear_noise
+from barrow.mechanisms import DensityPyramid, NoiseDistribution, UserCounts, density_pyramid, linear_noise
 from barrow.mechanisms.decoding import discrepancy_map, nearest_in_simplex, nearest_map, smooth_map
 from barrow.mechanisms.pyramid_errors import emd_tree_upper, map_distance
 from barrow.mechanisms.pyramid_scales import best_shares, predicted_error, scales_of, town_and_country
@@ -157,9 +157,9 @@ def zeros(made):
 @pytest.mark.parametrize(("p", "d"), [(1.0, 5), (2.0, 4), (3.0, 2), (math.inf, 3), (2.0, 1), (None, 3)])
 def test_mean_sizes_of_noise(p, d):
     """E|x_1| from the tail: the integral of P(|x_1| > t)."""
-    law = Law(p, d)
-    found = mpmath.quad(lambda t: law.tail(float(t)), [0, 1, 3, 8, 20, 60])
-    assert law.mean_size == pytest.approx(float(found), rel=1e-4)
+    distribution = NoiseDistribution(p, d)
+    found = mpmath.quad(lambda t: distribution.tail(float(t)), [0, 1, 3, 8, 20, 60])
+    assert distribution.mean_size == pytest.approx(float(found), rel=1e-4)
 
 
 SETTINGS = [

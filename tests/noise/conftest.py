@@ -73,26 +73,26 @@ def cell(q: Fraction, z: Any, scale: Fraction, grid: Fraction) -> int:
 
 
 def expected(
-    law: str,
+    distribution: str,
     center: Sequence[Fraction],
     scale: Fraction,
     grid: Fraction,
     words: Sequence[int],
     extension: int,
 ) -> list[int]:
-    """The integers that ``law`` must release for these words."""
+    """The integers that ``distribution`` must release for these words."""
     with mpmath.workprec(_PREC):
-        z = noise(law, words, extension, len(center))
+        z = noise(distribution, words, extension, len(center))
         return [cell(q, x, scale, grid) for q, x in zip(center, z, strict=True)]
 
 
-def noise(law: str, words: Sequence[int], extension: int, size: int) -> list[Any]:
+def noise(distribution: str, words: Sequence[int], extension: int, size: int) -> list[Any]:
     """The noise of scale 1 that these words stand for."""
-    if law == "laplace":
+    if distribution == "laplace":
         return [laplace_variate(w, extension) for w in words]
-    if law == "gaussian":
+    if distribution == "gaussian":
         return [normal_variate(w, extension) for w in words]
-    if law == "knorm2":
+    if distribution == "knorm2":
         radius = sum(abs(laplace_variate(w, extension)) for w in words[:size])
         g = [normal_variate(w, extension) for w in words[size:]]
         length = mpmath.sqrt(sum(y * y for y in g))
@@ -101,10 +101,12 @@ def noise(law: str, words: Sequence[int], extension: int, size: int) -> list[Any
     return [radius * sign * u for sign, u in (limit(w, extension) for w in words[size + 1 :])]
 
 
-def against(law: str, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int, offsets: Any) -> Any:
+def against(
+    distribution: str, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int, offsets: Any
+) -> Any:
     """A center that puts entry i ``offsets[i]`` cells beyond an edge, and the cells that follow."""
     with mpmath.workprec(_PREC):
-        z = noise(law, words, extension, len(offsets))
+        z = noise(distribution, words, extension, len(offsets))
         exact = [Fraction(int(mpmath.floor(x * 2**300)), 2**300) for x in z]
     edges = [Fraction(2 * (i % 7) - 7, 2) for i in range(len(offsets))]
     center = [(edge + off) * grid - scale * x for edge, off, x in zip(edges, offsets, exact, strict=True)]
@@ -113,40 +115,42 @@ def against(law: str, scale: Fraction, grid: Fraction, words: Sequence[int], ext
 
 
 def released(
-    law: str, center: Any, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int
+    distribution: str, center: Any, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int
 ) -> tuple[list[int], int]:
     """What the library releases for these words, and how many words it added to them."""
     source = ScriptedSource(words, extension)
-    if law == "laplace":
+    if distribution == "laplace":
         result = rounded_laplace(center, scale, grid=grid, source=source)
-    elif law == "gaussian":
+    elif distribution == "gaussian":
         result = rounded_gaussian(center, scale, grid=grid, source=source)
     else:
-        result = rounded_knorm(center, scale, 2 if law == "knorm2" else "inf", grid=grid, source=source)
+        result = rounded_knorm(center, scale, 2 if distribution == "knorm2" else "inf", grid=grid, source=source)
     return result.integers.tolist(), source.extensions
 
 
-def words_needed(law: str, size: int) -> int:
-    return {"laplace": size, "gaussian": size, "knorm2": 2 * size, "knorminf": 2 * size + 1}[law]
+def words_needed(distribution: str, size: int) -> int:
+    return {"laplace": size, "gaussian": size, "knorm2": 2 * size, "knorminf": 2 * size + 1}[distribution]
 
 
-def near_ties(law: str, scale: Fraction, grid: Fraction, cells: Sequence[int]) -> list[int]:
+def near_ties(distribution: str, scale: Fraction, grid: Fraction, cells: Sequence[int]) -> list[int]:
     """Words whose 63 bits hold the boundary between cells k - 1 and k, for q = 0 and each k > 0 given."""
     words = []
     with mpmath.workprec(_PREC):
         for k in cells:
             edge = (mpmath.mpf(k) - 0.5) * grid.numerator / grid.denominator * scale.denominator / scale.numerator
-            u = mpmath.exp(-edge) if law == "laplace" else mpmath.erfc(edge / mpmath.sqrt(2))
+            u = mpmath.exp(-edge) if distribution == "laplace" else mpmath.erfc(edge / mpmath.sqrt(2))
             words.append(int(mpmath.floor(u * 2**63)))
     return words
 
 
-def mismatches(law: str, center: Any, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int) -> int:
+def mismatches(
+    distribution: str, center: Any, scale: Fraction, grid: Fraction, words: Sequence[int], extension: int
+) -> int:
     """How many released integers differ from the second route."""
     exact = Center.of(center)
     rationals = [exact.exact_entry(i) for i in range(len(exact))]
-    right = expected(law, rationals, scale, grid, words, extension)
-    mine, _ = released(law, center, scale, grid, words, extension)
+    right = expected(distribution, rationals, scale, grid, words, extension)
+    mine, _ = released(distribution, center, scale, grid, words, extension)
     return sum(a != b for a, b in zip(right, mine, strict=True))
 
 

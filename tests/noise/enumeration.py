@@ -1,4 +1,4 @@
-"""Every string of fair bits, one after the other: the exact law of whatever is drawn from a source."""
+"""Every string of fair bits, one after the other: the exact distribution of whatever is drawn from a source."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ class ScriptedSource(Source):
         return np.array([v << (64 - self._bits) for v in taken], dtype=np.uint64)
 
 
-def exact_law(
+def exact_distribution(
     draw: Callable[[Source], Hashable], *, bits: int, words: int
 ) -> tuple[dict[Hashable, Fraction], Fraction]:
     """The probability of each outcome decided within ``words`` words, and the probability of the rest.
 
     Only the first ``bits`` bits of each word may matter, which is the caller's claim: the others are 0.
     """
-    law: dict[Hashable, Fraction] = defaultdict(Fraction)
+    distribution: dict[Hashable, Fraction] = defaultdict(Fraction)
     rest = Fraction(0)
     stack: list[tuple[int, ...]] = [()]
     while stack:
         script = stack.pop()
         try:
-            law[draw(ScriptedSource(script, bits))] += Fraction(1, 2 ** (bits * len(script)))
+            distribution[draw(ScriptedSource(script, bits))] += Fraction(1, 2 ** (bits * len(script)))
         except _NeedMoreError:
             if len(script) == words:
                 rest += Fraction(1, 2 ** (bits * len(script)))
             else:
                 stack.extend((*script, v) for v in range(2**bits))
-    return dict(law), rest
+    return dict(distribution), rest

@@ -30,7 +30,7 @@ from barrow.randomisers import (
 from barrow.randomisers import claim as claim_module
 from barrow.randomisers.base import TOTAL
 from barrow.spaces import Circle, Clustered, Discrete, Embedding, Euclidean, Line, Tree
-from tests.noise.enumeration import exact_law
+from tests.noise.enumeration import exact_distribution
 from tests.randomisers.helpers import (
     CLUSTERS,
     CROOKED,
@@ -169,10 +169,10 @@ def test_the_law_of_tiny_channels_is_exact():
     space = Discrete(["a", "b"])
     weights = np.array([[3 * TOTAL // 4, TOTAL // 4], [TOTAL // 4, 3 * TOTAL // 4]])
     channel = MatrixRandomiser(space, weights)
-    law, rest = exact_law(lambda s: tuple(channel.from_counts([1, 1], source=s).tolist()), bits=1, words=5)
+    law, rest = exact_distribution(lambda s: tuple(channel.from_counts([1, 1], source=s).tolist()), bits=1, words=5)
     assert rest == 0
     assert law == {(2, 0): Fraction(3, 16), (1, 1): Fraction(10, 16), (0, 2): Fraction(3, 16)}
-    items, rest = exact_law(lambda s: tuple(channel.from_items([0, 1], source=s).tolist()), bits=2, words=2)
+    items, rest = exact_distribution(lambda s: tuple(channel.from_items([0, 1], source=s).tolist()), bits=2, words=2)
     assert rest == 0
     assert items == {(0, 0): Fraction(3, 16), (0, 1): Fraction(9, 16), (1, 0): Fraction(1, 16), (1, 1): Fraction(3, 16)}
 
@@ -186,10 +186,14 @@ def test_the_law_of_a_tiny_mixture_is_exact():
     channel = MixtureRandomiser(made.space, made.shape, stops)
     row = exact_row(channel, 0)
     assert row == [Fraction(11, 16), Fraction(3, 16), Fraction(1, 16), Fraction(1, 16)]
-    law, rest = exact_law(lambda s: tuple(channel.from_counts([1, 0, 0, 0], source=s).tolist()), bits=2, words=6)
+    law, rest = exact_distribution(
+        lambda s: tuple(channel.from_counts([1, 0, 0, 0], source=s).tolist()), bits=2, words=6
+    )
     assert rest == 0
     assert [law[tuple(np.eye(4, dtype=int)[y].tolist())] for y in range(4)] == row
-    both, rest = exact_law(lambda s: tuple(channel.from_counts([2, 0, 0, 0], source=s).tolist()), bits=2, words=6)
+    both, rest = exact_distribution(
+        lambda s: tuple(channel.from_counts([2, 0, 0, 0], source=s).tolist()), bits=2, words=6
+    )
     assert rest == 0
     for x in range(4):
         for y in range(4):

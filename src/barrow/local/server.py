@@ -12,7 +12,7 @@ from typing import Any
 from barrow.errors import ParameterError
 from barrow.local.report import Report, read_for
 from barrow.local.study import LocalStudy
-from barrow.mechanisms import Law
+from barrow.mechanisms import NoiseDistribution
 from barrow.mechanisms.decoding import decode
 from barrow.numerics import float_up
 from barrow.privacy import Guarantee
@@ -186,8 +186,8 @@ def noise_half_width(study: LocalStudy, n: int) -> float:
     0.012
     """
     noise = study.noise
-    normal = Law(None, 1).quantile(0.05) * noise.deviation
-    single = noise.law.quantile(0.05) * float_up(noise.scale) + float_up(noise.grid) / 2.0
+    normal = NoiseDistribution(None, 1).quantile(0.05) * noise.deviation
+    single = noise.distribution.quantile(0.05) * float_up(noise.scale) + float_up(noise.grid) / 2.0
     return max(normal, single) / math.sqrt(n) + study.query.rounding_upper
 
 
@@ -197,7 +197,7 @@ def _limits(study: LocalStudy) -> list[tuple[int, int]]:
 
     table, noise = study.query.table, study.noise
     if noise.p is None or noise.p == "1" or noise.dimension == 1:
-        far = noise.law.quantile(_NEVER)
+        far = noise.distribution.quantile(_NEVER)
     else:
         far = float(gammainccinv(noise.dimension, _NEVER))  # no coordinate exceeds the norm
     reach = Fraction(far) * noise.scale + noise.grid

@@ -5,8 +5,8 @@ from barrow.mechanisms.channel import Channel, MatrixChannel, TreeChannel, chann
 from barrow.mechanisms.frequency import FrequencyEstimator
 from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
-from barrow.mechanisms.laws import Law
 from barrow.mechanisms.linear import linear_candidates, linear_noise, linear_release
+from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.mechanisms.pyramid import DensityPyramid, LevelError, PyramidAnswer, density_pyramid
 from barrow.mechanisms.pyramid_errors import MapError
 from barrow.mechanisms.reduction import Reduced, reduced
@@ -21,11 +21,11 @@ __all__ = [
     "FrequencyEstimator",
     "ItemReports",
     "ItemWise",
-    "Law",
     "LevelError",
     "LinearAnswer",
     "MapError",
     "MatrixChannel",
+    "NoiseDistribution",
     "PyramidAnswer",
     "Reduced",
     "TreeAnswer",

@@ -1,4 +1,4 @@
-"""Additive noise that has been calibrated: law, scale, grid, event, predicted error; and an answer made with it."""
+"""Calibrated additive noise: its distribution, scale, grid, event and predicted error; and an answer made with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.laws import Law
+from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.noise import Center, RoundedValues, Source, default_grid, rounded_gaussian, rounded_knorm
 from barrow.numerics import Exact, exact, exact_text, float_up
 from barrow.privacy import Event, Model
@@ -60,25 +60,25 @@ class AdditiveNoise:
         return f"l{self.p} K-norm"
 
     @property
-    def law(self) -> Law:
-        """The law at scale 1."""
-        return Law(None if self.p is None else norm_order(self.p), self.dimension)
+    def distribution(self) -> NoiseDistribution:
+        """The distribution at scale 1."""
+        return NoiseDistribution(None if self.p is None else norm_order(self.p), self.dimension)
 
     @property
     def half_width(self) -> float:
         """What one output is off by with probability at most 5%, rounding of the answer and of f included."""
-        return self._width(self.law.quantile(1.0 - CONFIDENCE))
+        return self._width(self.distribution.quantile(1.0 - CONFIDENCE))
 
     @property
     def simultaneous_half_width(self) -> float:
         """What no output is off by more than, with probability at least 95%."""
-        return self._width(self.law.simultaneous_quantile(1.0 - CONFIDENCE))
+        return self._width(self.distribution.simultaneous_quantile(1.0 - CONFIDENCE))
 
     @property
     def deviation(self) -> float:
         """The standard deviation of one output, rounding to the grid included."""
         grid = float(self.grid)
-        return math.sqrt((self.law.deviation * float_up(self.scale)) ** 2 + grid * grid / 12.0)
+        return math.sqrt((self.distribution.deviation * float_up(self.scale)) ** 2 + grid * grid / 12.0)
 
     def _width(self, quantile: float) -> float:
         return quantile * float_up(self.scale) + float_up(self.grid) / 2.0 + self.rounding_upper

@@ -19,7 +19,7 @@ from barrow.mechanisms.additive import (
     checked_model,
     wanted_norms,
 )
-from barrow.mechanisms.laws import Law
+from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.mechanisms.statistics import UserCounts
 from barrow.noise import Source
 from barrow.numerics import Exact, float_down, gdp_mu_lower
@@ -88,7 +88,7 @@ def _loses_to_laplace(query: Query, p: str) -> bool:
     order = norm_order(p)
     entries = 2.0 * query.table.widest_row
     rest = 1.0 if order == math.inf else 1.0 - 1.0 / order
-    quantiles = [Law(q, query.dimension).quantile(1.0 - CONFIDENCE) for q in (order, 1.0)]
+    quantiles = [NoiseDistribution(q, query.dimension).quantile(1.0 - CONFIDENCE) for q in (order, 1.0)]
     return bool(quantiles[0] >= quantiles[1] * entries**rest)
 
 

@@ -86,7 +86,7 @@ class DensityPyramid:
     @cached_property
     def level_errors(self) -> list[LevelError]:
         """What each scale is off by before decoding, the weights taken off."""
-        total = float(self.noise.scale) * self.noise.law.mean_size
+        total = float(self.noise.scale) * self.noise.distribution.mean_size
         return [
             LevelError(
                 level.name,

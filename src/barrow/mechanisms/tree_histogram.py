@@ -18,8 +18,8 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise, checked_model
 from barrow.mechanisms.decoding.tree import decode
 from barrow.mechanisms.decoding.tree_intervals import tightened
-from barrow.mechanisms.laws import Law
 from barrow.mechanisms.linear import linear_candidates
+from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.mechanisms.statistics import UserCounts
 from barrow.noise import RoundedValues, Source
 from barrow.numerics import Exact, float_up
@@ -107,13 +107,13 @@ class TreeHistogram:
     @property
     def half_width(self) -> float:
         """Each edge value that is decoded is off by more with probability at most 5%."""
-        return self._width(self.noise.law.quantile(0.05), Law(None, 1).quantile(0.05))
+        return self._width(self.noise.distribution.quantile(0.05), NoiseDistribution(None, 1).quantile(0.05))
 
     @property
     def simultaneous_half_width(self) -> float:
         """None of them is off by more, with probability at least 95%."""
-        normal = Law(None, self.tree.edges).simultaneous_quantile(0.05)
-        return self._width(self.noise.law.simultaneous_quantile(0.05), normal)
+        normal = NoiseDistribution(None, self.tree.edges).simultaneous_quantile(0.05)
+        return self._width(self.noise.distribution.simultaneous_quantile(0.05), normal)
 
     def _width(self, single: float, normal: float) -> float:
         """From the quantile of one report and the normal one: a mean's tails are between theirs."""

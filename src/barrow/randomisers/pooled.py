@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise.cascade import Cascade
-from barrow.noise.chances import Chances
-from barrow.noise.counts import binomials, binomials_and_poisson
-from barrow.noise.even import MOST
+from barrow.noise.counts.binomial import binomials, binomials_and_poisson
+from barrow.noise.counts.cascade import Cascade
+from barrow.noise.counts.chances import Chances
+from barrow.noise.counts.uniform_int import MOST
 from barrow.noise.source import Source
 from barrow.randomisers.base import TOTAL, Integers
 from barrow.randomisers.shape import Shape

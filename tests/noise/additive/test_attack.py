@@ -31,7 +31,7 @@ def telltale(at_zero: np.ndarray, at_one: np.ndarray) -> float:
 
 def _knorm(p):
     def draw(center, scale, **options):
-        # In two dimensions at a time: the tail of the law stays comparable to that of independent noise.
+        # In two dimensions at a time: the tail of the distribution stays comparable to that of independent noise.
         parts = [rounded_knorm(center[i : i + 2], scale, p, **options) for i in range(0, len(center), 2)]
         return np.concatenate([r.values for r in parts]), parts[0].grid
 
@@ -96,8 +96,8 @@ def test_a_grid_finer_than_the_floats_is_still_filled_evenly(draw):
 
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_loss_between_neighbours_is_the_ideal_one(name):
-    """Cell probabilities are those of the ideal law, at two centers off the grid."""
-    draw, law = {"laplace": (rounded_laplace, stats.laplace), "gaussian": (rounded_gaussian, stats.norm)}[name]
+    """Cell probabilities are those of the ideal distribution, at two centers off the grid."""
+    draw, distribution = {"laplace": (rounded_laplace, stats.laplace), "gaussian": (rounded_gaussian, stats.norm)}[name]
     size, grid = 400_000, Fraction(1, 2)
     for q in (Fraction(1, 10), Fraction(1, 4)):
         k = draw(
@@ -107,8 +107,8 @@ def test_loss_between_neighbours_is_the_ideal_one(name):
             source=SeededSource(12),
         )
         edges = (np.arange(-8, 9) - 0.5) * float(grid) - float(q)
-        ideal = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]]))
+        ideal = np.diff(np.concatenate([[0.0], distribution.cdf(edges), [1.0]]))
         counts = np.histogram(k.integers, np.concatenate([[-math.inf], np.arange(-8, 9) - 0.5, [math.inf]]))[0]
         assert stats.chisquare(counts, ideal * size).pvalue > 1e-4
-        shifted = np.diff(np.concatenate([[0.0], law.cdf(edges + 0.02), [1.0]]))
+        shifted = np.diff(np.concatenate([[0.0], distribution.cdf(edges + 0.02), [1.0]]))
         assert stats.chisquare(counts, shifted * size).pvalue < 1e-9

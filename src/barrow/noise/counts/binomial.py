@@ -3,7 +3,7 @@
 An item succeeds with probability p if a uniform number U, read bit by bit, is below p. All undecided items read their
 next bit together: those whose bit equals the bit of p stay undecided, so c items need about 2c fair bits in all. How
 many of u items stay is a Bin(u, 1/2). Larger counts are drawn at once, by rejection or inversion, with comparisons
-that are certified. The law is exactly the claimed one (docs/proofs/exact-counts.md).
+that are certified. The distribution is exactly the claimed one (docs/proofs/exact-counts.md).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise import large, small
-from barrow.noise.cascade import Cascade, poisson
-from barrow.noise.chances import Chances, Numbers
-from barrow.noise.even import checked_counts
-from barrow.noise.halves import SMALLEST, large_halves
-from barrow.noise.hats import LEAST
+from barrow.noise.counts import binomial_inversion, binomial_rejection
+from barrow.noise.counts.cascade import Cascade, poisson
+from barrow.noise.counts.chances import Chances, Numbers
+from barrow.noise.counts.envelopes import LEAST
+from barrow.noise.counts.fair_binomial import SMALLEST, large_halves
+from barrow.noise.counts.uniform_int import checked_counts
 from barrow.noise.source import Source, checked_source
 
 Integers = NDArray[np.int64]
@@ -143,7 +143,7 @@ def binomials_and_poisson(
             found[some], drawn = _large(counts.take(some), chances.take(some), means, source)
             rest = (~wide).nonzero()[0]
             rest = rest[counts.take(rest) > 0]
-            found[rest] = small.draw(counts.take(rest), chances.take(rest), source)
+            found[rest] = binomial_inversion.draw(counts.take(rest), chances.take(rest), source)
     if chances.flipped is not None:
         found = np.where(chances.flipped, counts - found, found)
     return found, drawn
@@ -151,10 +151,10 @@ def binomials_and_poisson(
 
 def _large(counts: Integers, chances: Chances, means: Integers, source: Source) -> tuple[Integers, Integers]:
     if int(means.min(initial=1)) > 0:
-        both = large.draw(counts, chances, means, source)
+        both = binomial_rejection.draw(counts, chances, means, source)
         return both[: len(counts)], both[len(counts) :]
     busy = means.nonzero()[0]
-    both = large.draw(counts, chances, means.take(busy), source)
+    both = binomial_rejection.draw(counts, chances, means.take(busy), source)
     drawn = np.zeros(len(means), dtype=np.int64)
     drawn[busy] = both[len(counts) :]
     return both[: len(counts)], drawn
@@ -228,7 +228,7 @@ def exact_multinomials(counts: ArrayLike, weights: ArrayLike, *, source: Source 
 def uniform_multinomials(counts: ArrayLike, cells: int, *, source: Source | None = None) -> Integers:
     """Each count spread over ``cells`` equally likely cells, exactly: R x cells whole numbers.
 
-    See :class:`barrow.noise.cascade.Cascade`.
+    See :class:`barrow.noise.counts.cascade.Cascade`.
 
     >>> uniform_multinomials([7], 1).tolist()
     [[7]]
@@ -258,7 +258,7 @@ def _whole(values: ArrayLike | int, name: str) -> Numbers:
     if not good or any(v < 0 for v in (array.min(initial=0),)):
         raise ParameterError(
             f"{name} holds something that is no whole number of 0 or more.",
-            allowed="whole numbers: an exact law has no floats",
+            allowed="whole numbers: an exact distribution has no floats",
             fix=f"give {name} as integers",
         )
     return array

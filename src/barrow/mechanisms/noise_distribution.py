@@ -1,4 +1,4 @@
-"""The laws of additive noise: how far one output may be off, and its standard deviation.
+"""The distributions of additive noise: how far one output may be off, and its standard deviation.
 
 Noise with density proportional to exp(-||x||_p) in d dimensions is G Y: G is Gamma(d+1), Y uniform in the unit ball of
 the p-norm, and |Y_1|^p is Beta(1/p, 1 + (d-1)/p) (docs/proofs/linear.md). These numbers claim accuracy, not privacy.
@@ -24,12 +24,12 @@ def _nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 @dataclass(frozen=True)
-class Law:
+class NoiseDistribution:
     """The noise of scale 1 on ``dimension`` outputs: K-norm of order ``p``, or Gaussian where ``p`` is None.
 
-    >>> round(Law(1.0, 5).quantile(0.05), 6)  # Laplace: ln 20
+    >>> round(NoiseDistribution(1.0, 5).quantile(0.05), 6)  # Laplace: ln 20
     2.995732
-    >>> round(Law(None, 1).quantile(0.05), 6)
+    >>> round(NoiseDistribution(None, 1).quantile(0.05), 6)
     1.959964
     """
 
@@ -79,7 +79,7 @@ class Law:
     def simultaneous_quantile(self, share: float) -> float:
         """The distance beyond which any output is off with probability at most ``share``.
 
-        >>> round(Law(math.inf, 3).simultaneous_quantile(0.05), 6)  # the norm itself is Gamma(3)
+        >>> round(NoiseDistribution(math.inf, 3).simultaneous_quantile(0.05), 6)  # the norm itself is Gamma(3)
         6.295794
         """
         from scipy import special
@@ -94,7 +94,7 @@ class Law:
     def deviation(self) -> float:
         """The standard deviation of one output.
 
-        >>> round(Law(1.0, 4).deviation ** 2, 9), round(Law(math.inf, 1).deviation ** 2, 9)
+        >>> round(NoiseDistribution(1.0, 4).deviation ** 2, 9), round(NoiseDistribution(math.inf, 1).deviation ** 2, 9)
         (2.0, 2.0)
         """
         if self.p is None:
@@ -112,8 +112,8 @@ class Law:
     def mean_size(self) -> float:
         """The expected absolute value of one output.
 
-        >>> Law(1.0, 4).mean_size, round(Law(None, 2).mean_size, 9), Law(math.inf, 3).mean_size
-        (1.0, 0.797884561, 2.0)
+        >>> [round(NoiseDistribution(p, 3).mean_size, 9) for p in (1.0, None, math.inf)]
+        [1.0, 0.797884561, 2.0]
         """
         if self.p is None:
             return math.sqrt(2.0 / math.pi)

@@ -1,9 +1,10 @@
 """Exact binomial and Poisson counts of large variance, many at once, about one proposal each.
 
-A proposal falls evenly into a block of a hat that is the same for all laws of a class (:mod:`barrow.noise.hats`) and is
-accepted with probability a = sqrt(2 pi) sigma P[k] / hat. Both the whole number k and the comparison U < a are decided
-in floats with an error bound; what that leaves open is settled in rationals and in balls of growing precision on the
-same bits, extended. So the law is exact (docs/proofs/exact-counts.md, Section 6).
+A proposal falls uniformly into a block of an envelope that is the same for all distributions of a class
+(:mod:`barrow.noise.counts.envelopes`) and is accepted with probability a = sqrt(2 pi) sigma P[k] / envelope. Both the
+whole number k and the comparison U < a are decided in floats with an error bound; what that leaves open is settled in
+rationals and in balls of growing precision on the same bits, extended. So the distribution is exact
+(docs/proofs/exact-counts.md, Section 6).
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.noise.chances import Chances
-from barrow.noise.hats import PER_SIGMA, REACH, SLOT_BITS, slots_of, tables
+from barrow.noise.counts.chances import Chances
+from barrow.noise.counts.envelopes import PER_SIGMA, REACH, SLOT_BITS, slots_of, tables
+from barrow.noise.lazy_uniform import LazyUniform, decided
 from barrow.noise.source import Source
-from barrow.noise.uniform import LazyUniform, decided
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,15 +38,15 @@ _LAST = np.uint64(11)
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
-    """Binomial laws, then Poisson laws, as they are drawn together.
+class Distributions:
+    """Binomial distributions, then Poisson distributions, as they are drawn together.
 
     Attributes:
         counts: n of each binomial.
         chances: p of each binomial, at most 1/2.
-        rows: Floats of each law: the whole number nearest to the mean, what the mean has beyond it, that plus 1/2,
-            sigma/16, 1/mean, and 4 minus the nearest whole number; of the binomials n, -1/(nq), Stirling's correction
-            of n, and n - 4 minus the nearest whole number.
+        rows: Floats of each distribution: the whole number nearest to the mean, what the mean has beyond it, that plus
+            1/2, sigma/16, 1/mean, and 4 minus the nearest whole number; of the binomials n, -1/(nq), Stirling's
+            correction of n, and n - 4 minus the nearest whole number.
         offsets: Where the slots of its class begin.
         reach: The largest sigma/16.
     """
@@ -57,12 +58,12 @@ class Laws:
     reach: float
 
     @classmethod
-    def of(cls, counts: Integers, chances: Chances, means: Integers) -> Laws:
-        """From n and p of the binomials, and the whole means of the Poisson laws; every variance ``LEAST`` or more.
+    def of(cls, counts: Integers, chances: Chances, means: Integers) -> Distributions:
+        """From n and p of the binomials, and the whole means of the Poissons; every variance ``LEAST`` or more.
 
         Means have to be floats exactly, as all below 2^53 are.
 
-        >>> Laws.of(np.array([100]), Chances.of(np.array([1]), np.array([3])), np.array([50])).rows.shape
+        >>> Distributions.of(np.array([100]), Chances.of(np.array([1]), np.array([3])), np.array([50])).rows.shape
         (10, 2)
         """
         k = len(counts)
@@ -96,20 +97,20 @@ def draw(counts: Integers, chances: Chances, means: Integers, source: Source) ->
     >>> abs(int(found[0]) - 250_000) < 4000, abs(int(found[1]) - 10**6) < 9000
     (True, True)
     """
-    laws = Laws.of(counts, chances, means)
-    size = laws.rows.shape[1]
-    found: Integers = laws.rows[0].astype(np.int64)
+    distributions = Distributions.of(counts, chances, means)
+    size = distributions.rows.shape[1]
+    found: Integers = distributions.rows[0].astype(np.int64)
     if size <= _AT_ONCE:
         left = np.arange(size)
     else:
-        shift, good = attempt(laws, None, source)
+        shift, good = attempt(distributions, None, source)
         left = (~good).nonzero()[0]
         shift[left] = 0.0
         found += shift.astype(np.int64)
     while left.size:
         # Several independent proposals at once, of which the first that is accepted counts.
         tries = max(_TRIES, _AT_ONCE // left.size)
-        shift, good = attempt(laws, left.repeat(tries), source)
+        shift, good = attempt(distributions, left.repeat(tries), source)
         good = good.reshape(-1, tries)
         first = good.argmax(axis=1)
         first += np.arange(0, good.size, tries)
@@ -119,41 +120,41 @@ def draw(counts: Integers, chances: Chances, means: Integers, source: Source) ->
     return found
 
 
-def attempt(laws: Laws, who: Integers | None, source: Source) -> tuple[Floats, Flags]:
-    """One proposal for each law in ``who``, in order (None: all); k minus the nearest whole number, and if it is taken.
+def attempt(distributions: Distributions, who: Integers | None, source: Source) -> tuple[Floats, Flags]:
+    """One proposal for each distribution in ``who``, in order (None: all): k minus the nearest whole; if it is kept.
 
     >>> from barrow.noise.simulation import SeededSource
     >>> none = np.array([], dtype=np.int64)
-    >>> laws = Laws.of(none, Chances.of(none, none), np.full(100, 400))
-    >>> shift, good = attempt(laws, None, SeededSource(1))
+    >>> distributions = Distributions.of(none, Chances.of(none, none), np.full(100, 400))
+    >>> shift, good = attempt(distributions, None, SeededSource(1))
     >>> bool(good.sum() > 70), bool(np.abs(shift).max() <= 240)
     (True, True)
     """
-    rows, offsets, binomials, hats = laws.rows, laws.offsets, len(laws.counts), tables()
+    rows, offsets, binomials, envelopes = distributions.rows, distributions.offsets, len(distributions.counts), tables()
     if who is not None:
         rows, offsets, binomials = rows.take(who, axis=1), offsets.take(who), int(who.searchsorted(binomials))
     size = len(offsets)
     words = source.words(2 * size)
     place, words = words[:size], words[size:]
-    entry = hats.entry.take((place >> _SHIFT).view(np.int64) + offsets)
+    entry = envelopes.entry.take((place >> _SHIFT).view(np.int64) + offsets)
     at = (place & _PLACE).view(np.int64) * 2.0**-_PLACE_BITS
-    at += hats.edge.take(entry)
+    at += envelopes.edge.take(entry)
     at *= rows[3]
     at += rows[2]
     shift = np.floor(at)
     # Floats decide the whole number unless it is this near to the next.
     at -= shift
     at -= 0.5
-    odd = np.abs(at, out=at) > 0.5 - laws.reach * 2.0**-41
-    bound, ends = acceptance(rows, binomials, shift, hats.log.take(entry))
+    odd = np.abs(at, out=at) > 0.5 - distributions.reach * 2.0**-41
+    bound, ends = acceptance(rows, binomials, shift, envelopes.log.take(entry))
     bound -= (words >> _LAST).view(np.int64) * 2.0**-53
     good = bound > 0.0
-    error = 2.0 * error_bound(laws.reach)
+    error = 2.0 * error_bound(distributions.reach)
     odd |= np.abs(bound) <= error
     odd |= ends & (bound > -error)
     for j in odd.nonzero()[0].tolist():
-        law = j if who is None else int(who[j])
-        shift[j], good[j] = _settled(laws, law, int(entry[j]), int(place[j]), int(words[j]), source)
+        distribution = j if who is None else int(who[j])
+        shift[j], good[j] = _settled(distributions, distribution, int(entry[j]), int(place[j]), int(words[j]), source)
     return shift, good
 
 
@@ -180,7 +181,7 @@ def error_bound(reach: float) -> float:
     return ERROR + reach * 2.0**-38
 
 
-def acceptance(rows: Floats, binomials: int, shift: Floats, log_hat: Floats) -> tuple[Floats, Flags]:
+def acceptance(rows: Floats, binomials: int, shift: Floats, log_envelope: Floats) -> tuple[Floats, Flags]:
     """The chance of acceptance in floats, within the error bound.
 
     Where k is too near to an end, which the second array says, it is an upper bound: the chance at the nearest k that
@@ -195,7 +196,7 @@ def acceptance(rows: Floats, binomials: int, shift: Floats, log_hat: Floats) -> 
     log = np.log1p(x * rows[4])
     log *= k + 0.5
     log += stirling(k)
-    log += log_hat
+    log += log_envelope
     log[binomials:] -= x[binomials:]
     if binomials:
         rest = rows[6, b] - k[b]
@@ -208,21 +209,26 @@ def acceptance(rows: Floats, binomials: int, shift: Floats, log_hat: Floats) -> 
     return np.exp(log, out=log), inner != shift
 
 
-def _settled(laws: Laws, law: int, entry: int, place: int, word: int, source: Source) -> tuple[float, bool]:
+def _settled(
+    distributions: Distributions, distribution: int, entry: int, place: int, word: int, source: Source
+) -> tuple[float, bool]:
     """The same proposal, decided without floats; k minus the nearest whole number to the mean, and if it is taken."""
-    hats = tables()
-    classes, block = divmod(entry, hats.entries)
-    hat = Fraction(float(hats.scale[classes])) * int(hats.slots[entry])
-    edge, width = Fraction(float(hats.edge[entry])), 1
-    if block == hats.entries - 1:
+    envelopes = tables()
+    classes, block = divmod(entry, envelopes.entries)
+    envelope = Fraction(float(envelopes.scale[classes])) * int(envelopes.slots[entry])
+    edge, width = Fraction(float(envelopes.edge[entry])), 1
+    if block == envelopes.entries - 1:
         # The tail: a fair sign, and a block of one sigma, each half as likely as the one before.
         beyond, negative = _zeros(source), int(source.words(1)[0]) >> 63
         width = PER_SIGMA
         edge = Fraction((REACH + beyond) * width)
         if negative:
             edge = -edge - width
-        hat /= 2 ** (beyond + 2) * width
-    sixteenth, start = Fraction(float(laws.rows[3, law])), Fraction(float(laws.rows[2, law]))
+        envelope /= 2 ** (beyond + 2) * width
+    sixteenth, start = (
+        Fraction(float(distributions.rows[3, distribution])),
+        Fraction(float(distributions.rows[2, distribution])),
+    )
     where = LazyUniform(place & int(_PLACE), _PLACE_BITS, source)
     while True:
         low = start + sixteenth * (edge + width * Fraction(where.bits, 2**where.length))
@@ -231,12 +237,12 @@ def _settled(laws: Laws, law: int, entry: int, place: int, word: int, source: So
         if high <= shift + 1:
             break
         where.reach(where.length + 64)
-    k = int(laws.rows[0, law]) + shift
-    if law < len(laws.counts):
-        log = _log_binomial(int(laws.counts[law]), *laws.chances.fraction(law), k)
+    k = int(distributions.rows[0, distribution]) + shift
+    if distribution < len(distributions.counts):
+        log = _log_binomial(int(distributions.counts[distribution]), *distributions.chances.fraction(distribution), k)
     else:
-        log = _log_poisson(int(laws.rows[0, law]), k)
-    return float(shift), log is not None and _below(log, hat, LazyUniform(word, 64, source))
+        log = _log_poisson(int(distributions.rows[0, distribution]), k)
+    return float(shift), log is not None and _below(log, envelope, LazyUniform(word, 64, source))
 
 
 def _zeros(source: Source) -> int:
@@ -275,12 +281,12 @@ def _log_poisson(mean: int, k: int) -> Any:
     return log
 
 
-def _below(log: Any, hat: Fraction, u: LazyUniform) -> bool:
-    """U hat < exp(log), decided by balls of growing precision."""
+def _below(log: Any, envelope: Fraction, u: LazyUniform) -> bool:
+    """U envelope < exp(log), decided by balls of growing precision."""
     from flint import arb, fmpq
 
     def question(precision: int) -> bool | None:
-        chance = log().exp() / arb(fmpq(hat.numerator, hat.denominator))
+        chance = log().exp() / arb(fmpq(envelope.numerator, envelope.denominator))
         known = u.ball(precision)
         if known < chance:
             return True

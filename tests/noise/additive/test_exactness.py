@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barrow.noise import Center, knorm, rounded_laplace, rounding, variates
+from barrow.noise import Center, rounded_laplace
+from barrow.noise.additive import knorm, rounder, variates
+from barrow.noise.lazy_uniform import working_precision
 from barrow.noise.simulation import SeededSource
-from barrow.noise.uniform import working_precision
 
-LAWS = ("laplace", "gaussian", "knorm2", "knorminf")
+DISTRIBUTIONS = ("laplace", "gaussian", "knorm2", "knorminf")
 ENDS = (0, 2**64 - 1, 0x5555555555555555)
 
 fractions = st.fractions(min_value=-(10**9), max_value=10**9, max_denominator=10**6)
@@ -21,73 +22,73 @@ positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**6, max_denom
 word = st.integers(1, 2**64 - 2)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("extension", ENDS)
-def test_random_words_agree_with_mpmath(law, extension, route):
-    words = SeededSource(7).words(route.words_needed(law, 60)).tolist()
+def test_random_words_agree_with_mpmath(distribution, extension, route):
+    words = SeededSource(7).words(route.words_needed(distribution, 60)).tolist()
     center = [Fraction(i * i, 7) for i in range(60)]
     for grid in (Fraction(1, 1024), Fraction(1), Fraction(1, 3), Fraction(1, 2**40)):
-        assert route.mismatches(law, center, Fraction(1), grid, words, extension) == 0
+        assert route.mismatches(distribution, center, Fraction(1), grid, words, extension) == 0
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_any_center_scale_grid_and_words(law, route, data):
+def test_any_center_scale_grid_and_words(distribution, route, data):
     center = data.draw(st.lists(fractions, min_size=2, max_size=3))
     scale = data.draw(positive)
     grid = scale / data.draw(st.fractions(min_value=1, max_value=2**50, max_denominator=1000))
-    needed = route.words_needed(law, len(center))
+    needed = route.words_needed(distribution, len(center))
     words = data.draw(st.lists(word, min_size=needed, max_size=needed))
     extension = data.draw(st.integers(0, 2**64 - 1))
-    assert route.mismatches(law, center, scale, grid, words, extension) == 0
+    assert route.mismatches(distribution, center, scale, grid, words, extension) == 0
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
 @pytest.mark.parametrize("extension", ENDS)
-def test_ties_are_refined_until_decided(law, extension, route):
+def test_ties_are_refined_until_decided(distribution, extension, route):
     for scale, grid in (
         (Fraction(1), Fraction(1)),
         (Fraction(1), Fraction(1, 1024)),
         (Fraction(7, 3), Fraction(1, 5)),
     ):
-        words = route.near_ties(law, scale, grid, range(1, 41) if grid < 1 else range(1, 5))
+        words = route.near_ties(distribution, scale, grid, range(1, 41) if grid < 1 else range(1, 5))
         center = [0] * len(words)
-        assert route.mismatches(law, center, scale, grid, words, extension) == 0
-        _, extended = route.released(law, center, scale, grid, words, extension)
+        assert route.mismatches(distribution, center, scale, grid, words, extension) == 0
+        _, extended = route.released(distribution, center, scale, grid, words, extension)
         assert extended >= len(words), "a tie was decided from 63 bits"
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
-def test_a_tie_of_127_bits_needs_and_gets_more(law, route):
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+def test_a_tie_of_127_bits_needs_and_gets_more(distribution, route):
     import mpmath
 
     with mpmath.workprec(700):
         edge = mpmath.mpf(5) / 2
-        u = mpmath.exp(-edge) if law == "laplace" else mpmath.erfc(edge / mpmath.sqrt(2))
+        u = mpmath.exp(-edge) if distribution == "laplace" else mpmath.erfc(edge / mpmath.sqrt(2))
         long = int(mpmath.floor(u * 2**127))
     first, extension = long >> 64, long & (2**64 - 1)
-    assert route.mismatches(law, [0], Fraction(1), Fraction(1), [first], extension) == 0
-    _, extended = route.released(law, [0], Fraction(1), Fraction(1), [first], extension)
+    assert route.mismatches(distribution, [0], Fraction(1), Fraction(1), [first], extension) == 0
+    _, extended = route.released(distribution, [0], Fraction(1), Fraction(1), [first], extension)
     assert extended > 1
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
-def test_mirrored_words_mirror_the_noise(law, route):
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+def test_mirrored_words_mirror_the_noise(distribution, route):
     words = SeededSource(3).words(200).tolist()
     mirrored = [2**64 - 1 - w for w in words]
     third = Fraction(1, 3)
     # A center off the lattice of ties: floor(x + 1/2) is then odd in x.
-    plus, _ = route.released(law, [third] * 200, Fraction(1), Fraction(1, 64), words, 5)
-    minus, _ = route.released(law, [-third] * 200, Fraction(1), Fraction(1, 64), mirrored, 5)
+    plus, _ = route.released(distribution, [third] * 200, Fraction(1), Fraction(1, 64), words, 5)
+    minus, _ = route.released(distribution, [-third] * 200, Fraction(1), Fraction(1, 64), mirrored, 5)
     assert plus == [-k for k in minus]
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
 @pytest.mark.parametrize("w", [0, 2**64 - 1, 2**63, 2**63 - 1, 1, 2**63 + 1, 2**44, 2**45, 2**45 - 1, 2**62])
-def test_extreme_words(law, w, route):
+def test_extreme_words(distribution, w, route):
     for extension in (1, 0x123456789ABCDEF, 2**63):
-        assert route.mismatches(law, [0, 0], Fraction(1), Fraction(1, 1000), [w, 2**61], extension) == 0
+        assert route.mismatches(distribution, [0, 0], Fraction(1), Fraction(1, 1000), [w, 2**61], extension) == 0
 
 
 def test_many_zero_bits_only_make_the_noise_large(route):
@@ -102,13 +103,13 @@ def test_many_zero_bits_only_make_the_noise_large(route):
 
 
 @pytest.mark.parametrize("q", [2**53 + 1, -(2**62), 10**30, Fraction(10**40, 3), -(10**400)], ids=range(5))
-@pytest.mark.parametrize("law", LAWS)
-def test_centers_beyond_the_floats(law, q, route):
-    words = SeededSource(11).words(route.words_needed(law, 3)).tolist()
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_centers_beyond_the_floats(distribution, q, route):
+    words = SeededSource(11).words(route.words_needed(distribution, 3)).tolist()
     if abs(q) < 10**300:
-        assert route.mismatches(law, [q, 0, q], Fraction(1), Fraction(1, 1024), words, 9) == 0
-    mine, _ = route.released(law, [q, 0, q], Fraction(1), Fraction(1, 1024), words, 9)
-    zero, _ = route.released(law, [0, 0, 0], Fraction(1), Fraction(1, 1024), words, 9)
+        assert route.mismatches(distribution, [q, 0, q], Fraction(1), Fraction(1, 1024), words, 9) == 0
+    mine, _ = route.released(distribution, [q, 0, q], Fraction(1), Fraction(1, 1024), words, 9)
+    zero, _ = route.released(distribution, [0, 0, 0], Fraction(1), Fraction(1, 1024), words, 9)
     if Fraction(q).denominator == 1:
         assert mine == [q * 1024 + zero[0], zero[1], q * 1024 + zero[2]]
 
@@ -164,14 +165,14 @@ def test_integer_centers_of_every_kind_agree(route):
 OFFSETS = [Fraction(s, 2**e) for e in range(8, 130, 2) for s in (1, -1)]
 
 
-def _chosen_mismatches(route, law, scale, grid, extension):
-    words = SeededSource(37).words(route.words_needed(law, len(OFFSETS))).tolist()
-    center, right = route.against(law, scale, grid, words, extension, OFFSETS)
-    mine, _ = route.released(law, center, scale, grid, words, extension)
+def _chosen_mismatches(route, distribution, scale, grid, extension):
+    words = SeededSource(37).words(route.words_needed(distribution, len(OFFSETS))).tolist()
+    center, right = route.against(distribution, scale, grid, words, extension, OFFSETS)
+    mine, _ = route.released(distribution, center, scale, grid, words, extension)
     return sum(a != b for a, b in zip(right, mine, strict=True))
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("extension", ENDS)
 @pytest.mark.parametrize(
     ("scale", "grid"),
@@ -184,42 +185,42 @@ def _chosen_mismatches(route, law, scale, grid, extension):
     ],
     ids=range(5),
 )
-def test_centers_chosen_against_the_noise(law, extension, scale, grid, route):
+def test_centers_chosen_against_the_noise(distribution, extension, scale, grid, route):
     """Centers that put each entry between 2^-8 and 2^-128 cells from an edge, on either side."""
-    assert _chosen_mismatches(route, law, Fraction(scale), Fraction(grid), extension) == 0
+    assert _chosen_mismatches(route, distribution, Fraction(scale), Fraction(grid), extension) == 0
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_a_bound_of_zero_is_caught_by_chosen_centers(law, route, monkeypatch):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_a_bound_of_zero_is_caught_by_chosen_centers(distribution, route, monkeypatch):
     def without_error(kind):
         honest = kind.approximate
         monkeypatch.setattr(kind, "approximate", lambda self: variates.Approximation(honest(self).values, 0.0, 0.0))
 
     for kind in (variates.SymmetricVariates, knorm.EuclideanNoise, knorm.CubeNoise):
         without_error(kind)
-    monkeypatch.setattr(rounding, "_SLACK", 0.0)
-    assert _chosen_mismatches(route, law, Fraction(1), Fraction(1, 1024), ENDS[2]) > 10
+    monkeypatch.setattr(rounder, "_SLACK", 0.0)
+    assert _chosen_mismatches(route, distribution, Fraction(1), Fraction(1, 1024), ENDS[2]) > 10
 
 
 # Mutations: each must be caught by the comparison that the tests above make.
 
 
-def _tie_mismatches(route, law, extensions=(0, 2**64 - 1)):
+def _tie_mismatches(route, distribution, extensions=(0, 2**64 - 1)):
     # The 63 known bits hold the edge of a cell, and the extension says on which side of it the number is.
     total = 0
     for extension in extensions:
         for scale, grid in ((Fraction(1), Fraction(1, 1024)), (Fraction(7, 3), Fraction(1, 5))):
-            words = route.near_ties(law, scale, grid, range(1, 61))
-            total += route.mismatches(law, [0] * 60, scale, grid, words, extension)
+            words = route.near_ties(distribution, scale, grid, range(1, 61))
+            total += route.mismatches(distribution, [0] * 60, scale, grid, words, extension)
     return total
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
-def test_an_error_bound_of_zero_is_caught(law, route, monkeypatch):
-    assert _tie_mismatches(route, law) == 0
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+def test_an_error_bound_of_zero_is_caught(distribution, route, monkeypatch):
+    assert _tie_mismatches(route, distribution) == 0
     monkeypatch.setattr(variates, "_ERROR", 0.0)
-    monkeypatch.setattr(rounding, "_SLACK", 0.0)
-    assert _tie_mismatches(route, law) > 10
+    monkeypatch.setattr(rounder, "_SLACK", 0.0)
+    assert _tie_mismatches(route, distribution) > 10
 
 
 def test_a_float_error_that_is_understated_is_caught(route):

@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from barrow.errors import ParameterError
-from barrow.noise import counts as counts_module
-from barrow.noise.counts import (
+from barrow.noise.counts import binomial as counts_module
+from barrow.noise.counts.binomial import (
     exact_binomial,
     exact_multinomials,
     fair_halves,
     uniform_multinomials,
 )
-from barrow.noise.even import uniform_below
+from barrow.noise.counts.uniform_int import uniform_below
 from barrow.noise.simulation import SeededSource
-from tests.noise.enumeration import exact_law
+from tests.noise.enumeration import exact_distribution
 
 
 def binomial_pmf(n: int, p: Fraction) -> dict[int, Fraction]:
     return {j: math.comb(n, j) * p**j * (1 - p) ** (n - j) for j in range(n + 1)}
 
 
-def assertexact_law(found, rest, true, *, most=Fraction(1, 8)):
+def assertexact_distribution(found, rest, true, *, most=Fraction(1, 8)):
     """Every outcome has at least its decided probability and at most that plus what is still open."""
     assert rest <= most
     assert sum(found.values()) + rest == 1
@@ -37,24 +37,24 @@ def assertexact_law(found, rest, true, *, most=Fraction(1, 8)):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_halves_are_binomial_exactly(n):
-    law, rest = exact_law(lambda s: int(fair_halves([n], source=s)[0]), bits=n, words=1)
+    distribution, rest = exact_distribution(lambda s: int(fair_halves([n], source=s)[0]), bits=n, words=1)
     assert rest == 0
-    assert law == binomial_pmf(n, Fraction(1, 2))
+    assert distribution == binomial_pmf(n, Fraction(1, 2))
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 2), (1, 4), (3, 4), (5, 8), (11, 16)])
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_dyadic_binomials_are_exact(n, a, b):
-    law, rest = exact_law(lambda s: int(exact_binomial([n], a, b, source=s)[0]), bits=n, words=4)
+    distribution, rest = exact_distribution(lambda s: int(exact_binomial([n], a, b, source=s)[0]), bits=n, words=4)
     assert rest == 0
-    assert law == {j: q for j, q in binomial_pmf(n, Fraction(a, b)).items() if q}
+    assert distribution == {j: q for j, q in binomial_pmf(n, Fraction(a, b)).items() if q}
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 3), (2, 3), (3, 7), (1, 10), (2**62 // 3, 2**62), (10**30, 3 * 10**30 + 1)])
 @pytest.mark.parametrize("n", [1, 2])
 def test_other_binomials_are_exact_as_far_as_bits_were_read(n, a, b):
-    law, rest = exact_law(lambda s: int(exact_binomial([n], a, b, source=s)[0]), bits=n, words=5)
-    assertexact_law(law, rest, binomial_pmf(n, Fraction(a, b)))
+    distribution, rest = exact_distribution(lambda s: int(exact_binomial([n], a, b, source=s)[0]), bits=n, words=5)
+    assertexact_distribution(distribution, rest, binomial_pmf(n, Fraction(a, b)))
 
 
 def test_multinomials_are_exact():
@@ -63,7 +63,7 @@ def test_multinomials_are_exact():
     def draw(s):
         return tuple(exact_multinomials([2], [weights], source=s)[0].tolist())
 
-    law, rest = exact_law(draw, bits=2, words=5)
+    distribution, rest = exact_distribution(draw, bits=2, words=5)
     true = {}
     for x in range(3):
         for y in range(3):
@@ -71,34 +71,38 @@ def test_multinomials_are_exact():
             key[x] += 1
             key[y] += 1
             true[tuple(key)] = true.get(tuple(key), Fraction(0)) + Fraction(weights[x] * weights[y], 36)
-    assertexact_law(law, rest, true, most=Fraction(1, 4))
+    assertexact_distribution(distribution, rest, true, most=Fraction(1, 4))
 
 
 def test_uniform_multinomials_are_exact():
-    law, rest = exact_law(lambda s: tuple(uniform_multinomials([1], 3, source=s)[0].tolist()), bits=2, words=4)
+    distribution, rest = exact_distribution(
+        lambda s: tuple(uniform_multinomials([1], 3, source=s)[0].tolist()), bits=2, words=4
+    )
     assert rest == Fraction(1, 256)
-    assert len(set(law.values())) == 1
-    assert len(law) == 3
-    law, rest = exact_law(lambda s: tuple(uniform_multinomials([2], 4, source=s)[0].tolist()), bits=2, words=4)
+    assert len(set(distribution.values())) == 1
+    assert len(distribution) == 3
+    distribution, rest = exact_distribution(
+        lambda s: tuple(uniform_multinomials([2], 4, source=s)[0].tolist()), bits=2, words=4
+    )
     assert rest == 0
-    for cells, q in law.items():
+    for cells, q in distribution.items():
         assert q == Fraction(1 if 2 in cells else 2, 16)
 
 
 def test_uniform_numbers_are_exact():
-    law, rest = exact_law(lambda s: int(uniform_below([5], source=s)[0]), bits=3, words=3)
+    distribution, rest = exact_distribution(lambda s: int(uniform_below([5], source=s)[0]), bits=3, words=3)
     assert rest == Fraction(3, 8) ** 3
-    assert len(law) == 5
-    assert len(set(law.values())) == 1
+    assert len(distribution) == 5
+    assert len(set(distribution.values())) == 1
 
 
 def test_enumeration_sees_a_wrong_sampler(monkeypatch):
     """Counting undecided items as successes, or dropping a bit of p, is found by the enumeration."""
     good = counts_module._halves
     monkeypatch.setattr(counts_module, "_halves", lambda c, s: c - good(c, s) // 2)
-    law, rest = exact_law(lambda s: int(exact_binomial([2], 1, 4, source=s)[0]), bits=2, words=6)
+    distribution, rest = exact_distribution(lambda s: int(exact_binomial([2], 1, 4, source=s)[0]), bits=2, words=6)
     with pytest.raises(AssertionError):
-        assertexact_law(law, rest, binomial_pmf(2, Fraction(1, 4)), most=Fraction(1))
+        assertexact_distribution(distribution, rest, binomial_pmf(2, Fraction(1, 4)), most=Fraction(1))
 
 
 @settings(deadline=None, max_examples=60)
@@ -154,7 +158,7 @@ def _chi_square(found, expected) -> float:
     return float(stats.chi2.sf(((found - expected) ** 2 / expected).sum(), len(expected) - 1))
 
 
-def test_large_binomials_have_the_right_law_and_a_wrong_one_is_seen():
+def test_large_binomials_have_the_right_distribution_and_a_wrong_one_is_seen():
     draws = exact_binomial(np.full(20_000, 1000), 3, 10, source=SeededSource(5))
     edges = stats.binom.ppf(np.linspace(0, 1, 21)[1:-1], 1000, 0.3)
 
@@ -167,7 +171,7 @@ def test_large_binomials_have_the_right_law_and_a_wrong_one_is_seen():
     assert p_value(0.302) < 1e-12
 
 
-def test_large_multinomials_have_the_right_law_and_a_wrong_one_is_seen():
+def test_large_multinomials_have_the_right_distribution_and_a_wrong_one_is_seen():
     weights = np.arange(1, 101)
     found = exact_multinomials([10**7], [weights.tolist()], source=SeededSource(6))[0]
     assert _chi_square(found, weights / weights.sum() * 10**7) > 1e-6

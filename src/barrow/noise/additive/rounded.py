@@ -15,12 +15,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise.center import Center
-from barrow.noise.grid import RoundedValues, checked_grid, checked_scale
-from barrow.noise.knorm import CubeNoise, EuclideanNoise, PowerNoise
-from barrow.noise.rounding import Rounder
+from barrow.noise.additive.center import Center
+from barrow.noise.additive.grid import RoundedValues, checked_grid, checked_scale
+from barrow.noise.additive.knorm import CubeNoise, EuclideanNoise, PowerNoise
+from barrow.noise.additive.rounder import Rounder
+from barrow.noise.additive.variates import Exponential, HalfNormal, Magnitude, Noise, SymmetricVariates
 from barrow.noise.source import Source, checked_source
-from barrow.noise.variates import Exponential, HalfNormal, Magnitude, Noise, SymmetricVariates
 from barrow.numerics import Exact, exact, exact_text
 
 Centered = Center | Sequence[Any] | NDArray[Any]
@@ -96,7 +96,7 @@ def rounded_knorm(
 
 
 def _independent(
-    law: Magnitude, center: Centered, scale: Exact, grid: Exact | None, source: Source | None
+    distribution: Magnitude, center: Centered, scale: Exact, grid: Exact | None, source: Source | None
 ) -> RoundedValues:
     vector = Center.of(center)
     spread = checked_scale(scale)
@@ -105,7 +105,7 @@ def _independent(
     rounder = Rounder(vector, spread, cell)
     for start in range(0, len(vector), _BLOCK):
         stop = min(start + _BLOCK, len(vector))
-        rounder.add(SymmetricVariates(law, origin.words(stop - start), origin), start, stop)
+        rounder.add(SymmetricVariates(distribution, origin.words(stop - start), origin), start, stop)
     return RoundedValues(rounder.integers(), cell, origin.private)
 
 

@@ -1,7 +1,7 @@
 """Noise with density proportional to exp(-||z||_p): a Gamma radius times a direction of the cone measure.
 
-The surface measure of the unit sphere is the right law of the direction only for p = 1, 2 and infinity; in
-general it is the cone measure (errata A7 of the theory). Laws and representations are proved in
+The surface measure of the unit sphere is the right distribution of the direction only for p = 1, 2 and infinity; in
+general it is the cone measure (errata A7 of the theory). Distributions and representations are proved in
 docs/proofs/exact-noise.md:
 
 * p = 2: Gamma(d) radius times a normal vector divided by its length;
@@ -18,9 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from barrow.noise.source import Source
-from barrow.noise.uniform import Ball, LazyUniform, decided
-from barrow.noise.variates import (
+from barrow.noise.additive.variates import (
     Approximation,
     Exponential,
     Floats,
@@ -28,6 +26,8 @@ from barrow.noise.variates import (
     SymmetricVariates,
     UnitVariates,
 )
+from barrow.noise.lazy_uniform import Ball, LazyUniform, decided
+from barrow.noise.source import Source
 
 _UNIT = 2.0**-53
 _RUN = 32

@@ -1,4 +1,4 @@
-"""Exactly even whole numbers below a bound, and the check of counts that all samplers share."""
+"""Exactly uniform whole numbers below a bound, and the check of counts that all samplers share."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ def uniform_below(bounds: ArrayLike, *, source: Source | None = None) -> Integer
     return found
 
 
-def even(starts: Integers, widths: Integers, numbers: Integers, source: Source) -> tuple[Integers, Integers | None]:
-    """For each span of ``width`` from ``start`` on, so many independent even draws from it, one span after the other.
+def uniform_in_spans(
+    starts: Integers, widths: Integers, numbers: Integers, source: Source
+) -> tuple[Integers, Integers | None]:
+    """For each span of ``width`` from ``start`` on, so many independent uniform draws from it, span after span.
 
     Returns them, and which of them are refused and have to be drawn again: seldom one in 2^12.
 
-    >>> even(np.array([5, 7]), np.array([1, 1]), np.array([1, 2]), checked_source(None))
+    >>> uniform_in_spans(np.array([5, 7]), np.array([1, 1]), np.array([1, 2]), checked_source(None))
     (array([5, 7, 7]), None)
     """
     total, widest = int(numbers.sum()), int(widths.max(initial=1))
@@ -55,19 +57,19 @@ def even(starts: Integers, widths: Integers, numbers: Integers, source: Source) 
     halves = words.astype("<u8", copy=False).view("<u4")[:total]
     if widest <= _NARROW:
         # A product with 22 bits fits 32, and short numbers are quick.
-        return scaled(halves >> np.uint32(10), starts, widths.astype(np.uint32), numbers, 22)
-    return scaled(halves.astype(np.uint64), starts, widths.astype(np.uint64), numbers, 32)
+        return scaled_to_spans(halves >> np.uint32(10), starts, widths.astype(np.uint32), numbers, 22)
+    return scaled_to_spans(halves.astype(np.uint64), starts, widths.astype(np.uint64), numbers, 32)
 
 
-def scaled(
+def scaled_to_spans(
     drawn: NDArray[Any], starts: Integers, widths: NDArray[Any], numbers: Integers, bits: int
 ) -> tuple[Integers, Integers | None]:
-    """From ``bits`` random bits each, start + an even number below width; and which of them are refused.
+    """From ``bits`` random bits each, start + a uniform number below width; and which of them are refused.
 
     Of the 2^bits numbers all but 2^bits mod width serve, the same number for each result. The products must fit the
     type of the arrays.
 
-    >>> scaled(np.arange(4, dtype=np.uint64), np.array([9]), np.array([3], dtype=np.uint64), np.array([4]), 2)
+    >>> scaled_to_spans(np.arange(4, dtype=np.uint64), np.array([9]), np.array([3], dtype=np.uint64), np.array([4]), 2)
     (array([ 9,  9, 10, 11]), array([0]))
     """
     kind = drawn.dtype.type

@@ -1,9 +1,10 @@
-"""Piecewise constant hats over all binomial and Poisson laws of at least a given variance.
+"""Piecewise constant envelopes over all binomial and Poisson distributions of at least a given variance.
 
 In units of the standard deviation sigma, the line is cut into blocks of 1/16 out to 12 on both sides; a last entry
-stands for everything beyond. Each block has a whole number of slots, of 2^13 in all, and its hat, slots times a scale,
-is an upper bound of sqrt(2 pi) sigma P[k] for every k that rounds from the block, whatever the law, as long as its
-variance is at least that of the class and its probability at most 1/2 (docs/proofs/exact-counts.md, Section 6).
+stands for everything beyond. Each block has a whole number of slots, of 2^13 in all, and its envelope, slots times a
+scale, is an upper bound of sqrt(2 pi) sigma P[k] for every k that rounds from the block, whatever the distribution, as
+long as its variance is at least that of the class and its probability at most 1/2
+(docs/proofs/exact-counts.md, Section 6).
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ _BEGIN = np.maximum(np.arange(_FIRST + _CLASSES + 1) - (_FIRST + 1), 0) << SLOT_
 
 
 @dataclass(frozen=True, eq=False)
-class Hats:
+class Envelopes:
     """The tables of all classes, one after the other.
 
     Attributes:
         entry: For each class and slot, the number of the entry.
         edge: The lower edge of an entry's block, in sixteenths of sigma; 0 for the tail's.
-        log: The logarithm of an entry's hat; infinite for the tail's.
+        log: The logarithm of an entry's envelope; infinite for the tail's.
         slots: How many slots an entry has.
-        scale: The hat of one slot, for each class.
+        scale: The envelope of one slot, for each class.
     """
 
     entry: NDArray[np.uint16]
@@ -85,7 +86,7 @@ def bounds(variance: float) -> tuple[Floats, Floats]:
 
 
 @cache
-def tables() -> Hats:
+def tables() -> Envelopes:
     """All tables: they depend on nothing, and are made once.
 
     >>> made = tables()
@@ -96,12 +97,12 @@ def tables() -> Hats:
     total = 2**SLOT_BITS - 1  # the tail has one
     for c in range(_CLASSES):
         right, left = bounds(2.0 ** (_FIRST + c))
-        hat = np.concatenate([left[:_SIDE][::-1], right[:_SIDE]])
+        envelope = np.concatenate([left[:_SIDE][::-1], right[:_SIDE]])
         # The smallest scale, to three digits or so, for which the slots suffice.
-        scale = float(hat.sum()) / total
-        while int(np.ceil(hat / scale).sum()) > total:
+        scale = float(envelope.sum()) / total
+        while int(np.ceil(envelope / scale).sum()) > total:
             scale *= 1.0 + 2.0**-11
-        number = np.ceil(hat / scale).astype(np.int64)
+        number = np.ceil(envelope / scale).astype(np.int64)
         number[_SIDE] += total - int(number.sum())
         number = np.append(number, 1)
         entries.append(np.repeat(np.arange(len(number)) + c * len(number), number).astype(np.uint16))
@@ -109,7 +110,7 @@ def tables() -> Hats:
         logs.append(np.append(np.log(number[:-1] * scale), np.inf))
         scales.append(scale)
     edge = np.append(np.arange(-_SIDE, _SIDE), 0).astype(np.float64)
-    return Hats(
+    return Envelopes(
         np.concatenate(entries),
         np.tile(edge, _CLASSES),
         np.concatenate(logs),

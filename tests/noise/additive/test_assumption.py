@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from barrow.noise import variates
+from barrow.noise.additive import variates
+from barrow.noise.additive.variates import ULPS, Exponential, HalfNormal, SymmetricVariates, UnitVariates
 from barrow.noise.simulation import SeededSource
-from barrow.noise.variates import ULPS, Exponential, HalfNormal, SymmetricVariates, UnitVariates
 
 
 def _points(count: int) -> np.ndarray:
@@ -63,8 +63,8 @@ def test_ndtri_is_within_the_assumption():
         assert _worst_ulps(computed * (1 + 20 * 2.0**-52), true) > ULPS
 
 
-@pytest.mark.parametrize("law", [Exponential(), HalfNormal()], ids=["laplace", "gaussian"])
-def test_the_bound_of_whole_variates_holds_and_is_not_empty(law, route):
+@pytest.mark.parametrize("distribution", [Exponential(), HalfNormal()], ids=["laplace", "gaussian"])
+def test_the_bound_of_whole_variates_holds_and_is_not_empty(distribution, route):
     rng = np.random.default_rng(29)
     size = 1500
     # Magnitudes down to 2^-18 and beyond, both signs.
@@ -72,13 +72,13 @@ def test_the_bound_of_whole_variates_holds_and_is_not_empty(law, route):
     words = np.where(rng.random(size) < 0.5, bits, ~bits)
     worst = 0.0
     for extension in (0, 2**64 - 1):
-        noise = SymmetricVariates(law, words, route.ScriptedSource([], extension))
+        noise = SymmetricVariates(distribution, words, route.ScriptedSource([], extension))
         z = noise.approximate()
         assert np.abs(z.values).max() <= z.largest
         with mpmath.workprec(300):
             for word, mine in zip(words.tolist(), z.values.tolist(), strict=True):
                 sign, u = route.limit(word, extension)
-                if isinstance(law, Exponential):
+                if isinstance(distribution, Exponential):
                     true = -sign * mpmath.log(u)
                 else:
                     x = mpmath.mpf(abs(mine))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise.center import nearest_float
+from barrow.noise.additive.center import nearest_float
 from barrow.numerics import Exact, exact, exact_text
 
 

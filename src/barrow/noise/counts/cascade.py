@@ -1,4 +1,4 @@
-"""Items that fall evenly onto the leaves below a node of a tree, drawn as counts: exact, in a few rounds.
+"""Items that fall uniformly onto the leaves below a node of a tree, drawn as counts: exact, in a few rounds.
 
 In a round each inner node draws for each child an independent Poisson count with a mean in proportion to the child's
 leaves. Given their sum these are multinomial, so if the node holds at least that many items it may hand them down, and
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise.chances import Chances
-from barrow.noise.even import even, uniform_below
-from barrow.noise.hats import LEAST
-from barrow.noise.large import draw
+from barrow.noise.counts.binomial_rejection import draw
+from barrow.noise.counts.chances import Chances
+from barrow.noise.counts.envelopes import LEAST
+from barrow.noise.counts.uniform_int import uniform_below, uniform_in_spans
 from barrow.noise.source import Source
 
 Integers = NDArray[np.int64]
@@ -217,13 +217,13 @@ class Cascade:
             held[low:high] = rest
 
     def scatter(self, held: Integers, found: Integers, source: Source) -> None:
-        """Every item that an inner node holds falls evenly onto one leaf below it; ``held`` becomes 0."""
+        """Every item that an inner node holds falls uniformly onto one leaf below it; ``held`` becomes 0."""
         while (total := int(held.sum())) > _FEW:
             size = held.copy()
             if total > _AT_ONCE:
                 size = np.diff(np.minimum(np.cumsum(held), _AT_ONCE), prepend=0)
             held -= size
-            leaf, refused = even(self.starts, self.widths, size, source)
+            leaf, refused = uniform_in_spans(self.starts, self.widths, size, source)
             if refused is not None:
                 who = np.searchsorted(np.cumsum(size), refused, side="right")
                 np.add.at(held, who, 1)

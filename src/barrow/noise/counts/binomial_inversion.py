@@ -1,4 +1,4 @@
-"""Exact Bin(n, p) of small variance by inversion: the number of partial sums of the law that a uniform U has passed.
+"""Exact Bin(n, p) of small variance by inversion: how many values of its cumulative distribution a uniform U passed.
 
 The sums are floats with an error bound; where U is nearer to one than that, or beyond the last, they are computed in
 balls of growing precision on the same U, extended (docs/proofs/exact-counts.md, Section 7).
@@ -11,9 +11,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.noise.chances import Chances
+from barrow.noise.counts.chances import Chances
+from barrow.noise.lazy_uniform import LazyUniform, decided
 from barrow.noise.source import Source
-from barrow.noise.uniform import LazyUniform, decided
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ def draw(counts: Integers, chances: Chances, source: Source) -> Integers:
 
 
 def partial_sums(n: Floats, p: Floats, q: Floats, columns: int) -> Floats:
-    """P[X <= j] within ``ERROR``: a row for each j below ``columns``, a column for each law.
+    """P[X <= j] within ``ERROR``: a row for each j below ``columns``, a column for each distribution.
 
     >>> partial_sums(np.array([2.0]), np.array([0.5]), np.array([0.5]), 3).ravel().tolist()
     [0.25, 0.75, 1.0]

@@ -1,8 +1,8 @@
 """Exactly uniform places, very many at once: two from each random word.
 
 A 32-bit number x, multiplied by the bound b, falls into one of b intervals of length 2^32; the place is the interval.
-The first 2^32 mod b numbers of each interval are refused, so that every place keeps the same number of x: the law is
-exactly uniform (docs/proofs/projection.md, Section 6).
+The first 2^32 mod b numbers of each interval are refused, so that every place keeps the same number of x: exactly
+uniform (docs/proofs/projection.md, Section 6).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise.even import uniform_below
+from barrow.noise.counts.uniform_int import uniform_below
 from barrow.noise.source import Source, checked_source
 
 Integers = NDArray[np.int64]

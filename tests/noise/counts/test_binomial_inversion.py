@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from barrow.noise import small
-from barrow.noise.chances import Chances
-from barrow.noise.counts import FEW, binomials_and_poisson, exact_binomial
-from barrow.noise.hats import LEAST
+from barrow.noise.counts import binomial_inversion
+from barrow.noise.counts.binomial import FEW, binomials_and_poisson, exact_binomial
+from barrow.noise.counts.binomial_inversion import ERROR, partial_sums, settled
+from barrow.noise.counts.chances import Chances
+from barrow.noise.counts.envelopes import LEAST
+from barrow.noise.lazy_uniform import LazyUniform
 from barrow.noise.simulation import SeededSource
-from barrow.noise.small import ERROR, partial_sums, settled
-from barrow.noise.uniform import LazyUniform
-from tests.noise.test_large import Words, p_value
+from tests.noise.counts.test_binomial_rejection import Words, p_value
 
 
 def exact_sums(n: int, p: Fraction, columns: int) -> list[Fraction]:
@@ -41,7 +41,7 @@ def test_partial_sums_are_as_accurate_as_claimed(n, a, b):
 
 @pytest.mark.parametrize("n", [2**40 + 1, 2**61 - 1])
 def test_partial_sums_of_many_rare_items(n):
-    """Against the limit law, whose distance is below mean^2/n."""
+    """Against the limit distribution, whose distance is below mean^2/n."""
     chances = Chances.of(np.array([12], dtype=np.uint64), np.array([n], dtype=np.uint64))
     found = partial_sums(np.array([float(n)]), chances.p, chances.q, 50)[:, 0]
     assert np.abs(found - stats.poisson(12).cdf(np.arange(50))).max() < 1e-9
@@ -60,14 +60,14 @@ def test_draws_are_binomial_and_a_percent_is_seen(n, a, b):
     assert p_value(draws, stats.binom(n, less)) < 1e-6
 
 
-def test_the_law_does_not_depend_on_the_error_bound(monkeypatch):
+def test_the_distribution_does_not_depend_on_the_error_bound(monkeypatch):
     n, chances = np.full(300, 1000), Chances.of(np.full(300, 3), np.full(300, 1000))
-    want = small.draw(n, chances, SeededSource(2))
+    want = binomial_inversion.draw(n, chances, SeededSource(2))
     asked = []
-    true = small.settled
-    monkeypatch.setattr(small, "settled", lambda *args: asked.append(1) or true(*args))
-    monkeypatch.setattr(small, "ERROR", 0.02)
-    assert np.array_equal(small.draw(n, chances, SeededSource(2)), want)
+    true = binomial_inversion.settled
+    monkeypatch.setattr(binomial_inversion, "settled", lambda *args: asked.append(1) or true(*args))
+    monkeypatch.setattr(binomial_inversion, "ERROR", 0.02)
+    assert np.array_equal(binomial_inversion.draw(n, chances, SeededSource(2)), want)
     assert 50 < len(asked) < 300
 
 
@@ -96,7 +96,7 @@ def test_beyond_the_last_column_balls_go_on():
     """U above every partial sum that was computed: the answer is still the right one."""
     n = np.array([10**6])
     chances = Chances.of(np.array([1]), np.array([10**6]))
-    found = int(small.draw(n, chances, Words(2**64 - 1))[0])
+    found = int(binomial_inversion.draw(n, chances, Words(2**64 - 1))[0])
     # 1 - U is below 2^-64, extended by zeros: the Poisson tail says 19 or so.
     tail = stats.binom(10**6, 1e-6).sf
     assert tail(found) <= 2.0**-64 <= tail(found - 1) * (1 + 1e-9)

@@ -1,4 +1,4 @@
-"""The laws of the noise: each test accepts the true law and rejects a scale that is wrong by 5%.
+"""The distributions of the noise: each test accepts the true distribution and rejects a scale that is wrong by 5%.
 
 Seeds are fixed, so a test passes always or never. ``FAIR`` is the least p-value that is accepted; samples are
 so large that a 5% error of the scale is rejected at ``FALSE``.
@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from barrow.noise import rounded_gaussian, rounded_knorm, rounded_laplace
-from barrow.noise.knorm import PowerVariate
+from barrow.noise.additive.knorm import PowerVariate
 from barrow.noise.simulation import SeededSource
 
 FAIR, FALSE = 1e-4, 1e-9
@@ -23,18 +23,18 @@ WRONG = (0.95, 1.05)
 INDEPENDENT = {"laplace": (rounded_laplace, stats.laplace), "gaussian": (rounded_gaussian, stats.norm)}
 
 
-def _check_scale(values, law):
+def _check_scale(values, distribution):
     """Kolmogorov-Smirnov: the true scale passes, 5% less and 5% more do not."""
-    assert stats.kstest(values, law.cdf).pvalue > FAIR
+    assert stats.kstest(values, distribution.cdf).pvalue > FAIR
     for factor in WRONG:
-        assert stats.kstest(np.asarray(values) * factor, law.cdf).pvalue < FALSE
+        assert stats.kstest(np.asarray(values) * factor, distribution.cdf).pvalue < FALSE
 
 
 @pytest.fixture(scope="module", params=INDEPENDENT)
 def independent(request):
-    draw, law = INDEPENDENT[request.param]
+    draw, distribution = INDEPENDENT[request.param]
     values = draw(np.zeros(300_000, dtype=int), "2.5", source=SeededSource(101)).values / 2.5
-    return values, law
+    return values, distribution
 
 
 def test_scale_of_independent_noise(independent):
@@ -43,13 +43,13 @@ def test_scale_of_independent_noise(independent):
 
 def test_bins_of_independent_noise(independent):
     """Chi-square on unions of cells, whose probabilities under rounded noise are known exactly."""
-    values, law = independent
+    values, distribution = independent
     cells = np.rint(values * 2.5 * 512)
-    edges = np.rint(law.ppf(np.arange(1, 200) / 200) * 2.5 * 512) - 0.5
+    edges = np.rint(distribution.ppf(np.arange(1, 200) / 200) * 2.5 * 512) - 0.5
     counts = np.histogram(cells, np.concatenate([[-np.inf], edges, [np.inf]]))[0]
 
     def pvalue(factor):
-        at_edges = law.cdf(edges / (512 * 2.5 * factor))
+        at_edges = distribution.cdf(edges / (512 * 2.5 * factor))
         return stats.chisquare(counts, np.diff(np.concatenate([[0.0], at_edges, [1.0]])) * len(cells)).pvalue
 
     assert pvalue(1.0) > FAIR
@@ -57,10 +57,10 @@ def test_bins_of_independent_noise(independent):
 
 
 def test_entries_are_independent(independent):
-    values, law = independent
+    values, distribution = independent
     for lag in (1, 2, 3, 2**14):
         # The table of the eighths of one entry and the next.
-        eighth = np.minimum((law.cdf(values) * 8).astype(int), 7)
+        eighth = np.minimum((distribution.cdf(values) * 8).astype(int), 7)
         table = np.bincount(eighth[:-lag] * 8 + eighth[lag:], minlength=64).reshape(8, 8)
         assert stats.chi2_contingency(table).pvalue > FAIR
     # Power: noise of which a tenth is shared with the neighbour is rejected.
@@ -72,7 +72,7 @@ def test_entries_are_independent(independent):
 
 @pytest.mark.parametrize(("name", "far"), [("laplace", 12.0), ("gaussian", 4.5)])
 def test_tails(name, far):
-    draw, law = INDEPENDENT[name]
+    draw, distribution = INDEPENDENT[name]
     size, blocks = 2_000_000, 10
     source = SeededSource(103)
     zeros = np.zeros(size, dtype=int)
@@ -80,7 +80,7 @@ def test_tails(name, far):
     for _ in range(blocks):
         magnitude = np.abs(draw(zeros, 1, source=source).values)
         counts += [(magnitude > far).sum(), (magnitude * 0.95 > far).sum(), (magnitude * 1.05 > far).sum()]
-    expected = 2 * law.sf(far) * size * blocks
+    expected = 2 * distribution.sf(far) * size * blocks
     assert expected > 100
     assert abs(counts[0] - expected) < 4 * math.sqrt(expected)
     assert expected - counts[1] > 4 * math.sqrt(expected)
@@ -94,12 +94,12 @@ def test_the_two_tails_are_equally_heavy(independent):
 
 
 def test_a_center_only_shifts_the_noise(independent):
-    _, law = independent
-    draw = next(d for d, known in INDEPENDENT.values() if known is law)
+    _, distribution = independent
+    draw = next(d for d, known in INDEPENDENT.values() if known is distribution)
     q = [Fraction(1, 3)] * 100_000
     values = draw(q, 1, source=SeededSource(107)).values
-    assert stats.kstest(values - 1 / 3, law.cdf).pvalue > FAIR
-    assert stats.kstest(values - 1 / 3 - 0.05, law.cdf).pvalue < FALSE
+    assert stats.kstest(values - 1 / 3, distribution.cdf).pvalue > FAIR
+    assert stats.kstest(values - 1 / 3 - 0.05, distribution.cdf).pvalue < FALSE
 
 
 # K-norm noise: radius and direction.
@@ -197,9 +197,9 @@ def test_power_variates(p):
     source = SeededSource(127)
     balls = [PowerVariate(p, source).ball(96) for _ in range(6000)]
     x = np.array([float(b.mid()) for b in balls])
-    law = stats.gamma(float(1 / p))
-    assert stats.kstest(np.abs(x) ** float(p), law.cdf).pvalue > FAIR
-    assert stats.kstest(np.abs(x) ** float(p * Fraction(5, 4)), law.cdf).pvalue < FALSE
+    distribution = stats.gamma(float(1 / p))
+    assert stats.kstest(np.abs(x) ** float(p), distribution.cdf).pvalue > FAIR
+    assert stats.kstest(np.abs(x) ** float(p * Fraction(5, 4)), distribution.cdf).pvalue < FALSE
     assert stats.binomtest(int((x > 0).sum()), len(x)).pvalue > FAIR
 
 

@@ -8,12 +8,12 @@ from scipy.stats import chi2
 
 from barrow.errors import ParameterError
 from barrow.noise import SystemSource, uniform_places
-from barrow.noise import places as module
+from barrow.noise.counts import uniform_int32 as module
 from barrow.noise.simulation import SeededSource
 from barrow.noise.source import Source
 
 
-def law_of(bound, bits=8, place=module.placed):
+def distribution_of(bound, bits=8, place=module.placed):
     """How often each place comes out of all 2^bits numbers, and how many numbers are refused."""
     numbers = np.arange(2**bits, dtype=np.uint32)
     found, kept = place(numbers, np.full(len(numbers), bound, dtype=np.uint32), bits=bits)
@@ -23,8 +23,8 @@ def law_of(bound, bits=8, place=module.placed):
 @pytest.mark.parametrize("bits", [1, 3, 8])
 def test_every_place_keeps_equally_many_numbers(bits):
     for bound in range(1, 2**bits):
-        law, refused = law_of(bound, bits)
-        assert law.tolist() == [2**bits // bound] * bound
+        distribution, refused = distribution_of(bound, bits)
+        assert distribution.tolist() == [2**bits // bound] * bound
         assert refused == 2**bits % bound
 
 
@@ -35,7 +35,7 @@ def test_the_enumeration_sees_a_biased_sampler():
         found, kept = module.placed(numbers, limits, bits=bits)
         return found, np.ones_like(kept)
 
-    assert len(set(law_of(10, place=biased)[0].tolist())) > 1
+    assert len(set(distribution_of(10, place=biased)[0].tolist())) > 1
 
 
 class Counting(Source):

@@ -2,7 +2,7 @@
 
 Counting ones needs n bits. Here a proposal with dyadic probabilities is accepted with probability a, a ratio of
 binomial coefficients; U < a is decided in floats with an error bound, and where that leaves it open in balls of growing
-precision on the same U, extended. So the law is exact (docs/proofs/exact-counts.md, Section 5).
+precision on the same U, extended. So the distribution is exact (docs/proofs/exact-counts.md, Section 5).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow.noise.lazy_uniform import LazyUniform, decided
 from barrow.noise.source import Source
-from barrow.noise.uniform import LazyUniform, decided
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.noise.center import Center
-from barrow.noise.uniform import decided, working_precision
-from barrow.noise.variates import Noise
+from barrow.noise.additive.center import Center
+from barrow.noise.additive.variates import Noise
+from barrow.noise.lazy_uniform import decided, working_precision
 from barrow.numerics import float_up
 
 _SLACK = 2.0**-49

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from barrow.noise import halves
-from barrow.noise.counts import fair_halves
-from barrow.noise.halves import ERROR, SMALLEST, acceptance, block_bits, large_halves
+from barrow.noise.counts import fair_binomial
+from barrow.noise.counts.binomial import fair_halves
+from barrow.noise.counts.fair_binomial import ERROR, SMALLEST, acceptance, block_bits, large_halves
+from barrow.noise.lazy_uniform import LazyUniform
 from barrow.noise.simulation import SeededSource
 from barrow.noise.source import Source
-from barrow.noise.uniform import LazyUniform
 
 
 def true_chance(m: int, i: int, b: int) -> mpmath.mpf:
@@ -52,7 +52,7 @@ def test_far_deviations_too(m):
 
 
 def test_what_is_proposed_and_accepted_is_binomial():
-    """q(i) a(i) over all i, with exact binomial coefficients: proportional to the law, and every i once."""
+    """q(i) a(i) over all i, with exact binomial coefficients: proportional to the distribution, and every i once."""
     m = 1100
     s = 1 << int(block_bits(np.array([m]))[0])
     assert 10 * s * s >= 7 * (m + s) > 10 * (s // 2) ** 2 - 7 * (s // 2)
@@ -87,23 +87,23 @@ def test_the_balls_decide_what_floats_cannot(m, i):
     with mpmath.workdps(60):
         word = int(mpmath.floor(true_chance(m, i, b) * 2**64))
     for first, more, want in ((word - 1, 2**64 - 1, True), (word + 1, 0, False)):
-        assert halves._settle(m, i, b, LazyUniform(first, 64, _Fixed(more))) is want
+        assert fair_binomial._settle(m, i, b, LazyUniform(first, 64, _Fixed(more))) is want
     # In the very interval of a, the next bits decide.
     with mpmath.workdps(60):
         rest = true_chance(m, i, b) * 2**64 - word
         below, above = rest > mpmath.mpf("0.01"), rest < mpmath.mpf("0.99")
-    assert not below or halves._settle(m, i, b, LazyUniform(word, 64, _Fixed(0)))
-    assert not above or not halves._settle(m, i, b, LazyUniform(word, 64, _Fixed(2**64 - 1)))
-    assert not halves._settle(m, m + 1, 99, LazyUniform(0, 64, _Fixed(0)))
+    assert not below or fair_binomial._settle(m, i, b, LazyUniform(word, 64, _Fixed(0)))
+    assert not above or not fair_binomial._settle(m, i, b, LazyUniform(word, 64, _Fixed(2**64 - 1)))
+    assert not fair_binomial._settle(m, m + 1, 99, LazyUniform(0, 64, _Fixed(0)))
 
 
 def test_open_comparisons_go_to_the_balls(monkeypatch):
     asked = []
-    true = halves._settle
-    monkeypatch.setattr(halves, "_settle", lambda *args: asked.append(args) or true(*args))
+    true = fair_binomial._settle
+    monkeypatch.setattr(fair_binomial, "_settle", lambda *args: asked.append(args) or true(*args))
     m, i = 5000, 20
     word = int(acceptance(np.array([m]), np.array([i]), np.array([0]))[0] * 2.0**64)
-    good = halves._accepted(np.array([m, m]), np.array([i, 0]), np.array([0, 0]), _Fixed(word))
+    good = fair_binomial._accepted(np.array([m, m]), np.array([i, 0]), np.array([0, 0]), _Fixed(word))
     assert len(asked) == 1
     assert asked[0][:3] == (m, i, 0)
     assert good[1]
@@ -120,7 +120,7 @@ def _p_value(draws, n, shift=0.0):
 
 
 @pytest.mark.parametrize("n", [SMALLEST, SMALLEST + 1, 5001, 10**6])
-def test_draws_are_binomial_and_a_wrong_law_is_seen(n):
+def test_draws_are_binomial_and_a_wrong_distribution_is_seen(n):
     draws = large_halves(np.full(100_000, n), SeededSource(n))
     assert _p_value(draws, n) > 1e-6
     assert _p_value(draws, n, shift=0.05) < 1e-6
@@ -143,6 +143,6 @@ def test_both_ways_meet_in_one_function():
 
 
 def test_a_wrong_acceptance_is_seen(monkeypatch):
-    """Accepting everything is a mutation that the law's test notices."""
-    monkeypatch.setattr(halves, "_accepted", lambda m, i, b, source: np.abs(i) <= m)
+    """Accepting everything is a mutation that the distribution's test notices."""
+    monkeypatch.setattr(fair_binomial, "_accepted", lambda m, i, b, source: np.abs(i) <= m)
     assert _p_value(large_halves(np.full(20_000, 4000), SeededSource(1)), 4000) < 1e-12

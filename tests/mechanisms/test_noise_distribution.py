@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.mechanisms import Law
+from barrow.mechanisms import NoiseDistribution
 
-LAWS = [(p, d) for p in (1.0, 1.5, 2.0, 4.0, math.inf) for d in (1, 2, 5, 20)] + [(None, 1), (None, 7)]
+DISTRIBUTIONS = [(p, d) for p in (1.0, 1.5, 2.0, 4.0, math.inf) for d in (1, 2, 5, 20)] + [(None, 1), (None, 7)]
 
 
 def draw(p, d, count, seed=1):
@@ -26,33 +26,33 @@ def draw(p, d, count, seed=1):
     return x / (np.abs(x) ** p).sum(axis=1, keepdims=True) ** (1 / p) * radius[:, None]
 
 
-@pytest.mark.parametrize(("p", "d"), LAWS)
+@pytest.mark.parametrize(("p", "d"), DISTRIBUTIONS)
 def test_quantiles_and_deviations_against_simulation(p, d):
-    law, count = Law(p, d), 100_000
+    distribution, count = NoiseDistribution(p, d), 100_000
     x = draw(p, d, count)
     for share in (0.3, 0.05, 0.01):
-        beyond = (np.abs(x[:, 0]) > law.quantile(share)).mean()
+        beyond = (np.abs(x[:, 0]) > distribution.quantile(share)).mean()
         sd = math.sqrt(share * (1 - share) / count)
         assert abs(beyond - share) < 5.5 * sd
         # Power: a quantile 10% too small would be seen.
-        assert (np.abs(x[:, 0]) > 0.9 * law.quantile(share)).mean() > share + 3 * sd
-    assert np.mean(x[:, 0] ** 2) == pytest.approx(law.deviation**2, rel=0.05)
+        assert (np.abs(x[:, 0]) > 0.9 * distribution.quantile(share)).mean() > share + 3 * sd
+    assert np.mean(x[:, 0] ** 2) == pytest.approx(distribution.deviation**2, rel=0.05)
 
 
-@pytest.mark.parametrize(("p", "d"), LAWS)
+@pytest.mark.parametrize(("p", "d"), DISTRIBUTIONS)
 def test_simultaneous_quantiles_cover_all_outputs(p, d):
-    law, count = Law(p, d), 20_000
+    distribution, count = NoiseDistribution(p, d), 20_000
     largest = np.abs(draw(p, d, count, seed=2)).max(axis=1)
-    inside = (largest <= law.simultaneous_quantile(0.05)).mean()
+    inside = (largest <= distribution.simultaneous_quantile(0.05)).mean()
     assert inside >= 0.95 - 5.5 * math.sqrt(0.05 * 0.95 / count)
     if p in (None, 1.0, math.inf):
         assert inside <= 0.95 + 5.5 * math.sqrt(0.05 * 0.95 / count)
-    assert law.simultaneous_quantile(0.05) >= law.quantile(0.05) * (1 - 1e-12)
+    assert distribution.simultaneous_quantile(0.05) >= distribution.quantile(0.05) * (1 - 1e-12)
 
 
 @pytest.mark.parametrize(("p", "d"), [(2.0, 2), (2.0, 3), (3.0, 4), (1.5, 6), (2.0, 50)])
 def test_tails_against_quadrature_with_thirty_digits(p, d):
-    law = Law(p, d)
+    distribution = NoiseDistribution(p, d)
     for t in (0.5, 2.0, 8.0):
         with mpmath.workdps(30):
             a, c = mpmath.mpf(1) / p, 1 + mpmath.mpf(d - 1) / p
@@ -62,24 +62,24 @@ def test_tails_against_quadrature_with_thirty_digits(p, d):
                 return mpmath.betainc(a, c, share, 1, regularized=True) * g**d * mpmath.exp(-g) / mpmath.factorial(d)
 
             truth = mpmath.quad(inner, [t, t + 2, t + 10, d + 30, 4 * d + 150])
-        assert law.tail(t) == pytest.approx(float(truth), rel=1e-6)
+        assert distribution.tail(t) == pytest.approx(float(truth), rel=1e-6)
 
 
 def test_the_cube_against_quadrature():
-    law = Law(math.inf, 3)
+    distribution = NoiseDistribution(math.inf, 3)
     truth = mpmath.quad(lambda g: (1 - 2 / g) * g**3 * mpmath.exp(-g) / 6, [2, 10, 60])
-    assert law.tail(2.0) == pytest.approx(float(truth), rel=1e-9)
+    assert distribution.tail(2.0) == pytest.approx(float(truth), rel=1e-9)
 
 
 def test_many_outputs():
     for p in (1.0, 2.0, math.inf, None):
-        law = Law(p, 10**6)
-        assert 0 < law.quantile(0.05) < law.simultaneous_quantile(0.05)
+        distribution = NoiseDistribution(p, 10**6)
+        assert 0 < distribution.quantile(0.05) < distribution.simultaneous_quantile(0.05)
     # In many dimensions an l2 coordinate is nearly normal with deviation sqrt(d).
-    assert Law(2.0, 10**6).quantile(0.05) == pytest.approx(1.96 * 1000, rel=1e-2)
+    assert NoiseDistribution(2.0, 10**6).quantile(0.05) == pytest.approx(1.96 * 1000, rel=1e-2)
 
 
 @pytest.mark.parametrize("share", [0, 1, -1, math.nan])
 def test_shares_are_checked(share):
     with pytest.raises(ParameterError, match="share is"):
-        Law(1.0, 1).quantile(share)
+        NoiseDistribution(1.0, 1).quantile(share)

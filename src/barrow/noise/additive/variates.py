@@ -1,7 +1,7 @@
 """Symmetric variates from one word each: approximately for whole arrays, to any precision for single entries.
 
 A word is a fair sign and the first 63 bits of a uniform U; the magnitude is the inverse survival function
-of the law at U: -ln U for the exponential (with the sign: Laplace), sqrt(2) erfcinv(U) for the half-normal
+of the distribution at U: -ln U for the exponential (with the sign: Laplace), sqrt(2) erfcinv(U) for the half-normal
 (with the sign: normal).
 
 The float path assumes that numpy's ``log`` and scipy's ``ndtri`` are within 16 units in the last place
@@ -17,8 +17,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow.noise.lazy_uniform import Ball, LazyUniform, decided
 from barrow.noise.source import Source, Words
-from barrow.noise.uniform import Ball, LazyUniform, decided
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Approximation:
 
 
 class Noise(Protocol):
-    """A random vector Z with its ideal real law: floats for all of it, balls of any precision for each."""
+    """A random vector Z with its ideal real distribution: floats for all of it, balls of any precision for each."""
 
     def approximate(self) -> Approximation:
         """Floats near Z, and a bound on how near."""
@@ -55,7 +55,7 @@ class Noise(Protocol):
 
 
 class Magnitude(Protocol):
-    """The law of |Z|, given by its inverse survival function."""
+    """The distribution of |Z|, given by its inverse survival function."""
 
     def approximate(self, uniforms: Floats) -> Floats:
         """The magnitudes, up to sign, of ``uniforms``, which may be overwritten."""
@@ -96,7 +96,7 @@ class HalfNormal:
 
 
 class SymmetricVariates:
-    """Independent symmetric variates, one per word, with the given law of the magnitude.
+    """Independent symmetric variates, one per word, with the given distribution of the magnitude.
 
     >>> from barrow.noise.simulation import SeededSource
     >>> source = SeededSource(1)
@@ -153,7 +153,7 @@ class Unit:
     """P(|Z| > z) = 1 - z on [0, 1]."""
 
     def approximate(self, uniforms: Floats) -> Floats:
-        """The uniforms themselves (1 - U and U have the same law)."""
+        """The uniforms themselves (1 - U and U have the same distribution)."""
         return uniforms
 
     def ball(self, uniform: Ball) -> Ball:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from barrow.errors import ParameterError
-from barrow.noise import cascade
-from barrow.noise.cascade import Cascade
-from barrow.noise.counts import uniform_multinomials
-from barrow.noise.even import even, scaled
+from barrow.noise.counts import cascade
+from barrow.noise.counts.binomial import uniform_multinomials
+from barrow.noise.counts.cascade import Cascade
+from barrow.noise.counts.uniform_int import scaled_to_spans, uniform_in_spans
 from barrow.noise.simulation import SeededSource
 
 
@@ -44,7 +44,7 @@ def test_scaled_numbers_are_exactly_even(bits):
     for width in range(1, 2**bits):
         drawn = np.arange(2**bits, dtype=np.uint32)
         one = np.array([width], dtype=np.uint32)
-        found, refused = scaled(drawn, np.array([7]), one, np.array([2**bits]), bits)
+        found, refused = scaled_to_spans(drawn, np.array([7]), one, np.array([2**bits]), bits)
         kept = found if refused is None else np.delete(found, refused)
         assert np.bincount(kept - 7, minlength=width).tolist() == [2**bits // width] * width
 
@@ -52,7 +52,7 @@ def test_scaled_numbers_are_exactly_even(bits):
 @pytest.mark.parametrize("widest", [100, 5000])
 def test_even_draws_fill_their_spans(widest):
     starts, widths, numbers = np.array([0, 100]), np.array([100, widest]), np.array([30_000, 200_000])
-    found, refused = even(starts, widths, numbers, SeededSource(1))
+    found, refused = uniform_in_spans(starts, widths, numbers, SeededSource(1))
     kept = np.delete(found, refused) if refused is not None else found
     assert len(found) - len(kept) < 100
     assert found[:30_000].max() < 100 <= found[30_000:].min()
@@ -87,7 +87,7 @@ def test_the_spread_has_the_variance_of_a_multinomial():
 
 
 def test_a_round_hands_down_a_multinomial_given_its_sum():
-    """Poisson counts of three cells, given that they sum to 60: the exact conditional law, by chi-square."""
+    """Poisson counts of three cells, given that they sum to 60: the exact conditional distribution, by chi-square."""
     tree = Cascade.stars(1, 3)
     rate = np.array([20])
     rng = SeededSource(9)
@@ -97,8 +97,8 @@ def test_a_round_hands_down_a_multinomial_given_its_sum():
     for cell in range(3):
         ranges = [-1, 15, 17, 19, 20, 22, 24, 60]
         found = np.histogram(same[:, cell], bins=np.array(ranges) + 0.5)[0]
-        law = np.diff(stats.binom(60, 1 / 3).cdf(ranges))
-        assert chi_square(found, law * len(same)) > 1e-6
+        distribution = np.diff(stats.binom(60, 1 / 3).cdf(ranges))
+        assert chi_square(found, distribution * len(same)) > 1e-6
         assert chi_square(found, np.diff(stats.poisson(20).cdf(ranges)) / stats.poisson(20).cdf(60) * len(same)) < 1e-3
 
 
@@ -119,7 +119,7 @@ def test_who_draws_too_much_hands_down_nothing():
 
 
 def test_rounds_that_fail_are_repeated(monkeypatch):
-    """Without a margin every other node draws too much, and all items still arrive, with the right law."""
+    """Without a margin every other node draws too much, and all items still arrive, with the right distribution."""
     monkeypatch.setattr(cascade, "_MARGIN", 0.0)  # the margins are worked out when the tree is first used
     failed = []
     slowly = Cascade._hand_down_slowly
@@ -160,9 +160,9 @@ def test_means_beyond_53_bits_are_floats_exactly():
     assert found.sum() == 5 * 2**58
 
 
-def test_two_small_items_have_the_exact_law():
+def test_two_small_items_have_the_exact_distribution():
     """Few items fall one by one: all pairs of leaves, from all strings of bits."""
-    from tests.noise.enumeration import exact_law
+    from tests.noise.enumeration import exact_distribution
 
     def draw(source):
         found = np.zeros(4, dtype=np.int64)
@@ -171,13 +171,13 @@ def test_two_small_items_have_the_exact_law():
         )
         return tuple(found.tolist())
 
-    law, rest = exact_law(draw, bits=2, words=2)
+    distribution, rest = exact_distribution(draw, bits=2, words=2)
     assert rest == 0
     want: dict[tuple[int, ...], Fraction] = {}
     for x, y in itertools.product(range(4), range(2, 4)):
         key = tuple(int(x == leaf) + int(y == leaf) for leaf in range(4))
         want[key] = want.get(key, Fraction(0)) + Fraction(1, 8)
-    assert law == want
+    assert distribution == want
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Exactly rounded Laplace, Gaussian and K-norm noise (docs/proofs/exact-noise.md)."""
