@@ -16,12 +16,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from barrow.spaces.neighbours import NeighbourGraph
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -213,6 +216,40 @@ class Space(ABC):
         Fraction(1, 4)
         """
         return distance / Fraction(self.diameter)
+
+    def graph(self, spacing: Any = None) -> NeighbourGraph:
+        """The public neighbourhood graph: no item is farther from another along it than in the space.
+
+        Args:
+            spacing: The widest gap between nodes, in the space's unit, where the space has coordinates; None for
+                nodes as fine as the items. Products take one for each part.
+
+        >>> from barrow.spaces import Line
+        >>> Line(0, 8, step=1).graph(), Line(0, 8, step=1).graph(spacing=3)
+        (NeighbourGraph(8 nodes, 7 edges), NeighbourGraph(4 nodes, 3 edges))
+        """
+        if self.items == 1:
+            raise ParameterError(
+                "The space has one item, so its graph has no edges.",
+                allowed="a space with at least two items",
+                fix="nothing needs to be asked: every record is that item",
+            )
+        return self._graph(spacing)
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """By default a sparse graph whose paths are nearly as short as the distances, divided by what they exceed."""
+        from barrow.spaces.spanners import spanner_graph
+
+        self._no_spacing(spacing)
+        return spanner_graph(self)
+
+    def _no_spacing(self, spacing: Any) -> None:
+        if spacing is not None:
+            raise ParameterError(
+                f"spacing is {spacing!r}, but the {self.kind} space has no coordinates in which to space nodes.",
+                allowed="None",
+                fix="leave spacing out",
+            )
 
     @cached_property
     def digest(self) -> str:

@@ -20,6 +20,8 @@ from barrow.spaces.base import (
     private_numbers,
 )
 from barrow.spaces.labels import LabelIndex
+from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
+from barrow.spaces.neighbours import NeighbourGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +182,12 @@ class Circle(Space):
     def least_distance_lower(self) -> float:
         """One step round the circle, rounded down."""
         return min(1.0, 2.0 / self.items) * (1.0 - DISTANCE_ERROR)
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """The cycle of the items, or of nodes at equal gaps; its distances are the circle's."""
+        width = checked_spacing(spacing, self.unit)
+        gaps = self.items if width is None else int(np.ceil(self.period / width - 1e-9))
+        return grid_graph([circle_axis(self.items, gaps, bits_for(1))], [1.0], [np.arange(self.items)])
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

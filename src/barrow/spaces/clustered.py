@@ -13,6 +13,7 @@ from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
+from barrow.spaces.neighbours import NeighbourGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +105,13 @@ class Clustered(LabelledSpace):
     def least_distance_lower(self) -> float:
         """r, unless every cluster is a single item."""
         return self.r * (1.0 - DISTANCE_ERROR) if len(self.clusters) < self.size else 1.0
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """A tree: items below their cluster, clusters below the root."""
+        from barrow.spaces.edges import tree_graph
+
+        self._no_spacing(spacing)
+        return tree_graph(self)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

@@ -8,6 +8,7 @@ of them through :class:`EdgeTree`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +18,7 @@ from barrow.spaces.base import Floats, Ids, Space
 from barrow.spaces.clustered import Clustered
 from barrow.spaces.finite import Discrete
 from barrow.spaces.line import Line
+from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.tree import Tree
 
 TREES = (Tree, Clustered, Discrete, Line)
@@ -145,6 +147,28 @@ def edge_tree(space: Space) -> EdgeTree:
         allowed="tree, clustered, discrete or line",
         fix="a Tree or Clustered space over the same items, or the query 'density'",
     )
+
+
+def tree_graph(space: Space) -> NeighbourGraph:
+    """The tree of a space as a graph: items first, then the nodes in between, the root last.
+
+    >>> graph = tree_graph(Clustered.grid(2, 2, r=0.25))
+    >>> graph.nodes, graph.tails.tolist(), graph.heads.tolist()
+    (7, [4, 5, 0, 1, 2, 3], [6, 6, 4, 4, 5, 5])
+    """
+    tree = edge_tree(space)
+    below = np.full(tree.edges, -1, dtype=np.int64)  # the node below each edge
+    owned = tree.owners >= 0
+    below[tree.owners[owned]] = np.flatnonzero(owned)
+    inner = np.flatnonzero(below < 0)
+    below[inner] = tree.items + np.arange(len(inner))
+    at_root = np.flatnonzero(~owned)
+    root = int(at_root[0]) if at_root.size else tree.items + len(inner)
+    nodes = tree.items + len(inner) + (0 if at_root.size else 1)
+    above = np.where(tree.parents >= 0, below[tree.parents], root)
+    # A given diameter may be short of the longest path by 2^-40, and lengths of joined edges are sums.
+    slack = 2.0**-38 + len(tree.levels) * 2.0**-50
+    return NeighbourGraph(nodes, below, above, tree.lengths * (1.0 - slack), stretch=1 + Fraction(4.0 * slack))
 
 
 def edge_names(space: Space) -> list[str]:

@@ -20,6 +20,9 @@ from barrow.spaces.base import (
     positive_number,
     private_numbers,
 )
+from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, lattice, line_axis, rounded_points
+from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.spanners import MOST_CERTIFIED, certified_graph
 
 _MOST_CELLS = 10**8
 
@@ -273,6 +276,39 @@ class Euclidean(Space):
             return float(near[:, 1].min() / self._diameter) * (1.0 - 2.0**-40)
         widths = ((self.high - self.low) / np.array(self.shape))[np.array(self.shape) > 1]
         return float(widths.min() / self._diameter) * (1.0 - 2.0**-30) * (1.0 - DISTANCE_ERROR)
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """The grid of the cells, or of nodes at equal gaps; along each of k axes gaps count 1/sqrt(k) of their width.
+
+        In a ball, whose cells at the rim are moved, the cells' own graph is certified pair by pair where that is
+        feasible, and elsewhere items are carried by a grid around the ball.
+        """
+        width = checked_spacing(spacing, self.unit)
+        many = sum(count > 1 for count in self.shape)
+        factor = 1.0 / (np.sqrt(many) * self._diameter)
+        if self.center is not None:
+            return self._ball_graph(width, factor)
+        index = np.unravel_index(np.arange(self.items), self.shape)
+        bits, axes = bits_for(many) if width is not None else 0, []
+        cell = (self.high - self.low) / np.array(self.shape)
+        for axis, count in enumerate(self.shape):
+            each = np.arange(count)
+            middles = ((self.low[axis] + each * cell[axis]) + (self.low[axis] + (each + 1) * cell[axis])) / 2.0
+            axes.append(line_axis(middles, width, bits if count > 1 else 0))
+        return grid_graph(axes, [factor] * len(axes), index)
+
+    def _ball_graph(self, width: float | None, factor: float) -> NeighbourGraph:
+        ids = self._cell_ids
+        if width is None and ids is not None and self.items <= MOST_CERTIFIED:
+            net = lattice(self.shape, [False] * self.dimension)
+            tails, heads = ids[net.tails], ids[net.heads]
+            inside = (tails >= 0) & (heads >= 0)
+            return certified_graph(self, tails[inside], heads[inside])
+        least = self.least_distance_lower * self._diameter
+        axes, index, longer = rounded_points(
+            self.points, width or float(self.step or 1.0), least, bits_for(self.dimension)
+        )
+        return grid_graph(axes, [factor / longer] * len(axes), index)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

@@ -14,6 +14,7 @@ from barrow.errors import ParameterError
 from barrow.spaces.axioms import check_metric
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown, finite_array, positive_number
 from barrow.spaces.labels import LabelIndex
+from barrow.spaces.neighbours import NeighbourGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +184,13 @@ class Discrete(LabelledSpace):
     def least_distance_lower(self) -> float:
         """1."""
         return 1.0
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """A star with edges of 1/2."""
+        from barrow.spaces.edges import tree_graph
+
+        self._no_spacing(spacing)
+        return tree_graph(self)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

@@ -12,6 +12,9 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown, positive_number, private_numbers
+from barrow.spaces.latitudes import latitude_graph
+from barrow.spaces.lattices import checked_spacing
+from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, box_diameter_upper, great_circle
 
 Box = tuple[float, float, float, float]
@@ -248,6 +251,10 @@ class Earth(Space):
             wrap = 360.0 - (east - west) + spacing
             gaps.append(float(great_circle(lat, np.zeros(len(lat)), lat, wrap).min()))
         return min(1.0, min(gaps) * EARTH_RADIUS_KM / self._diameter) * (1.0 - 2.0**-30) * (1.0 - DISTANCE_ERROR)
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """A grid of latitudes and longitudes; wide boxes are closed round the Earth, with a node at each pole."""
+        return latitude_graph(self.points, self._diameter, checked_spacing(spacing, "km"))
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

@@ -21,6 +21,8 @@ from barrow.spaces.base import (
     positive_number,
     private_numbers,
 )
+from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, line_axis
+from barrow.spaces.neighbours import NeighbourGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +221,11 @@ class Line(Space):
         if self.items == 1:
             return 1.0
         return float(np.diff(self.points).min() / self.diameter) * (1.0 - DISTANCE_ERROR)
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """The path of the points, or of nodes at equal gaps; its distances are the line's."""
+        axis = line_axis(self.points, checked_spacing(spacing, self.unit), bits_for(1))
+        return grid_graph([axis], [1.0 / self.diameter], [np.arange(self.items)])
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

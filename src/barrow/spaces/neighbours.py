@@ -45,7 +45,7 @@ class NeighbourGraph:
             each row; None where item i is node i and the nodes after the last item carry none.
         faces: Shape (faces, 4): indices of the edges of cycles of four, in the order round the cycle, no edge in two
             of them; noise is drawn for such a cycle as a whole and for every other edge alone.
-        stretch: Where nodes are items: no path is shorter than the distance divided by it.
+        stretch: Where nodes are items: no path between items is shorter than their distance divided by it.
 
     >>> square = NeighbourGraph(4, [0, 1, 3, 2], [1, 3, 2, 0], [0.5] * 4, faces=[[0, 1, 2, 3]])
     >>> square, square.face_nodes.tolist(), square.face_signs.tolist()

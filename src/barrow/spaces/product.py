@@ -13,6 +13,8 @@ import numpy as np
 from barrow.errors import DataError, ParameterError
 from barrow.numerics import Exact, exact, exact_text
 from barrow.spaces.base import Floats, Ids, Space, Unknown
+from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.products import product_graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +143,19 @@ class Product(Space):
             if part.items > 1
         ]
         return min(gaps, default=1.0) * (1.0 - 2.0**-40)
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """The product of the parts' graphs: one coordinate moves at a time, each at its weight."""
+        each = [None] * len(self.parts) if spacing is None else list(spacing) if np.iterable(spacing) else []
+        if len(each) != len(self.parts):
+            raise ParameterError(
+                f"spacing is {spacing!r} for {len(self.parts)} parts.",
+                allowed="None, or one spacing (or None) for each part",
+                fix=f"spacing={[None] * len(self.parts)}",
+            )
+        rows = zip(self.parts, self.weights, each, self._split(np.arange(self.items)), strict=True)
+        chosen = [(part.graph(x), w, part.items, ids) for part, w, x, ids in rows if part.items > 1]
+        return product_graph(chosen)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

@@ -14,6 +14,7 @@ from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
+from barrow.spaces.neighbours import NeighbourGraph
 
 Edge = tuple[str, str, float]
 
@@ -182,6 +183,13 @@ class Tree(LabelledSpace):
     def least_distance_lower(self) -> float:
         """The least distance: the two shortest ways down to leaves from the node where they part."""
         return min(1.0, self._shortest / self._diameter) * (1.0 - DISTANCE_ERROR)
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """The tree itself."""
+        from barrow.spaces.edges import tree_graph
+
+        self._no_spacing(spacing)
+        return tree_graph(self)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

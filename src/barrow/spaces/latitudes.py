@@ -1,0 +1,110 @@
+"""The neighbourhood graph of places on Earth: a grid of latitudes and longitudes with lengths that are proved.
+
+Edges along meridians count 1/sqrt 2 of their length, edges along a row of latitude 1/sqrt 2 of the row's length at the
+row's own latitude. Because the cosine is concave, an item between two rows is then never moved at a higher cost than
+the great circle is long, and the same holds across the poles if there is a node at each. Without them shortest ways
+may leave the box towards a pole, which is harmless up to a width of 159 degrees; wider boxes are closed round the Earth
+and get both poles (docs/proofs/edge-noise.md, Section 4).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from barrow.spaces.base import Floats, Ids
+from barrow.spaces.lattices import SAFE, Axis, bits_for, grid_weights, lattice, line_axis, stretch_upper
+from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.sphere import EARTH_RADIUS_KM
+
+WIDEST = 159.0
+"""Degrees of longitude up to which a box needs no poles: sin(u)/u >= 1/sqrt 2 at half of it."""
+_HALF = math.sqrt(0.5)
+
+
+def latitude_graph(points: Floats, diameter: float, spacing: float | None) -> NeighbourGraph:
+    """The graph of places given by latitude and longitude in degrees.
+
+    Args:
+        points: One row for each item; items of a row share their latitude.
+        diameter: How many kilometres count as 1.
+        spacing: The widest gap between nodes in kilometres; None for one row of nodes for each row of items, with as
+            many columns as the longest row has items.
+
+    >>> latitude_graph(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), 200.0, None)
+    NeighbourGraph(4 nodes, 4 edges)
+    """
+    rows, row = np.unique(points[:, 0], return_inverse=True)
+    lons, column = np.unique(points[:, 1], return_inverse=True)
+    row, column = row.ravel().astype(np.int64), column.ravel().astype(np.int64)
+    per_degree = math.radians(1.0) * EARTH_RADIUS_KM
+    up = line_axis(rows, None if spacing is None else spacing / per_degree, bits_for(2), cosines=True)
+    along = _columns(points, rows, row, lons, None if spacing is None else spacing / per_degree)
+    around = bool(lons[-1] - lons[0] > WIDEST)
+    # Units of the diameter for a degree, short of every rounding.
+    unit = per_degree / diameter * SAFE
+    meridian = up.gaps * (unit * (_HALF if along.nodes > 1 else 1.0))
+    nodes = np.linspace(rows[0], rows[-1], up.nodes) if up.nodes < len(rows) else rows
+    # sin(90 - |lat|) keeps the relative accuracy of the cosine near the poles, where linspace may be off by 2^-45.
+    cosines = np.sin(np.radians(np.maximum(90.0 - np.abs(nodes) - 2.0**-40, 0.0))) * _wrong_way(rows, up)
+    gaps = np.append(along.gaps, 360.0 - (lons[-1] - lons[0])) if around else along.gaps
+    parallel = np.outer(cosines, gaps) * (unit * _HALF)
+    net = lattice((up.nodes, along.nodes), (False, around))
+    lengths = np.zeros(len(net.tails))
+    lengths[net.spans[0]] = np.broadcast_to(meridian[:, None], net.shapes[0]).ravel()
+    lengths[net.spans[1]] = parallel.ravel()
+    weights = grid_weights([up, along], [row, column])
+    faces = net.faces if len(net.faces) else None
+    graph = NeighbourGraph(up.nodes * along.nodes, net.tails, net.heads, lengths, weights, faces, stretch_upper(2))
+    if not around:
+        return graph
+    south, north = (float(angle) * unit * _HALF for angle in (90.0 + rows[0], 90.0 - rows[-1]))
+    return _with_poles(graph, (up.nodes, along.nodes), south, north)
+
+
+def _columns(points: Floats, rows: Floats, row: Ids, lons: Floats, spacing: float | None) -> Axis:
+    """The axis of longitudes: those of the items if all rows share them, else as many as in the longest row."""
+    most = int(np.bincount(row).max())
+    if spacing is None:
+        if most == len(lons) or len(lons) == 1:
+            return line_axis(lons, None, bits_for(2))
+        return line_axis(lons, float(lons[-1] - lons[0]) / (most - 1 if most > 1 else 1), bits_for(2))
+    widest = math.cos(math.radians(float(np.abs(rows).min())))
+    return line_axis(lons, spacing / widest, bits_for(2))
+
+
+def _wrong_way(rows: Floats, up: Axis) -> float:
+    """What rows must be shortened by because weights are rounded to the south below the equator, to the north above.
+
+    Between the two items where that changes, the weight may be off by 2^-bits towards the larger cosine.
+    """
+    if up.nodes == len(rows):
+        return 1.0
+    width = (rows[-1] - rows[0]) / (up.nodes - 1)
+    nodes = np.abs(rows[0] + width * np.arange(up.nodes))
+    north = np.append(nodes[1:] > nodes[:-1], True)[np.minimum(up.places >> up.bits, up.nodes - 1)]
+    # Items near a change of direction, one more on either side: which band an item is in may itself be rounded.
+    change = np.flatnonzero(np.diff(north))
+    near = np.unique(np.clip(np.add.outer(change, [-1, 0, 1, 2]).ravel(), 0, len(rows) - 1))
+    least = float(np.cos(np.radians(np.abs(rows[near]))).min()) if near.size else 1.0
+    return max(0.0, 1.0 - 2.0 ** (1 - up.bits) / least)
+
+
+def _with_poles(graph: NeighbourGraph, shape: tuple[int, int], south: float, north: float) -> NeighbourGraph:
+    """One node at each pole, joined to every node of the outermost rows; nobody's items are there."""
+    from scipy.sparse import csr_array, hstack
+
+    columns, last = np.arange(shape[1]), (shape[0] - 1) * shape[1]
+    weights = graph.weights
+    if weights is not None:
+        weights = csr_array(hstack([weights, csr_array((weights.shape[0], 2))]))
+    return NeighbourGraph(
+        graph.nodes + 2,
+        np.concatenate([graph.tails, columns, last + columns]),
+        np.concatenate([graph.heads, np.repeat([graph.nodes, graph.nodes + 1], shape[1])]),
+        np.concatenate([graph.lengths, np.repeat([south, north], shape[1])]),
+        weights,
+        graph.faces,
+        graph.stretch,
+    )

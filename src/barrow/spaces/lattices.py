@@ -1,0 +1,315 @@
+"""Neighbourhood graphs of spaces with coordinates: grids of nodes, and items carried by piecewise linear weights.
+
+Along one axis an item between two nodes is carried by both, by where it lies between them; with several axes weights
+are multiplied. Weights are rounded to dyadic numbers and stay in the order of the items, and the lengths of edges are
+made so much shorter that no step between neighbouring items costs more than it is long: the rounding is paid exactly,
+and the contraction condition holds to the letter (docs/proofs/edge-noise.md, Section 3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.spaces.base import positive_number
+from barrow.spaces.neighbours import WEIGHT_BITS, Floats, Ints, NeighbourGraph
+
+SAFE = 1.0 - 2.0**-40
+"""Lengths are multiplied by it: more than all roundings of floats, here and in a space's distances, can add."""
+_FEWEST_BITS = 8
+_MOST_NODES = 2 * 10**7
+_SAME = 2.0**-40
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """Where items lie among the nodes of one axis.
+
+    Attributes:
+        nodes: How many nodes.
+        gaps: The lengths of the edges between neighbouring nodes, safely rounded; one more than needed on a circle.
+        places: The position of each point among the nodes, in units of 2^-bits of a gap.
+        bits: See ``places``.
+
+    >>> axis = line_axis(np.array([0.0, 1.0, 3.0, 4.0]), 2.0, 10)
+    >>> axis.nodes, axis.places.tolist(), axis.gaps.round(9).tolist()
+    (3, [0, 512, 1536, 2048], [2.0, 2.0])
+    """
+
+    nodes: int
+    gaps: Floats
+    places: Ints
+    bits: int
+
+    @property
+    def closed(self) -> bool:
+        """Whether the last node is a neighbour of the first."""
+        return len(self.gaps) == self.nodes and self.nodes > 1
+
+    def weights(self, items: Ints) -> Any:
+        """(items, nodes): what each node carries of the points ``items``, as integers with sum 2^bits."""
+        from scipy.sparse import csr_array
+
+        first, share = self.places[items] >> self.bits, self.places[items] & (2**self.bits - 1)
+        rows = np.arange(len(items))
+        ends = np.concatenate([first, (first + 1) % max(self.nodes, 1)])
+        data = np.concatenate([2**self.bits - share, share])
+        kept = data > 0
+        shape = (len(items), self.nodes)
+        return csr_array((data[kept], (np.concatenate([rows, rows])[kept], ends[kept])), shape=shape)
+
+
+def intervals(extent: float, spacing: float | None, points: int) -> int:
+    """Into how many gaps of at most ``spacing`` an axis is cut: one less than its points where that is no coarser.
+
+    >>> intervals(10.0, None, 5), intervals(10.0, 2.5, 9), intervals(10.0, 0.1, 9)
+    (4, 4, 8)
+    """
+    if spacing is None or points == 1:
+        return points - 1
+    return min(points - 1, max(1, math.ceil(extent / spacing - 1e-9)))
+
+
+def line_axis(points: Floats, spacing: float | None, bits: int, *, cosines: bool = False) -> Axis:
+    """The axis of strictly increasing ``points``: themselves as nodes, or nodes at equal gaps of at most ``spacing``.
+
+    Args:
+        points: Positions.
+        spacing: The widest gap between nodes; None for the points themselves.
+        bits: Weights are multiples of 2^-bits.
+        cosines: The points are latitudes: weights are rounded towards the node with the smaller cosine.
+    """
+    count = len(points)
+    gaps = intervals(float(points[-1] - points[0]), spacing, count)
+    steps = np.diff(points)
+    if gaps == count - 1:
+        return Axis(count, steps * SAFE, np.arange(count) << bits, bits)
+    width = float(points[-1] - points[0]) / gaps
+    exact = np.ldexp((points - points[0]) / width, bits)
+    if cosines:
+        nodes = np.abs(points[0] + width * np.arange(gaps + 1))
+        north = np.append(nodes[1:] > nodes[:-1], True)[np.minimum(exact.astype(np.int64) >> bits, gaps)]
+        places = np.where(north, np.ceil(exact + 2.0**-8), np.floor(exact - 2.0**-8))
+    else:
+        # Points that differ by rounding alone are carried alike, or the step between them would be costly.
+        same = np.append(False, steps < (points[-1] - points[0]) * _SAME)
+        leader = np.maximum.accumulate(np.where(same, 0, np.arange(count)))
+        places = np.rint(exact)[leader]
+    places = np.clip(places, 0, gaps << bits)
+    places[0], places[-1] = 0, gaps << bits
+    places = np.maximum.accumulate(places.astype(np.int64))
+    return Axis(gaps + 1, np.full(gaps, _affordable(steps, np.diff(places), width, bits)), places, bits)
+
+
+def circle_axis(count: int, gaps: int, bits: int) -> Axis:
+    """The axis of ``count`` equally spaced points round a circle of circumference 2, with ``gaps`` nodes.
+
+    >>> circle_axis(8, 4, 4).places.tolist(), circle_axis(2, 2, 4).closed
+    ([0, 8, 16, 24, 32, 40, 48, 56], False)
+    """
+    step = 2.0 / count
+    if gaps >= count or count < 4:
+        closing = count if count > 2 else count - 1  # two points have one edge between them, not two
+        return Axis(count, np.full(closing, step * SAFE), np.arange(count) << bits, bits)
+    around = max(gaps, 3)
+    places = np.array([(2 * i * (around << bits) + count) // (2 * count) for i in range(count)], dtype=np.int64)
+    whole = np.diff(np.append(places, around << bits))
+    return Axis(around, np.full(around, _affordable(np.full(count, step), whole, 2.0 / around, bits)), places, bits)
+
+
+def _affordable(steps: Floats, moved: Ints, width: float, bits: int) -> float:
+    """The longest gap between nodes for which no step between neighbouring points costs more than it is long."""
+    costly = moved > 0
+    return float(min(width, np.ldexp(steps[costly] / moved[costly], bits).min())) * SAFE
+
+
+def bits_for(axes: int) -> int:
+    """Bits of the weights along each of several axes, whose products stay exact.
+
+    >>> bits_for(2)
+    24
+    """
+    bits = min(30, WEIGHT_BITS // max(axes, 1))  # positions among 2^32 nodes still fit 64 bits
+    if bits < _FEWEST_BITS:
+        raise ParameterError(
+            f"Nodes in {axes} dimensions at a distance would carry items too coarsely.",
+            allowed=f"a spacing in at most {WEIGHT_BITS // _FEWEST_BITS} dimensions",
+            fix="leave spacing out",
+        )
+    return bits
+
+
+def checked_spacing(spacing: float | None, unit: str) -> float | None:
+    """``spacing`` as a number above 0 or None.
+
+    >>> checked_spacing(2, "km")
+    2.0
+    """
+    if spacing is None:
+        return None
+    return positive_number(spacing, "spacing", fix=f"spacing=1.0 {unit}".rstrip())
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """The edges and faces of a grid of nodes.
+
+    Attributes:
+        tails: One end of each edge, axis after axis.
+        heads: The other.
+        spans: For each axis, which edges are along it.
+        shapes: For each axis, the shape of the array of its edges.
+        faces: Every other square of the last two axes that have more than one node.
+
+    >>> square = lattice((3, 3), (False, False))
+    >>> len(square.tails), square.faces.tolist()
+    (12, [[0, 8, 1, 6], [4, 11, 5, 9]])
+    """
+
+    tails: Ints
+    heads: Ints
+    spans: tuple[slice, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    faces: Ints
+
+
+def lattice(shape: Sequence[int], closed: Sequence[bool]) -> Lattice:
+    """The grid of ``shape`` nodes, numbered row by row, closed to a circle along the axes that are ``closed``."""
+    total = math.prod(shape)
+    if total > _MOST_NODES:
+        raise ParameterError(
+            f"The grid would have {total:,} nodes.", allowed=f"at most {_MOST_NODES:,}", fix="a larger spacing"
+        )
+    ids = np.arange(total, dtype=np.int64).reshape(tuple(shape))
+    tails, heads, spans, shapes, numbers = [], [], [], [], []
+    start = 0
+    for axis, (count, around) in enumerate(zip(shape, closed, strict=True)):
+        here = ids if around else ids.take(np.arange(count - 1), axis)
+        there = np.roll(ids, -1, axis) if around else ids.take(np.arange(1, count), axis)
+        tails.append(here.ravel())
+        heads.append(there.ravel())
+        spans.append(slice(start, start + here.size))
+        shapes.append(here.shape)
+        numbers.append(np.arange(start, start + here.size).reshape(here.shape))
+        start += here.size
+    many = [axis for axis, count in enumerate(shape) if count > 1]
+    faces = np.zeros((0, 4), dtype=np.int64)
+    if len(many) >= 2:
+        faces = _black_faces(numbers, many[-2], many[-1], shape, closed)
+    return Lattice(np.concatenate(tails), np.concatenate(heads), tuple(spans), tuple(shapes), faces)
+
+
+def _black_faces(numbers: list[Ints], a: int, b: int, shape: Sequence[int], closed: Sequence[bool]) -> Ints:
+    """The squares of axes ``a`` and ``b`` with an even sum of coordinates: every inner edge is in exactly one."""
+    along, across = (np.moveaxis(numbers[axis], (a, b), (-2, -1)) for axis in (a, b))
+
+    def starts(axis: int) -> int:
+        # Round a circle with an odd number of nodes colours do not close: the last squares are left out.
+        return shape[axis] if closed[axis] and shape[axis] % 2 == 0 else shape[axis] - 1
+
+    i, j = (x.ravel() for x in np.meshgrid(np.arange(starts(a)), np.arange(starts(b)), indexing="ij"))
+    black = (i + j) % 2 == 0
+    i, j = i[black], j[black]
+    after_i, after_j = (i + 1) % shape[a], (j + 1) % shape[b]
+    sides = [along[..., i, j], across[..., after_i, j], along[..., i, after_j], across[..., i, j]]
+    return np.stack([np.asarray(x).ravel() for x in sides], axis=1).astype(np.int64)
+
+
+def stretch_upper(squared: int) -> Fraction:
+    """The square root of ``squared``, with room for every rounding of lengths.
+
+    >>> float(stretch_upper(4))
+    2.000000000029104
+    """
+    return Fraction(math.sqrt(squared)) * (1 + Fraction(1, 2**36))
+
+
+def grid_graph(axes: Sequence[Axis], factors: Sequence[float], index: Sequence[Ints]) -> NeighbourGraph:
+    """The graph of a grid: edges along axis i are its gaps times ``factors[i]``; item k lies at ``index[i][k]``.
+
+    Factors are 1/sqrt(k) of the unit for k axes, so that no path is shorter than 1/sqrt(k) of the distance.
+
+    >>> axis = line_axis(np.arange(3.0), None, 24)
+    >>> grid_graph([axis, axis], [0.5, 0.5], np.indices((3, 3)).reshape(2, -1)).weights is None
+    True
+    """
+    shape = [axis.nodes for axis in axes]
+    net = lattice(shape, [axis.closed for axis in axes])
+    lengths = np.zeros(len(net.tails))
+    for number, (axis, factor) in enumerate(zip(axes, factors, strict=True)):
+        wide = [1] * len(axes)
+        wide[number] = len(axis.gaps)
+        spread = np.broadcast_to((axis.gaps * (factor * SAFE)).reshape(wide), net.shapes[number])
+        lengths[net.spans[number]] = spread.ravel()
+    weights, faces = grid_weights(axes, index), net.faces if len(net.faces) else None
+    stretch = stretch_upper(max(1, sum(count > 1 for count in shape)))
+    return NeighbourGraph(math.prod(shape), net.tails, net.heads, lengths, weights, faces, stretch)
+
+
+def grid_weights(axes: Sequence[Axis], index: Sequence[Ints]) -> Any:
+    """The weights of items on a grid of nodes; None where item k is node k."""
+    places = [axis.places[np.asarray(rows)] for axis, rows in zip(axes, index, strict=True)]
+    nodes = math.prod(axis.nodes for axis in axes)
+    if len(places[0]) == nodes and all(
+        not (p & (2**axis.bits - 1)).any() for p, axis in zip(places, axes, strict=True)
+    ):
+        at = np.ravel_multi_index(
+            tuple(p >> axis.bits for p, axis in zip(places, axes, strict=True)), [axis.nodes for axis in axes]
+        )
+        if (at == np.arange(nodes)).all():
+            return None
+    found, bits = None, 0
+    for axis, rows in zip(axes, index, strict=True):
+        here = axis.weights(np.asarray(rows))
+        found = here if found is None else rows_product(found, here)
+        bits += axis.bits
+    assert found is not None  # there is at least one axis  # noqa: S101
+    weights = found.astype(np.float64)
+    weights.data = np.ldexp(weights.data, -bits)
+    return weights
+
+
+def rows_product(left: Any, right: Any) -> Any:
+    """Row by row, the products of all entries of two sparse arrays: columns (a, b) are numbered a * width + b.
+
+    >>> from scipy.sparse import csr_array
+    >>> rows_product(csr_array([[1, 2]]), csr_array([[3, 4]])).toarray().tolist()
+    [[3, 4, 6, 8]]
+    """
+    from scipy.sparse import csr_array
+
+    left, right = left.tocsr(), right.tocsr()
+    a, b = np.diff(left.indptr), np.diff(right.indptr)
+    each = a * b
+    rows = np.repeat(np.arange(len(a)), each)
+    within = np.arange(int(each.sum())) - np.repeat(np.cumsum(each) - each, each)
+    first = left.indptr[rows] + within // b[rows]
+    second = right.indptr[rows] + within % b[rows]
+    data = left.data[first] * right.data[second]
+    columns = left.indices[first].astype(np.int64) * right.shape[1] + right.indices[second]
+    return csr_array((data, (rows, columns)), shape=(left.shape[0], left.shape[1] * right.shape[1]))
+
+
+def rounded_points(points: Floats, spacing: float, least: float, bits: int) -> tuple[list[Axis], list[Ints], float]:
+    """Axes for points anywhere in a box, with positions rounded to dyadic ones, and what lengths must be divided by.
+
+    Rounding moves two points apart by at most its own size, which is small against the least distance of points.
+    """
+    low, high = points.min(axis=0), points.max(axis=0)
+    axes, index, moved = [], [], 0.0
+    for axis in range(points.shape[1]):
+        extent = float(high[axis] - low[axis])
+        gaps = max(1, math.ceil(extent / spacing - 1e-9)) if extent > 0.0 else 0
+        width = extent / gaps if gaps else 1.0
+        places = np.clip(np.rint(np.ldexp((points[:, axis] - low[axis]) / width, bits)), 0, gaps << bits)
+        axes.append(Axis(gaps + 1, np.full(gaps, width * SAFE), places.astype(np.int64), bits))
+        index.append(np.arange(len(points)))
+        # Half a unit by rounding, half a unit more for the floats in between.
+        moved += (width * 2.0**-bits) ** 2
+    return axes, index, 1.0 + 2.0 * math.sqrt(moved) / least

@@ -1,0 +1,225 @@
+"""Neighbourhood graphs of any finite metric: greedy spanners with a certified stretch, and the star.
+
+Edges get the distance of their ends; if no path is longer than t times the distance, lengths divided by t satisfy the
+contraction condition. A greedy t-spanner looks at all pairs, the nearest first, and takes those that the edges so far
+do not join by a path of at most t times their distance. Which t is best is found by simulating the noise, which needs
+no data (docs/proofs/edge-noise.md, Section 5).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.noise.simulation import SeededSource
+from barrow.numerics import Exact, exact, exact_text
+from barrow.spaces.base import Floats, Ids, Space
+from barrow.spaces.neighbours import NeighbourGraph
+
+MOST_CERTIFIED = 2500
+"""Items up to which all pairs are looked at; beyond, the star is used, which needs nearest neighbours only."""
+STRETCHES = tuple(Fraction(t) for t in ("1.1", "1.3", "1.6", "2", "3"))
+"""The spanners that are tried."""
+_SAMPLE = 150
+_DRAWS = 3
+_CHUNK = 2**14
+
+
+@dataclass(frozen=True, eq=False)
+class Spanner:
+    """The edges of a greedy spanner of a matrix of distances, and its shortest paths.
+
+    >>> square = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    >>> found = greedy_spanner(square, 1.5)
+    >>> sorted(zip(found.tails.tolist(), found.heads.tolist())), found.paths[0].tolist()
+    ([(0, 1), (1, 2), (2, 3)], [0.0, 1.0, 2.0, 3.0])
+    """
+
+    tails: Ids
+    heads: Ids
+    paths: Floats
+
+
+def greedy_spanner(distances: Floats, stretch: float) -> Spanner:
+    """The greedy spanner: every pair is joined by a path of at most ``stretch`` times its distance."""
+    count = len(distances)
+    low, high = np.triu_indices(count, 1)
+    order = np.argsort(distances[low, high], kind="stable")
+    low, high = low[order], high[order]
+    apart = distances[low, high]
+    paths = np.full((count, count), np.inf)
+    np.fill_diagonal(paths, 0.0)
+    tails: list[int] = []
+    heads: list[int] = []
+    for start in range(0, len(low), _CHUNK):
+        u, v, d = low[start : start + _CHUNK], high[start : start + _CHUNK], apart[start : start + _CHUNK]
+        # Paths only get shorter, so that a pair that is near enough now needs no second look.
+        for k in np.flatnonzero(paths[u, v] > stretch * d).tolist():
+            a, b, length = int(u[k]), int(v[k]), float(d[k])
+            if paths[a, b] > stretch * length:
+                tails.append(a)
+                heads.append(b)
+                _join(paths, a, b, length)
+                _join(paths, b, a, length)
+    return Spanner(np.array(tails, dtype=np.int64), np.array(heads, dtype=np.int64), paths)
+
+
+def _join(paths: Floats, a: int, b: int, length: float) -> None:
+    """Shortest paths that pass a new edge from ``a`` to ``b``: only nodes that it brings nearer can gain."""
+    sources = np.flatnonzero(paths[:, a] + length < paths[:, b])
+    targets = np.flatnonzero(paths[b] + length < paths[a])
+    if sources.size and targets.size:
+        block = np.ix_(sources, targets)
+        paths[block] = np.minimum(paths[block], (paths[sources, a] + length)[:, None] + paths[b, targets])
+
+
+def check_memory(items: int) -> None:
+    """Refuses all pairs of so many items.
+
+    >>> check_memory(100)
+    """
+    if items > MOST_CERTIFIED:
+        raise ParameterError(
+            f"A spanner of {items:,} items looks at all pairs and would need {items * items * 20 / 2**30:,.1f} GiB.",
+            allowed=f"at most {MOST_CERTIFIED:,} items",
+            fix="a coarser space, nodes at a spacing where the space has coordinates, or spaces.star_graph(space)",
+        )
+
+
+def spanner_graph(space: Space, stretch: Exact | None = None) -> NeighbourGraph:
+    """The graph of a space that is known by its distances: a greedy spanner, or the star where that errs less.
+
+    Args:
+        space: Any space.
+        stretch: How much longer than the distance a path may be, above 1; by default the best of several, and the
+            star for more items than all pairs can be looked at.
+
+    >>> from barrow.spaces import Finite
+    >>> spanner_graph(Finite(["a", "b", "c"], [[0, 1, 2], [1, 0, 1], [2, 1, 0]]))
+    NeighbourGraph(3 nodes, 2 edges)
+    """
+    wanted = None if stretch is None else exact(stretch, "stretch")
+    if wanted is not None and wanted < 1:
+        raise ParameterError(f"stretch is {exact_text(wanted)}.", allowed="a number of at least 1", fix="stretch=1.3")
+    if wanted is None and space.items > MOST_CERTIFIED:
+        return star_graph(space)
+    check_memory(space.items)
+    distances = space.block()
+    if wanted is None:
+        wanted = _best_stretch(space, distances)
+    if wanted is None:
+        return star_graph(space)
+    found = greedy_spanner(distances, float(wanted))
+    return _divided(space, found.tails, found.heads, distances, found.paths)
+
+
+def certified_graph(space: Space, tails: Any, heads: Any) -> NeighbourGraph:
+    """The graph of given edges between items, with lengths divided by the stretch that all pairs show.
+
+    >>> from barrow.spaces import Finite
+    >>> ring = Finite(list("abcd"), [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]])
+    >>> round(float(certified_graph(ring, [0, 1, 2], [1, 2, 3]).stretch), 9)
+    3.0
+    """
+    check_memory(space.items)
+    distances = space.block()
+    a, b = np.asarray(tails, dtype=np.int64), np.asarray(heads, dtype=np.int64)
+    paths = NeighbourGraph(space.items, a, b, distances[a, b]).distances()
+    return _divided(space, a, b, distances, paths)
+
+
+def _divided(space: Space, tails: Ids, heads: Ids, distances: Floats, paths: Floats) -> NeighbourGraph:
+    """Lengths divided by the largest ratio of a path to its distance, rounded to the safe side."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = float(np.nanmax(np.where(distances > 0.0, paths / distances, 1.0)))
+    # Distances are off by their relative error at both places, a path's sum by as many units as it has edges.
+    slack = 4.0 * space.distance_error + (len(distances) + 8) * 2.0**-50
+    stretch = math.nextafter(max(ratio, 1.0) * (1.0 + slack), math.inf)
+    lengths = distances[tails, heads] / stretch * (1.0 - slack)
+    certified = math.nextafter(stretch * (1.0 + 4.0 * slack), math.inf)
+    return NeighbourGraph(len(distances), tails, heads, lengths, stretch=Fraction(certified))
+
+
+def star_graph(space: Space) -> NeighbourGraph:
+    """Every item joined to one node in the middle by half the distance to its nearest neighbour.
+
+    >>> from barrow.spaces import Finite
+    >>> star_graph(Finite(["a", "b", "c"], [[0, 1, 2], [1, 0, 1], [2, 1, 0]])).lengths.round(9).tolist()
+    [0.25, 0.25, 0.25]
+    """
+    near = nearest_distances(space) * (0.5 * (1.0 - 4.0 * space.distance_error - 2.0**-40))
+    count = space.items
+    stretch = Fraction(math.nextafter(1.0 / (2.0 * float(near.min())), math.inf))
+    return NeighbourGraph(count + 1, np.arange(count), np.full(count, count), near, stretch=max(stretch, Fraction(1)))
+
+
+def nearest_distances(space: Space) -> Floats:
+    """The distance of each item to its nearest neighbour, a strip of rows at a time.
+
+    >>> from barrow.spaces import Line
+    >>> nearest_distances(Line(0, 4, points=[0, 1, 4])).tolist()
+    [0.25, 0.25, 0.75]
+    """
+    near = np.zeros(space.items)
+    for rows, block in space.blocks():
+        block[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = np.inf
+        near[rows] = block.min(axis=1)
+    return near
+
+
+def _best_stretch(space: Space, distances: Floats) -> Fraction | None:
+    """The stretch with the least simulated error, on a sample of the items where there are many; None for the star."""
+    chosen = np.unique(np.linspace(0, len(distances) - 1, min(len(distances), _SAMPLE)).astype(np.int64))
+    sample = distances[np.ix_(chosen, chosen)]
+    if len(chosen) < 3:
+        return Fraction(1)
+    spanners = {t: greedy_spanner(sample, float(t)) for t in STRETCHES}
+    judge = spanners[STRETCHES[0]]
+    network = NeighbourGraph(len(sample), judge.tails, judge.heads, sample[judge.tails, judge.heads])
+    errors: dict[Fraction | None, float] = {}
+    for t, found in spanners.items():
+        graph = _divided(space, found.tails, found.heads, sample, found.paths)
+        errors[t] = simulated_error(network, graph.incidence, graph.lengths)
+    # The star: the middle node carries no mass, so that its noise is spread over the items.
+    near = np.where(np.eye(len(sample), dtype=bool), np.inf, sample).min(axis=1)
+    errors[None] = simulated_error(network, np.eye(len(sample)), near / 2.0)
+    return min(errors, key=lambda t: errors[t])
+
+
+def simulated_error(network: NeighbourGraph, incidence: Any, lengths: Floats, draws: int = _DRAWS) -> float:
+    """The mean cost, along ``network``, of the noise ``incidence`` @ Laplace(1/lengths), by public simulation.
+
+    >>> path = NeighbourGraph(2, [0], [1], [0.5])
+    >>> 0.1 < simulated_error(path, path.incidence, path.lengths, draws=20) < 3.0
+    True
+    """
+    from barrow.noise.variates import Exponential, SymmetricVariates
+
+    source, total = SeededSource(2**20), 0.0
+    for _ in range(draws):
+        noise = SymmetricVariates(Exponential(), source.words(len(lengths)), source).approximate().values / lengths
+        moved = incidence @ noise
+        total += flow_cost(network, moved - moved.mean())
+    return total / draws
+
+
+def flow_cost(network: NeighbourGraph, difference: Floats) -> float:
+    """The least cost of a flow along the edges that makes up ``difference``, whose sum is 0: W1 of the graph.
+
+    >>> round(flow_cost(NeighbourGraph(3, [0, 1], [1, 2], [0.5, 0.25]), np.array([1.0, 0.0, -1.0])), 9)
+    0.75
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import hstack
+
+    both = hstack([network.incidence, -network.incidence]).tocsr()
+    # One equation follows from the others; without it rounding cannot make them contradict each other.
+    found = linprog(
+        np.concatenate([network.lengths, network.lengths]), A_eq=both[1:], b_eq=difference[1:], method="highs"
+    )
+    return float(found.fun or 0.0)
