@@ -198,7 +198,7 @@ def simulated_error(network: NeighbourGraph, incidence: Any, lengths: Floats, dr
     >>> 0.1 < simulated_error(path, path.incidence, path.lengths, draws=20) < 3.0
     True
     """
-    from barrow.noise.variates import Exponential, SymmetricVariates
+    from barrow.noise.additive.variates import Exponential, SymmetricVariates
 
     source, total = SeededSource(2**20), 0.0
     for _ in range(draws):
