@@ -2,6 +2,7 @@
 
 from barrow.mechanisms.additive import AdditiveNoise, LinearAnswer
 from barrow.mechanisms.channel import Channel, MatrixChannel, TreeChannel, channel_of
+from barrow.mechanisms.edge_histogram import EdgeAnswer, EdgeHistogram, edge_histogram
 from barrow.mechanisms.frequency import FrequencyEstimator
 from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
@@ -17,6 +18,8 @@ __all__ = [
     "AdditiveNoise",
     "Channel",
     "DensityPyramid",
+    "EdgeAnswer",
+    "EdgeHistogram",
     "EstimateError",
     "FrequencyEstimator",
     "ItemReports",
@@ -34,6 +37,7 @@ __all__ = [
     "UserCounts",
     "channel_of",
     "density_pyramid",
+    "edge_histogram",
     "item_wise",
     "linear_candidates",
     "linear_noise",

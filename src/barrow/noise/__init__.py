@@ -5,6 +5,7 @@ Counts of randomised items have exactly the stated distribution (docs/proofs/exa
 """
 
 from barrow.noise.additive.center import Center
+from barrow.noise.additive.edges import edge_grid, rounded_edges
 from barrow.noise.additive.grid import RoundedValues, default_grid
 from barrow.noise.additive.rounded import rounded_gaussian, rounded_knorm, rounded_laplace
 from barrow.noise.counts.binomial import exact_binomial, exact_multinomials, fair_halves, uniform_multinomials
@@ -18,9 +19,11 @@ __all__ = [
     "Source",
     "SystemSource",
     "default_grid",
+    "edge_grid",
     "exact_binomial",
     "exact_multinomials",
     "fair_halves",
+    "rounded_edges",
     "rounded_gaussian",
     "rounded_knorm",
     "rounded_laplace",

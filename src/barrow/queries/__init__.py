@@ -4,6 +4,7 @@ from barrow.queries.base import ClosedForm, Query
 from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
+from barrow.queries.hats import hats
 from barrow.queries.lipschitz import Constants
 from barrow.queries.pyramid import Level, PyramidQuery, dyadic_bandwidths, pyramid
 from barrow.queries.quantised import Quantised, norm_order
@@ -23,6 +24,7 @@ __all__ = [
     "distance_to",
     "dyadic_bandwidths",
     "function",
+    "hats",
     "histogram",
     "linear_embedding",
     "mean",

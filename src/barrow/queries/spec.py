@@ -11,6 +11,7 @@ from barrow.queries.base import Query
 from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
+from barrow.queries.hats import hats
 from barrow.queries.pyramid import pyramid
 from barrow.queries.tables import function, histogram
 from barrow.queries.tree_edges import tree_edges
@@ -25,6 +26,7 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "density": density,
     "pyramid": pyramid,
     "histogram": histogram,
+    "hats": hats,
     "tree_edges": tree_edges,
     "function": function,
 }

@@ -14,6 +14,7 @@ from barrow.spaces.hexagons import Hexagons
 from barrow.spaces.line import Line
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.product import Product
+from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
 from barrow.spaces.spec import KINDS, parse_call, parse_space, space_from_spec
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
 from barrow.spaces.tree import Tree
@@ -41,6 +42,7 @@ __all__ = [
     "Product",
     "Space",
     "Tree",
+    "certified_graph",
     "check_metric",
     "edge_names",
     "edge_tree",
@@ -50,5 +52,7 @@ __all__ = [
     "parse_space",
     "shortest_paths",
     "space_from_spec",
+    "spanner_graph",
+    "star_graph",
     "units_of",
 ]

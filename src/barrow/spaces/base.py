@@ -234,7 +234,9 @@ class Space(ABC):
                 allowed="a space with at least two items",
                 fix="nothing needs to be asked: every record is that item",
             )
-        return self._graph(spacing)
+        graph = self._graph(spacing)
+        object.__setattr__(graph, "proved_for", self)
+        return graph
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """By default a sparse graph whose paths are nearly as short as the distances, divided by what they exceed."""

@@ -24,7 +24,7 @@ SAFE = 1.0 - 2.0**-40
 """Lengths are multiplied by it: more than all roundings of floats, here and in a space's distances, can add."""
 _FEWEST_BITS = 8
 _MOST_NODES = 2 * 10**7
-_SAME = 2.0**-40
+_SAME = 2.0**-36
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +89,8 @@ def line_axis(points: Floats, spacing: float | None, bits: int, *, cosines: bool
     gaps = intervals(float(points[-1] - points[0]), spacing, count)
     steps = np.diff(points)
     if gaps == count - 1:
+        if count > 1 and steps.max() <= steps.min() * (1.0 + _SAME):
+            steps = np.full(count - 1, steps.min())  # equal but for rounding
         return Axis(count, steps * SAFE, np.arange(count) << bits, bits)
     width = float(points[-1] - points[0]) / gaps
     exact = np.ldexp((points - points[0]) / width, bits)

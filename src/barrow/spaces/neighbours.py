@@ -24,6 +24,8 @@ from barrow.errors import ParameterError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from barrow.spaces.base import Space
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -46,6 +48,7 @@ class NeighbourGraph:
         faces: Shape (faces, 4): indices of the edges of cycles of four, in the order round the cycle, no edge in two
             of them; noise is drawn for such a cycle as a whole and for every other edge alone.
         stretch: Where nodes are items: no path between items is shorter than their distance divided by it.
+        proved_for: The space whose :meth:`~barrow.spaces.Space.graph` made it, and so proved the condition.
 
     >>> square = NeighbourGraph(4, [0, 1, 3, 2], [1, 3, 2, 0], [0.5] * 4, faces=[[0, 1, 2, 3]])
     >>> square, square.face_nodes.tolist(), square.face_signs.tolist()
@@ -59,6 +62,7 @@ class NeighbourGraph:
     weights: csr_array | None = None
     faces: Ints | None = None
     stretch: Fraction = Fraction(1)
+    proved_for: Space | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("tails", np.int64), ("heads", np.int64), ("lengths", np.float64)):

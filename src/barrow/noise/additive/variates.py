@@ -35,11 +35,11 @@ _LARGEST = 12.5
 
 @dataclass(frozen=True, eq=False)
 class Approximation:
-    """Floats with one error bound: |values[i] - Z[i]| <= error and |values[i]| <= largest for every i."""
+    """Floats with error bounds: |values[i] - Z[i]| <= error and |values[i]| <= largest for every i, or for each."""
 
     values: Floats
-    error: float
-    largest: float
+    error: float | Floats
+    largest: float | Floats
 
 
 class Noise(Protocol):

@@ -1,0 +1,341 @@
+"""Histograms with noise along the edges of the space's neighbourhood graph.
+
+Moving a user's data by EMD w is a flow along the graph of cost at most w, so Laplace noise of scale 1/(alpha n length)
+on every edge, added at one end and subtracted at the other, is (alpha, 0)-EMD-DP, unbounded, whatever the graph
+(docs/proofs/edge-noise.md). Only values at nodes are released: on a tree they say what the noisy edges say, on other
+graphs the noise of single edges must stay unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.additive import checked_model
+from barrow.mechanisms.statistics import UserCounts
+from barrow.noise import RoundedValues, Source, edge_grid, rounded_edges
+from barrow.noise.additive.edges import cycle_moments
+from barrow.numerics import Exact, exact, float_up
+from barrow.privacy import Event, KNormNoise, Model
+from barrow.privacy.definitions import positive
+from barrow.queries import Query
+from barrow.queries.hats import hats, node_query
+from barrow.spaces import NeighbourGraph, Space
+from barrow.spaces.base import Floats
+from barrow.spaces.spanners import check_memory
+
+BLOCKS = ("faces", "edges")
+"""How noise is drawn: cycles of four together where the graph names them, or every edge alone."""
+_FEW_NODES = 2000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EdgeHistogram:
+    """A histogram with noise along edges, ready to release; everything in it is public. See :func:`edge_histogram`.
+
+    Attributes:
+        query: What each node carries.
+        graph: The public graph.
+        alpha: Privacy loss per unit of EMD.
+        users: n, public.
+        model: ``central`` or ``local``.
+        grid: The public grid of the values.
+        blocks: One of ``BLOCKS``.
+
+    >>> from barrow.spaces import Euclidean
+    >>> plan = edge_histogram(Euclidean([0, 0], [1, 1], step=1/8), 25, users=10_000)
+    >>> plan, plan.noise_cost_upper < 0.00036
+    (EdgeHistogram(NeighbourGraph(64 nodes, 112 edges), faces, central), True)
+    """
+
+    query: Query
+    graph: NeighbourGraph
+    alpha: Fraction
+    users: int
+    model: Model
+    grid: Fraction
+    blocks: str
+
+    def __repr__(self) -> str:
+        return f"EdgeHistogram({self.graph}, {self.blocks}, {self.model.value})"
+
+    @property
+    def space(self) -> Space:
+        """The public space."""
+        return self.query.space
+
+    @property
+    def scale(self) -> Fraction:
+        """The noise of an edge of length 1: of the mean over all users (central), or of one user's report (local)."""
+        return 1 / (self.alpha * (1 if self.model is Model.LOCAL else self.users))
+
+    @property
+    def reports(self) -> int:
+        """How many noisy values are averaged at each node: n in the local model, else 1."""
+        return self.users if self.model is Model.LOCAL else 1
+
+    @property
+    def faces(self) -> Any:
+        """The cycles whose noise is drawn together, or None."""
+        return self.graph.faces if self.blocks == "faces" else None
+
+    @cached_property
+    def event(self) -> Event:
+        """What releasing it causes; in the local model, each user's report.
+
+        Blocks are independent with density exp(-alpha n ||z||) each, so that together they are K-norm noise of the
+        sum of the blocks' norms; what is released is a function of it.
+        """
+        return KNormNoise(self.alpha, model=self.model, range_ratio=Fraction(reach_upper(self.space, self.graph)))
+
+    @property
+    def freedom(self) -> int:
+        """How many exponential sizes the noise has: one for each edge alone, three for each face."""
+        return self.graph.edges - (0 if self.faces is None else len(self.faces))
+
+    @property
+    def noise_cost_upper(self) -> float:
+        """The expected cost of moving one draw of the noise away, along the graph, is at most this.
+
+        The cost of the drawn flow has the Gamma distribution with shape ``freedom`` and scale ``scale``.
+        """
+        return self.freedom * float_up(self.scale)
+
+    @cached_property
+    def covariance(self) -> Any:
+        """The covariance of the decoded noise (sparse, nodes x nodes), rounding to the grid aside."""
+        from scipy.sparse import csr_array, diags_array
+
+        graph = self.graph
+        deviations = math.sqrt(2.0 / self.reports) * float(self.scale) / graph.lengths
+        if self.faces is None:
+            return graph.incidence @ diags_array(deviations**2) @ graph.incidence.T
+        unit = float(self.scale) ** 2 / self.reports
+        alone = np.ones(graph.edges, dtype=bool)
+        alone[self.faces] = False
+        moments = np.array([cycle_moments(tuple(row)) for row in graph.lengths[self.faces].tolist()]) * unit
+        moments *= graph.face_signs[:, :, None] * graph.face_signs[:, None, :]
+        rows = np.repeat(self.faces, 4, axis=1).ravel()
+        columns = np.tile(self.faces, (1, 4)).ravel()
+        each = np.flatnonzero(alone)
+        of_edges = csr_array(
+            (
+                np.concatenate([moments.ravel(), deviations[each] ** 2]),
+                (np.concatenate([rows, each]), np.concatenate([columns, each])),
+            ),
+            shape=(graph.edges, graph.edges),
+        )
+        return graph.incidence @ of_edges @ graph.incidence.T
+
+    def draw(self, center: Any, source: Source | None = None) -> RoundedValues:
+        """``center``, one exact value for each node, with noise along the edges, exactly rounded to the grid."""
+        graph = self.graph
+        return rounded_edges(
+            center,
+            graph.tails,
+            graph.heads,
+            graph.lengths,
+            self.scale,
+            cycles=self.faces,
+            turns=None if self.faces is None else graph.face_signs,
+            grid=self.grid,
+            source=source,
+        )
+
+    def release(self, counts: UserCounts, *, source: Source | None = None) -> EdgeAnswer:
+        """The noisy node values of the mean over users (central model).
+
+        Args:
+            counts: The users' exact statistics.
+            source: Where random words come from.
+        """
+        if self.model is Model.LOCAL:
+            raise ParameterError(
+                "The model is local: nobody holds the statistics of all users.",
+                allowed="report() for each user, then combine()",
+                fix="edge_histogram(..., model='central') if a curator is trusted",
+            )
+        if counts.users != self.users:
+            raise ParameterError(
+                f"The statistics are those of {counts.users:,} users, but the noise was made for {self.users:,}.",
+                allowed="the same public number",
+                fix=f"users={counts.users}",
+            )
+        drawn = self.draw(counts.center(self.query), source)
+        return EdgeAnswer(self, drawn.values, drawn.private, drawn)
+
+    def report(self, ids: ArrayLike, *, source: Source | None = None) -> RoundedValues:
+        """One user's noisy node values (local model): integers on a public grid.
+
+        Args:
+            ids: The user's items; a user without items holds the default item.
+            source: Where random words come from.
+        """
+        if self.model is not Model.LOCAL:
+            raise ParameterError(
+                "The model is central: users do not report, a curator releases.",
+                allowed="release(counts)",
+                fix="edge_histogram(..., model='local') if no curator is trusted",
+            )
+        return self.draw(UserCounts.of_users(self.space, [ids]).center(self.query), source)
+
+    def combine(self, means: ArrayLike, *, reports: int, private: bool = True) -> EdgeAnswer:
+        """The answer from the means of the reports of many users (local model).
+
+        Args:
+            means: The mean of the reported values of each node.
+            reports: How many users reported.
+            private: Whether all noise was the system's.
+        """
+        if self.model is not Model.LOCAL:
+            raise ParameterError(
+                "The model is central: there are no reports to combine.", allowed="release(counts)", fix="release()"
+            )
+        _, n = checked_model("central", reports)
+        values = np.asarray(means, dtype=np.float64)
+        if values.shape != (self.graph.nodes,) or not np.isfinite(values).all():
+            raise ParameterError(
+                f"means has shape {values.shape}.",
+                allowed=f"a finite number for each of the {self.graph.nodes:,} nodes",
+                fix="the means of report(...).values over users",
+            )
+        return EdgeAnswer(replace(self, users=n), values, private)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EdgeAnswer:
+    """What a release along edges says: one noisy value for each node, unbiased.
+
+    Attributes:
+        plan: How it was made.
+        values: The noisy share that each node carries; those of nodes without items are noise around 0.
+        private: False if the noise came from a seed: then the answer protects nobody.
+        rounded: The integers on the public grid (central model).
+
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 4, step=1)
+    >>> counts = UserCounts.of_users(line, [[0]] * 700 + [[1]] * 300)
+    >>> answer = edge_histogram(line, 25, users=1000).release(counts)
+    >>> answer.values.round(1).tolist()[0], round(float(answer.values.sum()), 6), answer.private
+    (0.7, 1.0, True)
+    """
+
+    plan: EdgeHistogram
+    values: Floats
+    private: bool
+    rounded: RoundedValues | None = None
+
+    def __repr__(self) -> str:
+        return f"EdgeAnswer({self.plan.graph})"
+
+    @property
+    def event(self) -> Event:
+        """What the release was, for an accountant to price."""
+        return self.plan.event
+
+
+def edge_histogram(
+    space: Space,
+    alpha: Exact,
+    *,
+    users: int,
+    model: str = "central",
+    spacing: Any = None,
+    graph: NeighbourGraph | None = None,
+    blocks: str = "faces",
+    grid: Exact | None = None,
+) -> EdgeHistogram:
+    """A histogram of any space under (alpha, 0)-EMD-DP, unbounded, by noise along its neighbourhood graph.
+
+    Args:
+        space: The public space.
+        alpha: Privacy loss per unit of EMD.
+        users: The public number of users; in the local model, how many reports are expected.
+        model: ``"central"`` (a curator adds noise to the mean over users) or ``"local"`` (each user does).
+        spacing: The widest gap between nodes; see :meth:`barrow.spaces.Space.graph`.
+        graph: Instead of ``spacing``: a graph that ``space.graph`` made, or one on the items, which is checked.
+        blocks: ``"faces"`` (cycles of four together, where the graph has them) or ``"edges"``.
+        grid: The public grid of the values.
+
+    >>> from barrow.spaces import Circle
+    >>> edge_histogram(Circle.hours(), 10, users=1, model="local")
+    EdgeHistogram(NeighbourGraph(24 nodes, 24 edges), edges, local)
+    """
+    if blocks not in BLOCKS:
+        raise ParameterError(f"blocks is {blocks!r}.", allowed="'faces' or 'edges'", fix="blocks='faces'")
+    rate = positive(alpha, "alpha")
+    place, divisor = checked_model(model, users)
+    _, n = checked_model("central", users)
+    if graph is not None and (graph.proved_for is None or graph.proved_for != space):
+        check_contraction(space, graph)
+    net = space.graph(spacing) if graph is None else graph
+    query = hats(space, spacing=spacing, graph=graph) if graph is not None else node_query(space, net, spacing)
+    longest = float(net.lengths.max())
+    scale = 1 / (rate * divisor)
+    cell = edge_grid(scale, longest) if grid is None else exact(grid, "grid")
+    if not 0 < cell <= scale / Fraction(longest):
+        raise ParameterError(
+            f"grid is {grid}.",
+            allowed=f"a number above 0 and at most the noise of the longest edge, {float(scale) / longest:.6g}",
+            fix="leave grid out",
+        )
+    return EdgeHistogram(query, net, rate, n, place, cell, "edges" if net.faces is None else blocks)
+
+
+def check_contraction(space: Space, graph: NeighbourGraph) -> None:
+    """Refuses a graph on the items along which two items are farther apart than in the space.
+
+    >>> from barrow.spaces import Line
+    >>> check_contraction(Line(0, 2, step=1), NeighbourGraph(2, [0], [1], [0.75]))
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: Along the graph, items 0 and 1 are 0.75 apart, but 0.5 in the space.
+      allowed: a graph whose paths are no longer than the space's distances
+      fix:     space.graph(), or spaces.certified_graph(space, tails, heads)
+    """
+    if graph.weights is not None or graph.nodes < space.items:
+        raise ParameterError(
+            "The graph shares items between nodes, and nothing proves that it suits this space.",
+            allowed="a graph that space.graph made for this space, or one whose nodes are the items",
+            fix="space.graph(spacing)",
+        )
+    check_memory(space.items)
+    slack = 1.0 - 2.0 * space.distance_error - graph.nodes * 2.0**-52
+    for rows, block in space.blocks():
+        paths = graph.distances(np.arange(rows.start, rows.stop))[:, : space.items]
+        far = np.argwhere(paths > block * slack)
+        far = far[paths[tuple(far.T)] > 0.0]
+        if far.size:
+            a, b = int(far[0][0]), int(far[0][1])
+            raise ParameterError(
+                f"Along the graph, items {a + rows.start} and {b} are {paths[a, b]:.12g} apart, "
+                f"but {block[a, b]:.12g} in the space.",
+                allowed="a graph whose paths are no longer than the space's distances",
+                fix="space.graph(), or spaces.certified_graph(space, tails, heads)",
+            )
+
+
+def reach_upper(space: Space, graph: NeighbourGraph) -> float:
+    """An upper bound on the cost, along the graph, of moving a user's data anywhere: at most 1.
+
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 4, step=1)
+    >>> round(reach_upper(line, line.graph()), 9)
+    0.75
+    """
+    slack = 1.0 + graph.nodes * 2.0**-50
+    if graph.nodes > _FEW_NODES:
+        # Twice the reach from one node: everything is within it through that node.
+        middle = int(np.argmin(graph.distances([0, graph.nodes // 2, graph.nodes - 1]).max(axis=0)))
+        return min(1.0, 2.0 * float(graph.distances([middle]).max()) * slack)
+    paths = graph.distances()
+    if graph.weights is None:
+        paths = paths[: space.items, : space.items]
+    return min(1.0, float(paths.max()) * slack)
