@@ -14,6 +14,8 @@ an error is an output that nobody paid for.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class BarrowError(Exception):
     """Root of all errors that barrow raises on purpose.
@@ -113,3 +115,16 @@ class LedgerError(BarrowError):
     >>> issubclass(LedgerError, BarrowError)
     True
     """
+
+
+def nearest_name(word: object, names: Iterable[str]) -> str | None:
+    """The one of ``names`` nearest to ``word``, if one is near; letter case does not count.
+
+    >>> nearest_name("UID", ["uid", "item"]), nearest_name("lime", ["line", "circle"]), nearest_name("x", ["line"])
+    ('uid', 'line', None)
+    """
+    import difflib
+
+    lower = {name.lower(): name for name in reversed(list(names))}
+    close = difflib.get_close_matches(str(word).lower(), lower, n=1)
+    return lower[close[0]] if close else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 from fractions import Fraction
 
@@ -21,6 +22,7 @@ from barrow.numerics import (
     gdp_mu_lower,
     largest_safe,
     smallest_safe,
+    whole,
 )
 
 FRACTIONS = st.fractions(max_denominator=10**40)
@@ -44,13 +46,51 @@ def test_texts_are_read_back_exactly(value):
 
 def test_numbers_mean_what_they_say():
     assert exact("0.1") == exact(Decimal("0.1")) == Fraction(1, 10)
-    assert exact(0.1) == Fraction(0.1) != Fraction(1, 10)
+    assert exact(0.1) == exact(np.float64(0.1)) == exact(np.float32(0.1)) == Fraction(1, 10) != Fraction(0.1)
+    assert exact(1e-9) == Fraction(1, 10**9)
     assert exact(np.float64(0.5)) == exact(np.int32(1)) / 2
     for bad in ("", "x", "1/0", float("inf"), float("nan"), True, None):
         with pytest.raises(ParameterError, match="not a number"):
             exact(bad)
+    with pytest.raises(ParameterError, match="not a number"):
+        exact(np.bool_(True))
     assert float_up(Fraction(10) ** 400) == np.inf
     assert float_down(Fraction(10) ** 400) == np.finfo(float).max
+
+
+ABSURD = ["1e99999999", "1e-99999999", "1e401", "9" * 9000, Decimal("1e99999999"), 10**5000, Fraction(1, 7**9000)]
+
+
+@pytest.mark.parametrize("value", ABSURD, ids=[f"absurd{i}" for i in range(len(ABSURD))])
+def test_absurd_numbers_are_refused_at_once(value):
+    start = time.perf_counter()
+    with pytest.raises(ParameterError, match="beyond what is computed with") as caught:
+        exact(value, "alpha")
+    assert time.perf_counter() - start < 0.1
+    assert len(str(caught.value)) < 400
+    assert caught.value.fix
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_floats_are_the_decimals_that_they_show(value):
+    assert exact(value) == Fraction(repr(value))
+    assert float(exact(value)) == value
+
+
+@pytest.mark.parametrize("value", [7, "7", 7.0, "7e0", Decimal(7), Fraction(7), np.int8(7), np.float32(7)])
+def test_whole_numbers_of_every_kind(value):
+    assert whole(value, "users") == 7
+    assert type(whole(value, "users", least=7, most=7)) is int
+
+
+@pytest.mark.parametrize(
+    "value", [True, None, 0, 101, "x", 7.5, "1/3", float("inf"), float("nan"), "1e999999", [7], 8 + 0j]
+)
+def test_what_is_no_whole_number_is_refused(value):
+    with pytest.raises(ParameterError, match="users is ") as caught:
+        whole(value, "users", most=100)
+    assert caught.value.allowed == "a whole number from 1 to 100"
+    assert caught.value.fix == "users=100"
 
 
 def test_searches_return_a_tested_safe_end():

@@ -26,10 +26,10 @@ from scipy.special import ndtri_exp
 
 from barrow.accounting.excess import log_excess_upper, rate_of_excess
 from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
-from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items, whole
+from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items
 from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, exact_text, float_down, largest_safe
+from barrow.numerics import Exact, exact, exact_text, float_down, largest_safe, whole
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.privacy.definitions import share
 
@@ -286,7 +286,7 @@ def blanket_alpha0_lower(
     pure = float_down(Fraction(target) / m)
 
     def price(alpha0: float) -> float:
-        profile = blanket_profile(randomiser, alpha0, reports=n, items=m, delta=small)
+        profile = blanket_profile(randomiser, alpha0, reports=n, items=m, delta=Fraction(small))
         return math.inf if profile is None else profile.alpha_upper(small)
 
     def fits(alpha0: float) -> bool:

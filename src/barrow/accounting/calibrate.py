@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from barrow.accounting.blanket import ResponseRandomiser, blanket_alpha0_lower, blanket_alpha_upper
 from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper
-from barrow.accounting.inputs import alpha0_up, reports_and_items, whole
+from barrow.accounting.inputs import alpha0_up, reports_and_items
 from barrow.accounting.limit import limit_black_box
 from barrow.accounting.matrix_blanket import MatrixFamily, matrix_blanket_alpha0_lower
 from barrow.accounting.per_report import per_report_alpha, per_report_composition
@@ -18,7 +18,7 @@ from barrow.accounting.theorem import (
     theorem_alpha_upper,
 )
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, float_down
+from barrow.numerics import Exact, exact, float_down, whole
 from barrow.privacy.definitions import positive, probability, to_model
 
 METHODS = ("per_report_composition", "theorem", "flow_standard", "flow_strong", "blanket")

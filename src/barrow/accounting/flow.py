@@ -261,7 +261,7 @@ def flow_alpha_upper(
     """
     n, m = reports_and_items(reports, items)
     a0 = alpha0_up(alpha0)
-    profile = flow_profile(a0, reports=n, items=m, delta=delta, clones=clones, least_distance=least_distance)
+    profile = flow_profile(Fraction(a0), reports=n, items=m, delta=delta, clones=clones, least_distance=least_distance)
     pure = float_up(Fraction(a0) * m)
     return pure if profile is None else min(pure, profile.alpha_upper(open_delta(delta, "flow")))
 

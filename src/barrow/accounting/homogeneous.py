@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.accounting.inputs import whole
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, float_down, float_up, largest_safe
+from barrow.numerics import Exact, exact, float_down, float_up, largest_safe, whole
 from barrow.numerics.binomial import binomial_cdf, binomial_log_pmf, tail_error
 from barrow.privacy.definitions import positive, probability
 

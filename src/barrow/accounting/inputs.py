@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, float_down, float_up
+from barrow.numerics import Exact, exact, float_down, float_up, whole
 from barrow.privacy.definitions import positive, share
 
 SMALLEST_DELTA = 1e-280
@@ -14,21 +14,6 @@ SMALLEST_DELTA = 1e-280
 
 LARGEST_ALPHA0 = 600.0
 """Above this e^-alpha0 times any number of reports is nothing, and e^alpha0 nears the end of the doubles."""
-
-
-def whole(value: int, name: str) -> int:
-    """``value`` as a whole number, 1 or more.
-
-    >>> whole(10**12, "reports")
-    1000000000000
-    """
-    try:
-        bad = isinstance(value, bool) or int(value) != value or value < 1
-    except (TypeError, ValueError, OverflowError):
-        bad = True
-    if bad:
-        raise ParameterError(f"{name} is {value!r}.", allowed="a whole number, 1 or more", fix=f"{name}=1000")
-    return int(value)
 
 
 def reports_and_items(reports: int, items: int) -> tuple[int, int]:

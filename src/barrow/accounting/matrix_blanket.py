@@ -372,7 +372,7 @@ def matrix_blanket_alpha0_lower(alpha: Exact, family: MatrixFamily, *, reports: 
     target, small = alpha_down(alpha), open_delta(delta, "blanket")
 
     def price(alpha0: float) -> float:
-        profile = matrix_blanket_profile(family.at(alpha0), family.distances, reports=n, items=m, delta=small)
+        profile = matrix_blanket_profile(family.at(alpha0), family.distances, reports=n, items=m, delta=Fraction(small))
         return math.inf if profile is None else profile.alpha_upper(small)
 
     def fits(alpha0: float) -> bool:

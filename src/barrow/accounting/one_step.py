@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.accounting.flow import Clones, _clones
-from barrow.accounting.inputs import alpha0_up, reports_and_items, whole
+from barrow.accounting.inputs import alpha0_up, reports_and_items
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, float_down, float_up
+from barrow.numerics import Exact, exact, float_down, float_up, whole
 from barrow.numerics.binomial import binomial_cdf, binomial_log_pmf, fair_tail, tail_error
 from barrow.privacy.definitions import share
 

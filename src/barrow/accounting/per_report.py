@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from barrow.accounting.inputs import whole
-from barrow.numerics import Exact
+from barrow.numerics import Exact, whole
 from barrow.privacy.definitions import positive
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 
-from barrow.accounting.inputs import open_delta, whole
-from barrow.numerics import Exact, float_up, smallest_safe
+from barrow.accounting.inputs import open_delta
+from barrow.numerics import Exact, float_up, smallest_safe, whole
 from barrow.privacy.definitions import share
 
 _UNIT = 2.0**-53

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from barrow.accounting.inputs import LARGEST_ALPHA0, alpha0_up, alpha_down, open_delta, reports_and_items, whole
+from barrow.accounting.inputs import LARGEST_ALPHA0, alpha0_up, alpha_down, open_delta, reports_and_items
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, float_up, largest_safe
+from barrow.numerics import Exact, float_up, largest_safe, whole
 from barrow.privacy.definitions import positive
 
 _SLACK = 1.0 + 1e-13

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, nearest_name
 from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Product, Space
 
 NUMBERS = ("integer", "real", "decimal", "text", "any")
@@ -149,23 +148,12 @@ def _missing(name: str, found: Iterable[str], header_is_sure: bool) -> Parameter
             allowed="a first line with the names of the columns",
             fix="add a header line to the file",
         )
-    close = did_you_mean(name, names)
+    close = nearest_name(name, names)
     return ParameterError(
         f"There is no column {name!r}." + (f" Did you mean {close!r}?" if close else ""),
         allowed=", ".join(names[:50]) + (" …" if len(names) > 50 else ""),
         fix=f"write {close!r}" if close else "name one of these columns",
     )
-
-
-def did_you_mean(name: str, names: Sequence[str]) -> str | None:
-    """The name nearest to ``name``, if one is near; letter case does not count.
-
-    >>> did_you_mean("UID", ["uid", "item"])
-    'uid'
-    """
-    lower = {x.lower(): x for x in reversed(names)}
-    close = difflib.get_close_matches(name.lower(), lower, n=1)
-    return lower[close[0]] if close else None
 
 
 def _like_a_value(name: str) -> bool:

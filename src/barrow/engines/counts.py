@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow.errors import DataError, ParameterError
+from barrow.errors import DataError
+from barrow.numerics import whole
 
 Integers = NDArray[np.int64]
 
@@ -156,8 +157,8 @@ def check_users(users: int | None) -> None:
 
     >>> check_users(5)
     """
-    if users is not None and (isinstance(users, bool) or not isinstance(users, int) or users < 1):
-        raise ParameterError(f"users is {users!r}.", allowed="a whole number, 1 or more", fix="users=100000")
+    if users is not None:
+        whole(users, "users", fix="users=100000")
 
 
 def merged(items: Integers, sizes: Integers, counts: Integers, *, users: int) -> Counts:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from barrow.engines.base import refuse_empty
-from barrow.engines.columns import did_you_mean
 from barrow.engines.frames import arrow_table
 from barrow.engines.session import PrivateTextError, Session, name, quoted
 from barrow.engines.source import Source
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, nearest_name
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _EXACT = ("HUGEINT", "UHUGEINT", "BIGNUM", "DECIMAL")
@@ -205,7 +204,7 @@ def missing_table(table: str, names: list[str]) -> ParameterError:
     >>> print(missing_table("visit", ["visits"]).problem)
     There is no table 'visit'. Did you mean 'visits'?
     """
-    close = did_you_mean(table, names)
+    close = nearest_name(table, names)
     return ParameterError(
         f"There is no table {table!r}." + (f" Did you mean {close!r}?" if close else ""),
         allowed=", ".join(names[:50]) or "a database with tables",

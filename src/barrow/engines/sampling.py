@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.engines.counts import Sampled, check_users, merged, refuse_more_users
-from barrow.errors import DataError, ParameterError
+from barrow.errors import DataError
 from barrow.noise import Source, exact_binomial, uniform_places
 from barrow.noise.source import checked_source
+from barrow.numerics import whole
 
 Integers = NDArray[np.int64]
 
@@ -36,17 +37,10 @@ def check_samples(samples: int) -> int:
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: samples is 0.
-      allowed: a whole number from 1 to 10,000,000: how many items are drawn from each user
+      allowed: a whole number from 1 to 10,000,000
       fix:     samples=200
     """
-    whole = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
-    if not whole or not 1 <= samples <= MOST_SAMPLES:
-        raise ParameterError(
-            f"samples is {samples!r}.",
-            allowed=f"a whole number from 1 to {MOST_SAMPLES:,}: how many items are drawn from each user",
-            fix="samples=200",
-        )
-    return int(samples)
+    return whole(samples, "samples", most=MOST_SAMPLES, fix="samples=200")
 
 
 class Sampler:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs, unquote
 
-from barrow.engines.columns import did_you_mean
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, nearest_name
 
 Kind = Literal["csv", "parquet", "duckdb", "sqlite", "sql", "frame", "table"]
 
@@ -174,7 +173,7 @@ class Source:
             raise ParameterError(
                 f"There is no folder {str(folder)!r}.", allowed="an existing file", fix="check the path"
             )
-        close = did_you_mean(Path(path).name, sorted(x.name for x in folder.iterdir()))
+        close = nearest_name(Path(path).name, sorted(x.name for x in folder.iterdir()))
         raise ParameterError(
             f"There is no file {path!r}." + (f" Did you mean {str(folder / close)!r}?" if close else ""),
             allowed="an existing file",

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from barrow.errors import ParameterError
 from barrow.ledger.digits import show
 from barrow.ledger.period import to_per
-from barrow.numerics import Exact, exact, exact_text
+from barrow.numerics import Exact, exact, exact_text, whole
 from barrow.privacy import Definition, DiscreteEmd, Emd, Event, Guarantee, UserLevel, definition_from_json
 from barrow.spaces.base import Space
 
@@ -92,7 +92,7 @@ class SpaceRef:
         """
         if isinstance(space, SpaceRef):
             return space
-        return cls(space.kind, space.digest, space.diameter, space.unit)
+        return cls(space.kind, space.digest, Fraction(space.diameter), space.unit)
 
     def to_json(self) -> dict[str, str]:
         """Plain data.
@@ -314,17 +314,6 @@ class Head:
 
     def __str__(self) -> str:
         return f"{self.length}:{self.hash}"
-
-
-def whole(value: int, name: str) -> int:
-    """``value`` as a whole number of 1 or more.
-
-    >>> whole(1083, "users")
-    1083
-    """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
-        raise ParameterError(f"{name} is {value!r}.", allowed="a whole number, 1 or more", fix=f"{name}=1000")
-    return int(value)
 
 
 def show_amount(amount: Amount, symbol: str) -> str:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from barrow.errors import ParameterError
 from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.noise import Center, RoundedValues, Source, default_grid, rounded_gaussian, rounded_knorm
-from barrow.numerics import Exact, exact, exact_text, float_up
+from barrow.numerics import Exact, exact, exact_text, float_up, whole
 from barrow.privacy import Event, Model
 from barrow.queries import Query, norm_order
 
@@ -200,14 +198,7 @@ def checked_model(model: str, users: int | None) -> tuple[Model, int]:
             allowed="'local' (each user adds noise) or 'central' (a curator adds noise to the mean over users)",
             fix="model='central'",
         )
-    whole = isinstance(users, int | float | np.integer) and not isinstance(users, bool) and users == users // 1
-    if users is None or not whole or users < 1:
-        raise ParameterError(
-            f"users is {users!r}.",
-            allowed="the public number of users, a whole number of 1 or more",
-            fix="users=1000",
-        )
-    return Model.CENTRAL, int(users)
+    return Model.CENTRAL, whole(users, "users")
 
 
 def by_predicted_error(candidates: Iterable[AdditiveNoise], model: Model) -> list[AdditiveNoise]:

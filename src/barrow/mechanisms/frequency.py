@@ -26,6 +26,7 @@ from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemWise
 from barrow.noise import exact_multinomials
 from barrow.noise.simulation import SeededSource
+from barrow.numerics import whole
 from barrow.spaces import TREES, Line, Space
 from barrow.spaces.base import Floats
 from barrow.transport import kr_norm
@@ -77,8 +78,8 @@ class FrequencyEstimator:
     def __post_init__(self) -> None:
         if self.users is None:
             object.__setattr__(self, "users", self.itemwise.users)
-        elif isinstance(self.users, bool) or not isinstance(self.users, int | np.integer) or self.users < 1:
-            raise ParameterError(f"users is {self.users!r}.", allowed="a whole number, 1 or more", fix="users=1000")
+        else:
+            object.__setattr__(self, "users", whole(self.users, "users"))
         object.__setattr__(self, "how", checked_decoder(self.how, self.space))
         _ = self.channel  # a randomiser that cannot be undone is refused now
 

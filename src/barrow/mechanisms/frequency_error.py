@@ -17,6 +17,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.channel import Channel
 from barrow.mechanisms.spans import SpanMoments, Spans, spans_of
 from barrow.noise.simulation import SeededSource
+from barrow.numerics import whole
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 from barrow.transport import kr_norm
@@ -157,8 +158,4 @@ class EstimateError:
 
 
 def _reports(reports: int) -> int:
-    if isinstance(reports, bool) or not isinstance(reports, int | np.integer) or reports < 1:
-        raise ParameterError(
-            f"reports is {reports!r}.", allowed="a whole number, 1 or more", fix="reports=items * users"
-        )
-    return int(reports)
+    return whole(reports, "reports", fix="reports=items * users")

@@ -13,6 +13,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.mechanisms.channel import Channel
 from barrow.mechanisms.spans import Spans
+from barrow.numerics import whole
 from barrow.spaces import Clustered
 
 _LOOSE = 1.0 + 2.0**-20
@@ -107,8 +108,7 @@ def paper_remark_upper(*, k: int, items: int, users: int, alpha: float, delta: f
 
 def _checked(clusters: int, inside: int, r: float, alpha0: float, reports: int) -> tuple[int, int, float]:
     for name, value in (("clusters", clusters), ("inside", inside), ("reports", reports)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"{name} is {value!r}.", allowed="a whole number, 1 or more", fix=f"{name}=10")
+        whole(value, name)
     if not 0.0 < r < 0.5:
         raise ParameterError(f"r is {r!r}.", allowed="a number strictly between 0 and 1/2", fix="r=0.05")
     rate = float(alpha0)

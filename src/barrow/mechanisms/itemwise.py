@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Source
 from barrow.noise.source import checked_source
-from barrow.numerics import Exact
+from barrow.numerics import Exact, whole
 from barrow.privacy import Event, Model, ShuffledReports
 from barrow.privacy.definitions import probability, to_model
 from barrow.randomisers import Randomiser
@@ -170,9 +170,8 @@ def item_wise(
                 allowed="a public whole number, 1 or more",
                 fix=f"{name}=1000" + (", or model='local'" if name == "users" else ""),
             )
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
-            raise ParameterError(f"{name} is {value!r}.", allowed="a whole number, 1 or more", fix=f"{name}=1000")
-    return ItemWise(randomiser, int(items), None if users is None else int(users), where, probability(delta))
+    people = None if users is None else whole(users, "users")
+    return ItemWise(randomiser, whole(items, "items"), people, where, probability(delta))
 
 
 def pooled_items(

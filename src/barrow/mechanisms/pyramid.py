@@ -19,7 +19,7 @@ from barrow.mechanisms.pyramid_errors import MapError, predicted_map_error
 from barrow.mechanisms.pyramid_scales import best_shares, scales_of, usable_bandwidths
 from barrow.mechanisms.statistics import UserCounts
 from barrow.noise import RoundedValues, Source
-from barrow.numerics import Exact, float_down
+from barrow.numerics import Exact, float_down, whole
 from barrow.privacy import Event
 from barrow.privacy.definitions import positive
 from barrow.queries import PyramidQuery, pyramid
@@ -235,8 +235,7 @@ def density_pyramid(
     >>> [density_pyramid(square, 25, users=n).shares for n in (100, 10**6)]
     [{'0.353554': 0.3, 'cells': 0.7}, {'0.353554': 0.2, 'cells': 0.8}]
     """
-    if isinstance(users, bool) or not isinstance(users, int) or users < 1:
-        raise ParameterError(f"users is {users!r}.", allowed="the public number of users, 1 or more", fix="users=1000")
+    users = whole(users, "users")
     rate = float_down(positive(alpha, "alpha")) * users
     if shares is not None and bandwidths is None:
         raise ParameterError(

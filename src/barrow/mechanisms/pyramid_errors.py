@@ -19,6 +19,7 @@ from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.pyramid_scales import scales_of, town_and_country
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
+from barrow.numerics import whole
 from barrow.spaces import EARTH_RADIUS_KM, Earth, Euclidean, Hexagons, Space
 from barrow.spaces.base import Floats, Ids
 from barrow.transport import emd
@@ -62,8 +63,7 @@ def predicted_map_error(
 
     The noise is that of a release but for its source, which is seeded: equal arguments give equal numbers.
     """
-    if isinstance(draws, bool) or not isinstance(draws, int) or not 1 <= draws <= 10_000:
-        raise ParameterError(f"draws is {draws!r}.", allowed="a whole number from 1 to 10,000", fix="draws=4")
+    draws = whole(draws, "draws", most=10_000, fix="draws=4")
     name, weights = _reference(space, reference)
     true = matrix @ weights
     zero = Center.from_integers(np.zeros(len(true), dtype=np.int64))

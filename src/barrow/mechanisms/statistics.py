@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Center
-from barrow.numerics import float_up
+from barrow.numerics import float_up, whole
 from barrow.queries import Query
 from barrow.spaces import Space
 from barrow.spaces.base import Ids
@@ -219,9 +219,7 @@ def _users_present(sizes: Ids, counts: Ids) -> int:
 
 
 def _public_users(users: int) -> int:
-    if isinstance(users, bool) or not isinstance(users, int | np.integer) or not 1 <= users <= _MOST:
-        raise ParameterError(f"users is {users!r}.", allowed="a whole number from 1 to 2^36", fix="users=1000")
-    return int(users)
+    return whole(users, "users", most=_MOST)
 
 
 def _unusable() -> DataError:

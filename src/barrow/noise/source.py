@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
+from barrow.numerics import whole
 
 Words = NDArray[np.uint64]
 
@@ -69,9 +70,7 @@ def checked_count(count: int) -> int:
     >>> checked_count(3)
     3
     """
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-        raise ParameterError(f"count is {count!r}.", allowed="an integer, 0 or more", fix="words(1)")
-    return int(count)
+    return whole(count, "count", least=0, fix="words(1)")
 
 
 class Source(ABC):

@@ -8,6 +8,7 @@ says to which side it was rounded.
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -19,14 +20,22 @@ from barrow.errors import ParameterError
 Exact = Fraction | int | float | str | Decimal | np.integer[Any] | np.floating[Any]
 """What may be given where an exact number is wanted."""
 
+_LETTERS = 8000
+"""Longer texts are refused."""
+_EXPONENT = 400
+"""Powers of ten beyond this, either way, are refused: doubles end at 308."""
+_BITS = 13_000
+"""Longer numerators and denominators are refused; the text of what is allowed is below the limit of letters."""
+
 
 def exact(value: Exact, name: str = "the number") -> Fraction:
-    """The rational that ``value`` denotes.
+    """The rational that ``value`` denotes, as a person would read it.
 
-    Text and decimals mean what they say; a float means its own binary value, so nothing is rounded.
+    Text, decimals and floats mean the decimal that they show: 0.1 is 1/10 and 1e-9 is 1/10^9, whatever the binary
+    value of the float. A float that carries a computed bound is passed as ``Fraction(x)``, which keeps every bit.
 
-    >>> exact("0.2"), exact("1/30"), exact(0.5), exact("1e-12") == Fraction(1, 10**12)
-    (Fraction(1, 5), Fraction(1, 30), Fraction(1, 2), True)
+    >>> exact("0.2"), exact("1/30"), exact(0.1), exact("1e-12") == exact(1e-12) == Fraction(1, 10**12)
+    (Fraction(1, 5), Fraction(1, 30), Fraction(1, 10), True)
     >>> exact("two", "alpha")
     Traceback (most recent call last):
     ...
@@ -34,20 +43,84 @@ def exact(value: Exact, name: str = "the number") -> Fraction:
       allowed: a finite number, e.g. 25, 0.2, "1/30" or "1e-12"
       fix:     write it as a decimal or a fraction
     """
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        if isinstance(value, np.integer | np.floating):
-            value = float(value) if isinstance(value, np.floating) else int(value)
-        if isinstance(value, str):
-            value = value.strip().replace("_", "")
+    if type(value) is int or type(value) is Fraction:
+        found = Fraction(value)
+    else:
+        try:
+            found = _read(value, name)
+        except ParameterError:
+            raise
+        except (ValueError, TypeError, ArithmeticError):
+            raise ParameterError(
+                f"{name} is {_short(value)}, which is not a number.",
+                allowed='a finite number, e.g. 25, 0.2, "1/30" or "1e-12"',
+                fix="write it as a decimal or a fraction",
+            ) from None
+    if found.numerator.bit_length() > _BITS or found.denominator.bit_length() > _BITS:
+        raise _too_long(value, name)
+    return found
+
+
+def _read(value: Any, name: str) -> Fraction:
+    if isinstance(value, bool):
+        raise TypeError
+    if isinstance(value, Decimal):
+        size = value.adjusted() if value.is_finite() and value else 0
+        if abs(size) > _EXPONENT:
+            raise _too_long(value, name)
         return Fraction(value)
-    except (ValueError, TypeError, OverflowError, ZeroDivisionError):
-        raise ParameterError(
-            f"{name} is {value!r}, which is not a number.",
-            allowed='a finite number, e.g. 25, 0.2, "1/30" or "1e-12"',
-            fix="write it as a decimal or a fraction",
-        ) from None
+    if isinstance(value, int | np.integer | Fraction):
+        return Fraction(value if isinstance(value, Fraction) else int(value))
+    if not isinstance(value, str | float | np.floating):
+        raise TypeError
+    # str() of a float, also of numpy's, is the shortest decimal that reads back to it.
+    text = str(value).strip().replace("_", "")
+    power = re.search(r"[eE]([+-]?\d+)", text)
+    if len(text) > _LETTERS or (power and (len(power[1]) > 5 or abs(int(power[1])) > _EXPONENT)):
+        raise _too_long(value, name)
+    return Fraction(re.sub(r"\s*/\s*", "/", text))
+
+
+def _too_long(value: Any, name: str) -> ParameterError:
+    return ParameterError(
+        f"{name} is {_short(value)}, which is beyond what is computed with.",
+        allowed=f"a number of at most {_LETTERS:,} characters with an exponent from -{_EXPONENT} to {_EXPONENT}",
+        fix=f"{name}=1e-12 or {name}=25, for instance" if name.isidentifier() else "write a number of everyday size",
+    )
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, int | Fraction) and not isinstance(value, bool):
+        digits = max(value.numerator.bit_length(), value.denominator.bit_length()) // 3
+        return f"a number of about {digits:,} digits" if digits > 60 else repr(value)
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def whole(value: Any, name: str, *, least: int = 1, most: int | None = None, fix: str | None = None) -> int:
+    """``value`` as a whole number from ``least`` to ``most``: the one check of whole numbers.
+
+    >>> whole(1083, "users"), whole("1e5", "users"), whole(0, "steps", least=0)
+    (1083, 100000, 0)
+    >>> whole(1.5, "users")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: users is 1.5.
+      allowed: a whole number, 1 or more
+      fix:     users=1000
+    """
+    number: int | None = value if type(value) is int else None
+    if number is None:
+        try:
+            found = exact(value, name)
+            number = found.numerator if found.denominator == 1 else None
+        except ParameterError:
+            number = None
+    if number is None or number < least or (most is not None and number > most):
+        top = f"a whole number, {least:,} or more" if most is None else f"a whole number from {least:,} to {most:,}"
+        example = min(max(least, 1000), most) if most is not None else max(least, 1000)
+        raise ParameterError(f"{name} is {_short(value)}.", allowed=top, fix=fix or f"{name}={example}")
+    return number
 
 
 def exact_text(value: Fraction) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact
+from barrow.numerics import Exact, whole
 from barrow.privacy.definitions import (
     Definition,
     DiscreteEmd,
@@ -73,9 +73,9 @@ def to_emd(definition: UserLevel, *, items: int, least_distance: Exact) -> Conve
     Fraction(200, 1)
     """
     d_min = share(least_distance, "least_distance")
-    if isinstance(items, bool) or int(items) != items or items < 1:
-        raise ParameterError(f"items is {items!r}.", allowed="a whole number, 1 or more", fix="items=1000")
-    implied = Emd(definition.epsilon * int(items) / d_min, definition.delta, model=definition.model, bounded=True)
+    implied = Emd(
+        definition.epsilon * whole(items, "items") / d_min, definition.delta, model=definition.model, bounded=True
+    )
     return Conversion(implied, "sec:interpret")
 
 
@@ -176,9 +176,7 @@ def item_to_emd(definition: ItemMetric, *, items: int, model: str = "local") -> 
             allowed="delta = 0",
             fix="use a pure randomiser",
         )
-    if isinstance(items, bool) or int(items) != items or items < 1:
-        raise ParameterError(f"items is {items!r}.", allowed="a whole number, 1 or more", fix="items=1000")
-    return Conversion(Emd(definition.alpha * int(items), 0, model=to_model(model), bounded=True), "lem:bvn")
+    return Conversion(Emd(definition.alpha * whole(items, "items"), 0, model=to_model(model), bounded=True), "lem:bvn")
 
 
 def _refuse_vacuous(delta: float) -> None:

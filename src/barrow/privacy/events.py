@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact_text
+from barrow.numerics import Exact, exact_text, whole
 from barrow.privacy.definitions import Model, positive, probability, share, to_model
 
 EVENT_VERSION = 1
@@ -156,8 +156,8 @@ class ShuffledReports(Event):
         randomiser: str | None = None,
     ) -> None:
         object.__setattr__(self, "alpha0", positive(alpha0, "alpha0"))
-        object.__setattr__(self, "reports", _count(reports, "reports"))
-        object.__setattr__(self, "items", _count(items, "items"))
+        object.__setattr__(self, "reports", whole(reports, "reports"))
+        object.__setattr__(self, "items", whole(items, "items"))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "model", to_model(model))
         least = None if least_distance is None else share(least_distance, "least_distance")
@@ -192,7 +192,7 @@ class SampledItems(Event):
     inner: Event
 
     def __init__(self, *, samples: int, radius: Exact, delta: Exact, inner: Event) -> None:
-        object.__setattr__(self, "samples", _count(samples, "samples"))
+        object.__setattr__(self, "samples", whole(samples, "samples"))
         object.__setattr__(self, "radius", share(radius, "radius"))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "inner", inner)
@@ -273,9 +273,3 @@ def _open_probability(value: Exact) -> Fraction:
             fix="delta=1e-9, or Laplace noise",
         )
     return delta
-
-
-def _count(value: int, name: str) -> int:
-    if isinstance(value, bool) or int(value) != value or value < 1:
-        raise ParameterError(f"{name} is {value!r}.", allowed="a whole number, 1 or more", fix=f"{name}=1000")
-    return int(value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact_text
+from barrow.numerics import Exact, digest_of, exact_text
 from barrow.queries.lipschitz import (
     DECLARED,
     PAIR_WORK,
@@ -242,9 +240,7 @@ class Query:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical plain data of space and query: what was asked, not how floats rounded it."""
-        data = {"space": self.space.digest, "query": self.to_spec()}
-        text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+        return digest_of({"space": self.space.digest, "query": self.to_spec()})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Query) and self.digest == other.digest

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, nearest_name
 from barrow.queries.base import Query
 from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
@@ -45,12 +44,12 @@ def query_from_spec(space: Space, spec: Mapping[str, Any]) -> Query:
     name = str(rest.pop("kind", None)).replace("-", "_")
     make = QUERIES.get(name)
     if make is None:
-        close = difflib.get_close_matches(name, QUERIES, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        close = nearest_name(name, QUERIES)
+        hint = f" Did you mean {close!r}?" if close else ""
         raise ParameterError(
             f"The kind of query is {name!r}.{hint}",
             allowed=", ".join(QUERIES),
-            fix=f'kind = "{close[0] if close else "distance_to"}"',
+            fix=f'kind = "{close or "distance_to"}"',
         )
     try:
         return make(space, **rest)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, nearest_name
 from barrow.numerics import Exact
 from barrow.randomisers.base import Randomiser
 from barrow.randomisers.exponential import exponential, planar_laplace
@@ -108,9 +107,9 @@ def randomiser_from_spec(space: Space, alpha0: Exact, spec: Mapping[str, Any] | 
             fix='randomiser = "exponential"',
         ) from None
     known = [*RANDOMISERS, "matrix", "mapped"]
-    close = difflib.get_close_matches(name, known, n=1)
+    close = nearest_name(name, known)
     raise ParameterError(
-        f"The kind of randomiser is {name!r}." + (f" Did you mean {close[0]!r}?" if close else ""),
+        f"The kind of randomiser is {name!r}." + (f" Did you mean {close!r}?" if close else ""),
         allowed=", ".join(known),
-        fix=f'kind = "{close[0] if close else suited(space)}"',
+        fix=f'kind = "{close or suited(space)}"',
     )

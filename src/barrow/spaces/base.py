@@ -10,8 +10,6 @@ Distances are floats within a relative error of ``distance_error`` of the real m
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -22,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import DataError, ParameterError
+from barrow.numerics import digest_of
 
 if TYPE_CHECKING:
     from barrow.spaces.neighbours import NeighbourGraph
@@ -261,8 +260,7 @@ class Space(ABC):
         >>> Discrete(["a", "b"]).digest == Discrete(["a", "b"]).digest
         True
         """
-        text = json.dumps(self.to_spec(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.to_spec())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and self.digest == other.digest

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
+from barrow.numerics import whole
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
@@ -63,9 +64,7 @@ class Clustered(LabelledSpace):
         >>> Clustered.grid(2, 2, r=0.1).labels
         ('0/0', '0/1', '1/0', '1/1')
         """
-        for name, value in (("clusters", clusters), ("items", items)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ParameterError(f"{name} is {value!r}.", allowed="a whole number, 1 or more", fix=f"{name}=10")
+        clusters, items = whole(clusters, "clusters", fix="clusters=10"), whole(items, "items", fix="items=10")
         return cls({str(b): [f"{b}/{c}" for c in range(items)] for b in range(clusters)}, r=r)
 
     @property

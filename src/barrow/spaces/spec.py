@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, nearest_name
 from barrow.spaces.base import Space
 from barrow.spaces.circle import Circle
 from barrow.spaces.clustered import Clustered
@@ -45,12 +44,12 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     name = rest.pop("kind", None)
     kind = KINDS.get(str(name))
     if kind is None:
-        close = difflib.get_close_matches(str(name), KINDS, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        close = nearest_name(name, KINDS)
+        hint = f" Did you mean {close!r}?" if close else ""
         raise ParameterError(
             f"The kind of space is {name!r}.{hint}",
             allowed=", ".join(KINDS),
-            fix=f'kind = "{close[0] if close else "earth"}"',
+            fix=f'kind = "{close or "earth"}"',
         )
     try:
         space = kind.from_spec(rest)

@@ -19,7 +19,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.baselines.edges import Edges, Floats, Integers, sum_to_one
 from barrow.noise import Source, exact_binomial, uniform_below, uniform_multinomials
 from barrow.noise.source import checked_source
-from barrow.numerics import Exact, float_down
+from barrow.numerics import Exact, float_down, whole
 from barrow.privacy.definitions import positive
 from barrow.randomisers import TOTAL, exceeds_exp
 from barrow.randomisers.base import DEEPEST
@@ -87,9 +87,7 @@ def checked_items(items: int) -> int:
     >>> checked_items(3)
     3
     """
-    if isinstance(items, bool) or not isinstance(items, int | np.integer) or items < 2:
-        raise ParameterError(f"items is {items!r}.", allowed="a whole number, 2 or more", fix="items=100")
-    return int(items)
+    return whole(items, "items", least=2, fix="items=100")
 
 
 def set_weight(epsilon: Exact, share: Fraction) -> int:

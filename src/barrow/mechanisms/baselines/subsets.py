@@ -14,7 +14,7 @@ from barrow.mechanisms.baselines.channels import LocalChannel, checked_items, se
 from barrow.mechanisms.baselines.edges import Edges, Floats, Integers, sum_to_one
 from barrow.noise import Source, exact_binomial, uniform_below
 from barrow.noise.source import checked_source
-from barrow.numerics import Exact, float_down
+from barrow.numerics import Exact, float_down, whole
 from barrow.privacy.definitions import positive
 from barrow.randomisers import TOTAL, exceeds_exp
 from barrow.randomisers.base import DEEPEST
@@ -42,8 +42,7 @@ class SubsetSelection(LocalChannel):
     def __init__(self, items: int, epsilon: Exact, *, subset: int | None = None) -> None:
         k = checked_items(items)
         d = best_subset(k, float_down(positive(epsilon, "epsilon"))) if subset is None else subset
-        if isinstance(d, bool) or not 1 <= d < k:
-            raise ParameterError(f"subset is {subset!r}.", allowed=f"1 to {k - 1}", fix="subset=None")
+        d = whole(d, "subset", most=k - 1, fix="subset=None")
         self.items, self.subset = k, d
         self.weight = set_weight(epsilon, Fraction(d, k))
         near = Fraction(self.weight, TOTAL)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import BarrowError, DataError, ParameterError
-from barrow.numerics import exact
+from barrow.numerics import exact, whole
 
 _UNIT = 2.0**-53
 _TINY = 2.0**-1074
@@ -89,8 +89,8 @@ class Center:
         if np.ndim(np.asarray(values, dtype=object)) != 1:
             raise ParameterError("center is not a vector.", allowed="a flat list of numbers", fix="center=[0]")
         try:
-            rationals = [exact(value) for value in values]
-        except BarrowError:
+            rationals = [Fraction(v) if isinstance(v, float) else exact(v) for v in values]
+        except (BarrowError, ValueError, OverflowError):
             raise _not_finite() from None
         return cls.from_fractions(rationals)
 
@@ -111,9 +111,7 @@ class Center:
         >>> Center.from_integers([1, 2, 3], 30).exact_entry(2)
         Fraction(1, 10)
         """
-        if isinstance(denominator, bool) or not isinstance(denominator, int | np.integer) or denominator <= 0:
-            raise ParameterError(f"denominator is {denominator!r}.", allowed="a positive integer", fix="denominator=1")
-        below = int(denominator)
+        below = whole(denominator, "denominator", fix="denominator=1")
         array = np.asarray(numerators)
         if array.dtype.kind not in "iu" or below >= 2**1000:
             array = np.asarray(numerators, dtype=object)

@@ -21,6 +21,7 @@ from barrow.noise.counts.envelopes import LEAST
 from barrow.noise.counts.fair_binomial import SMALLEST, large_halves
 from barrow.noise.counts.uniform_int import checked_counts
 from barrow.noise.source import Source, checked_source
+from barrow.numerics import whole
 
 Integers = NDArray[np.int64]
 
@@ -236,17 +237,16 @@ def uniform_multinomials(counts: ArrayLike, cells: int, *, source: Source | None
     [7, 100]
     """
     totals = checked_counts(counts)
-    if isinstance(cells, bool) or not isinstance(cells, int | np.integer) or cells < 1 or totals.ndim != 1:
-        raise ParameterError(
-            f"cells is {cells!r}.", allowed="a whole number, 1 or more, and a list of counts", fix="cells=1000"
-        )
+    if totals.ndim != 1:
+        raise ParameterError("counts is not a list.", allowed="a list of counts", fix="counts=[100, 7]")
+    cells = whole(cells, "cells")
     origin = checked_source(source)
     if cells == 1:
         return totals[:, None].copy()
-    found = np.zeros(len(totals) * int(cells), dtype=np.int64)
+    found = np.zeros(len(totals) * cells, dtype=np.int64)
     if totals.size:
-        Cascade.stars(len(totals), int(cells)).spread(totals.copy(), found, origin)
-    return found.reshape(len(totals), int(cells))
+        Cascade.stars(len(totals), cells).spread(totals.copy(), found, origin)
+    return found.reshape(len(totals), cells)
 
 
 def _whole(values: ArrayLike | int, name: str) -> Numbers:
