@@ -18,8 +18,8 @@ ROOT = Path(__file__).parent.parent
 HEAVY = ("scipy.stats", "ot", "duckdb", "pandas", "polars", "pyarrow", "pyspark", "torch", "flint", "rich")
 
 PUBLIC = [
-    "BarrowError", "Budget", "Circle", "Clustered", "DataError", "Discrete", "DiscreteEmd", "Earth", "Embedding",
-    "Emd", "Euclidean", "Finite", "Graph", "Guarantee", "Hexagons", "ItemMetric", "Ledger", "Line",
+    "BarrowError", "Budget", "Circle", "Clustered", "Covariates", "DataError", "Discrete", "DiscreteEmd", "Earth",
+    "Embedding", "Emd", "Euclidean", "Finite", "Graph", "Guarantee", "Hexagons", "ItemMetric", "Ledger", "Line",
     "MissingExtraError", "Model", "ParameterError", "Plan", "Policy", "Product", "Promise", "Release", "Source",
     "Space", "Study", "Tree", "UserLevel", "__version__", "emd", "price", "read_study", "space_from_spec",
     "verify", "write_study",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barrow.spaces import (
         Circle,
         Clustered,
+        Covariates,
         Discrete,
         Earth,
         Embedding,
@@ -50,8 +51,8 @@ _HOMES = {
     "barrow.policy": ("Policy", "Promise"),
     "barrow.privacy": ("DiscreteEmd", "Emd", "Guarantee", "ItemMetric", "Model", "UserLevel"),
     "barrow.spaces": (
-        "Circle", "Clustered", "Discrete", "Earth", "Embedding", "Euclidean", "Finite", "Graph", "Hexagons", "Line",
-        "Product", "Space", "Tree", "space_from_spec",
+        "Circle", "Clustered", "Covariates", "Discrete", "Earth", "Embedding", "Euclidean", "Finite", "Graph",
+        "Hexagons", "Line", "Product", "Space", "Tree", "space_from_spec",
     ),
     "barrow.transport": ("emd",),
 }  # fmt: skip
@@ -62,6 +63,7 @@ __all__ = [
     "Budget",
     "Circle",
     "Clustered",
+    "Covariates",
     "DataError",
     "Discrete",
     "DiscreteEmd",

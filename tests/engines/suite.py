@@ -16,6 +16,7 @@ from barrow.errors import BarrowError, DataError
 from barrow.spaces import (
     Circle,
     Clustered,
+    Covariates,
     Discrete,
     Earth,
     Embedding,
@@ -69,7 +70,8 @@ CASES = {
     "clustered": Case(Clustered({"p": ["a", "b"], "q": ["c"]}, r=0.1), labels("a", "b", "c"), hopeless=BAD_LABELS),
     "tree": Case(Tree.nested(["US/NY", "US/LA", "FR/P"], distances=[1, 0.5]), labels("US/NY", "US/LA", "FR/P")),
     "embedding": Case(Embedding(["u", "v"], [[0.0, 1.0], [1.0, 0.0]]), labels("u", "v"), hopeless=BAD_LABELS),
-    "graph": Case(Graph(["n1", "n2"], [[0.0], [2.0]]), labels("n1", "n2"), hopeless=BAD_LABELS),
+    "covariates": Case(Covariates(["n1", "n2"], [[0.0], [2.0]]), labels("n1", "n2"), hopeless=BAD_LABELS),
+    "graph": Case(Graph([("n1", "n2", 2.0), ("n2", "n3", 1.0)]), labels("n1", "n3"), hopeless=BAD_LABELS),
     "weekdays": Case(Circle.weekdays(), labels("Mon", "Sun", "Wed"), hopeless=labels("mon", "", None)),
     "line": Case(Line(0, 3, step=0.1), [(x,) for x in EDGES], [(-1.0,), (9.0,), (math.inf,), (-math.inf,)], NO_NUMBERS),
     "line-points": Case(

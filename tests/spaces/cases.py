@@ -11,6 +11,7 @@ import numpy as np
 from barrow.spaces import (
     Circle,
     Clustered,
+    Covariates,
     Discrete,
     Earth,
     Embedding,
@@ -70,7 +71,8 @@ CASES = [
     Case("nested", Tree.nested(["US/NY/1", "US/NY/2", "US/LA/1", "FR/Paris/1"], distances=[1, 0.5, 0.1])),
     Case("embedding", Embedding([f"w{i}" for i in range(9)], _RNG.normal(size=(9, 4)))),
     Case("angular", Embedding([f"w{i}" for i in range(9)], _RNG.normal(size=(9, 4)), metric="angular")),
-    Case("graph", Graph([f"n{i}" for i in range(7)], _RNG.normal(size=(7, 12)))),
+    Case("covariates", Covariates([f"n{i}" for i in range(7)], _RNG.normal(size=(7, 12)))),
+    Case("graph", Graph([("a", "b", 2), ("b", "c", 3.5), ("c", "d", 1), ("a", "d", 2), ("d", "e", 0.3)], default="c")),
     Case(
         "product",
         Product([Line(0, 10, step=2, unit="km"), Circle.hours(4)], weights=["2/3", "1/3"]),

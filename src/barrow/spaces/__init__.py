@@ -4,15 +4,16 @@ from barrow.spaces.axioms import check_metric, shortest_paths
 from barrow.spaces.base import DISTANCE_ERROR, Space, least_distance_by_blocks
 from barrow.spaces.circle import Circle
 from barrow.spaces.clustered import Clustered
+from barrow.spaces.covariates import Covariates
 from barrow.spaces.edges import TREES, EdgeTree, edge_names, edge_tree
 from barrow.spaces.embedding import Embedding
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.finite import Discrete, Finite
 from barrow.spaces.geographic import CellRows, Earth
-from barrow.spaces.graph import Graph
 from barrow.spaces.hexagons import Hexagons
 from barrow.spaces.line import Line
 from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.network import Graph
 from barrow.spaces.product import Product
 from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
 from barrow.spaces.spec import KINDS, parse_call, parse_space, space_from_spec
@@ -29,6 +30,7 @@ __all__ = [
     "CellRows",
     "Circle",
     "Clustered",
+    "Covariates",
     "Discrete",
     "Earth",
     "EdgeTree",

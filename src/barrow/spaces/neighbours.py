@@ -11,6 +11,7 @@ which whoever makes a graph has to prove. This file holds the value and checks w
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -91,15 +92,7 @@ class NeighbourGraph:
         if not good.all():
             edge = int(np.argmin(good))
             raise _bad(f"edge {edge} has the length {lengths[edge]}")
-        from scipy.sparse.csgraph import connected_components
-
-        pieces, part = connected_components(self._adjacency(np.ones(self.edges)), directed=False)
-        if pieces > 1:
-            raise ParameterError(
-                f"The graph is in {pieces:,} pieces: no edges lead from node 0 to node {int(np.argmax(part != 0))}.",
-                allowed="a connected graph",
-                fix="add the edges that join the pieces, or make one space of each",
-            )
+        check_connected(self.nodes, tails, heads)
 
     def _check_weights(self) -> None:
         if self.weights is None:
@@ -172,26 +165,13 @@ class NeighbourGraph:
             raise _bad("the edges of a face do not go round a cycle of four nodes")
         return first, np.where(forward, 1, -1)
 
-    def _adjacency(self, values: Floats) -> Any:
-        from scipy.sparse import coo_array
-
-        return coo_array((values, (self.tails, self.heads)), shape=(self.nodes, self.nodes)).tocsr()
-
     def distances(self, sources: Any = None) -> Floats:
         """Lengths of shortest paths from ``sources`` (nodes; all by default) to every node.
 
         >>> NeighbourGraph(3, [0, 1], [1, 2], [0.5, 0.25]).distances([0]).tolist()
         [[0.0, 0.5, 0.75]]
         """
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import dijkstra
-
-        low, high = np.minimum(self.tails, self.heads), np.maximum(self.tails, self.heads)
-        order = np.lexsort((self.lengths, high, low))  # of edges with the same ends the shortest counts
-        first = order[np.append(True, (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0))]
-        shape = (self.nodes, self.nodes)
-        matrix = coo_array((self.lengths[first], (low[first], high[first])), shape=shape).tocsr()
-        return np.asarray(dijkstra(matrix, directed=False, indices=sources))
+        return path_lengths(self.nodes, self.tails, self.heads, self.lengths, sources)
 
     @cached_property
     def digest(self) -> str:
@@ -205,6 +185,42 @@ class NeighbourGraph:
         ):  # fmt: skip
             found.update(f"{array.shape}".encode() + np.ascontiguousarray(array).astype(kind).tobytes())
         return "sha256:" + found.hexdigest()
+
+
+def check_connected(nodes: int, tails: Ints, heads: Ints, labels: Sequence[str] | None = None) -> None:
+    """Refuses a graph in several pieces, naming a node of each of two.
+
+    >>> check_connected(3, np.array([0, 1]), np.array([1, 2]))
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    joined = coo_array((np.ones(len(tails)), (tails, heads)), shape=(nodes, nodes)).tocsr()
+    pieces, part = connected_components(joined, directed=False)
+    if pieces > 1:
+        other = int(np.argmax(part != part[0]))
+        names = ("node 0", f"node {other}") if labels is None else (repr(labels[0]), repr(labels[other]))
+        raise ParameterError(
+            f"The graph is in {pieces:,} pieces: no path leads from {names[0]} to {names[1]}.",
+            allowed="a connected graph",
+            fix="add the edges that join the pieces, or make one space of each",
+        )
+
+
+def path_lengths(nodes: int, tails: Ints, heads: Ints, lengths: Floats, sources: Any = None) -> Floats:
+    """Lengths of shortest paths from ``sources`` (all nodes by default) to every node.
+
+    >>> path_lengths(3, np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.25]), [2]).tolist()
+    [[0.75, 0.25, 0.0]]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra
+
+    low, high = np.minimum(tails, heads), np.maximum(tails, heads)
+    order = np.lexsort((lengths, high, low))  # of edges with the same ends the shortest counts
+    first = order[np.append(True, (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0))]
+    matrix = coo_array((lengths[first], (low[first], high[first])), shape=(nodes, nodes)).tocsr()
+    return np.asarray(dijkstra(matrix, directed=False, indices=sources))
 
 
 def _bad(problem: str) -> ParameterError:

@@ -9,20 +9,22 @@ from barrow.errors import ParameterError, nearest_name
 from barrow.spaces.base import Space
 from barrow.spaces.circle import Circle
 from barrow.spaces.clustered import Clustered
+from barrow.spaces.covariates import Covariates
 from barrow.spaces.embedding import Embedding
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.finite import Discrete, Finite
 from barrow.spaces.geographic import Earth
-from barrow.spaces.graph import Graph
 from barrow.spaces.hexagons import Hexagons
 from barrow.spaces.line import Line
+from barrow.spaces.network import Graph
 from barrow.spaces.product import Product
 from barrow.spaces.tree import Tree
 
 KINDS: dict[str, Any] = {
     space.kind: space
     for space in (
-        Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Finite, Graph, Hexagons, Line, Product, Tree,
+        Circle, Clustered, Covariates, Discrete, Earth, Embedding, Euclidean, Finite, Graph, Hexagons, Line, Product,
+        Tree,
     )
 }  # fmt: skip
 """Every kind of space by its name in plain data."""
@@ -37,7 +39,8 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: The kind of space is 'lime'. Did you mean 'line'?
-      allowed: circle, clustered, discrete, earth, embedding, euclidean, finite, graph, hexagons, line, product, tree
+      allowed: circle, clustered, covariates, discrete, earth, embedding, euclidean, finite, graph, hexagons, line,
+    product, tree
       fix:     kind = "line"
     """
     rest = dict(spec)

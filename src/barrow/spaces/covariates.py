@@ -1,16 +1,16 @@
-"""Nodes of a graph with public covariates: a user's items are the neighbours."""
+"""People (or other nodes of a private graph) with public covariates: a user's items are the neighbours."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
 from barrow.spaces.embedding import Embedding, Metric
 
 
-class Graph(Embedding):
+class Covariates(Embedding):
     """Nodes with public vectors (interests, ages, places); the edges are what is private.
 
     A user is a node and holds its neighbours as items, so one row of records says (user, neighbour). EMD-DP then
@@ -24,12 +24,12 @@ class Graph(Embedding):
         unit: As for :class:`Embedding`.
         default: The node that stands in for missing data; the first by default.
 
-    >>> people = Graph(["ann", "bob", "cem"], [[0.0], [1.0], [4.0]])
+    >>> people = Covariates(["ann", "bob", "cem"], [[0.0], [1.0], [4.0]])
     >>> people.encode(["bob", "cem"]).tolist()
     [1, 2]
     """
 
-    kind: ClassVar[str] = "graph"
+    kind: ClassVar[str] = "covariates"
 
     def __init__(
         self,
@@ -52,3 +52,7 @@ class Graph(Embedding):
             unit=unit,
             default=default,
         )
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data, under the name by which ledgers and studies have known it from the first: ``graph``."""
+        return super().to_spec() | {"kind": "graph"}
