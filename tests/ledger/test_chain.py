@@ -59,7 +59,9 @@ def relinked(rows: list[Row], at: int, **changes: Any) -> list[Row]:
     [
         (1, {"kind": "reserve"}, CorruptLedgerError),
         (1, {"budget": {}}, CorruptLedgerError),
-        (2, {"v": 2}, ForeignLedgerError),
+        (2, {"v": 3}, ForeignLedgerError),
+        (2, {"v": True}, ForeignLedgerError),
+        (2, {"v": 1}, CorruptLedgerError),
         (2, {"kind": "refund"}, ForeignLedgerError),
         (2, {"kind": "period"}, CorruptLedgerError),
         (2, {"seq": 9}, CorruptLedgerError),
@@ -94,7 +96,7 @@ def test_bodies_that_are_no_records(body: str) -> None:
 
 def test_a_second_beginning(rows: list[Row]) -> None:
     body = canonical({**json.loads(rows[0].body), "seq": len(rows) + 1, "when": "2099-01-01T00:00:00Z"})
-    with pytest.raises(CorruptLedgerError, match="second budget"):
+    with pytest.raises(CorruptLedgerError, match="second ledger"):
         Book.read([*rows, Row(len(rows) + 1, body, link(rows[-1].hash, body))])
     with pytest.raises(CorruptLedgerError, match="no record"):
         Book.read([])

@@ -59,7 +59,7 @@ def test_a_release_from_beginning_to_end(path: Path) -> None:
     assert reserve.data["parameters"] == {"cell": "1 km", "r": "1/3"}
     assert reserve.data["parameters_digest"] == digest({"cell": "1 km", "r": "1/3"})
     assert reserve.data["amount"] == {"loss": "1/3", "delta": "1e-9"}
-    assert commit.data == {"reserve": 2, "outputs": OUTPUTS}
+    assert commit.data == {"reserve": 2, "outputs": OUTPUTS, "statement": None}
 
 
 def test_the_last_crumb_is_exact(path: Path) -> None:

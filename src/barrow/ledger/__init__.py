@@ -1,6 +1,7 @@
 """The ledger remembers what was spent: nothing is released that was not paid for, whatever crashes."""
 
-from barrow.ledger.authority import Reservation, Verification
+from barrow.ledger.anchors import Anchor
+from barrow.ledger.authority import Committed, Reservation, Staged, Verification
 from barrow.ledger.book import Record
 from barrow.ledger.budget import AdditiveComposer, Composer
 from barrow.ledger.composers import COMPOSERS, QuadratureComposer, composer_named, price_together
@@ -16,18 +17,24 @@ from barrow.ledger.errors import (
     OverBudgetError,
 )
 from barrow.ledger.ledger import Ledger
-from barrow.ledger.model import Amount, Budget, Charge, Head, SpaceRef, budget_from_json
+from barrow.ledger.model import Amount, Budget, Charge, budget_from_json
+from barrow.ledger.pricing import Price, emd_upper, price_at
+from barrow.ledger.promises import PromiseLimit, Promises
+from barrow.ledger.refs import Head, SpaceRef
 from barrow.ledger.sqlite import SqliteStore
 from barrow.ledger.store import Store, Transaction
-from barrow.ledger.table import Overview
+from barrow.ledger.table import Balance, Overview
 
 __all__ = [
     "COMPOSERS",
     "AdditiveComposer",
     "AlreadyPaidError",
     "Amount",
+    "Anchor",
+    "Balance",
     "Budget",
     "Charge",
+    "Committed",
     "Composer",
     "CorruptLedgerError",
     "ForeignLedgerError",
@@ -40,15 +47,21 @@ __all__ = [
     "NotCoveredError",
     "OverBudgetError",
     "Overview",
+    "Price",
+    "PromiseLimit",
+    "Promises",
     "QuadratureComposer",
     "Record",
     "Reservation",
     "SpaceRef",
     "SqliteStore",
+    "Staged",
     "Store",
     "Transaction",
     "Verification",
     "budget_from_json",
     "composer_named",
+    "emd_upper",
+    "price_at",
     "price_together",
 ]

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from barrow.ledger.errors import NoAuthorityError
-from barrow.ledger.model import Charge, Head
+from barrow.ledger.model import Charge
+from barrow.ledger.refs import Head
 
 
 class Reservation:
     """The right to draw the noise of one paid release, once, in the process that paid.
 
-    It cannot be copied or pickled, and a forked child cannot use it.
+    It cannot be copied or pickled, and a forked child cannot use it. ``lease`` is the record that gave the right.
 
     >>> from barrow.ledger.model import Amount
     >>> from barrow.privacy import Emd, Guarantee, PureRelease
@@ -28,10 +29,11 @@ class Reservation:
       fix:     pay again, under a new key
     """
 
-    __slots__ = ("_lock", "_pid", "_taken", "charge", "key", "ledger", "seq")
+    __slots__ = ("_lock", "_pid", "_taken", "charge", "key", "lease", "ledger", "seq")
 
-    def __init__(self, ledger: str, seq: int, key: str, charge: Charge) -> None:
+    def __init__(self, ledger: str, seq: int, key: str, charge: Charge, *, lease: int | None = None) -> None:
         self.ledger, self.seq, self.key, self.charge = ledger, seq, key, charge
+        self.lease = seq if lease is None else lease
         self._pid, self._taken, self._lock = os.getpid(), False, threading.Lock()
 
     def take(self) -> None:
@@ -45,6 +47,38 @@ class Reservation:
 
     def __reduce__(self) -> NoReturn:
         refuse("A reservation cannot be copied or pickled.", "reserve where the noise is drawn")
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A release that was drawn and written down, and not yet committed: these values may be shown, and no others.
+
+    >>> Staged.__dataclass_fields__["outputs"].type
+    'str'
+    """
+
+    ledger: str
+    seq: int
+    key: str
+    charge: Charge
+    outputs: str
+    statement: str | None
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A release that is done, with the digests of its values and of its whole statement.
+
+    >>> Committed.__dataclass_fields__["statement"].type
+    'str | None'
+    """
+
+    ledger: str
+    seq: int
+    key: str
+    charge: Charge
+    outputs: str
+    statement: str | None
 
 
 @dataclass(frozen=True)

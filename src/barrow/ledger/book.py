@@ -5,27 +5,45 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from barrow.errors import BarrowError
 from barrow.ledger.chain import GENESIS, Row, canonical, digest, link
 from barrow.ledger.errors import CorruptLedgerError, ForeignLedgerError
-from barrow.ledger.model import Amount, Budget, Charge, Head, budget_from_json
+from barrow.ledger.model import PROMISES, Amount, Budget, Charge, budget_from_json
+from barrow.ledger.refs import Head
+from barrow.numerics import exact
 from barrow.privacy import event_from_json, guarantee_from_json
 
-RECORD_VERSION = 1
-"""The format of the records that this version writes."""
+RECORD_VERSION = 2
+"""The format of the records that this version writes; it reads 1 as well."""
 
-_FIELDS = {
-    "init": {"ledger", "budget"},
-    "period": {"period"},
-    "reserve": {
-        "key", "what", "account", "amount", "period", "event", "guarantee", "space", "items",
-        "parameters", "parameters_digest", "composer",
-    },
-    "commit": {"reserve", "outputs"},
+_RESERVE = {
+    "key", "what", "account", "amount", "period", "event", "guarantee", "space", "items",
+    "parameters", "parameters_digest", "composer",
 }  # fmt: skip
+_FIELDS: dict[int, dict[str, set[str]]] = {
+    1: {
+        "init": {"ledger", "budget"},
+        "period": {"period"},
+        "reserve": _RESERVE,
+        "commit": {"reserve", "outputs"},
+    },
+    2: {
+        "init": {"ledger", "budget", "anchor"},
+        "budget": {"budget", "carried"},
+        "period": {"period"},
+        "reserve": _RESERVE | {"charges", "question", "folder", "resumable"},
+        "resumed": {"reserve"},
+        "staged": {"reserve", "outputs", "statement"},
+        "commit": {"reserve", "outputs", "statement"},
+    },
+}
+_LATER: dict[str, Any] = {"anchor": None, "charges": None, "question": None, "folder": None}
+_LATER |= {"resumable": False, "statement": None}
+"""What a record of version 1 says about what version 2 added."""
 _COMMON = {"v", "seq", "kind", "when", "who", "barrow"}
 
 
@@ -33,7 +51,8 @@ _COMMON = {"v", "seq", "kind", "when", "who", "barrow"}
 class Record:
     """One record of the chain.
 
-    ``kind`` is ``"init"``, ``"reserve"``, ``"commit"`` or ``"period"``; ``data`` holds what the kind adds.
+    ``kind`` is ``"init"``, ``"budget"``, ``"reserve"``, ``"resumed"``, ``"staged"``, ``"commit"`` or ``"period"``;
+    ``data`` holds what the kind adds.
 
     >>> stamped = {"when": "2026-10-15T19:02:00Z", "who": "ana", "barrow": "0.1.0"}
     >>> row = make_row(None, "period", {"period": "2026-10"}, **stamped)
@@ -59,15 +78,17 @@ class Record:
             version, kind = data["v"], data["kind"]
         except (ValueError, TypeError, KeyError, BarrowError):
             raise CorruptLedgerError.at(row.seq, "it is not a record in canonical form") from None
-        if version != RECORD_VERSION or kind not in _FIELDS:
+        known = _FIELDS.get(version) if type(version) is int else None
+        if known is None or not isinstance(kind, str) or kind not in known:
             raise ForeignLedgerError(
                 f"Record {row.seq} has version {version!r} and kind {kind!r}, which are not known here.",
-                allowed=f"version {RECORD_VERSION} of {', '.join(_FIELDS)}",
+                allowed=f"version {RECORD_VERSION} of {', '.join(_FIELDS[RECORD_VERSION])}",
                 fix="pip install --upgrade barrow",
             )
-        if set(data) != _COMMON | _FIELDS[kind] or data["seq"] != row.seq:
+        if set(data) != _COMMON | known[kind] or data["seq"] != row.seq:
             raise CorruptLedgerError.at(row.seq, "its fields are not those of its kind and number")
-        rest = MappingProxyType({name: data[name] for name in _FIELDS[kind]})
+        names = _FIELDS[RECORD_VERSION][kind]
+        rest = MappingProxyType({name: data[name] if name in data else _LATER[name] for name in names})
         return cls(row.seq, kind, data["when"], data["who"], data["barrow"], rest, row.hash)
 
     def to_json(self) -> dict[str, Any]:
@@ -105,8 +126,11 @@ def make_row(
 class Book:
     """Everything that a verified chain says.
 
+    ``charges``, ``staged``, ``outputs`` and ``leases`` are by the number of the record that reserved; a lease is the
+    number of the record that last gave the right to draw.
+
     >>> from barrow.ledger.ledger import first_row
-    >>> from barrow.ledger.model import SpaceRef
+    >>> from barrow.ledger.refs import SpaceRef
     >>> from barrow.privacy import Emd
     >>> Book.read([first_row(Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25)))]).head.length
     1
@@ -117,7 +141,9 @@ class Book:
     records: tuple[Record, ...]
     charges: Mapping[int, Charge] = field(default_factory=dict)
     keys: Mapping[str, int] = field(default_factory=dict)
-    outputs: Mapping[int, str] = field(default_factory=dict)
+    leases: Mapping[int, int] = field(default_factory=dict)
+    staged: Mapping[int, Digests] = field(default_factory=dict)
+    committed: Mapping[int, Digests] = field(default_factory=dict)
     period: str | None = None
 
     @classmethod
@@ -129,11 +155,7 @@ class Book:
         record = Record.of(first)
         if record.kind != "init" or first.hash != link(GENESIS, first.body):
             raise CorruptLedgerError.at(first.seq, "it is not the beginning of a chain")
-        try:
-            budget = budget_from_json(record.data["budget"])
-        except (BarrowError, TypeError, KeyError):
-            raise CorruptLedgerError.at(first.seq, "its budget cannot be read") from None
-        return cls(budget, str(record.data["ledger"]), (record,)).extended(rows[1:])
+        return cls(_budget(record), str(record.data["ledger"]), (record,)).extended(rows[1:])
 
     @property
     def head(self) -> Head:
@@ -145,41 +167,138 @@ class Book:
         """The newest record."""
         return self.records[-1]
 
+    @property
+    def outputs(self) -> Mapping[int, str]:
+        """The digests of what was released, by the record that paid."""
+        return {seq: digests.outputs for seq, digests in self.committed.items()}
+
     def extended(self, rows: Sequence[Row]) -> Book:
         """This book with more rows, each checked against the one before it."""
         if not rows:
             return self
-        records, before = list(self.records), self.records[-1]
-        charges, keys, outputs, period = dict(self.charges), dict(self.keys), dict(self.outputs), self.period
+        reading, before = _Reading(self), self.records[-1]
         for row in rows:
             if row.seq != before.seq + 1 or row.hash != link(before.hash, row.body):
                 raise CorruptLedgerError.at(row.seq, "its hash does not follow from the record before it")
             record = Record.of(row)
             if record.when < before.when:
                 raise CorruptLedgerError.at(row.seq, "it is older than the record before it")
-            data = record.data
-            if record.kind == "reserve":
-                if data["key"] in keys or data["parameters_digest"] != digest(data["parameters"]):
-                    raise CorruptLedgerError.at(row.seq, "its key was used before, or its digest is wrong")
-                keys[data["key"]] = row.seq
-                charges[row.seq] = _charge(record)
-            elif record.kind == "commit":
-                if data["reserve"] not in charges or data["reserve"] in outputs:
-                    raise CorruptLedgerError.at(row.seq, "it commits what was not reserved, or was committed")
-                outputs[data["reserve"]] = data["outputs"]
-            elif record.kind == "period":
-                period = data["period"]
-            else:
-                raise CorruptLedgerError.at(row.seq, "a second budget begins inside the chain")
-            records.append(record)
+            reading.add(record)
             before = record
-        return replace(self, records=tuple(records), charges=charges, keys=keys, outputs=outputs, period=period)
+        return reading.book()
 
 
-def _charge(record: Record) -> Charge:
+class Digests(NamedTuple):
+    """SHA-256 of the values of a release and, where it is known, of its whole statement.
+
+    >>> Digests("sha256:ab", None).outputs
+    'sha256:ab'
+    """
+
+    outputs: str
+    statement: str | None
+
+
+class _Reading:
+    """A book while it grows."""
+
+    def __init__(self, book: Book) -> None:
+        self._book, self._budget, self._period = book, book.budget, book.period
+        self._records, self._charges, self._keys = list(book.records), dict(book.charges), dict(book.keys)
+        self._leases, self._staged, self._committed = dict(book.leases), dict(book.staged), dict(book.committed)
+
+    def book(self) -> Book:
+        return replace(
+            self._book,
+            budget=self._budget,
+            records=tuple(self._records),
+            charges=self._charges,
+            keys=self._keys,
+            leases=self._leases,
+            staged=self._staged,
+            committed=self._committed,
+            period=self._period,
+        )
+
+    def add(self, record: Record) -> None:
+        read = {
+            "reserve": self._reserve,
+            "resumed": self._resumed,
+            "staged": self._stage,
+            "commit": self._commit,
+            "budget": self._new_budget,
+            "period": self._new_period,
+        }.get(record.kind)
+        if read is None:
+            raise CorruptLedgerError.at(record.seq, "a second ledger begins inside the chain")
+        read(record.seq, record.data, record)
+        self._records.append(record)
+
+    def _reserve(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
+        if data["key"] in self._keys or data["parameters_digest"] != digest(data["parameters"]):
+            raise CorruptLedgerError.at(seq, "its key was used before, or its digest is wrong")
+        self._keys[data["key"]] = self._leases[seq] = seq
+        self._charges[seq] = _charge(record, self._budget)
+
+    def _resumed(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
+        paid = self._open(seq, data)
+        if paid in self._staged or not self._records[paid - 1].data["resumable"]:
+            raise CorruptLedgerError.at(seq, "it resumes what was staged, or may not be resumed")
+        self._leases[paid] = seq
+
+    def _stage(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
+        paid = self._open(seq, data)
+        if paid in self._staged:
+            raise CorruptLedgerError.at(seq, "it stages a second time")
+        self._staged[paid] = Digests(data["outputs"], data["statement"])
+
+    def _commit(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
+        paid, digests = self._open(seq, data), Digests(data["outputs"], data["statement"])
+        if self._staged.get(paid, digests) != digests:
+            raise CorruptLedgerError.at(seq, "it commits other values than were staged")
+        self._committed[paid] = digests
+
+    def _open(self, seq: int, data: Mapping[str, Any]) -> int:
+        paid = data["reserve"]
+        if not isinstance(paid, int) or paid not in self._charges or paid in self._committed:
+            raise CorruptLedgerError.at(seq, "it is about what was not reserved, or was committed")
+        return paid
+
+    def _new_budget(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
+        """What was spent is carried into the promises of the new budget, each release by itself."""
+        self._budget = _budget(record)
+        try:
+            carried = {number: (tuple(map(Fraction, eps)), Fraction(delta)) for number, eps, delta in data["carried"]}
+        except (TypeError, ValueError):
+            raise CorruptLedgerError.at(seq, "what it carries over cannot be read") from None
+        if set(carried) != set(self._charges):
+            raise CorruptLedgerError.at(seq, "it does not carry over everything that was spent")
+        for number, (epsilons, delta) in carried.items():
+            if len(epsilons) != len(self._budget.promises) or min((*epsilons, delta)) < 0:
+                raise CorruptLedgerError.at(seq, "what it carries over does not fit its promises")
+            amount = Amount(max(epsilons), delta)
+            self._charges[number] = replace(self._charges[number], account=PROMISES, amount=amount, epsilons=epsilons)
+
+    def _new_period(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
+        self._period = data["period"]
+
+
+def _budget(record: Record) -> Budget:
+    try:
+        return budget_from_json(record.data["budget"])
+    except (BarrowError, TypeError, KeyError):
+        raise CorruptLedgerError.at(record.seq, "its budget cannot be read") from None
+
+
+def _charge(record: Record, budget: Budget) -> Charge:
     data = record.data
     event, guarantee = event_from_json(data["event"]), guarantee_from_json(data["guarantee"])
-    if data["account"] not in ("main", "user"):
+    epsilons: tuple[Fraction, ...] = ()
+    if budget.promises:
+        epsilons = tuple(exact(charge, "a charge") for charge in data["charges"] or ())
+        if data["account"] != PROMISES or len(epsilons) != len(budget.promises) or min(epsilons) < 0:
+            raise CorruptLedgerError.at(record.seq, "its charges are not those of the budget's promises")
+    elif data["account"] not in ("main", "user"):
         raise CorruptLedgerError.at(record.seq, "it names an account that does not exist")
     amount = Amount(data["amount"]["loss"], data["amount"]["delta"])
-    return Charge(data["account"], amount, event, guarantee, data["period"])
+    return Charge(data["account"], amount, event, guarantee, data["period"], epsilons)

@@ -13,17 +13,25 @@ distance.
 
 Everything else is paid by its user-level worst case (docs/proofs/budget.md) out of the separate
 user-level budget, where there is one, and is refused where there is none.
+
+A budget of promises counts the epsilon of each promise instead: any grid of its metric pays there, at its own price.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from operator import lt
 from typing import Protocol
 
 from barrow.errors import ParameterError
 from barrow.ledger.errors import NotCoveredError
-from barrow.ledger.model import Account, Amount, Budget, Charge, SpaceRef
+from barrow.ledger.model import PROMISES, Account, Amount, Budget, Charge
+from barrow.ledger.pricing import Price, price
+from barrow.ledger.promises import Promises
+from barrow.ledger.refs import SpaceRef
+from barrow.numerics import Exact, exact
 from barrow.privacy import (
     Definition,
     DiscreteEmd,
@@ -84,8 +92,12 @@ def charge_for(
     dataset: str,
     users: int,
     items: int | None = None,
+    charges: Sequence[Exact] | Price | None = None,
 ) -> Charge:
     """Who pays for a release with ``guarantee``, and how much.
+
+    ``charges`` are the epsilons at the promises of the budget, where the caller knows them better than
+    :func:`barrow.ledger.pricing.price` does.
 
     >>> from barrow.privacy import PureRelease
     >>> ref = SpaceRef("line", "sha256:00", 10, "km")
@@ -105,6 +117,14 @@ def charge_for(
     definition = guarantee.definition
     if isinstance(definition, Emd | UserLevel) and definition.bounded:
         _check_items(budget, items)
+    if isinstance(budget.limit, Promises):
+        return _promised(budget, budget.limit, event, guarantee, space, charges)
+    if charges is not None or budget.space is None:
+        raise ParameterError(
+            "Charges are given for promises, but the budget is an alpha or an epsilon.",
+            allowed="charges with a budget of promises",
+            fix="omit charges",
+        )
     reason = ""
     if space.digest == budget.space.digest:
         try:
@@ -130,6 +150,54 @@ def charge_for(
             fix="release in the model and with the boundedness of the budget",
         ) from None
     return Charge("user", amount_of(worst), event, guarantee)
+
+
+def _promised(
+    budget: Budget,
+    limit: Promises,
+    event: Event,
+    guarantee: Guarantee,
+    space: SpaceRef,
+    charges: Sequence[Exact] | Price | None,
+) -> Charge:
+    definition, metric = guarantee.definition, str(budget.metric)
+    try:
+        if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
+            raise ParameterError(f"{definition} is about one item, a promise about a person.")
+        to_model_of(definition, limit.model)
+        if charges is None:
+            cost = price(guarantee, space, limit.promises, metric)
+        elif space.metric == metric:
+            cost = _given(charges, definition, limit)
+        else:
+            cost, worst = _given(charges, definition, limit), price(guarantee, space, limit.promises, metric)
+            if any(map(lt, cost.epsilons, worst.epsilons)) or cost.delta < worst.delta:
+                raise ParameterError(
+                    f"The release is about the metric {space.metric!r}, the promises about {metric!r}, "
+                    "so it costs its user-level worst case at each of them."
+                )
+    except ParameterError as error:
+        raise NotCoveredError(
+            error.problem,
+            allowed=f"releases in the {limit.model.value} model that say what they cost at each promise: of "
+            f"{metric!r} by their own grid, of other metrics their user-level worst case",
+            fix=error.fix or "use a space of the budget's metric, or omit charges",
+        ) from None
+    return Charge(PROMISES, Amount(max(cost.epsilons), cost.delta), event, guarantee, epsilons=cost.epsilons)
+
+
+def _given(charges: Sequence[Exact] | Price, definition: Definition, limit: Promises) -> Price:
+    """What the caller computed, checked in form; nobody here can check the mathematics."""
+    if isinstance(charges, Price):
+        made = Price(tuple(exact(charge, "a charge") for charge in charges.epsilons), exact(charges.delta, "delta"))
+    else:
+        made = Price(tuple(exact(charge, "a charge") for charge in charges), definition.parameters["delta"])
+    if len(made.epsilons) != len(limit.promises) or min(made.epsilons, default=-1) < 0 or made.delta < 0:
+        raise ParameterError(
+            f"There are {len(made.epsilons)} charges for {len(limit.promises)} promises, or one is below 0.",
+            fix="charges: one epsilon for each of ledger.budget.promises, in their order",
+        )
+    return made
 
 
 def _at_radius(budget: Budget, event: Event, definition: Definition) -> Definition:
@@ -209,7 +277,11 @@ def spent_by(charges: Sequence[Charge], account: Account, period: str | None) ->
     >>> len(spent_by(charges, "main", "2026-11")), len(spent_by(charges, "main", None))
     (1, 2)
     """
-    return [c for c in charges if c.account == account and (period is None or c.period == period)]
+    within = [c for c in charges if period is None or c.period == period]
+    if not account.startswith("promise "):
+        return [c for c in within if c.account == account]
+    number = int(account.removeprefix("promise ")) - 1
+    return [replace(c, account=account, amount=Amount(c.epsilons[number], c.amount.delta)) for c in within]
 
 
 def running_totals(budget: Budget, charges: Sequence[Charge], composer: Composer) -> list[Amount]:

@@ -16,17 +16,19 @@ The tree::
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from barrow.errors import LedgerError
-from barrow.ledger.digits import typed_down
+from barrow.ledger.digits import show, typed_down
 from barrow.ledger.model import Amount, show_amount
 
 
 class OverBudgetError(LedgerError):
-    """The release asks for more than is left; nothing was read or written.
+    """The release asks for more than is left; nothing was drawn or spent.
 
     >>> error = OverBudgetError.of(Amount(200, 0), Amount(129, "1e-9"), symbol="alpha", whose="'visits'")
     >>> print(error)
-    This release does not fit the budget of 'visits'. Nothing was read, drawn or written.
+    This release does not fit the budget of 'visits'. Nothing was drawn or spent.
       Requested   alpha 200, delta 0
       Remaining   alpha 129, delta 1e-9
       Difference  alpha 71, delta 0
@@ -45,7 +47,7 @@ class OverBudgetError(LedgerError):
     ) -> OverBudgetError:
         """The error for ``requested`` when only ``remaining`` is left; ``later`` says when it renews."""
         difference = requested.less(remaining)
-        lines = [f"This release does not fit the budget of {whose}. Nothing was read, drawn or written."]
+        lines = [f"This release does not fit the budget of {whose}. Nothing was drawn or spent."]
         for name, amount in (("Requested", requested), ("Remaining", remaining), ("Difference", difference)):
             lines.append(f"  {name:<11} {show_amount(amount, symbol)}")
         fits = []
@@ -62,6 +64,42 @@ class OverBudgetError(LedgerError):
         )
         error.requested, error.remaining, error.difference = requested, remaining, difference
         error.symbol = symbol
+        return error
+
+    @classmethod
+    def of_promises(
+        cls, rows: Sequence[tuple[str, Amount, Amount, Amount]], *, whose: str, later: str | None = None
+    ) -> OverBudgetError:
+        """The error for promises: the change in words, what was used, its limit and what this release needs.
+
+        >>> row = ("all data by 300 m", Amount("0.62", 0), Amount(1, 0), Amount("0.5", 0))
+        >>> print(OverBudgetError.of_promises([row], whose="'visits'"))
+        This release does not fit the promises of 'visits'. Nothing was drawn or spent.
+          all data by 300 m: ε 0.62 of 1 used, this needs 0.5
+          allowed: ε at most 0.38 there
+          fix:     0.76 of what it asks for fits
+        """
+        lines = [f"This release does not fit the promises of {whose}. Nothing was drawn or spent."]
+        over = [row for row in rows if not (row[1] + row[3]).fits(row[2])]
+        short = [row for row in over if row[1].loss + row[3].loss > row[2].loss]
+        for text, used, limit, needed in short:
+            lines.append(f"  {text}: ε {show(used.loss)} of {show(limit.loss)} used, this needs {show(needed.loss)}")
+        _, used, limit, needed = over[0]
+        if used.delta + needed.delta > limit.delta:
+            lines.append(f"  delta: {show(used.delta)} of {show(limit.delta)} used, this needs {show(needed.delta)}")
+        lefts = [(limit.less(used), needed) for _, used, limit, needed in rows]
+        shares = [left.loss / needed.loss for left, needed in lefts if needed.loss]
+        shares += [left.delta / needed.delta for left, needed in lefts if needed.delta]
+        fits = typed_down(min(shares)) if min(shares) else None
+        most = " and ".join(dict.fromkeys(typed_down(limit.less(used).loss) for _, used, limit, _ in short or over))
+        error = cls(
+            "\n".join(lines),
+            allowed=f"ε at most {most} there" if short else f"delta at most {typed_down(limit.less(used).delta)}",
+            fix=(f"{fits} of what it asks for fits" if fits else "nothing fits any more: a promise is spent")
+            + (f"; {later}" if later else ""),
+        )
+        error.requested, error.remaining = needed, limit.less(used)
+        error.difference, error.symbol = needed.less(error.remaining), "epsilon"
         return error
 
     def to_json(self) -> dict[str, object]:  # type: ignore[override]

@@ -1,219 +1,186 @@
-"""The ledger: reserve before any noise is drawn, commit afterwards, never refund.
-
-The order of a release::
-
-    reservation = ledger.reserve(…)      # durable on disk when it returns, or an error and nothing is spent
-    reservation.take()                   # once, in this process
-    …draw noise, read data, release…
-    ledger.commit(reservation, digest)   # a crash before this line leaves the release paid
-"""
+"""The ledger: a budget and everything that was paid from it. Make or join one, spend from it, read it, check it."""
 
 from __future__ import annotations
 
 import os
-import threading
 import uuid
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from typing import Any, NoReturn
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
 
 from barrow._version import __version__
-from barrow.errors import ParameterError
-from barrow.ledger.authority import Reservation, Verification, refuse, whoami
+from barrow.ledger.anchors import check_anchor, check_head, move_anchor
+from barrow.ledger.authority import Verification, whoami
 from barrow.ledger.book import Book, Record, make_row
-from barrow.ledger.budget import Composer, charge_for, spent_by
-from barrow.ledger.chain import Row, digest
-from barrow.ledger.composers import composer_named
-from barrow.ledger.errors import (
-    AlreadyPaidError,
-    CorruptLedgerError,
-    LedgerIOError,
-    OverBudgetError,
-)
-from barrow.ledger.model import Account, Amount, Budget, Charge, Head, SpaceRef
-from barrow.ledger.period import next_period, period_of, stamp
-from barrow.ledger.sqlite import SqliteStore
+from barrow.ledger.budget import Composer
+from barrow.ledger.chain import Row
+from barrow.ledger.errors import CorruptLedgerError, MissingLedgerError
+from barrow.ledger.joining import joined
+from barrow.ledger.model import Account, Amount, Budget
+from barrow.ledger.opened import Clock, utc_now
+from barrow.ledger.period import stamp
+from barrow.ledger.places import Where, create_store, find_ledger, is_there, open_store, refuse_second
+from barrow.ledger.refs import Head, SpaceRef
+from barrow.ledger.spending import Spender
 from barrow.ledger.store import Store
-from barrow.ledger.table import Overview, overview
-from barrow.privacy import Event, Guarantee, event_from_json
+from barrow.ledger.table import Balance, Overview, balances, overview
+from barrow.privacy import Event
 from barrow.spaces.base import Space
 
+PathLike = str | os.PathLike[str]
 
-class Ledger:
+
+class HasBudget(Protocol):
+    """Anything that knows its budget, such as a study.
+
+    >>> isinstance(HasBudget, type)
+    True
+    """
+
+    @property
+    def budget(self) -> Budget:
+        """What its releases may spend."""
+
+
+class Ledger(Spender):
     """A budget and what was spent of it, in a store. The object may spend only in the process that opened it.
 
     Args:
-        store: Where the records are.
+        store: Where the records are: a store, a path, or ``postgresql://…``.
         composer: How charges add up, if not as the budget says.
         clock: The time; for tests.
+        anchor: The file that holds the newest head elsewhere, if not as the ledger or the environment
+            (``BARROW_LEDGER_ANCHOR``) says.
 
     >>> import tempfile
-    >>> from barrow.privacy import Emd, PureRelease
-    >>> ref = SpaceRef("line", "sha256:00", 10, "km")
-    >>> budget = Budget("visits", 1083, ref, Emd(250, "1e-9", model="central"))
+    >>> from barrow.ledger.promises import PromiseLimit, Promises
+    >>> from barrow.privacy import Emd, Guarantee, PureRelease
+    >>> budget = Budget("visits", 1083, "earth km", Promises([PromiseLimit(1, "0.3", 1, text="all data by 300 m")]))
+    >>> grid = SpaceRef("earth", "sha256:00", 30, "km", metric="earth km", snapping="1/100")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger.create(folder + "/visits.ledger", budget)
     ...     paid = ledger.reserve(
-    ...         key="map-1", what="heatmap 1 km", event=PureRelease(121, model="central"),
-    ...         guarantee=Guarantee(Emd(121, model="central"), "pure", "def:emd-dp"),
-    ...         space=ref, dataset="visits", users=1083, parameters={"cell": "1 km"},
+    ...         key="map-1", what="heatmap 1 km", event=PureRelease(20, model="central"),
+    ...         guarantee=Guarantee(Emd(20, model="central"), "pure", "def:emd-dp"),
+    ...         space=grid, dataset="visits", users=1083, parameters={"cell": "0.6 km"},
     ...     )
     ...     paid.take()
     ...     _ = ledger.commit(paid, "sha256:" + "ab" * 32)
-    ...     print(ledger.left().loss, ledger.head().length)
-    129 3
+    ...     print(ledger.overview().sentences()[0])
+    all data by 300 m: ε 0.6 of 1 used.
     """
 
     def __init__(
         self,
-        store: Store,
+        store: Store | PathLike,
         *,
         composer: Composer | None = None,
-        clock: Callable[[], datetime] | None = None,
+        clock: Clock | None = None,
+        anchor: PathLike | None = None,
     ) -> None:
-        self._store = store
-        self._clock = _utc_now if clock is None else clock
-        self._pid = os.getpid()
-        self._lock = threading.RLock()
-        self._unusable: str | None = None
-        self._book = Book.read(store.rows())
-        self._composer: Composer = composer_named(self._book.budget.composition) if composer is None else composer
+        opened = open_store(store) if isinstance(store, str | os.PathLike) else store
+        super().__init__(opened, composer=composer, clock=clock, anchor=anchor)
 
     @classmethod
     def create(
         cls,
-        path: str | os.PathLike[str],
-        budget: Budget,
+        path: Where,
+        budget: Budget | HasBudget,
         *,
         composer: Composer | None = None,
-        clock: Callable[[], datetime] | None = None,
+        clock: Clock | None = None,
+        anchor: PathLike | None = None,
     ) -> Ledger:
-        """Make the file ``path`` with ``budget``; refused if anything is there already."""
-        store = SqliteStore.create(path, [first_row(budget, clock)])
-        return cls(store, composer=composer, clock=clock)
+        """Make a ledger at ``path`` (a file, or ``postgresql://…?ledger=NAME``); refused if anything is there already.
+
+        A budget of promises is refused as well where another ledger of the same data set lies beside it.
+        ``anchor`` names a file that holds the newest head from now on, on another disk at best.
+        """
+        made = budget if isinstance(budget, Budget) else budget.budget
+        if made.promises:
+            refuse_second(path, made.dataset)
+        ledger = cls(
+            create_store(path, [first_row(made, clock, anchor)]), composer=composer, clock=clock, anchor=anchor
+        )
+        if ledger._anchor is not None:
+            move_anchor(ledger._book, ledger._anchor)
+        return ledger
 
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str],
+        path: Where,
         *,
         composer: Composer | None = None,
-        clock: Callable[[], datetime] | None = None,
+        clock: Clock | None = None,
+        anchor: PathLike | None = None,
     ) -> Ledger:
         """Open the ledger at ``path``; every link of its chain is checked."""
-        return cls(SqliteStore(path), composer=composer, clock=clock)
+        return cls(open_store(path), composer=composer, clock=clock, anchor=anchor)
 
-    @property
-    def budget(self) -> Budget:
-        """What may be spent, and about what."""
-        return self._book.budget
-
-    @property
-    def composer(self) -> Composer:
-        """How charges add up."""
-        return self._composer
-
-    def reserve(
-        self,
+    @classmethod
+    def join(
+        cls,
+        path: Where,
+        budget: Budget | HasBudget,
         *,
-        key: str,
-        what: str,
-        event: Event | Mapping[str, Any],
-        guarantee: Guarantee,
-        space: Space | SpaceRef,
-        dataset: str,
-        users: int,
-        items: int | None = None,
-        parameters: Mapping[str, Any] | None = None,
-    ) -> Reservation:
-        """Pay for one release. When this returns, the payment is durable; it is never given back.
+        spaces: Iterable[Space | SpaceRef] = (),
+        tighten: bool = False,
+        clock: Clock | None = None,
+        anchor: PathLike | None = None,
+    ) -> Ledger:
+        """The ledger at ``path`` for a study with ``budget``: made if there is none, else joined.
 
         Args:
-            key: Names this release: a second payment under the same key is refused as already paid.
-            what: One line for people.
-            event: What the mechanism will do.
-            guarantee: What an accountant says about that event.
-            space: The space that the guarantee is about.
-            dataset: The data set that the release is about.
-            users: n, for which the guarantee was computed.
-            items: m, for which a bounded guarantee was computed.
-            parameters: Every other public parameter, as plain data.
+            path: A file, or ``postgresql://…?ledger=NAME``.
+            budget: What the study promises.
+            spaces: The study's spaces: what a ledger of alpha spent about one of them is carried into the promises by
+                that space's own snapping, and what it spent about others by its worst case.
+            tighten: Let the study add promises and tighten some, for every study and for good.
+            clock: The time; for tests.
+            anchor: As in :class:`Ledger`.
 
         Raises:
-            OverBudgetError: It does not fit.
-            AlreadyPaidError: The key was used before.
-            NotCoveredError: The budget is about something else.
-            LedgerIOError: The disk failed; this object is unusable from then on.
+            NotCoveredError: The study drops or loosens a promise, is about something else, or promises what the
+                releases so far have broken already.
         """
-        key, what = _text(key, "key"), _text(what, "what")
-        known = event_from_json(event.to_json() if isinstance(event, Event) else event)
-        ref, public = SpaceRef.of(space), dict(parameters or {})
-        public_digest = digest(public)
-        with self._spending():
-            with self._store.transaction() as transaction:
-                book = self._caught_up(transaction.rows)
-                if key in book.keys:
-                    seq = book.keys[key]
-                    raise AlreadyPaidError.of(
-                        key, seq=seq, when=book.records[seq - 1].when, outputs=book.outputs.get(seq)
-                    )
-                charge = charge_for(book.budget, known, guarantee, space=ref, dataset=dataset, users=users, items=items)
-                when, period = self._now(book)
-                charge = Charge(charge.account, charge.amount, known, guarantee, period)
-                self._check(book, charge, when)
-                rows: list[Row] = []
-                if period is not None and period != book.period:
-                    rows.append(self._row(book.last, "period", {"period": period}, when))
-                data = {
-                    "key": key,
-                    "what": what,
-                    "account": charge.account,
-                    "amount": {"loss": charge.amount.loss, "delta": charge.amount.delta},
-                    "period": period,
-                    "event": known.to_json(),
-                    "guarantee": guarantee.to_json(),
-                    "space": ref.to_json(),
-                    "items": items,
-                    "parameters": public,
-                    "parameters_digest": public_digest,
-                    "composer": self._composer.name,
-                }
-                rows.append(self._row(rows[-1] if rows else book.last, "reserve", data, when))
-                after = book.extended(rows)  # Read back before it is written: a record must never be unreadable.
-                for row in rows:
-                    transaction.append(row)
-            self._book = after
-        return Reservation(book.name, rows[-1].seq, key, charge)
+        asked = budget if isinstance(budget, Budget) else budget.budget
+        if not is_there(path):
+            return cls.create(path, asked, clock=clock, anchor=anchor)
+        ledger = cls.open(path, clock=clock, anchor=anchor)
+        known = tuple(SpaceRef.of(space) for space in spaces)
+        if joined(ledger._fresh(), asked, spaces=known, tighten=tighten) is not None:
+            with ledger._appending() as work:
+                new = joined(work.book, asked, spaces=known, tighten=tighten)
+                if new is not None:
+                    work.add("budget", new.to_json())
+        return ledger
 
-    def commit(self, reservation: Reservation, outputs: str) -> Record:
-        """Write down that a paid release happened, with the digest of what was released."""
-        outputs = _text(outputs, "outputs")
-        with self._spending():
-            with self._store.transaction() as transaction:
-                book = self._caught_up(transaction.rows)
-                seq = reservation.seq
-                if reservation.ledger != book.name or book.keys.get(reservation.key) != seq:
-                    raise ParameterError(
-                        f"The reservation {reservation.key!r} was not made in this ledger.",
-                        allowed="what reserve() of this ledger returned",
-                        fix="commit to the ledger that was charged",
-                    )
-                if seq in book.outputs:
-                    raise ParameterError(
-                        f"The release {reservation.key!r} was committed before.",
-                        allowed="one commit for each reservation",
-                        fix="nothing is left to do",
-                    )
-                row = self._row(book.last, "commit", {"reserve": seq, "outputs": outputs}, self._now(book)[0])
-                after = book.extended([row])
-                transaction.append(row)
-            self._book = after
-        return after.last
+    @staticmethod
+    def find(place: Where, dataset: str) -> str | None:
+        """The ledger of ``dataset`` in the folder ``place``, or in a database ``postgresql://…``; None if none is."""
+        return find_ledger(place, dataset)
 
     def left(self, account: Account = "main") -> Amount:
         """What is left of ``account``, in the current period where there are periods."""
         book = self._fresh()
+        if book.budget.promises:
+            book.budget.number_of(account)  # there is no main account of promises
         return self._left(book, account, self._now(book)[1])
+
+    def balances(self) -> tuple[Balance, ...]:
+        """Each promise (or account): its limit, what is used and what is left."""
+        book = self._fresh()
+        return balances(book, self.composer, self._now(book)[1])
+
+    def anchor(self, path: PathLike) -> Head:
+        """Write the head into the file ``path``, to be kept elsewhere; refused if a newer head is there."""
+        book = self._fresh()
+        with suppress(MissingLedgerError):
+            check_anchor(book, Path(path))
+        move_anchor(book, Path(path))
+        return book.head
 
     def records(self) -> tuple[Record, ...]:
         """All records, oldest first."""
@@ -221,7 +188,9 @@ class Ledger:
 
     def events(self, account: Account = "main") -> tuple[Event, ...]:
         """The events of all paid releases of ``account``, oldest first, for an accountant to price anew."""
-        return tuple(c.event for c in self._fresh().charges.values() if c.account == account)
+        book = self._fresh()
+        charges = book.charges.values()
+        return tuple(c.event for c in charges if book.budget.promises or c.account == account)
 
     def head(self) -> Head:
         """Length and head hash: keep them elsewhere, and :meth:`verify` can show that nothing was cut off."""
@@ -236,17 +205,13 @@ class Ledger:
         anchor = Head.parse(head) if isinstance(head, str) else head
         book = Book.read(self._store.rows())
         if anchor is not None:
-            if anchor.length > book.head.length:
-                raise CorruptLedgerError.at(
-                    book.head.length + 1, f"it is gone: the anchored head counts {anchor.length} records"
-                )
-            if book.records[anchor.length - 1].hash != anchor.hash:
-                raise CorruptLedgerError.at(anchor.length, "it is not the record of the anchored head")
-        same = all(r.data["composer"] == self._composer.name for r in book.records if r.kind == "reserve")
+            check_head(book, anchor)
+        same = self._same_composer(book)
         if same:
-            for account, period in {(c.account, c.period) for c in book.charges.values()}:
-                if not self._spent(book, account, period).fits(book.budget.limit_of(account)):
-                    raise CorruptLedgerError.at(book.head.length, "more was spent than the budget allows")
+            for account in book.budget.accounts:
+                for period in {c.period for c in book.charges.values()}:
+                    if not self._spent(book, account, period).fits(book.budget.limit_of(account)):
+                        raise CorruptLedgerError.at(book.head.length, "more was spent than the budget allows")
         return Verification(
             book.head,
             len(book.charges),
@@ -271,112 +236,27 @@ class Ledger:
     def overview(self) -> Overview:
         """What was spent, when, by whom, and what is left."""
         book = self._fresh()
-        return overview(book, self._composer, self._now(book)[1])
-
-    def __repr__(self) -> str:
-        return f"<Ledger {self._store.name!r} of {self.budget.dataset!r}>"
+        return overview(book, self.composer, self._now(book)[1])
 
     def _repr_html_(self) -> str:
         return self.overview().to_html()
 
-    def __reduce__(self) -> NoReturn:
-        refuse("A ledger cannot be copied or pickled: that would copy the right to spend.", "Ledger.open(path)")
-
-    # The check and the chain.
-
-    def _check(self, book: Book, charge: Charge, when: str) -> None:
-        limit = book.budget.limit_of(charge.account)
-        charges = spent_by([*book.charges.values(), charge], charge.account, charge.period)
-        if self._composer.total(charges, limit).fits(limit):
-            return
-        later = None
-        if book.budget.per is not None:
-            later = f"a new budget begins {next_period(when, book.budget.per)} for data collected from then on"
-        raise OverBudgetError.of(
-            charge.amount,
-            self._left(book, charge.account, charge.period),
-            symbol=book.budget.symbol_of(charge.account),
-            whose=repr(book.budget.dataset) + (" (user level)" if charge.account == "user" else ""),
-            later=later,
-        )
-
-    def _spent(self, book: Book, account: Account, period: str | None) -> Amount:
-        return self._composer.total(
-            spent_by(list(book.charges.values()), account, period), book.budget.limit_of(account)
-        )
-
-    def _left(self, book: Book, account: Account, period: str | None) -> Amount:
-        return book.budget.limit_of(account).less(self._spent(book, account, period))
-
-    def _now(self, book: Book) -> tuple[str, str | None]:
-        """The time, never before the newest record: a clock set back must not bring an old period back."""
-        when = max(stamp(self._clock()), book.last.when)
-        return when, None if book.budget.per is None else period_of(when, book.budget.per)
-
-    def _row(self, before: Row | Record, kind: str, data: Mapping[str, Any], when: str) -> Row:
-        return make_row(before, kind, data, when=when, who=whoami(), barrow=__version__)
-
-    def _fresh(self) -> Book:
-        if os.getpid() != self._pid:  # A fork may read, but not wait for a lock that was copied while it was held.
-            return self._caught_up(self._store.rows)
-        with self._lock:
-            self._book = self._caught_up(self._store.rows)
-            return self._book
-
-    def _caught_up(self, rows: Callable[[int], list[Row]]) -> Book:
-        """The book with what others added; the newest record known before must still be there."""
-        known = self._book.head
-        newer = rows(known.length - 1)
-        if not newer or newer[0].hash != known.hash:
-            raise CorruptLedgerError.at(known.length, "it was replaced or cut off since this process read it")
-        return self._book.extended(newer[1:])
-
-    def _spending(self) -> _Spending:
-        return _Spending(self)
+    def _same_composer(self, book: Book) -> bool:
+        """Whether all that was let through was added up as here; a new budget carries what came before as sums."""
+        since = max((record.seq for record in book.records if record.kind == "budget"), default=0)
+        paid = [record for record in book.records if record.kind == "reserve" and record.seq > since]
+        return all(record.data["composer"] == self.composer.name for record in paid)
 
 
-class _Spending:
-    """Holds the authority to spend during one operation, and takes it away when the disk fails."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    def __enter__(self) -> None:
-        ledger = self._ledger
-        if os.getpid() != ledger._pid:  # Before the lock, which a fork may have copied while it was held.
-            refuse("This ledger was opened in another process; a fork may not spend.", "Ledger.open(path)")
-        ledger._lock.acquire()
-        if ledger._unusable is not None:
-            ledger._lock.release()
-            refuse(
-                f"This ledger saw the disk fail and is not used again: {ledger._unusable}",
-                "mend the disk, then Ledger.open(path)",
-            )
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, LedgerIOError):
-            self._ledger._unusable = error.problem
-        self._ledger._lock.release()
-
-
-def first_row(budget: Budget, clock: Callable[[], datetime] | None = None) -> Row:
+def first_row(budget: Budget, clock: Clock | None = None, anchor: PathLike | None = None) -> Row:
     """The record that begins the chain of ``budget``.
 
     >>> from barrow.privacy import Emd
     >>> first_row(Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(1))).seq
     1
     """
-    when = stamp((clock or _utc_now)())
+    when = stamp((clock or utc_now)())
+    place = None if anchor is None else str(Path(anchor).absolute())
     # A name, not noise: it tells two ledgers with the same budget apart.
-    data = {"ledger": str(uuid.uuid4()), "budget": budget.to_json()}
+    data = {"ledger": str(uuid.uuid4()), "budget": budget.to_json(), "anchor": place}
     return make_row(None, "init", data, when=when, who=whoami(), barrow=__version__)
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _text(value: str, name: str) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > 500:
-        raise ParameterError(f"{name} is {value!r}.", allowed="a text of 1 to 500 characters", fix=f"{name}='map-1'")
-    return value

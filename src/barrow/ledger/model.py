@@ -1,22 +1,27 @@
-"""The values of a ledger: amounts, what a budget is bound to, charges, the head of the chain. All frozen."""
+"""The values of a ledger: amounts, what a budget is bound to, charges. All frozen."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from barrow.errors import ParameterError
 from barrow.ledger.digits import show
 from barrow.ledger.period import to_per
+from barrow.ledger.promises import PromiseLimit, Promises, promises_from_json
+from barrow.ledger.refs import SpaceRef
 from barrow.numerics import Exact, exact, exact_text, whole
 from barrow.privacy import Definition, DiscreteEmd, Emd, Event, Guarantee, UserLevel, definition_from_json
 from barrow.spaces.base import Space
 
-Account = Literal["main", "user"]
-"""Which budget pays: the one of the space and definition, or the separate user-level one."""
+Account = str
+"""Which budget pays: ``"main"`` (a space and a definition), ``"user"`` (the separate user-level one), or
+``"promise 1"``, ``"promise 2"``, … of a budget of promises, which every release pays from at once."""
+
+PROMISES = "promises"
+"""The account that a charge to a budget of promises names."""
 
 
 @dataclass(frozen=True)
@@ -65,62 +70,16 @@ class Amount:
 
 
 @dataclass(frozen=True)
-class SpaceRef:
-    """A space by its digest, with what a person needs to recognise it.
-
-    >>> SpaceRef("line", "sha256:00", 10, "km").diameter
-    Fraction(10, 1)
-    """
-
-    kind: str
-    digest: str
-    diameter: Fraction
-    unit: str
-
-    def __init__(self, kind: str, digest: str, diameter: Exact, unit: str) -> None:
-        for name, text in (("kind", kind), ("digest", digest), ("unit", unit)):
-            object.__setattr__(self, name, str(text))
-        object.__setattr__(self, "diameter", exact(diameter, "diameter"))
-
-    @classmethod
-    def of(cls, space: Space | SpaceRef) -> SpaceRef:
-        """The reference to ``space``.
-
-        >>> ref = SpaceRef("line", "sha256:00", 10, "km")
-        >>> SpaceRef.of(ref) is ref
-        True
-        """
-        if isinstance(space, SpaceRef):
-            return space
-        return cls(space.kind, space.digest, Fraction(space.diameter), space.unit)
-
-    def to_json(self) -> dict[str, str]:
-        """Plain data.
-
-        >>> SpaceRef("line", "sha256:00", 10, "km").to_json()["diameter"]
-        '10'
-        """
-        return {
-            "kind": self.kind,
-            "digest": self.digest,
-            "diameter": exact_text(self.diameter),
-            "unit": self.unit,
-        }
-
-    def __str__(self) -> str:
-        return f"{self.kind} space {self.digest[:15]}… (1 = {show(self.diameter)} {self.unit})".replace(" )", ")")
-
-
-@dataclass(frozen=True)
 class Budget:
     """How much may be spent, and exactly about what.
 
     Args:
         dataset: The name of the data set.
         users: n, the public number of users.
-        space: The space of items (a :class:`~barrow.spaces.base.Space` or a :class:`SpaceRef`).
-        limit: The definition with its numbers: ``Emd`` (alpha and delta) or ``DiscreteEmd`` (epsilon and
-            delta at one radius).
+        space: The space of items (a :class:`~barrow.spaces.base.Space` or a :class:`SpaceRef`); for promises its
+            metric is enough, by name, because any grid of that metric may be released about.
+        limit: ``Promises`` (the epsilon of each change, and delta); or the definition with its numbers: ``Emd`` (alpha
+            and delta) or ``DiscreteEmd`` (epsilon and delta at one radius).
         items: m, the public number of items of each user, where ``limit`` is bounded.
         per: ``"day"``, ``"week"``, ``"month"`` or ``"year"`` for data that are collected anew; else None.
         user_level: A separate budget that pays for releases about other spaces or definitions by their
@@ -133,12 +92,16 @@ class Budget:
     ('alpha', Fraction(250, 1))
     >>> budget_from_json(b.to_json()) == b
     True
+    >>> b = Budget("visits", 1083, "earth km", Promises([(1, "0.3", 1)], delta="1e-9"))
+    >>> b.metric, b.accounts, b.limit_of("promise 1").loss
+    ('earth km', ('promise 1',), Fraction(1, 1))
     """
 
     dataset: str
     users: int
-    space: SpaceRef
-    limit: Emd | DiscreteEmd
+    space: SpaceRef | None
+    metric: str | None
+    limit: Emd | DiscreteEmd | Promises
     items: int | None
     per: str | None
     user_level: UserLevel | None
@@ -148,8 +111,8 @@ class Budget:
         self,
         dataset: str,
         users: int,
-        space: Space | SpaceRef,
-        limit: Definition,
+        space: Space | SpaceRef | str,
+        limit: Definition | Promises,
         *,
         items: int | None = None,
         per: str | None = None,
@@ -158,11 +121,11 @@ class Budget:
     ) -> None:
         if not isinstance(dataset, str) or not dataset.strip():
             raise ParameterError(f"dataset is {dataset!r}.", allowed="a name", fix="dataset='visits-2026-10'")
-        if not isinstance(limit, Emd | DiscreteEmd):
+        if not isinstance(limit, Emd | DiscreteEmd | Promises):
             raise ParameterError(
                 f"limit is {limit!r}.",
-                allowed="Emd(alpha, delta, model=…) or DiscreteEmd(epsilon, delta, radius=…, model=…)",
-                fix="limit=Emd(25, '1e-9', model='central')",
+                allowed="Promises([…], delta), Emd(alpha, delta, model=…) or DiscreteEmd(epsilon, delta, radius=…)",
+                fix="limit=Promises([PromiseLimit(1, '0.3', 1)], '1e-9')",
             )
         if user_level is not None and not isinstance(user_level, UserLevel):
             raise ParameterError(
@@ -178,11 +141,18 @@ class Budget:
             )
         object.__setattr__(self, "dataset", dataset.strip())
         object.__setattr__(self, "users", whole(users, "users"))
-        object.__setattr__(self, "space", SpaceRef.of(space))
+        object.__setattr__(self, "space", None if isinstance(limit, Promises) else _space(space))
+        object.__setattr__(self, "metric", _metric(space) if isinstance(limit, Promises) else None)
         object.__setattr__(self, "limit", limit)
         object.__setattr__(self, "items", None if items is None else whole(items, "items"))
         object.__setattr__(self, "per", None if per is None else to_per(per))
         object.__setattr__(self, "user_level", user_level)
+        if isinstance(limit, Promises) and user_level is not None:
+            raise ParameterError(
+                "A budget of promises has a separate user-level budget.",
+                allowed="promises alone: user-level releases pay their epsilon at every promise",
+                fix="omit user_level",
+            )
         object.__setattr__(self, "composition", composition)
         if composition not in ("additive", "quadrature"):
             raise ParameterError(
@@ -196,8 +166,13 @@ class Budget:
             )
 
     @property
+    def promises(self) -> tuple[PromiseLimit, ...]:
+        """The promises; none where the budget is an alpha or an epsilon."""
+        return self.limit.promises if isinstance(self.limit, Promises) else ()
+
+    @property
     def symbol(self) -> str:
-        """What the main budget counts: ``"alpha"``, or ``"epsilon"`` for discrete EMD-DP."""
+        """What the main budget counts: ``"alpha"``, or ``"epsilon"`` for promises and discrete EMD-DP."""
         return "alpha" if isinstance(self.limit, Emd) else "epsilon"
 
     def symbol_of(self, account: Account) -> str:
@@ -206,22 +181,38 @@ class Budget:
 
     @property
     def accounts(self) -> tuple[Account, ...]:
-        """The budgets that exist: always ``"main"``, and ``"user"`` where there is a user-level one."""
+        """The budgets that exist: one for each promise; or ``"main"``, and ``"user"`` where there is one."""
+        if self.promises:
+            return tuple(f"promise {number}" for number in range(1, len(self.promises) + 1))
         return ("main",) if self.user_level is None else ("main", "user")
 
     def limit_of(self, account: Account) -> Amount:
         """The most that ``account`` may spend (in each period, where there are periods)."""
+        if isinstance(self.limit, Promises):
+            return Amount(self.limit.promises[self.number_of(account)].epsilon, self.limit.delta)
         limit = self.limit if account == "main" else self.user_level
         if limit is None:
             return Amount(0, 0)
         return Amount(limit.alpha if isinstance(limit, Emd) else limit.epsilon, limit.delta)
+
+    def number_of(self, account: Account) -> int:
+        """The place of ``account`` among the promises, from 0.
+
+        >>> Budget("visits", 3, "earth km", Promises([(1, "0.3", 1)])).number_of("promise 1")
+        0
+        """
+        if account not in self.accounts:
+            raise ParameterError(
+                f"The account is {account!r}.", allowed=", ".join(map(repr, self.accounts)), fix="ledger.balances()"
+            )
+        return self.accounts.index(account)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that :func:`budget_from_json` reads back."""
         return {
             "dataset": self.dataset,
             "users": self.users,
-            "space": self.space.to_json(),
+            "space": self.metric if self.space is None else self.space.to_json(),
             "limit": self.limit.to_json(),
             "items": self.items,
             "per": self.per,
@@ -247,12 +238,12 @@ def budget_from_json(data: Mapping[str, Any]) -> Budget:
             allowed="the fields that Budget.to_json() writes",
             fix="install the version of barrow that wrote it",
         )
-    user_level = data["user_level"]
+    user_level, limit, space = data["user_level"], data["limit"], data["space"]
     return Budget(
         data["dataset"],
         data["users"],
-        SpaceRef(**data["space"]),
-        definition_from_json(data["limit"]),
+        space if isinstance(space, str) else SpaceRef(**space),
+        promises_from_json(limit) if limit["definition"] == "Promises" else definition_from_json(limit),
         items=data["items"],
         per=data["per"],
         user_level=None if user_level is None else definition_from_json(user_level),
@@ -263,6 +254,8 @@ def budget_from_json(data: Mapping[str, Any]) -> Budget:
 @dataclass(frozen=True)
 class Charge:
     """What one release cost: who paid, how much, and the event that a better accountant may price again.
+
+    In a budget of promises ``epsilons`` is the cost at each of them, and ``amount`` the largest, with the delta.
 
     >>> from barrow.privacy import PureRelease
     >>> e, g = PureRelease(5, model="central"), Guarantee(Emd(5, model="central"), "pure", "def:emd-dp")
@@ -275,45 +268,26 @@ class Charge:
     event: Event
     guarantee: Guarantee
     period: str | None = None
+    epsilons: tuple[Fraction, ...] = ()
 
 
-_HEAD = re.compile(r"(\d+):([0-9a-f]{64})")
+def _space(space: Space | SpaceRef | str) -> SpaceRef:
+    if isinstance(space, str):
+        raise ParameterError(
+            f"The space is the name {space!r}.",
+            allowed="a space: alphas and radii are about one grid",
+            fix="Budget(…, space=Line(0, 100, step=1), …)",
+        )
+    return SpaceRef.of(space)
 
 
-@dataclass(frozen=True)
-class Head:
-    """Length and head hash of the chain: kept elsewhere, it shows later that nothing was cut off.
-
-    >>> head = Head(3, "ab" * 32)
-    >>> Head.parse(str(head)) == head
-    True
-    """
-
-    length: int
-    hash: str
-
-    @classmethod
-    def parse(cls, text: str) -> Head:
-        """The head written as ``LENGTH:HASH``.
-
-        >>> Head.parse("3")
-        Traceback (most recent call last):
-        ...
-        barrow.errors.ParameterError: The head is '3'.
-          allowed: LENGTH:HASH, as 'barrow ledger head' prints it
-          fix:     --head 3:<64 hexadecimal digits>
-        """
-        match = _HEAD.fullmatch(text.strip())
-        if match is None or int(match[1]) < 1:
-            raise ParameterError(
-                f"The head is {text!r}.",
-                allowed="LENGTH:HASH, as 'barrow ledger head' prints it",
-                fix="--head 3:<64 hexadecimal digits>",
-            )
-        return cls(int(match[1]), match[2])
-
-    def __str__(self) -> str:
-        return f"{self.length}:{self.hash}"
+def _metric(space: Space | SpaceRef | str) -> str:
+    metric = space if isinstance(space, str) else SpaceRef.of(space).metric
+    if metric is None or not 0 < len(metric.strip()) <= 200:
+        raise ParameterError(
+            f"The metric is {metric!r}.", allowed="a name, e.g. 'earth km', or a space", fix="space.metric_name"
+        )
+    return metric.strip()
 
 
 def show_amount(amount: Amount, symbol: str) -> str:

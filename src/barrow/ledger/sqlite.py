@@ -265,6 +265,20 @@ def _rows(connection: sqlite3.Connection, after: int) -> list[Row]:
     return rows
 
 
+def is_ledger_file(path: Path) -> bool:
+    """Whether the file's header is that of a ledger; only the first 72 bytes are read.
+
+    >>> is_ledger_file(Path(__file__))
+    False
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(72)
+    except OSError:
+        return False
+    return header.startswith(b"SQLite format 3\0") and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
+
+
 def _refuse_existing(target: Path) -> None:
     if os.path.lexists(target):
         raise MissingLedgerError(

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
+from operator import add
 from typing import Any
 
 from barrow.ledger.book import Book
 from barrow.ledger.budget import Composer, running_totals, spent_by
 from barrow.ledger.digits import show
-from barrow.ledger.model import Account, Amount, Budget, Head
+from barrow.ledger.model import Account, Amount, Budget, Charge
+from barrow.ledger.refs import Head
+from barrow.numerics import exact_text
 
 
 @dataclass(frozen=True)
 class Line:
-    """One payment: ``left`` is what its account had left in its period afterwards.
+    """One payment: ``left`` is what its account had left in its period afterwards (of a promise: the least).
 
     >>> amount, left = Amount(121, 0), Amount(129, 0)
     >>> Line(2, "2026-10-15T19:02:00Z", "heatmap", "map-1", "main", None, amount, "ana", left, None).left.loss
@@ -31,11 +37,22 @@ class Line:
     who: str
     left: Amount
     outputs: str | None
+    epsilons: tuple[Fraction, ...] = ()
+    question: str | None = None
+    folder: str | None = None
+    staged: bool = False
+
+    @property
+    def result(self) -> str:
+        """What became of it, in words."""
+        if self.outputs:
+            return "released"
+        return "drawn, not yet released" if self.staged else "paid, no result recorded"
 
 
 @dataclass(frozen=True)
 class Balance:
-    """One account: the limit (in each period), spent and left now, and the total over all periods.
+    """One account or promise: the limit (in each period), spent and left now, and the total over all periods.
 
     >>> Balance("main", "alpha", Amount(3, 0), Amount(2, 0), Amount(1, 0), total=Amount(5, 0), periods=2).total.loss
     Fraction(5, 1)
@@ -48,13 +65,14 @@ class Balance:
     left: Amount
     total: Amount
     periods: int
+    text: str | None = None
 
 
 @dataclass(frozen=True)
 class Overview:
     """Everything that ``barrow ledger show`` shows.
 
-    >>> from barrow.ledger.model import SpaceRef
+    >>> from barrow.ledger.refs import SpaceRef
     >>> from barrow.privacy import Emd
     >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
     >>> print(Overview(budget, "additive", None, (), (), Head(1, "ab" * 32)).title)
@@ -84,17 +102,26 @@ class Overview:
                 }
                 for b in self.balances
             },
+            "promises": [
+                {"promise": b.text, "used": exact_text(b.spent.loss), "of": exact_text(b.limit.loss)}
+                for b in self.balances
+                if b.text is not None
+            ],
             "releases": [
                 {
                     "seq": line.seq,
                     "when": line.when,
                     "what": line.what,
+                    "question": line.question,
                     "key": line.key,
+                    "folder": line.folder,
                     "account": line.account,
                     "period": line.period,
                     **line.amount.to_json(self.budget.symbol_of(line.account)),
+                    "epsilons": [exact_text(epsilon) for epsilon in line.epsilons],
                     "who": line.who,
                     "left": line.left.to_json(self.budget.symbol_of(line.account)),
+                    "result": line.result,
                     "outputs": line.outputs,
                 }
                 for line in self.lines
@@ -107,18 +134,23 @@ class Overview:
         """What the budget is bound to, in one line."""
         b = self.budget
         size = "" if b.items is None else f", {b.items} items each"
-        return f"{b.dataset}: {b.users} users{size}, {b.space}, {b.limit}"
+        return f"{b.dataset}: {b.users} users{size}, {b.space or b.metric}, {b.limit}"
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The heads of the table's columns."""
         symbol = {"alpha": "α", "epsilon": "ε"}[self.budget.symbol]
         period = ("period",) if self.budget.per else ()
+        if self.budget.promises:
+            each = tuple(f"ε {number}" for number in range(1, len(self.budget.promises) + 1))
+            return ("#", "when (UTC)", *period, "question", "key", *each, "δ", "who", "folder", "result")
         paid_by = ("paid by",) if self.budget.user_level else ()
         return ("#", "when (UTC)", *period, "what", *paid_by, symbol, "δ", "who", "left", "result")
 
     def cells(self) -> list[tuple[str, ...]]:
         """The table's rows, as text."""
+        if self.budget.promises:
+            return [self._promised(line) for line in self.lines]
         rows = []
         for line in self.lines:
             user = line.account == "user"
@@ -134,13 +166,59 @@ class Overview:
                     show(line.amount.delta),
                     line.who,
                     mark + show(line.left.loss) + (f", δ {show(line.left.delta)}" if line.left.delta else ""),
-                    "released" if line.outputs else "paid, no result recorded",
+                    line.result,
                 )
             )
         return rows
 
+    def _promised(self, line: Line) -> tuple[str, ...]:
+        return (
+            str(line.seq),
+            line.when[:16].replace("T", " "),
+            *((line.period or "",) if self.budget.per else ()),
+            line.question or line.what,
+            line.key,
+            *map(show, line.epsilons),
+            show(line.amount.delta),
+            line.who,
+            line.folder or "",
+            line.result,
+        )
+
+    def used_by(self, what: str = "who") -> dict[str, tuple[Fraction, ...]]:
+        """What each promise (or account) has paid for each person (``"who"``) or question, over all periods, as sums.
+
+        >>> Overview.used_by.__name__
+        'used_by'
+        """
+        found: dict[str, tuple[Fraction, ...]] = {}
+        for line in self.lines:
+            name = line.who if what == "who" else line.question or line.what
+            paid = line.epsilons or tuple(
+                line.amount.loss if line.account == account else Fraction(0) for account in self.budget.accounts
+            )
+            before = found.get(name, (Fraction(0),) * len(paid))
+            found[name] = tuple(map(add, before, paid))
+        return found
+
+    def to_csv(self) -> str:
+        """One row for each payment; amounts as exact text, promises in words at the head of their columns."""
+        texts = [f"epsilon: {p.text}" for p in self.budget.promises] or [self.budget.symbol]
+        heads = ["record", "when", "period", "question", "what", "key", "folder", "account", *texts, "delta", "who"]
+        out = io.StringIO()
+        rows = csv.writer(out, lineterminator="\n")
+        rows.writerow([*heads, "result", "outputs"])
+        for line in self.lines:
+            names = [line.seq, line.when, line.period, line.question, line.what, line.key, line.folder, line.account]
+            paid = line.epsilons or (line.amount.loss,)
+            numbers = [*map(exact_text, paid), exact_text(line.amount.delta)]
+            rows.writerow([_plain(cell) for cell in (*names, *numbers, line.who, line.result, line.outputs)])
+        return out.getvalue()
+
     def sentences(self) -> list[str]:
         """What is left, and what the periods add up to, in words."""
+        if self.budget.promises:
+            return self._promise_sentences()
         texts = []
         for b in self.balances:
             name = "User-level budget" if b.account == "user" else "Budget"
@@ -155,6 +233,19 @@ class Overview:
                     f"in {b.periods} period{'s' * (b.periods != 1)}. This total, not the budget per "
                     f"{self.budget.per}, is what holds for people whose data are in more than one period."
                 )
+        return texts
+
+    def _promise_sentences(self) -> list[str]:
+        span = f" in {self.period} (a budget per {self.budget.per})" if self.budget.per else ""
+        texts = [f"{b.text}: ε {show(b.spent.loss)} of {show(b.limit.loss)} used{span}." for b in self.balances]
+        last = self.balances[-1]
+        texts.append(f"delta: {show(last.spent.delta)} of {show(last.limit.delta)} used{span}.")
+        if self.budget.per:
+            totals = ", ".join(f"{b.text}: ε {show(b.total.loss)}" for b in self.balances)
+            texts.append(
+                f"  Total over all {last.periods} periods: {totals}, delta {show(last.total.delta)}. This total "
+                "is what holds for people whose data are in more than one period."
+            )
         return texts
 
     def to_html(self) -> str:
@@ -173,7 +264,7 @@ def overview(book: Book, composer: Composer, period: str | None) -> Overview:
 
     >>> from barrow.ledger.budget import AdditiveComposer
     >>> from barrow.ledger.ledger import first_row
-    >>> from barrow.ledger.model import SpaceRef
+    >>> from barrow.ledger.refs import SpaceRef
     >>> from barrow.privacy import Emd
     >>> row = first_row(Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25)))
     >>> overview(Book.read([row]), AdditiveComposer(), None).sentences()
@@ -181,17 +272,9 @@ def overview(book: Book, composer: Composer, period: str | None) -> Overview:
     """
     budget = book.budget
     charges = list(book.charges.values())
-    balances = []
-    for account in budget.accounts:
-        limit = budget.limit_of(account)
-        spent = composer.total(spent_by(charges, account, period), limit)
-        total = composer.total(spent_by(charges, account, None), limit)
-        periods = len({c.period for c in charges if c.account == account})
-        balances.append(Balance(account, budget.symbol_of(account), limit, spent, limit.less(spent), total, periods))
     lines = []
-    totals = running_totals(budget, charges, composer)
-    for (seq, charge), so_far in zip(book.charges.items(), totals, strict=True):
-        record, limit = book.records[seq - 1], budget.limit_of(charge.account)
+    for (seq, charge), left in zip(book.charges.items(), _lefts(budget, charges, composer), strict=True):
+        record = book.records[seq - 1]
         lines.append(
             Line(
                 seq=seq,
@@ -202,8 +285,43 @@ def overview(book: Book, composer: Composer, period: str | None) -> Overview:
                 period=charge.period,
                 amount=charge.amount,
                 who=record.who,
-                left=limit.less(so_far),
+                left=left,
                 outputs=book.outputs.get(seq),
+                epsilons=charge.epsilons,
+                question=record.data["question"],
+                folder=record.data["folder"],
+                staged=seq in book.staged,
             )
         )
-    return Overview(budget, composer.name, period, tuple(balances), tuple(lines), book.head)
+    return Overview(budget, composer.name, period, balances(book, composer, period), tuple(lines), book.head)
+
+
+def balances(book: Book, composer: Composer, period: str | None) -> tuple[Balance, ...]:
+    """Each account's limit, what is spent and what is left."""
+    budget, charges, found = book.budget, list(book.charges.values()), []
+    for number, account in enumerate(budget.accounts):
+        limit = budget.limit_of(account)
+        spent = composer.total(spent_by(charges, account, period), limit)
+        total = composer.total(spent_by(charges, account, None), limit)
+        periods = len({c.period for c in spent_by(charges, account, None)})
+        text = budget.promises[number].text if budget.promises else None
+        symbol = budget.symbol_of(account)
+        found.append(Balance(account, symbol, limit, spent, limit.less(spent), total, periods, text))
+    return tuple(found)
+
+
+def _lefts(budget: Budget, charges: list[Charge], composer: Composer) -> list[Amount]:
+    """What was left after each charge: of its account, or of the promise that had least."""
+    if not budget.promises:
+        totals = running_totals(budget, charges, composer)
+        return [budget.limit_of(c.account).less(total) for c, total in zip(charges, totals, strict=True)]
+    each = []
+    for account in budget.accounts:
+        totals = running_totals(budget, spent_by(charges, account, None), composer)
+        each.append([budget.limit_of(account).less(total) for total in totals])
+    return [min(lefts, key=lambda left: left.loss) for lefts in zip(*each, strict=True)]
+
+
+def _plain(cell: object) -> object:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t\r" and cell else cell

@@ -83,6 +83,16 @@ class Space(ABC):
         return 0
 
     @property
+    def metric_name(self) -> str:
+        """The distance between records, by name: equal for spaces that differ in grid, box or default only.
+
+        >>> from barrow.spaces import Earth, Line
+        >>> Line(0, 100, unit="years", step=1).metric_name, Earth(cell=50).metric_name == Earth(cell=20).metric_name
+        ('line years', True)
+        """
+        return f"{self.kind} {self.digest}"
+
+    @property
     def snapping_upper(self) -> float:
         """rho: the largest normalised distance by which snapping to the grid moves a record; 0 where none is."""
         return 0.0

@@ -171,6 +171,12 @@ class Circle(Space):
         """
         return (self.size or 1) / self.period
 
+    @property
+    def metric_name(self) -> str:
+        """The way around a circle of this length, in the unit; of names it is this circle's alone."""
+        named = self.names is not None or not self.unit
+        return super().metric_name if named else f"circle {self.period!r} {self.unit}"
+
     @cached_property
     def snapping_upper(self) -> float:
         """Half a cell, plus what rounding can add, as a share of the diameter; 0 for names."""

@@ -254,6 +254,11 @@ class Euclidean(Space):
         """
         return np.array(self.shape) / (self.high - self.low)
 
+    @property
+    def metric_name(self) -> str:
+        """The straight distance in so many dimensions, in the unit; without one distances are shares of this space."""
+        return f"euclidean {self.dimension} {self.unit}" if self.unit else super().metric_name
+
     @cached_property
     def snapping_upper(self) -> float:
         """Half a cell's diagonal, plus what rounding can add, as a share of the diameter."""

@@ -212,6 +212,11 @@ class Earth(Space):
         column = np.minimum(column, rows.columns[row] - 1)
         return np.where(inside, rows.first[row] + column, -1).astype(np.int64)
 
+    @property
+    def metric_name(self) -> str:
+        """Great circles in kilometres, whatever box and cells."""
+        return "earth km"
+
     @cached_property
     def snapping_upper(self) -> float:
         """The largest distance from the middle of a cell to its corners, which are its farthest points."""

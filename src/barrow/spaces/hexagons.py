@@ -91,6 +91,11 @@ class Hexagons(LabelledSpace):
         return far * EARTH_RADIUS_KM * 1.01
 
     @property
+    def metric_name(self) -> str:
+        """Great circles in kilometres, as on any grid of the Earth."""
+        return "earth km"
+
+    @property
     def snapping_upper(self) -> float:
         """The radius of the largest cell, as a share of the diameter."""
         return self._reach_km / self.diameter

@@ -202,6 +202,11 @@ class Line(Space):
         """
         return self.items / (self.high - self.low)
 
+    @property
+    def metric_name(self) -> str:
+        """The difference of numbers, in the unit; without one distances are shares of this line."""
+        return f"line {self.unit}" if self.unit else super().metric_name
+
     @cached_property
     def snapping_upper(self) -> float:
         """Half the widest gap, plus what rounding can add, as a share of the diameter."""

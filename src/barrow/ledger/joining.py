@@ -1,0 +1,182 @@
+"""Joining a ledger: a second study of a data set spends from the first one's budget, and never gets a fresh one.
+
+What a ledger has promised stays promised: a study may not drop or loosen a promise, nor change the data set, its users
+or its metric. It may add or tighten one if it says so, and if what was spent keeps it already. A ledger of alpha
+becomes one of promises when a study with promises joins it; everything that was spent is carried into each promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from barrow.errors import ParameterError
+from barrow.ledger.book import Book
+from barrow.ledger.budget import AdditiveComposer, spent_by, worst_case
+from barrow.ledger.digits import show
+from barrow.ledger.errors import NotCoveredError
+from barrow.ledger.model import PROMISES, Amount, Budget, Charge
+from barrow.ledger.pricing import Price, price
+from barrow.ledger.promises import PromiseLimit, Promises
+from barrow.ledger.refs import SpaceRef
+
+
+@dataclass(frozen=True)
+class NewBudget:
+    """The budget that continues a ledger, and what every earlier release costs in it.
+
+    >>> NewBudget.__dataclass_fields__["carried"].type
+    'tuple[tuple[int, Price], ...]'
+    """
+
+    budget: Budget
+    carried: tuple[tuple[int, Price], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """What the record holds."""
+        carried = [[seq, list(cost.epsilons), cost.delta] for seq, cost in self.carried]
+        return {"budget": self.budget.to_json(), "carried": carried}
+
+
+def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighten: bool = False) -> NewBudget | None:
+    """The budget that the ledger must take on for a study that asks for ``asked``; None if it has it already.
+
+    Args:
+        book: The ledger.
+        asked: What the study promises.
+        spaces: Spaces whose metric and snapping are known, for payments of ledgers that did not record them.
+        tighten: Whether promises may be added and tightened, for good.
+
+    Raises:
+        NotCoveredError: The study is about something else, or promises less, or more than can still be kept.
+    """
+    own = book.budget
+    if asked == own:
+        return None
+    for name, mine, theirs in _fixed(own, asked):
+        if mine != theirs:
+            raise _refused(
+                f"The ledger of {own.dataset!r} is about {name} {mine!r}, the study about {theirs!r}.",
+                "what the ledger was made for",
+            )
+    if not isinstance(asked.limit, Promises):
+        raise _refused(
+            f"The ledger of {own.dataset!r} has the budget {own.limit}, the study asks for {asked.limit}.",
+            "the budget that was frozen when the ledger was made"
+            + ("" if own.promises else ", or promises, into which it is carried"),
+        )
+    if own.promises:
+        merged = _merged(own, asked.limit)
+        if merged == own.limit:
+            return None
+        if not tighten:
+            raise _refused(
+                f"The study promises more than the ledger of {own.dataset!r} keeps: {_added(own, merged)}.",
+                "the promises of the ledger",
+                "join with tighten=True (barrow ledger tighten), which holds for every study and for good",
+            )
+        asked = replace_limit(asked, merged)
+    new = NewBudget(asked, tuple((seq, _carry(book, seq, asked, spaces)) for seq in book.charges))
+    _check_kept(book, new)
+    return new
+
+
+def replace_limit(budget: Budget, limit: Promises) -> Budget:
+    """``budget`` with other promises.
+
+    >>> budget = Budget("visits", 3, "earth km", Promises([(1, 1, 1)]))
+    >>> replace_limit(budget, Promises([(1, 1, 2)])).promises[0].epsilon
+    Fraction(2, 1)
+    """
+    return Budget(budget.dataset, budget.users, str(budget.metric), limit, items=budget.items, per=budget.per)
+
+
+def _fixed(own: Budget, asked: Budget) -> list[tuple[str, object, object]]:
+    pairs: list[tuple[str, object, object]] = [
+        ("the data set", own.dataset, asked.dataset),
+        ("a number of users of", own.users, asked.users),
+        ("a number of items of", own.items, asked.items),
+        ("the period", own.per, asked.per),
+        ("the model", own.limit.model.value, asked.limit.model.value),
+    ]
+    if own.promises and asked.promises:
+        pairs.append(("the metric", own.metric, asked.metric))
+    return pairs
+
+
+def _merged(own: Budget, asked: Promises) -> Promises:
+    """The ledger's promises with what ``asked`` adds; refused if it drops or loosens one."""
+    by_change = {promise.change: promise for promise in asked.promises}
+    kept: list[PromiseLimit] = []
+    for promise in own.promises:
+        found = by_change.pop(promise.change, None)
+        if found is None or found.epsilon > promise.epsilon:
+            what = "drops the promise" if found is None else f"loosens to ε = {show(found.epsilon)} the promise"
+            raise _refused(
+                f"The study {what} “{promise}”, which the ledger of {own.dataset!r} keeps.",
+                "every promise that was made about this data set, or a smaller epsilon",
+            )
+        kept.append(promise if found.epsilon == promise.epsilon else found)
+    if asked.delta > own.limit.delta:
+        raise _refused(
+            f"The study loosens delta to {show(asked.delta)}; the ledger of {own.dataset!r} keeps "
+            f"{show(own.limit.delta)}.",
+            "the delta that was frozen when the ledger was made, or less",
+        )
+    return Promises([*kept, *by_change.values()], asked.delta, model=asked.model.value, bounded=asked.bounded)
+
+
+def _added(own: Budget, merged: Promises) -> str:
+    new = [f"“{promise}”" for promise in merged.promises if promise not in own.promises]
+    if merged.delta < own.limit.delta:
+        new.append(f"δ ≤ {show(merged.delta)}")
+    return ", ".join(new)
+
+
+def _carry(book: Book, seq: int, asked: Budget, spaces: Sequence[SpaceRef]) -> Price:
+    """What the release of record ``seq`` costs at each promise of ``asked``."""
+    charge = book.charges[seq]
+    ref = SpaceRef(**book.records[seq - 1].data["space"])
+    if ref.metric is None:
+        ref = next((space for space in spaces if space.digest == ref.digest), ref)
+    own = {p.change: epsilon for p, epsilon in zip(book.budget.promises, charge.epsilons, strict=True)}
+    try:
+        if charge.account == "user":  # It was paid by its worst case, and is carried as that.
+            worst = worst_case(charge.guarantee)
+            cost = Price((worst.epsilon,) * len(asked.promises), worst.delta)
+        else:
+            cost = price(charge.guarantee, ref, asked.promises, str(asked.metric))
+    except ParameterError as error:
+        raise _refused(
+            f"What record {seq} costs at a promise is not known: {error.problem}", "other promises"
+        ) from None
+    # What was paid at a promise stays what it was; only promises that are new are priced anew.
+    epsilons = tuple(own.get(p.change, eps) for p, eps in zip(asked.promises, cost.epsilons, strict=True))
+    return Price(epsilons, max(charge.amount.delta, cost.delta))
+
+
+def _check_kept(book: Book, new: NewBudget) -> None:
+    """Promises that were broken before they were made are not made."""
+    charges = [
+        Charge(PROMISES, Amount(max(cost.epsilons), cost.delta), old.event, old.guarantee, old.period, cost.epsilons)
+        for (_, cost), old in zip(new.carried, book.charges.values(), strict=True)
+    ]
+    for account, promise in zip(new.budget.accounts, new.budget.promises, strict=True):
+        limit = new.budget.limit_of(account)
+        for period in dict.fromkeys(charge.period for charge in charges):
+            spent = AdditiveComposer().total(spent_by(charges, account, period), limit)
+            if not spent.fits(limit):
+                raise _refused(
+                    f"The promise “{promise}” with δ {show(limit.delta)} cannot be made about "
+                    f"{new.budget.dataset!r}: its releases have spent ε {show(spent.loss)} and "
+                    f"δ {show(spent.delta)} there already.",
+                    "promises that what was released still keeps",
+                    "a larger epsilon or delta for this promise",
+                )
+
+
+def _refused(
+    problem: str, allowed: str, fix: str = "mend the study, or name another data set if it is one"
+) -> NotCoveredError:
+    return NotCoveredError(problem + " Nothing was written.", allowed=allowed, fix=fix)

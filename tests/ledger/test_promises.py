@@ -1,0 +1,353 @@
+"""Budgets of promises: what each release costs at each promise, what is refused, and in which words."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from barrow.errors import ParameterError
+from barrow.ledger import (
+    Budget,
+    Ledger,
+    NotCoveredError,
+    OverBudgetError,
+    PromiseLimit,
+    Promises,
+    SpaceRef,
+    budget_from_json,
+)
+from barrow.ledger.pricing import emd_upper, price_at
+from barrow.policy import Policy, Promise
+from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, UserLevel
+from barrow.spaces import Circle, Discrete, Earth, Line
+from tests.ledger.helpers import OUTPUTS
+
+COARSE = SpaceRef("earth", "sha256:" + "c" * 64, 30, "km", "earth km", "1/10")
+FINE = SpaceRef("earth", "sha256:" + "f" * 64, 60, "km", "earth km", "1/1000")
+AGES = SpaceRef("line", "sha256:" + "a" * 64, 100, "years", "line years", "1/200")
+NEAR = PromiseLimit(1, "0.3", 1, text="all data by 300 m")
+DAY = PromiseLimit("1/30", 10, "0.5", text="1 day of 30 by 10 km")
+
+
+def budget(*promises: PromiseLimit, delta: Any = "1e-9", **options: Any) -> Budget:
+    return Budget("visits", 1083, "earth km", Promises(promises or (NEAR, DAY), delta), **options)
+
+
+def emd(alpha: Any, delta: Any = 0, worst: UserLevel | None = None, model: str = "central") -> Guarantee:
+    return Guarantee(Emd(alpha, delta, model=model), "pure", "def:emd-dp", worst)
+
+
+def pay(ledger: Ledger, key: str, guarantee: Guarantee, space: SpaceRef = COARSE, **options: Any) -> Any:
+    given: dict[str, Any] = {
+        "key": key,
+        "what": "a map",
+        "event": PureRelease(1, model="central"),
+        "guarantee": guarantee,
+        "space": space,
+        "dataset": "visits",
+        "users": 1083,
+    }
+    return ledger.reserve(**{**given, **options})
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "a.ledger", budget())
+
+
+def used(ledger: Ledger) -> list[Fraction]:
+    return [balance.spent.loss for balance in ledger.balances()]
+
+
+def test_grids_draw_on_the_same_promises_each_at_its_own_price(ledger: Ledger) -> None:
+    pay(ledger, "coarse", emd(1))
+    # 0.3 of 30 km and twice a tenth of 30 km for snapping; a thirtieth of 10 + 6 km
+    assert used(ledger) == [
+        Fraction(3, 10) / 30 + Fraction(2, 10),
+        Fraction(1, 30) * (Fraction(10, 30) + Fraction(2, 10)),
+    ]
+    before = used(ledger)
+    pay(ledger, "fine", emd(1), FINE)
+    added = [b - a for a, b in zip(before, used(ledger), strict=True)]
+    assert added == [Fraction(3, 10) / 60 + Fraction(2, 1000), Fraction(1, 30) * (Fraction(10, 60) + Fraction(2, 1000))]
+    assert ledger.verify().within_limits is True
+    assert Ledger.open(ledger._store.name).budget == budget()
+
+
+def test_user_level_releases_cost_their_epsilon_everywhere(ledger: Ledger) -> None:
+    pay(ledger, "dp", Guarantee(UserLevel("0.2", "1e-9", model="central"), "laplace", "lem:lap-freq"))
+    assert used(ledger) == [Fraction(1, 5)] * 2
+    assert [b.spent.delta for b in ledger.balances()] == [Fraction(1, 10**9)] * 2
+    assert [line.amount.loss for line in ledger.overview().lines] == [Fraction(1, 5)]
+
+
+def test_the_worst_case_caps_the_price(ledger: Ledger) -> None:
+    pay(ledger, "region", emd(4, worst=UserLevel("0.05", model="central")))
+    assert used(ledger) == [Fraction(1, 20)] * 2
+    # not where its delta is larger than what the release says: that would be another promise
+    pay(ledger, "other", emd("0.4", worst=UserLevel("0.001", "1e-7", model="central")))
+    assert used(ledger)[0] == Fraction(1, 20) + Fraction(4, 10) * (Fraction(1, 100) + Fraction(2, 10))
+
+
+def test_other_metrics_pay_their_worst_case(ledger: Ledger) -> None:
+    pay(ledger, "ages", emd("0.2"), AGES)
+    assert used(ledger) == [Fraction(1, 5)] * 2
+    with pytest.raises(NotCoveredError, match="worst case at each"):
+        pay(ledger, "cheap", emd("0.2"), AGES, charges=["0.2", "0.1"])
+    pay(ledger, "dear", emd("0.2"), AGES, charges=["0.2", "0.25"])
+
+
+def test_an_unknown_way_from_record_to_item_costs_the_share(ledger: Ledger) -> None:
+    unknown = SpaceRef("earth", "sha256:" + "d" * 64, 30, "km", "earth km")
+    pay(ledger, "nearest", emd("0.3"), unknown)
+    assert used(ledger) == [Fraction(3, 10), Fraction(1, 100)]
+
+
+def test_what_does_not_fit_is_named_in_words(ledger: Ledger) -> None:
+    pay(ledger, "first", emd(1), charges=["0.62", "0.1"])
+    with pytest.raises(OverBudgetError) as caught:
+        pay(ledger, "second", emd(1), charges=["0.5", "0.1"])
+    assert str(caught.value) == (
+        "This release does not fit the promises of 'visits'. Nothing was drawn or spent.\n"
+        "  all data by 300 m: ε 0.62 of 1 used, this needs 0.5\n"
+        "  allowed: ε at most 0.38 there\n"
+        "  fix:     0.76 of what it asks for fits"
+    )
+    assert caught.value.to_json()["difference"] == {"epsilon": "0.12", "delta": "0"}
+    with pytest.raises(OverBudgetError, match=r"1 day of 30 by 10 km: ε 0\.1 of 0\.5 used, this needs 0\.41"):
+        pay(ledger, "third", emd(1), charges=["0.1", "0.41"])
+    with pytest.raises(OverBudgetError, match="delta: 0 of 1e-9 used, this needs 2e-9"):
+        pay(ledger, "fourth", emd(1, "2e-9"), charges=["0.1", "0.1"])
+    assert ledger.head().length == 2
+    pay(ledger, "second", emd(1), charges=["0.38", "0.4"])
+    with pytest.raises(OverBudgetError, match="nothing fits any more"):
+        pay(ledger, "crumb", emd(1), charges=[Fraction(1, 10**30), 0])
+    pay(ledger, "free", emd(1), charges=[0, 0])
+
+
+def test_checking_spends_nothing(ledger: Ledger) -> None:
+    asked = {
+        "event": PureRelease(1, model="central"),
+        "guarantee": emd(1),
+        "space": COARSE,
+        "dataset": "visits",
+        "users": 1083,
+    }
+    assert ledger.check(**asked).epsilons[0] == Fraction(21, 100)  # type: ignore[arg-type]
+    with pytest.raises(OverBudgetError):
+        ledger.check(**{**asked, "guarantee": emd(5)})  # type: ignore[arg-type]
+    assert ledger.head().length == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"charges": ["0.1"]}, "1 charges for 2 promises"),
+        ({"charges": ["0.1", "-0.1"]}, "below 0"),
+        ({"charges": ["0.1", "much"]}, "not a number"),
+        ({"guarantee": Guarantee(ItemMetric(1), "pure", "x")}, "about one item"),
+        ({"guarantee": emd(1, model="central"), "dataset": "other"}, "of 'other'"),
+        ({"guarantee": emd(1), "users": 1082}, "1082 users"),
+        ({"guarantee": Guarantee(Emd(1, bounded=True, model="central"), "x", "x"), "items": 7}, "7 items"),
+    ],
+)
+def test_refused(ledger: Ledger, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(NotCoveredError, match=words):
+        pay(ledger, "a", **{"guarantee": emd(1), **options})
+    assert ledger.head().length == 1
+
+
+def test_models_of_less_trust_pay_and_of_more_do_not(tmp_path: Path) -> None:
+    kept = Promises([NEAR], model="shuffle")
+    ledger = Ledger.create(tmp_path / "s.ledger", Budget("visits", 1083, "earth km", kept))
+    pay(ledger, "local", emd(1, model="local"))
+    with pytest.raises(NotCoveredError, match="central guarantee"):
+        pay(ledger, "central", emd(1, model="central"))
+
+
+def test_discrete_releases_pay_by_steps() -> None:
+    sampled = Guarantee(DiscreteEmd("0.1", radius="1/10", model="central"), "x", "x")
+    assert price_at(sampled, Fraction(1, 20)) == (Fraction(1, 10), Fraction(0))
+    assert price_at(sampled, Fraction(1, 4)) == (Fraction(3, 10), Fraction(0))
+    assert price_at(sampled, Fraction(1)) == (Fraction(1), Fraction(0))
+    vacuous = Guarantee(DiscreteEmd(5, "1e-3", radius="1/100", model="central"), "x", "x")
+    with pytest.raises(ParameterError, match="promises nothing"):
+        price_at(vacuous, Fraction(1))
+    safe = Guarantee(vacuous.definition, "x", "x", UserLevel(7, "1e-6", model="central"))
+    assert price_at(safe, Fraction(1)) == (Fraction(7), Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize("space", [Line(0, 100, unit="years", step=1), Earth(box=(40, -75, 41, -73), cell=5)])
+def test_the_price_is_what_a_policy_says(space: Any) -> None:
+    """A second route: the policy's own arithmetic in shares of the diameter."""
+    text = {"line": "7 years", "earth": "2500 m"}[space.kind]
+    promise = Promise("1 day of 30", text, "0.5")
+    policy = Policy(space, [promise])
+    limit, ref = PromiseLimit.of(promise, space), SpaceRef.of(space)
+    guarantee = emd(policy.alpha_exact)
+    assert price_at(guarantee, emd_upper(limit, ref, space.metric_name))[0] == Fraction(1, 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 400), st.integers(-60, 60)), min_size=1, max_size=6),
+    st.sampled_from([(0, 40, 1), (0, 100, 7), (0, 33, 10), (0, 50, 3)]),
+    st.integers(0, 2),
+)
+def test_moves_never_reach_beyond_the_bound(
+    moves: list[tuple[int, int]], grid: tuple[int, int, int], still: int
+) -> None:
+    """Records move on the raw line, are snapped to a grid, and the EMD is an optimal assignment, not our formula."""
+    low, high, step = grid
+    space = Line(low, high, unit="years", step=step)
+    raw = np.clip(np.array([a / 10 for a, _ in moves] + [low + 0.5] * still), low, high)
+    new = np.clip(raw + np.array([d / 10 for _, d in moves] + [0.0] * still), low, high)
+    first, second = space.encode(raw), space.encode(new)
+    cost = space.distance(first[:, None], second[None, :])
+    found = float(cost[linear_sum_assignment(cost)].mean())
+    tau = Fraction(len(moves), len(raw))
+    q = sum((Fraction(abs(b - a)) for a, b in zip(raw[: len(moves)], new, strict=False)), Fraction(0)) / len(moves)
+    if q > 0:
+        assert found <= float(emd_upper(PromiseLimit(tau, q, 1), SpaceRef.of(space), "line years")) * (1 + 1e-12)
+
+
+def test_metric_names() -> None:
+    assert Line(0, 10, unit="km", step=1).metric_name == Line(5, 9, unit="km").metric_name == "line km"
+    assert Line(0, 10, step=1).metric_name != Line(0, 11, step=1).metric_name
+    assert Circle.hours(1).metric_name == Circle.hours(0.5).metric_name
+    assert Circle(24, unit="h", step=1).metric_name != Circle(12, unit="h", step=1).metric_name
+    assert Earth(box=(40, -75, 41, -73), cell=5).metric_name == Earth(cell=50).metric_name == "earth km"
+    assert Discrete(["a", "b"]).metric_name != Discrete(["a", "c"]).metric_name
+
+
+def test_distances_do_not_depend_on_the_grid() -> None:
+    promise = Promise("all", "300 m", 1)
+    grids = [Earth(box=(40, -75, 41, -73), cell=cell) for cell in (1, 3, 10)]
+    assert {PromiseLimit.of(promise, grid) for grid in grids} == {NEAR}
+    everywhere = PromiseLimit.of(Promise("1/10", "anywhere", 2), grids[0])
+    assert (everywhere.distances, everywhere.text) == ((), "a share of 1/10 of the data anywhere")
+    assert emd_upper(everywhere, COARSE, "earth km") == Fraction(1, 10)
+
+
+def test_products_have_a_distance_for_each_part() -> None:
+    promise = PromiseLimit("1/10", [5, 2], 1, text="1 of 10 by 5 km and 2 h")
+    assert promise.distances == (5, 2)
+    assert emd_upper(promise, COARSE, "earth km") == Fraction(1, 10)
+    kept = Budget("visits", 3, "product", Promises([promise]))
+    assert budget_from_json(json.loads(json.dumps(kept.to_json()))) == kept
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Promises([]),
+        lambda: Promises([(1, 1, 1), (1, "1.0", 2)]),
+        lambda: Promises([(1, 1, 1)], delta=1),
+        lambda: PromiseLimit(0, 1, 1),
+        lambda: PromiseLimit(1, 0, 1),
+        lambda: PromiseLimit(1, -1, 1),
+        lambda: PromiseLimit(1, [], 1),
+        lambda: PromiseLimit(1, "0.3 km", 1),
+        lambda: PromiseLimit(1, 1, 0),
+        lambda: PromiseLimit(1, 1, 1, text="x" * 201),
+        lambda: Budget("visits", 3, "", Promises([(1, 1, 1)])),
+        lambda: Budget("visits", 3, "earth km", Emd(1)),
+        lambda: Budget("visits", 3, SpaceRef("line", "x", 1, ""), Promises([(1, 1, 1)])),
+        lambda: Budget("visits", 3, "earth km", Promises([(1, 1, 1)]), user_level=UserLevel(1)),
+        lambda: Budget("visits", 3, "earth km", Promises([(1, 1, 1)], "1e-9"), composition="quadrature"),
+        lambda: Budget("visits", 3, "earth km", Promises([(1, 1, 1)]), items=3),
+    ],
+)
+def test_bad_budgets(make: Any) -> None:
+    with pytest.raises(ParameterError):
+        make()
+
+
+def test_periods_renew_promises(tmp_path: Path) -> None:
+    from tests.ledger.helpers import Clock
+
+    clock = Clock(2026, 10, 5)
+    ledger = Ledger.create(tmp_path / "p.ledger", budget(NEAR, per="month"), clock=clock)
+    pay(ledger, "october", emd(1), charges=[1])
+    with pytest.raises(OverBudgetError, match="a new budget begins 2026-11-01"):
+        pay(ledger, "more", emd(1), charges=["0.1"])
+    clock.set(2026, 11, 5)
+    pay(ledger, "november", emd(1), charges=["0.5"])
+    words = ledger.overview().sentences()
+    assert words[0] == "all data by 300 m: ε 0.5 of 1 used in 2026-11 (a budget per month)."
+    assert "all 2 periods: all data by 300 m: ε 1.5" in words[-1]
+
+
+def test_overview_by_whom_by_question_and_csv(ledger: Ledger) -> None:
+    paid = pay(ledger, "k1", emd(1), charges=["0.3", "0.1"], question="map", folder="release/map")
+    ledger.commit(paid, OUTPUTS)
+    pay(ledger, "k2", emd(1, "1e-10"), charges=["0.32", "0.1"], question="=cmd()", folder="release/mean")
+    overview = ledger.overview()
+    assert overview.sentences() == [
+        "all data by 300 m: ε 0.62 of 1 used.",
+        "1 day of 30 by 10 km: ε 0.2 of 0.5 used.",
+        "delta: 1e-10 of 1e-9 used.",
+    ]
+    assert overview.columns == ("#", "when (UTC)", "question", "key", "ε 1", "ε 2", "δ", "who", "folder", "result")
+    assert overview.cells()[0][2:6] == ("map", "k1", "0.3", "0.1")
+    assert overview.used_by("question") == {
+        "map": (Fraction(3, 10), Fraction(1, 10)),
+        "=cmd()": (Fraction(32, 100), Fraction(1, 10)),
+    }
+    assert list(overview.used_by("who").values()) == [(Fraction(62, 100), Fraction(1, 5))]
+    lines = overview.to_csv().splitlines()
+    assert "epsilon: all data by 300 m,epsilon: 1 day of 30 by 10 km,delta" in lines[0]
+    assert "'=cmd()" in lines[2]
+    assert lines[1].endswith(f"released,{OUTPUTS}")
+    data = json.loads(json.dumps(overview.to_json()))
+    assert data["promises"][0] == {"promise": "all data by 300 m", "used": "0.62", "of": "1"}
+    assert [line.left.loss for line in overview.lines] == [Fraction(4, 10), Fraction(3, 10)]
+    with pytest.raises(ParameterError, match="promise 1"):
+        ledger.left()
+    assert ledger.left("promise 2").loss == Fraction(3, 10)
+    assert "<table>" in overview.to_html()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.fractions(0, 1), st.fractions(0, 1)), min_size=1, max_size=12))
+def test_no_promise_is_ever_exceeded(tmp_path_factory: pytest.TempPathFactory, charges: list[Any]) -> None:
+    ledger = Ledger.create(tmp_path_factory.mktemp("l") / "a.ledger", budget())
+    kept = [Fraction(0), Fraction(0)]
+    for number, pair in enumerate(charges):
+        fits = all(a + b <= limit.epsilon for a, b, limit in zip(kept, pair, (NEAR, DAY), strict=True))
+        try:
+            pay(ledger, str(number), emd(1), charges=pair)
+        except OverBudgetError:
+            assert not fits
+        else:
+            assert fits
+            kept = [a + b for a, b in zip(kept, pair, strict=True)]
+    assert used(ledger) == kept
+
+
+def test_releases_on_two_grids_keep_the_promise_by_enumeration() -> None:
+    """Randomised response about two grids of one line: the joint loss of every move within a promise, exactly."""
+    share, q, eps = Fraction(1), Fraction(1), Fraction(2)
+    grids = [Line(0, 8, unit="km", step=2), Line(0, 8, unit="km", step=4)]
+    promise = PromiseLimit(share, q, eps)
+    alphas = [eps / 2 / emd_upper(promise, SpaceRef.of(grid), "line km") for grid in grids]
+    worst = 0.0
+    for a, b in itertools.product(np.arange(0, 8, 0.25), repeat=2):
+        if abs(a - b) > q:
+            continue
+        # the exponential family at exactly alpha d: the loss of a pair on each grid is the most the guarantee allows
+        loss = sum(
+            float(alpha) * float(grid.distance(*grid.encode([a, b]))) for alpha, grid in zip(alphas, grids, strict=True)
+        )
+        worst = max(worst, loss)
+    assert worst <= float(eps)
+    assert worst > float(eps) / 2  # the bound is not vacuous: a pair across two edges comes near
