@@ -21,13 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from operator import lt
 from typing import Protocol
 
 from barrow.errors import ParameterError
 from barrow.ledger.errors import NotCoveredError
-from barrow.ledger.model import PROMISES, Account, Amount, Budget, Charge
+from barrow.ledger.model import PROMISES, Account, Amount, Budget, Charge, amounts_sum
 from barrow.ledger.pricing import Price, price
 from barrow.ledger.promises import Promises
 from barrow.ledger.refs import SpaceRef
@@ -78,9 +77,7 @@ class AdditiveComposer:
 
     def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
         """The sums of the losses and of the deltas."""
-        return Amount(
-            sum((c.amount.loss for c in charges), Fraction(0)), sum((c.amount.delta for c in charges), Fraction(0))
-        )
+        return amounts_sum(charge.amount for charge in charges)
 
 
 def charge_for(

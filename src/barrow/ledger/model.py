@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -42,7 +42,7 @@ class Amount:
             object.__setattr__(self, name, value)
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(self.loss + other.loss, self.delta + other.delta)
+        return amounts_sum((self, other))
 
     def fits(self, limit: Amount) -> bool:
         """Whether neither number is above ``limit``; exact, without tolerance.
@@ -58,7 +58,7 @@ class Amount:
         >>> Amount(1, 0).less(Amount("0.25", 0)).loss
         Fraction(3, 4)
         """
-        return Amount(max(self.loss - spent.loss, Fraction(0)), max(self.delta - spent.delta, Fraction(0)))
+        return _amount(max(self.loss - spent.loss, Fraction(0)), max(self.delta - spent.delta, Fraction(0)))
 
     def to_json(self, symbol: str) -> dict[str, str]:
         """Plain data; ``symbol`` is ``"alpha"`` or ``"epsilon"``.
@@ -67,6 +67,23 @@ class Amount:
         {'alpha': '1/3', 'delta': '0'}
         """
         return {symbol: exact_text(self.loss), "delta": exact_text(self.delta)}
+
+
+def amounts_sum(amounts: Iterable[Amount]) -> Amount:
+    """The sum, exactly, however long its denominator.
+
+    >>> amounts_sum([Amount("1/3", 0)] * 3).loss
+    Fraction(1, 1)
+    """
+    each = list(amounts)
+    return _amount(sum((a.loss for a in each), Fraction(0)), sum((a.delta for a in each), Fraction(0)))
+
+
+def _amount(loss: Fraction, delta: Fraction) -> Amount:
+    made = Amount.__new__(Amount)
+    object.__setattr__(made, "loss", loss)
+    object.__setattr__(made, "delta", delta)
+    return made
 
 
 @dataclass(frozen=True)

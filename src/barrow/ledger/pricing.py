@@ -7,6 +7,7 @@ asked, the profile of Gaussian or shuffled noise) gives smaller epsilons to ``Le
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,17 +17,24 @@ from barrow.ledger.promises import PromiseLimit
 from barrow.ledger.refs import SpaceRef
 from barrow.privacy import Definition, DiscreteEmd, Emd, Guarantee, UserLevel, to_discrete, to_user_level
 
+_GRID = 10**36
+
 
 @dataclass(frozen=True)
 class Price:
     """The epsilon of a release at each promise, and its delta, which is the same for all.
 
-    >>> Price((Fraction(1, 2),), Fraction(0)).epsilons
-    (Fraction(1, 2),)
+    Epsilons with long denominators are rounded up in their 36th decimal, so that sums over many releases stay short.
+
+    >>> Price((Fraction(1, 3), Fraction(1, 3**99)), Fraction(0)).epsilons == (Fraction(1, 3), Fraction(1, 10**36))
+    True
     """
 
     epsilons: tuple[Fraction, ...]
     delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilons", tuple(map(_short, self.epsilons)))
 
 
 def emd_upper(promise: PromiseLimit, space: SpaceRef, metric: str) -> Fraction:
@@ -78,6 +86,12 @@ def price(guarantee: Guarantee, space: SpaceRef, promises: Sequence[PromiseLimit
     """
     found = [price_at(guarantee, emd_upper(promise, space, metric)) for promise in promises]
     return Price(tuple(epsilon for epsilon, _ in found), max(delta for _, delta in found))
+
+
+def _short(epsilon: Fraction) -> Fraction:
+    if epsilon.denominator.bit_length() <= 40:
+        return epsilon
+    return Fraction(math.ceil(epsilon * _GRID), _GRID)
 
 
 def _within(definition: Definition, emd: Fraction) -> tuple[Fraction, Fraction] | None:
