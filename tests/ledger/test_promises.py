@@ -20,6 +20,7 @@ from barrow.ledger import (
     Ledger,
     NotCoveredError,
     OverBudgetError,
+    Price,
     PromiseLimit,
     Promises,
     SpaceRef,
