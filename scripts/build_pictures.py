@@ -1,0 +1,231 @@
+"""Draws the pictures of docs/figures.md from fixed public example numbers; the same bytes on every run.
+
+The noise is a fixed pattern made by a formula, so nothing here is a release of anybody's data.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from barrow import figures as fig
+from barrow.figures.svg import Floats
+
+DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+EUROPE = (
+    (48.8, 2.3, 2.0, 1.0),
+    (52.5, 13.4, 1.5, 0.7),
+    (41.9, 12.5, 1.5, 0.6),
+    (51.5, 0.0, 1.5, 1.0),
+    (40.4, -3.7, 1.4, 0.5),
+)
+WORLD = ((40, -74, 6, 1.0), (51, 0, 6, 1.0), (35, 139, 5, 1.0), (-23, -46, 5, 0.8), (28, 77, 6, 1.0))
+
+
+def pattern(count: int, scale: float) -> Floats:
+    """Numbers that look like Laplace noise: quantiles in the order of a golden-ratio sequence."""
+    u = np.modf(np.arange(1, count + 1) * 0.6180339887498949)[0] - 0.5
+    return -scale * np.sign(u) * np.log(np.maximum(1 - 2 * np.abs(u), 1e-12))
+
+
+def intervals(values: Floats, half: float) -> dict[str, Floats]:
+    """Symmetric intervals."""
+    return {"low": values - half, "high": values + half}
+
+
+def hills(lat: Floats, lon: Floats, centres: tuple[tuple[float, float, float, float], ...]) -> Floats:
+    """Shares of made-up people about a few centres."""
+    total = np.zeros(len(lat))
+    for y, x, spread, amount in centres:
+        east = (lon - x) * math.cos(math.radians(y))
+        total += amount * np.exp(-(((lat - y) / spread) ** 2 + (east / spread) ** 2))
+    return total / total.sum()
+
+
+def grid(box: tuple[float, float, float, float], rows: int, columns: int) -> tuple[fig.Places, Floats, Floats]:
+    """The cells of a box and their middles."""
+    lat = np.repeat(np.linspace(box[0], box[2], 2 * rows + 1)[1::2], columns)
+    lon = np.tile(np.linspace(box[1], box[3], 2 * columns + 1)[1::2], rows)
+    return fig.Places.around(lat, lon, box=box), lat, lon
+
+
+def europe() -> fig.Figure:
+    """A map of cells."""
+    box = (35.0, -11.0, 60.0, 30.0)
+    places, lat, lon = grid(box, 50, 70)
+    values = hills(lat, lon, EUROPE) + pattern(len(lat), 6e-5)
+    redraw = hills(lat, lon, EUROPE) + pattern(len(lat), 6e-5)[::-1]
+    return fig.map_figure(
+        places, values, **intervals(values, 1.8e-4), noise=6e-4, box=box, redraws=[redraw], title="Where people were"
+    )
+
+
+def world() -> fig.Figure:
+    """A map of the world."""
+    box = (-60.0, -180.0, 80.0, 180.0)
+    places, lat, lon = grid(box, 70, 180)
+    values = hills(lat, lon, WORLD) + pattern(len(lat), 2e-5)
+    return fig.map_figure(places, values, **intervals(values, 6e-5), noise=2e-4, box=box, title="Where people were")
+
+
+def hexagons() -> fig.Figure:
+    """A map of hexagons about New York."""
+    size, shapes, middles = 0.012, [], []
+    for i in range(26):
+        for j in range(26):
+            y, x = 40.55 + 1.5 * size * i, -74.25 + math.sqrt(3) * size * (j + 0.5 * (i % 2)) * 1.32
+            turn = [math.radians(60 * k + 30) for k in range(6)]
+            shapes.append([(y + size * math.sin(t), x + 1.32 * size * math.cos(t)) for t in turn])
+            middles.append((y, x))
+    lat, lon = np.array(middles).T
+    values = hills(lat, lon, ((40.75, -73.98, 0.05, 1.0), (40.68, -73.95, 0.06, 0.6))) + pattern(len(lat), 3e-4)
+    return fig.map_figure(
+        fig.Places.polygons(shapes), values, **intervals(values, 9e-4), noise=2.5e-3, title="Taxi rides"
+    )
+
+
+def points() -> fig.Figure:
+    """A map of density points."""
+    lat, lon = (np.repeat(np.arange(26.0, 50, 1.5), 35), np.tile(np.arange(-124.0, -66, 1.68), 16))
+    values = 90 * hills(
+        lat, lon, ((40.7, -74, 3, 1), (34, -118, 3, 0.8), (41.9, -87.6, 2.5, 0.6), (29.7, -95.4, 2.5, 0.5))
+    )
+    values = values / 100 + pattern(len(lat), 8e-4)
+    return fig.map_figure(fig.Places.points(lat, lon), values, **intervals(values, 2.4e-3), noise=7e-3, title="Flights")
+
+
+def ages() -> fig.Figure:
+    """A histogram on a line."""
+    middle = np.arange(2.5, 100, 5)
+    values = middle**1.6 * np.exp(-middle / 14)
+    values = values / values.sum() + pattern(20, 0.002)
+    return fig.histogram(
+        np.arange(0, 101, 5), values, **intervals(values, 0.009), noise=0.016, axis="years", title="Ages"
+    )
+
+
+def hours() -> fig.Figure:
+    """A histogram on a circle."""
+    t = np.arange(24)
+    values = np.exp(-(((t - 8) / 2) ** 2)) + 0.6 * np.exp(-(((t - 18) / 3) ** 2)) + 0.02
+    values = values / values.sum() + pattern(24, 0.002)
+    names = [f"{h:02d}:00" for h in t]
+    return fig.ring(names, values, **intervals(values, 0.008), noise=0.013, title="Hours of the day")
+
+
+def week() -> fig.Figure:
+    """A matrix."""
+    t, day = np.arange(24), np.arange(7)[:, None]
+    morning = np.exp(-(((t - 8 - 2 * (day > 4)) / 2) ** 2)) * np.where(day > 4, 0.4, 1)
+    values = morning + 0.6 * np.exp(-(((t - 18) / 3) ** 2))
+    values = values / values.sum() + pattern(168, 0.0006).reshape(7, 24)
+    ends = {"low": values - 0.0018, "high": values + 0.0018}
+    return fig.matrix(DAYS, [str(h) for h in t], values, **ends, noise=0.0042, title="Days and hours")
+
+
+def kinds() -> fig.Figure:
+    """A histogram on a tree."""
+    tree = {
+        "leisure": {"pub": 0.22, "park": 0.1, "cinema": 0.09, "gym": 0.07, "museum": 0.02},
+        "food": {"bakery": 0.12, "market": 0.07, "café": 0.05, "kiosk": 0.004},
+        "work": {"office": 0.1, "workshop": 0.035, "farm": 0.012},
+        "health": {"clinic": 0.07, "pharmacy": 0.034, "dentist": 0.005},
+    }
+    paths, values = [], []
+    for top, below in tree.items():
+        paths += [top, *(f"{top}/{name}" for name in below)]
+        values += [sum(below.values()), *below.values()]
+    shares = np.array(values)
+    return fig.icicle(paths, shares, **intervals(shares, 0.006), noise=0.008, title="Kinds of places")
+
+
+def words() -> fig.Figure:
+    """Bars."""
+    names = [
+        "the king",
+        "love",
+        "night and day",
+        "a horse",
+        "blood",
+        "מלך",
+        "my lord chamberlain's men of London",
+        "sword",
+    ]
+    values = np.array([0.21, 0.18, 0.12, 0.09, 0.05, 0.03, 0.02, 0.008])
+    return fig.bars(names, values, **intervals(values, 0.011), noise=0.015, title="Words")
+
+
+def learnt(width: int = 720) -> fig.Figure:
+    """Belief curves."""
+    far = np.linspace(0, 1400, 200)
+
+    def odds(share: float) -> Floats:
+        return 1 / (1 + np.exp(-np.minimum(share * (far / 250 + 0.3), 0.815)))
+
+    shares = (("everything", 1.0), ("half of it", 0.5), ("1 in 10", 0.1), ("1 in 50", 0.02))
+    promises = [
+        fig.Kept("1 flight of 50 had been 1,000 km elsewhere", 1000, 0.525, float(odds(0.02)[142])),
+        fig.Kept("all flights had been 200 km elsewhere", 200, 0.73106, 0.6932),
+    ]
+    curves = [fig.Curve(name, far, odds(share)) for name, share in shares]
+    return fig.belief(curves, promises, worst=0.6932, unit="km", width=width)
+
+
+def traded() -> fig.Figure:
+    """Privacy against accuracy."""
+    alphas = np.geomspace(4, 500, 40)
+    curves = [
+        fig.Curve("this study", alphas, 0.078 / alphas),
+        fig.Curve("user-level DP, ε = 1", alphas, np.full(40, 0.0014)),
+        fig.Curve("404 people", alphas, 0.78 / alphas, style="faint"),
+        fig.Curve("40,430 people", alphas, 0.0078 / alphas, style="faint"),
+    ]
+    guesses = [(43.1 * math.log(p / (1 - p)) / 0.815, p) for p in (0.52, 0.55, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999)]
+    return fig.tradeoff(
+        curves,
+        here=fig.Here("this study", 43.1, 0.078 / 43.1),
+        guesses=guesses,
+        promise="all flights had been 200 km elsewhere",
+    )
+
+
+def grown() -> fig.Figure:
+    """Error by the number of people."""
+    people = np.geomspace(100, 1e6, 40)
+    curves = [fig.Curve("this study", people, 7.3 / people), fig.Curve("user-level DP", people, 80 / people)]
+    return fig.growth(curves, here=fig.Here("now", 4043, 7.3 / 4043))
+
+
+def spent() -> fig.Figure:
+    """The ledger."""
+    said = [("map of visits", "3 Feb", 40.0), ("mean distance", "24 Feb", 46.0), ("hours of the day", "4 Apr", 68.0)]
+    said += [("map, 2 km", "19 Apr", 86.0), ("kinds of places", "23 Jun", 116.0)]
+    return fig.timeline([fig.Step(*step) for step in said], 150.0)
+
+
+def dots() -> fig.Figure:
+    """A hundred dots."""
+    return fig.hundred(0.6932)
+
+
+PICTURES = {
+    "map": europe, "map-world": world, "map-hexagons": hexagons, "map-points": points, "histogram": ages, "ring": hours,
+    "matrix": week, "icicle": kinds, "bars": words, "belief": learnt, "tradeoff": traded, "growth": grown,
+    "timeline": spent, "hundred": dots,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Write every picture into a folder, docs/pictures by default."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in PICTURES.items():
+        saved = draw().save(folder / f"{name}.svg")
+        print(f"{saved}: {saved.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

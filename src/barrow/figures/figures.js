@@ -1,0 +1,70 @@
+"use strict";
+// Reads figures out. Without this file every figure says the same in its picture, its description and its table.
+(() => {
+  const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const make = (tag, kind, parent) => { const e = document.createElement(tag); e.className = kind; parent.append(e); return e; };
+  document.querySelectorAll("svg.bw").forEach(svg => {
+    const marks = [...svg.querySelectorAll("[data-at]")].map(g => {
+      const [x, y] = g.dataset.at.split(",").map(Number);
+      return { x, y, g, said: g.querySelector("title").textContent };
+    });
+    const layers = [...new Set([...svg.querySelectorAll("[data-layer]")].map(g => g.dataset.layer))];
+    if (!marks.length && layers.length < 2) return;
+    const after = document.createElement("div");
+    svg.after(after);
+    const out = make("p", "bw-said", after);
+    out.setAttribute("aria-live", "polite");
+    const shown = m => !m.g.closest(".off");
+    if (marks.length) {
+      const cursor = document.createElementNS("http://www.w3.org/2000/svg", "circle");
+      cursor.setAttribute("class", "cursor off"); cursor.setAttribute("r", "7");
+      svg.append(cursor);
+      let at = null;
+      const show = m => {
+        at = m;
+        cursor.classList.toggle("off", !m);
+        if (m) { cursor.setAttribute("cx", m.x); cursor.setAttribute("cy", m.y); }
+        out.textContent = m ? m.said : svg.dataset.else || "";
+      };
+      const nearest = (x, y, reach) => {
+        let best = null, least = reach * reach;
+        for (const m of marks) { const d = (m.x - x) ** 2 + (m.y - y) ** 2; if (d < least && shown(m)) { least = d; best = m; } }
+        return best;
+      };
+      const point = e => {
+        const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
+        const own = marks.find(m => m.g.contains(e.target) && shown(m));
+        show(own || nearest(p.x, p.y, Number(svg.dataset.reach || 60)));
+      };
+      svg.addEventListener("pointermove", point);
+      svg.addEventListener("pointerdown", point);
+      svg.setAttribute("tabindex", "0");
+      svg.addEventListener("focus", () => { if (!at) show(marks.find(shown)); });
+      svg.addEventListener("keydown", e => {
+        const step = arrows[e.key];
+        if (!step) return;
+        e.preventDefault();
+        const from = at || marks.find(shown);
+        let best = from, least = Infinity;
+        for (const m of marks) {
+          const u = m.x - from.x, v = m.y - from.y, along = u * step[0] + v * step[1], across = Math.abs(u * step[1]) + Math.abs(v * step[0]);
+          if (along > 0.5 && along + 2.5 * across < least && shown(m)) { least = along + 2.5 * across; best = m; }
+        }
+        show(best);
+      });
+    }
+    if (layers.length > 1) {
+      const row = make("div", "bw-layers", after);
+      row.setAttribute("role", "group"); row.setAttribute("aria-label", "What the figure shows");
+      layers.forEach((name, k) => {
+        const button = make("button", "", row);
+        button.type = "button"; button.textContent = name; button.setAttribute("aria-pressed", String(k === 0));
+        button.addEventListener("click", () => {
+          row.querySelectorAll("button").forEach(b => b.setAttribute("aria-pressed", String(b === button)));
+          svg.querySelectorAll("[data-layer]").forEach(g => g.classList.toggle("off", g.dataset.layer !== name));
+          out.textContent = (svg.querySelector(`[data-layer="${CSS.escape(name)}"]`) || {}).dataset.about || "";
+        });
+      });
+    }
+  });
+})();

@@ -1,0 +1,56 @@
+"""The key of a figure with classes: swatches and what they mean, in as many rows as they need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from barrow.figures.lettering import text_width, wrapped
+from barrow.figures.svg import element, hatched
+
+_ROW = 21.0
+_SHADES = {1: (3,), 2: (2, 5), 3: (1, 3, 5), 4: (1, 2, 4, 5), 5: (1, 2, 3, 4, 5)}
+
+
+def shades_of(names: Sequence[str]) -> list[int]:
+    """The shade of each class, spread over the whole ladder; the first class is what is below the noise.
+
+    >>> shades_of(["below", "few", "many"])
+    [0, 2, 5]
+    """
+    return [0, *_SHADES[len(names) - 1]]
+
+
+def legend(
+    names: Sequence[str], *, x: float, y: float, width: float, hatch_first: bool, classes: Sequence[int] | None = None
+) -> tuple[str, float]:
+    """The key, and how high it is.
+
+    Args:
+        names: What each class means; the first may be what is below the noise.
+        x: Where it begins.
+        y: Where it begins.
+        width: How wide it may be.
+        hatch_first: Whether the first class is hatched.
+        classes: The class of each name; 0, 1, 2 and so on by default.
+
+    >>> legend(["few", "many"], x=0, y=0, width=300, hatch_first=False)[1]
+    25.0
+    """
+    shades = list(classes) if classes is not None else list(range(len(names)))
+    widths = [text_width(name, 11.5) + 46 for name in names]
+    parts = []
+    rows = wrapped(widths, width)
+    for line, row in enumerate(rows):
+        at = x
+        for i in row:
+            level = y + _ROW * line
+            box: dict[str, Any] = {"x": at, "y": level, "width": 22, "height": 14}
+            if hatch_first and i == 0:
+                parts.append(element("rect", **box, class_="open"))
+                parts.append(element("rect", **box, fill=hatched()))
+            else:
+                parts.append(element("rect", **box, class_=f"q{shades[i]} swatch"))
+            parts.append(element("text", text=names[i], x=at + 28, y=level + 11.5, class_="note"))
+            at += widths[i]
+    return "".join(parts), _ROW * len(rows) + 4

@@ -1,0 +1,228 @@
+"""A map of released values: classes of colour, hatched where nothing stands out of the noise, and how sure each is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.figures.figure import Figure, drawn
+from barrow.figures.legend import legend, shades_of
+from barrow.figures.numbers import PERCENT, at_most, near
+from barrow.figures.outline import Ground, Outline, bundled_ground, own_ground, relative_path
+from barrow.figures.places import Ids, Places, disc_radius, shapes_of
+from barrow.figures.projection import Projection, checked_box
+from barrow.figures.readings import (
+    MOST_CLASSES,
+    Numbers,
+    Readings,
+    checked_labels,
+    class_edges,
+    class_names,
+    classes_of,
+    finite,
+)
+from barrow.figures.svg import KEY, element, hatched, mark, number
+
+MOST_MARKS = 600
+_MANY = 20_000
+_SURE = ("cannot be told from 0", "± 20 % of the value or more", "± 10 % to 20 % of the value", "better than ± 10 %")
+
+
+def map_figure(
+    places: Places,
+    values: Numbers,
+    *,
+    low: Numbers | None = None,
+    high: Numbers | None = None,
+    noise: Numbers | None = None,
+    unit: str = PERCENT,
+    box: Sequence[float] | None = None,
+    labels: Sequence[object] | None = None,
+    outline: Outline | None = None,
+    redraws: Sequence[Numbers] = (),
+    title: str = "Map",
+    width: int = 720,
+    most_height: int = 520,
+) -> Figure:
+    """A map in an equal-area projection.
+
+    Args:
+        places: Points, cells or polygons.
+        values: One for each place.
+        low: The lower ends of 95 % intervals.
+        high: The upper ends.
+        noise: What the noise alone reaches anywhere with 5 %: places not above it are hatched.
+        unit: "%" for shares, else the unit of the values.
+        box: South, west, north, east; by default what holds all places.
+        labels: Names of the places; their coordinates by default.
+        outline: GeoJSON to draw instead of the bundled coasts and borders.
+        redraws: Values of other maps that fit what was released as well: more layers.
+        title: What the figure is.
+        width: In pixels.
+        most_height: The greatest height of the map in pixels.
+
+    >>> cells = Places.cells([40, 40], [-75, -74], [41, 41], [-74, -73])
+    >>> print(map_figure(cells, [0.01, 0.4], noise=0.02, title="Visits"))
+    Visits. 1 of 2 places stand out of the noise. The largest values: 40.5°N 73.5°W: 40 %. Hatched places cannot be told
+    from 0.
+    """
+    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    if len(readings) != len(places):
+        raise ParameterError(
+            f"There are {len(readings)} values for {len(places)} places.",
+            allowed="one a place",
+            fix="one value a place",
+        )
+    names = None if labels is None else checked_labels(labels, len(readings))
+    view = places.bounds() if box is None else checked_box(box)
+    projection = Projection(view, float(width), float(most_height))
+    places = places.turned(projection)
+    ground = bundled_ground(projection) if outline is None else own_ground(outline, projection)
+    edges = class_edges(readings)
+    classes = classes_of(readings, edges)
+    height = projection.fit[3]
+    layers = _layers(places, readings, edges, classes, projection, redraws, (width, height))
+    marks = _marks(places, readings, names, projection)
+    body = [
+        element("defs", element("clipPath", element("path", d=_frame(projection)), id=f"{KEY}-frame")),
+        _under(ground, projection, bool((classes == 0).any()), readings),
+        "".join(shapes for shapes, _, _ in layers),
+        _over(ground, projection),
+        _scale_bar(projection, height),
+        "".join(marks),
+        "".join(key for _, key, _ in layers),
+    ]
+    about = _said(readings, names, places, len(marks))
+    return drawn(
+        *body,
+        title=title,
+        description=about,
+        width=width,
+        height=height + max(used for _, _, used in layers) + 34,
+        kind="map",
+        reach=24,
+        other="Nothing here stands out of the noise." if (classes == 0).any() else "",
+    )
+
+
+def place_name(lat: float, lon: float) -> str:
+    """A place by its coordinates.
+
+    >>> place_name(40.71, -74.0), place_name(-33.9, 151.2)
+    ('40.7°N 74°W', '33.9°S 151.2°E')
+    """
+    east = (lon + 180) % 360 - 180
+    north, side = f"{near(abs(round(lat, 1)))}°{'S' if lat < 0 else 'N'}", "W" if east < 0 else "E"
+    return f"{north} {near(abs(round(east, 1)), digits=4)}°{side}"
+
+
+def _frame(projection: Projection) -> str:
+    x, y = projection.pixels(*projection.frame())
+    return relative_path(np.column_stack([x, y]), close=True)
+
+
+def _under(ground: Ground, projection: Projection, below: bool, readings: Readings) -> str:
+    """Sea, land, and the hatching of what is below the noise: what stands out is painted over it."""
+    frame = _frame(projection)
+    parts = [element("path", d=frame, class_="sea" if ground.sea else "land")]
+    if ground.land:
+        parts.append(element("path", d=ground.land, class_="land", fill_rule="evenodd"))
+    if below:
+        parts.append(element("path", d=frame, fill=hatched()))
+    return element("g", *parts, clip_path=f"url(#{KEY}-frame)")
+
+
+def _over(ground: Ground, projection: Projection) -> str:
+    kinds = ((ground.land, "coast"), (ground.border, "border"), (ground.state, "state"))
+    lines = [element("path", d=path, class_=kind) for path, kind in kinds if path]
+    frame = element("path", d=_frame(projection), class_="frame")
+    return element("g", *lines, clip_path=f"url(#{KEY}-frame)") + frame
+
+
+def _layers(
+    places: Places,
+    readings: Readings,
+    edges: Sequence[float],
+    classes: Ids,
+    projection: Projection,
+    redraws: Sequence[Numbers],
+    size: tuple[float, float],
+) -> list[tuple[str, str, float]]:
+    """For each layer its shapes, its key, and how high that is. The first is shown, a script lets the others appear."""
+    width, height = size
+    shown: list[tuple[str, str, Ids, Sequence[str], Sequence[int]]] = []
+    names = class_names(edges, readings.unit)
+    shades = shades_of(names)
+    shown.append(("Values", "", np.asarray(shades)[classes], names, shades))
+    if readings.low is not None and readings.high is not None and len(readings) <= _MANY:
+        half = np.maximum(readings.high - readings.value, readings.value - readings.low)
+        relative = half / np.maximum(readings.value, 1e-300)
+        sure = np.select([classes == 0, relative < 0.1, relative < 0.2], [0, 5, 3], 1)
+        shown.append(("How sure", "How wide each interval is, relative to its value.", sure, _SURE, (0, 1, 3, 5)))
+    for k, other in enumerate(redraws):
+        again = finite(other, "redraws").ravel()
+        if len(again) != len(readings):
+            raise ParameterError("A redraw has another length.", allowed="one value a place", fix="one value a place")
+        found = np.searchsorted(np.asarray(edges), again, side="left")
+        name = "Another map that fits" + (f" ({k + 1})" if len(redraws) > 1 else "")
+        about = "One of many maps that the released numbers allow: what changes between them is noise."
+        shown.append((name, about, np.asarray(shades)[found], names, shades))
+    out = []
+    for k, (name, about, found, words, used) in enumerate(shown):
+        paths = shapes_of(places, found.astype(np.int64), projection, MOST_CLASSES)
+        cells = [element("path", d=d, class_=f"cell q{c}") for c, d in enumerate(paths, 1) if d]
+        hidden = {"class_": "off"} if k else {}
+        shapes = element("g", *cells, data_layer=name, data_about=about, clip_path=f"url(#{KEY}-frame)", **hidden)
+        key, tall = legend(words, x=6, y=height + 32, width=width - 6, hatch_first=True, classes=used)
+        out.append((shapes, element("g", key, data_layer=name, **hidden), tall))
+    return out
+
+
+def _marks(places: Places, readings: Readings, names: Sequence[str] | None, projection: Projection) -> list[str]:
+    """What can be read out: the places that stand out, at most so many of them."""
+    order = readings.largest(MOST_MARKS)
+    order = order[~readings.below[order]]
+    x, y = projection.pixels(places.lat, places.lon)
+    r = disc_radius(x, y)
+    found = []
+    for i in order.tolist():
+        name = names[i] if names is not None else place_name(float(places.lat[i]), float(places.lon[i]))
+        spot = element("circle", cx=float(x[i]), cy=float(y[i]), r=r, class_="spot")
+        found.append(mark(spot, at=(float(x[i]), float(y[i])), said=readings.said(i, name)))
+    return found
+
+
+def _scale_bar(projection: Projection, height: float) -> str:
+    per_pixel = projection.kilometres()
+    wanted = per_pixel * projection.width * 0.12
+    lengths = [m * 10.0**k for k in range(-3, 5) for m in (1, 2, 5)]
+    length = max((k for k in lengths if k <= wanted), default=lengths[0])
+    bar, right = length / per_pixel, projection.width - 8
+    said = (near(length, "km") if length >= 1 else near(length * 1000, "m")) + (" mid-map" if projection.wide else "")
+    return element(
+        "path", d=f"M{number(right - bar)},{number(height + 12)}v5h{number(bar)}v-5", class_="axis"
+    ) + element("text", text=said, x=right - bar - 8, y=height + 18, class_="tick end")
+
+
+def _said(readings: Readings, names: Sequence[str] | None, places: Places, marked: int) -> str:
+    below = int(readings.below.sum())
+    seen = len(readings) - below
+    best = [i for i in readings.largest(3).tolist() if not readings.below[i]]
+    said = [f"{seen:,} of {len(readings):,} places stand out of the noise."]
+    if best:
+        words = [
+            readings.said(i, names[i] if names is not None else place_name(float(places.lat[i]), float(places.lon[i])))
+            for i in best
+        ]
+        said.append(f"The largest values: {'; '.join(words)}.")
+    if marked < seen:
+        said.append(f"The {marked:,} largest can be read out.")
+    if below:
+        bound = ""
+        if readings.high is not None:
+            most = max(float(readings.high[readings.below].max()), 0.0)
+            bound = f": each is at most {at_most(most, readings.unit, digits=2)}"
+        said.append(f"Hatched places cannot be told from 0{bound}.")
+    return " ".join(said)

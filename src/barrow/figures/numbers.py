@@ -1,0 +1,91 @@
+"""Numbers as people read them, one formatter per side: what is printed as a bound is still a bound.
+
+``at_most`` rounds up, ``at_least`` rounds down, ``near`` rounds to nearest. All three work on exact rationals (a float
+means the shortest decimal that names it), so no tolerance hides a wrong side.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, exact
+
+PERCENT = "%"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def at_most(value: Exact, unit: str = "", *, digits: int = 3) -> str:
+    """The value with ``digits`` significant digits, rounded up; ``unit="%"`` prints a share in per cent.
+
+    >>> at_most(0.693, "%"), at_most(0.69301, "%"), at_most(43.116), at_most("1e-12"), at_most(12345, "km")
+    ('69.3 %', '69.4 %', '43.2', '1 × 10⁻¹²', '12,400 km')
+    """
+    return _written(value, unit, digits, ROUND_CEILING)
+
+
+def at_least(value: Exact, unit: str = "", *, digits: int = 3) -> str:
+    """The value with ``digits`` significant digits, rounded down.
+
+    >>> at_least(0.6939, "%"), at_least(43.19), at_least(-0.0012345)
+    ('69.3 %', '43.1', '-0.00124')
+    """
+    return _written(value, unit, digits, ROUND_FLOOR)
+
+
+def near(value: Exact, unit: str = "", *, digits: int = 3) -> str:
+    """The value rounded to nearest: for released values and axes, never for bounds.
+
+    >>> near(0.04567, "%"), near(1234567), near(0)
+    ('4.57 %', '1,230,000', '0')
+    """
+    return _written(value, unit, digits, ROUND_HALF_EVEN)
+
+
+def between(low: Exact, high: Exact, unit: str = "", *, digits: int = 3) -> str:
+    """An interval, rounded outwards.
+
+    >>> between(0.1234, 0.1456, "%"), between(-1, 2.5, "km")
+    ('12.3 % to 14.6 %', '-1 km to 2.5 km')
+    """
+    return f"{at_least(low, unit, digits=digits)} to {at_most(high, unit, digits=digits)}"
+
+
+def _written(value: Exact, unit: str, digits: int, rounding: str) -> str:
+    if isinstance(value, float) and math.isinf(value):
+        text = "∞" if value > 0 else "-∞"
+        return text if not unit or unit == PERCENT else f"{text} {unit}"
+    # A float means the shortest decimal that names it: 0.1 is a tenth.
+    number = exact(repr(float(value)) if isinstance(value, float | np.floating) else value)
+    said = _digits(number * (100 if unit == PERCENT else 1), digits, rounding)
+    return f"{said} {unit}" if unit else said
+
+
+def _digits(value: Fraction, digits: int, rounding: str) -> str:
+    if digits < 1:
+        raise ParameterError(f"digits is {digits}.", allowed="1 or more", fix="digits=3")
+    if value == 0:
+        return "0"
+    rounded = rounded_to(value, digits, rounding)
+    exponent = rounded.adjusted()
+    if -5 <= exponent < 12:
+        text = f"{rounded:,f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    mantissa = f"{rounded.scaleb(-exponent):f}"
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    return f"{mantissa} × 10{str(exponent).translate(_SUPERSCRIPTS)}"
+
+
+def rounded_to(value: Fraction, digits: int, rounding: str) -> Decimal:
+    """A rational as a decimal of so many digits, to the side that ``rounding`` names; exact, whatever its size.
+
+    >>> rounded_to(Fraction(2, 3), 2, ROUND_FLOOR), rounded_to(Fraction(2, 3), 2, ROUND_CEILING)
+    (Decimal('0.66'), Decimal('0.67'))
+    """
+    context = Context(prec=digits, rounding=rounding, Emin=-(10**6), Emax=10**6)
+    # One correctly rounded division of two exact integers: nothing is rounded twice.
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))

@@ -1,0 +1,220 @@
+"""The numbers of a figure, converted and checked once: values, their intervals, the noise they must stand out of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from barrow.errors import ParameterError
+from barrow.figures.numbers import PERCENT, at_most, between, near, rounded_to
+from barrow.figures.svg import Floats, isolated
+
+Numbers = Sequence[float] | npt.NDArray[np.floating] | float
+"""One number for each item, or one for all."""
+
+
+def finite(values: Numbers, name: str) -> Floats:
+    """Numbers as an array of floats; NaN and infinity are refused.
+
+    >>> finite([1, 2], "values")
+    array([1., 2.])
+    >>> finite([float("nan")], "values")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: values has a number that is not finite.
+      allowed: finite numbers
+      fix:     leave out what has no value before drawing
+    """
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} is not made of numbers.", allowed="numbers", fix=f"{name}=[0.1, 0.2]") from None
+    if not np.isfinite(found).all():
+        raise ParameterError(
+            f"{name} has a number that is not finite.",
+            allowed="finite numbers",
+            fix="leave out what has no value before drawing",
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Values with 95 % intervals and the noise of all of them together.
+
+    ``below`` is true where a value cannot be told from 0: it is not above the simultaneous noise, or, where that is
+    not given, its interval reaches 0.
+
+    >>> r = Readings.of([0.5, 0.01], low=[0.4, 0], high=[0.6, 0.1], noise=0.05)
+    >>> r.below.tolist(), r.said(0, "Paris"), r.said(1, "Rome")
+    ([False, True], 'Paris: 50 %, with 95 % certainty 40 % to 60 %', 'Rome: cannot be told from 0, at most 10 %')
+    """
+
+    value: Floats
+    low: Floats | None
+    high: Floats | None
+    noise: Floats | None
+    unit: str
+
+    @classmethod
+    def of(
+        cls,
+        values: Numbers,
+        *,
+        low: Numbers | None = None,
+        high: Numbers | None = None,
+        noise: Numbers | None = None,
+        unit: str = PERCENT,
+    ) -> Readings:
+        """Numbers checked: finite, of one length, intervals that hold their value."""
+        value = finite(values, "values").ravel()
+        if not len(value):
+            raise ParameterError("values is empty.", allowed="at least one value", fix="values=[0.1]")
+        if (low is None) != (high is None):
+            raise ParameterError("Only one of low and high is given.", allowed="both or none", fix="give both")
+        ends = [_spread(x, name, len(value)) for x, name in ((low, "low"), (high, "high"), (noise, "noise"))]
+        if ends[0] is not None and ends[1] is not None and ((ends[0] > value) | (ends[1] < value)).any():
+            raise ParameterError("A value is outside its interval.", allowed="low <= value <= high", fix="swap the two")
+        if ends[2] is not None and (ends[2] < 0).any():
+            raise ParameterError("noise is negative.", allowed="0 or more", fix="noise=0.01")
+        return cls(value, ends[0], ends[1], ends[2], unit)
+
+    def __len__(self) -> int:
+        """How many values there are."""
+        return len(self.value)
+
+    @property
+    def below(self) -> npt.NDArray[np.bool_]:
+        """Which values cannot be told from 0."""
+        if self.noise is not None:
+            return self.value <= self.noise
+        if self.low is not None:
+            return self.low <= 0
+        return np.zeros(len(self), dtype=bool)
+
+    @property
+    def top(self) -> float:
+        """The largest value or end of an interval."""
+        return float(max(self.value.max(), 0 if self.high is None else self.high.max()))
+
+    def pick(self, index: npt.NDArray[np.int64]) -> Readings:
+        """Some of the readings."""
+        ends = [None if x is None else x[index] for x in (self.low, self.high, self.noise)]
+        return Readings(self.value[index], ends[0], ends[1], ends[2], self.unit)
+
+    def largest(self, most: int) -> npt.NDArray[np.int64]:
+        """The places of the largest values, largest first, ties in their order."""
+        return np.argsort(-self.value, kind="stable")[:most]
+
+    def ceiling(self, i: int) -> float:
+        """What a value that cannot be told from 0 is at most: the end of its interval, or value plus noise."""
+        if self.high is not None:
+            return float(max(self.high[i], 0.0))
+        return float(max(self.value[i], 0.0) + (0.0 if self.noise is None else self.noise[i]))
+
+    def said(self, i: int, label: object) -> str:
+        """One reading in words; intervals are rounded outwards."""
+        name = isolated(label)
+        if self.below[i]:
+            return f"{name}: cannot be told from 0, at most {at_most(self.ceiling(i), self.unit, digits=2)}"
+        value = near(self.value[i], self.unit)
+        if self.low is None or self.high is None:
+            return f"{name}: {value}"
+        ends = between(_shown(self.low[i], self.unit), self.high[i], self.unit)
+        return f"{name}: {value}, with 95 % certainty {ends}"
+
+
+def _shown(low: float, unit: str) -> float:
+    """A share is never below 0, whatever its interval says."""
+    return max(0.0, float(low)) if unit == PERCENT else float(low)
+
+
+def _spread(values: Numbers | None, name: str, count: int) -> Floats | None:
+    if values is None:
+        return None
+    found = finite(values, name).ravel()
+    if len(found) not in (1, count):
+        raise ParameterError(
+            f"{name} has {len(found)} numbers for {count} values.", allowed="one, or one for each", fix=f"{name}=0.01"
+        )
+    return np.broadcast_to(found, (count,)).astype(np.float64)
+
+
+def checked_labels(labels: Sequence[object], count: int) -> list[str]:
+    """Labels as texts, as many as there are values.
+
+    >>> checked_labels(["a", 2], 2)
+    ['a', '2']
+    """
+    if len(labels) != count:
+        raise ParameterError(
+            f"There are {len(labels)} labels for {count} values.", allowed="one label a value", fix="add or drop labels"
+        )
+    return [str(label) for label in labels]
+
+
+MOST_CLASSES = 5
+_LADDER = (1, 2, 3, 5)
+
+
+def class_edges(readings: Readings) -> list[float]:
+    """Where the classes of colour begin: above the noise, and none narrower than a 95 % interval of its members.
+
+    The edges are short decimals, so a legend says them exactly. What is below the first is class 0.
+
+    >>> class_edges(Readings.of([0.001, 0.02, 0.3], low=[0, 0.01, 0.29], high=[0.01, 0.03, 0.31], noise=0.0049))
+    [0.0049, 0.03, 0.05, 0.1, 0.2]
+    """
+    value = readings.value
+    top = float(value.max())
+    width = np.zeros(len(value)) if readings.low is None or readings.high is None else readings.high - readings.low
+    edges = [_first_edge(readings)]
+    if top <= edges[0]:
+        return edges
+    start = max(edges[0], top * 1e-6)
+    powers = range(int(np.floor(np.log10(start))), int(np.ceil(np.log10(top))) + 1)
+    rungs = [float(f"{m}e{k}") for k in powers for m in _LADDER]
+    for rung in rungs:
+        if rung >= top:
+            break
+        members = width[(value > edges[-1]) & (value <= rung)]
+        if rung >= 1.4 * edges[-1] and rung - edges[-1] >= (members.max() if len(members) else width.min()):
+            edges.append(rung)
+    return edges[: MOST_CLASSES - 1] + edges[MOST_CLASSES - 1 :][-1:] if len(edges) > MOST_CLASSES else edges
+
+
+def _first_edge(readings: Readings) -> float:
+    """The noise, rounded up to two digits; without noise, the largest value whose interval reaches 0."""
+    if readings.noise is not None:
+        noise = float(readings.noise.max())
+    else:
+        below = readings.value[readings.below]
+        noise = max(0.0, float(below.max())) if len(below) else 0.0
+    return float(rounded_to(Fraction(noise), 2, ROUND_CEILING)) if noise > 0 else 0.0
+
+
+def classes_of(readings: Readings, edges: Sequence[float]) -> npt.NDArray[np.int64]:
+    """The class of each value: 0 for what cannot be told from 0, then 1 for the first class of colour.
+
+    >>> classes_of(Readings.of([0, 0.5, 2], unit="km"), [0.0, 1.0]).tolist()
+    [0, 1, 2]
+    """
+    found = np.searchsorted(np.asarray(edges), readings.value, side="left")
+    return np.where(readings.below, 0, found).astype(np.int64)
+
+
+def class_names(edges: Sequence[float], unit: str) -> list[str]:
+    """What the legend says of each class; the edges are exact, so nothing is rounded.
+
+    >>> class_names([0.005, 0.03], "%")
+    ['cannot be told from 0', '0.5 % to 3 %', 'above 3 %']
+    """
+    said = [near(edge, unit) for edge in edges]
+    inner = [f"{a} to {b}" for a, b in pairwise(said)]
+    return ["cannot be told from 0", *inner, f"above {said[-1]}"]
