@@ -19,11 +19,15 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
 
-TEXTS = """k => [...document.querySelectorAll("svg.bw")[k].querySelectorAll("text")].filter(t => t.getClientRects().length && !t.closest(".off"))
-  .map(t => { const b = t.getBBox(), m = t.getCTM(), s = t.ownerSVGElement.getCTM().inverse().multiply(m);
-    const p = [[b.x, b.y], [b.x + b.width, b.y + b.height]].map(([x, y]) => [s.a * x + s.c * y + s.e, s.b * x + s.d * y + s.f]);
-    return { said: t.textContent, size: parseFloat(getComputedStyle(t).fontSize),
-      box: [Math.min(p[0][0], p[1][0]), Math.min(p[0][1], p[1][1]), Math.max(p[0][0], p[1][0]), Math.max(p[0][1], p[1][1])] }; })"""
+TEXTS = """k => {
+  const svg = document.querySelectorAll("svg.bw")[k], back = svg.getCTM().inverse();
+  return [...svg.querySelectorAll("text")].filter(t => t.getClientRects().length && !t.closest(".off")).map(t => {
+    const b = t.getBBox(), m = back.multiply(t.getCTM());
+    const p = [[b.x, b.y], [b.x + b.width, b.y + b.height]].map(([x, y]) => new DOMPoint(x, y).matrixTransform(m));
+    const x = p.map(q => q.x).sort((a, b) => a - b), y = p.map(q => q.y).sort((a, b) => a - b);
+    return { said: t.textContent, size: parseFloat(getComputedStyle(t).fontSize), box: [x[0], y[0], x[1], y[1]] };
+  });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +139,10 @@ COLOURED = """() => [...document.querySelectorAll("svg.bw")].map(svg => {
   for (const p of svg.querySelectorAll("g:not(.off) > .cell")) {
     const b = p.getBBox();
     fills.add(getComputedStyle(p).fill);
-    for (let i = 0; i < 40; i++) for (let j = 0; j < 40; j++)
-      if (p.isPointInFill(new DOMPoint(b.x + b.width * (i + .5) / 40, b.y + b.height * (j + .5) / 40))) area += b.width * b.height / 1600;
+    for (let i = 0.5; i < 40; i++) for (let j = 0.5; j < 40; j++) {
+      const inside = p.isPointInFill(new DOMPoint(b.x + b.width * i / 40, b.y + b.height * j / 40));
+      if (inside) area += b.width * b.height / 1600;
+    }
   }
   return [area, fills.size];
 })"""
@@ -183,7 +189,8 @@ def axe(tmp_path_factory):
 
 
 def test_axe_finds_nothing(opened, drawn, axe):
-    page = opened(*drawn.values())
+    # One map stands for all: what differs between them is the number of shapes.
+    page = opened(*(figure for name, figure in drawn.items() if name not in ("map", "map-world", "map-points")))
     page.evaluate(axe)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)

@@ -56,7 +56,7 @@ def tradeoff(
     >>> print(tradeoff([Curve("this study", [1, 100], [0.1, 0.001])], here=Here("now", 10, 0.01)))
     Privacy against accuracy. now: α at most 10, error at most 1 %.
     """
-    above = f"if {clean(promise)}, a 50 % guess can become at most …" if guesses and promise else ""
+    above = f"a 50 % guess can become at most …, if {clean(promise)}" if guesses and promise else ""
     frame = _Frame(curves, here, unit, error, width, height, 66.0 if guesses else 44.0)
     body = [frame.axes("α: more privacy ← → more accuracy"), frame.upper(guesses, above), frame.lines()]
     said = ""

@@ -53,7 +53,7 @@ def bars(
         note = f"The {most} largest of {len(readings):,} are drawn."
         readings, names = readings.pick(kept), [names[i] for i in kept]
     row = 25.0
-    shown = [_ends(readings, i) for i in range(len(readings))]
+    shown = [_ends(readings, i, width >= 500) for i in range(len(readings))]
     room = min(max(text_width(clean(name)[:200]) for name in names) + 12, 0.36 * width)
     side = max(text_width(text, 11.5) for text in shown) + 12
     top, bottom = 14.0, 14.0 + row * len(readings)
@@ -85,11 +85,11 @@ def largest_said(readings: Readings, names: Sequence[object]) -> str:
     return f"The largest value is {readings.said(best, names[best])}.{many}"
 
 
-def _ends(readings: Readings, i: int) -> str:
+def _ends(readings: Readings, i: int, whole: bool) -> str:
     if readings.below[i]:
         return "below the noise"
     value = near(readings.value[i], readings.unit)
-    if readings.low is None or readings.high is None:
+    if readings.low is None or readings.high is None or not whole:
         return value
     return f"{value}  ({between(readings.low[i], readings.high[i], readings.unit)})"
 

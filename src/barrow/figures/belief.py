@@ -118,7 +118,9 @@ def _said(promise: Kept) -> str:
 
 def _cap(worst: float, x: Scale, y: Scale, promises: Sequence[Kept]) -> str:
     level = y(worst)
-    text = f"never above {at_most(worst, PERCENT)}, even if everything were different"
+    text = f"never above {at_most(worst, PERCENT)}"
+    longer = f"{text}, even if everything were different"
+    text = longer if text_width(longer, 11.5) < 0.6 * (x.end - x.start) else text
     wide = text_width(text, 11.5)
     # The note stands where no promise is drawn: at the right if there is room, else at the left.
     taken = [x(p.distance) for p in promises if abs(y(p.asked) - level) < 26 or abs(y(p.kept) - level) < 26]

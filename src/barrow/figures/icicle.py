@@ -27,6 +27,7 @@ class _Node:
     reading: int = -1
     children: dict[str, _Node] = field(default_factory=dict)
     size: float = 0.0
+    given: int = 0
 
 
 def icicle(
@@ -104,6 +105,7 @@ def _tree(ways: Sequence[tuple[str, ...]], readings: Readings) -> tuple[_Node, i
         stack.extend(node.children.values())
     for node in reversed(order):
         below = sum(child.size for child in node.children.values())
+        node.given = (node.reading >= 0) + sum(child.given for child in node.children.values())
         node.size = max(below, 0.0 if node.reading < 0 else float(readings.value[node.reading]))
     return root, depth
 
@@ -118,13 +120,13 @@ class _Picture:
 
     def place(self, node: _Node, start: float, end: float, level: int, group: int) -> None:
         if level >= self.levels or node.size <= 0:
-            self.hidden += len(node.children) if node.size <= 0 else 0
+            self.hidden += node.given if node.size <= 0 else 0
             return
         at, small = start, 0
         for k, child in enumerate(sorted(node.children.values(), key=lambda c: -c.size)):
             wide = (end - start) * child.size / node.size
             if wide < _NARROWEST:
-                small += 1
+                small += child.given
                 continue
             hue = k % _GROUPS if level == 0 else group
             self._box(child, at, wide, level, hue)

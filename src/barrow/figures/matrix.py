@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.figures.bars import bars, largest_said
+from barrow.figures.bars import MOST_BARS, bars, largest_said
 from barrow.figures.figure import Figure, drawn
 from barrow.figures.legend import legend, shades_of
 from barrow.figures.lettering import shortened, text_width
@@ -56,9 +56,9 @@ def matrix(
         )
     across, down = checked_labels(columns, len(columns)), checked_labels(rows, len(rows))
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    if len(readings) > MOST_CELLS:
+        return _largest(down, across, readings, title, width)
     names = [f"{clean(row)}, {clean(column)}" for row in down for column in across]
-    if len(names) > MOST_CELLS:
-        return bars(names, readings.value, low=low, high=high, noise=noise, unit=unit, title=title, width=width)
     edges = class_edges(readings)
     said_classes = class_names(edges, unit)
     shades = shades_of(said_classes)
@@ -91,6 +91,17 @@ def matrix(
     key, used = legend(said_classes, x=left, y=bottom, width=width - left, hatch_first=True, classes=shades)
     said = largest_said(readings, names)
     return drawn(*body, key, title=title, description=said, width=width, height=bottom + used, kind="matrix", reach=30)
+
+
+def _largest(down: Sequence[str], across: Sequence[str], readings: Readings, title: str, width: int) -> Figure:
+    """Bars of the largest cells, where a matrix would have too many."""
+    # The bars draw the first of these and count all, so only a few names are ever made.
+    kept = readings.largest(MOST_BARS)
+    names = [""] * len(readings)
+    for k in kept.tolist():
+        names[k] = f"{clean(down[k // len(across)])}, {clean(across[k % len(across)])}"
+    r = readings
+    return bars(names, r.value, low=r.low, high=r.high, noise=r.noise, unit=r.unit, title=title, width=width)
 
 
 def _widest(labels: Sequence[str]) -> float:

@@ -19,7 +19,7 @@ LIGHT = {
     "ground": "#ffffff", "card": "#f6f7f9", "ink": "#1b1f24", "dim": "#555e69", "rule": "#c9cfd6", "grid": "#e8ebee",
     "accent": "#b23a0e", "focus": "#0b6e99", "sea": "#e9f0f5", "land": "#faf9f5", "coast": "#7d8893",
     "hatch": "#bcc5cd", "q1": "#c9dff0", "q2": "#8bbfdd", "q3": "#4a97c9", "q4": "#1c68ac", "q5": "#08306b",
-    "c0": "#b23a0e", "c1": "#0b6e99", "c2": "#6b4fa0", "c3": "#3d4650", "g0": "#a9cfe6", "g1": "#f2c99c",
+    "c0": "#b23a0e", "c1": "#0b6e99", "c2": "#2f1a66", "c3": "#6b727a", "g0": "#a9cfe6", "g1": "#f2c99c",
     "g2": "#b9dcab", "g3": "#d9c4e4", "g4": "#f1bcbc", "g5": "#d3d3d0", "dot": "#1b1f24",
     "o1": "#14181c", "o2": "#14181c", "o3": "#14181c", "o4": "#ffffff", "o5": "#ffffff",
 }  # fmt: skip
@@ -28,7 +28,7 @@ DARK = {
     "ground": "#14171a", "card": "#1d2126", "ink": "#e8eaed", "dim": "#a8b0b9", "rule": "#48515b", "grid": "#2a3037",
     "accent": "#ff9a73", "focus": "#6cc3e8", "sea": "#182027", "land": "#23292f", "coast": "#77828d",
     "hatch": "#4a535c", "q1": "#1f4666", "q2": "#2c6899", "q3": "#4a92cb", "q4": "#8bc2ea", "q5": "#dcf0fd",
-    "c0": "#ff9a73", "c1": "#6cc3e8", "c2": "#c3a8f0", "c3": "#c3cad1", "g0": "#2b5c77", "g1": "#775023",
+    "c0": "#ff9a73", "c1": "#5cb3e6", "c2": "#eadcff", "c3": "#9aa2ab", "g0": "#2b5c77", "g1": "#775023",
     "g2": "#3b6733", "g3": "#5d446e", "g4": "#773a3a", "g5": "#4c4c4a", "dot": "#e8eaed",
     "o1": "#ffffff", "o2": "#ffffff", "o3": "#0c0e10", "o4": "#0c0e10", "o5": "#0c0e10",
 }  # fmt: skip

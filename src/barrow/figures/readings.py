@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -89,7 +90,7 @@ class Readings:
         """How many values there are."""
         return len(self.value)
 
-    @property
+    @cached_property
     def below(self) -> npt.NDArray[np.bool_]:
         """Which values cannot be told from 0."""
         if self.noise is not None:
