@@ -9,13 +9,14 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from barrow.engines import Columns, DuckDBEngine, MemoryEngine, encoding
+from barrow.engines import Columns, DuckDBEngine, MemoryEngine
 from barrow.engines.columns import width
-from barrow.engines.encoding import encoding_for
 from barrow.engines.memory import _encode
 from barrow.engines.numbers import to_number
-from barrow.engines.reading import reading_of
-from barrow.engines.relations import Relation
+from barrow.engines.sql import encoding
+from barrow.engines.sql.dialects import Dialect
+from barrow.engines.sql.encoding import encoding_for
+from barrow.engines.sql.reading import reading_of
 from barrow.errors import ParameterError
 from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Product
 
@@ -39,17 +40,17 @@ SPACES = {
 }  # fmt: skip
 
 
-def duckdb_ids(space, values, mode, types="DOUBLE"):
+def duckdb_ids(space, values, mode, types="real"):
     """Ids of rows of ``values``, -1 where lost, found in SQL."""
     columns = Columns("uid", [f"c{i}" for i in range(values.shape[1])])
     code = encoding_for(space, columns, mode)
     with DuckDBEngine(progress=False)._session() as session:
         for table, arrays in code.tables.items():
             session.table(table, arrays)
-        names = {"uid": "BIGINT", **dict.fromkeys(columns.items, types)}
+        names = {"uid": "integer", **dict.fromkeys(columns.items, types)}
         given_rows = {"uid": np.arange(len(values)), **{f"c{i}": values[:, i] for i in range(values.shape[1])}}
         session.table("given_rows", given_rows)
-        coded = reading_of(Relation("given_rows", names, once=False), columns, space, code).coded()
+        coded = reading_of("given_rows", names, columns, space, code).coded()
         sql = (
             f"SELECT u, coalesce({code.item}, -1)::BIGINT AS item FROM ({coded}) {' '.join(code.late_joins)} ORDER BY u"
         )
@@ -150,10 +151,10 @@ def test_every_boundary_and_its_neighbours(name, mode):
 def test_the_comparison_can_fail(monkeypatch):
     """Dividing by the width instead of multiplying by the scale is caught."""
     monkeypatch.setattr(
-        encoding,
+        encoding._Writer,
         "_cell",
-        lambda y, low, scale, last: (
-            f"LEAST(CAST(floor(({y} - {encoding.double(low)}) / (1 / {scale})) AS BIGINT), {last})"
+        lambda self, y, low, scale, last, most: (
+            f"LEAST(CAST(floor(({y} - {self._number(low)}) / (1 / {scale})) AS BIGINT), {last})"
         ),
     )
     with pytest.raises(AssertionError):
@@ -162,7 +163,7 @@ def test_the_comparison_can_fail(monkeypatch):
 
 def test_decimal_literals_would_be_caught(monkeypatch):
     """0.1 in SQL is a decimal; written so, ids differ."""
-    monkeypatch.setattr(encoding, "double", lambda x: f"({float(x):.6f})")
+    monkeypatch.setattr(Dialect, "number_literal", lambda self, x: f"({float(x):.6f})")
     with pytest.raises(AssertionError):
         test_every_boundary_and_its_neighbours("line-odd", "error")
 
@@ -174,7 +175,7 @@ def test_texts_are_the_same_numbers(texts):
     space = Line(-100, 100, step=0.25)
     values = np.empty((len(texts), 1), dtype=object)
     values[:, 0] = texts
-    assert duckdb_ids(space, values, "nearest", "VARCHAR").tolist() == space_ids(space, values, "nearest").tolist()
+    assert duckdb_ids(space, values, "nearest", "text").tolist() == space_ids(space, values, "nearest").tolist()
 
 
 @pytest.mark.parametrize("sql_type", ["DECIMAL(38,20)", "HUGEINT", "UBIGINT", "BIGINT", "FLOAT", "INTEGER"])

@@ -36,6 +36,16 @@ def write_parquet(path, names, rows, numbers):
     return str(path)
 
 
+def write_arrow_parquet(path, names, rows, numbers):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    types = [pa.string(), *(pa.float64() if x else pa.string() for x in numbers)]
+    columns = [[row[i] for row in rows] for i in range(len(names))]
+    pq.write_table(pa.table({n: pa.array(c, t) for n, c, t in zip(names, columns, types, strict=True)}), path)
+    return str(path)
+
+
 def write_csv(stream, names, rows):
     writer = csv.writer(stream)
     writer.writerow(names)
@@ -63,11 +73,18 @@ class TestMemoryArrays(EngineSuite):
 
 
 class TestParquet(EngineSuite):
+    def make(self, tmp_path, names, rows, numbers):
+        return quiet(), write_parquet(tmp_path / "t.parquet", names, rows, numbers)
+
+
+class TestArrowParquet(EngineSuite):
+    """Files whose statistics leave out NaN, as Arrow and Spark write them."""
+
     pairs = PAIRS
     lost = 99
 
     def make(self, tmp_path, names, rows, numbers):
-        return quiet(), write_parquet(tmp_path / "t.parquet", names, rows, numbers)
+        return quiet(), write_arrow_parquet(tmp_path / "t.parquet", names, rows, numbers)
 
 
 class TestManyParquetFiles(EngineSuite):
@@ -118,7 +135,13 @@ class TestSqliteTable(EngineSuite):
 class TestQueryOverFile(EngineSuite):
     def make(self, tmp_path, names, rows, numbers):
         path = write_parquet(tmp_path / "t.parquet", names, rows, numbers)
-        return quiet(), Source.parse(path, sql="SELECT * FROM records WHERE true;")
+        return quiet(), Source.parse(path, sql="SELECT * FROM records;")
+
+
+class TestAcknowledgedQuery(EngineSuite):
+    def make(self, tmp_path, names, rows, numbers):
+        path = write_parquet(tmp_path / "t.parquet", names, rows, numbers)
+        return quiet(), Source.parse(path, sql="SELECT * FROM records WHERE 1 = 1", acknowledge_sql=True)
 
 
 class FrameSuite(EngineSuite):

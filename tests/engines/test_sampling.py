@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from barrow.engines import Columns, DuckDBEngine, MemoryEngine, Sampled, pieces, sampling
+from barrow.engines import Columns, DuckDBEngine, MemoryEngine, Sampled, sampling
+from barrow.engines.duckdb import pieces
+from barrow.engines.duckdb.session import Session
 from barrow.engines.sampling import Sampler
-from barrow.engines.session import Session
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.noise.simulation import SeededSource
 from barrow.spaces import Discrete, Line
@@ -400,9 +401,9 @@ def test_another_order_of_reading_is_noticed(tmp_path, monkeypatch):
     good = pieces._piece
     calls = []
 
-    def turned(reading, start, end):
+    def turned(reading, numbered, start, end):
         calls.append(start)
-        sql = good(reading, start, end)
+        sql = good(reading, numbered, start, end)
         return f"SELECT * FROM ({sql}) ORDER BY r DESC" if len(calls) == 1 else sql
 
     monkeypatch.setattr(pieces, "_piece", turned)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +17,8 @@ from tests.engines import test_engines as suites
 from tests.engines.suite import SECRET, as_list
 
 from barrow.engines import CheckReport, Columns, Counts, DuckDBEngine, MemoryEngine, Source, engine_for
-from barrow.engines.reading import Reading
+from barrow.engines.duckdb.spill import SpillFolder, sweep
+from barrow.engines.sql.reading import Reading
 from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
 from barrow.spaces import Discrete, Earth, Line
 
@@ -126,8 +129,13 @@ def test_queries(visits, tmp_path):
     path = tmp_path / "shop.duckdb"
     with duckdb.connect(str(path)) as c:
         c.execute(f"CREATE SCHEMA s; CREATE TABLE s.t AS SELECT * FROM '{visits}'; CREATE VIEW v AS SELECT * FROM s.t")
-    for tail in ("table=s.t", "table=v", "sql=SELECT%20*%20FROM%20v"):
+    for tail in ("table=s.t", "sql=SELECT%20*%20FROM%20s.t"):
         assert as_list(ENGINE.count(f"duckdb:///{path}?{tail}", UID, AB)) == EXPECTED
+    for tail in ("table=v", "sql=SELECT%20*%20FROM%20v"):
+        with pytest.raises(ParameterError, match="'v' is a view"):
+            ENGINE.count(f"duckdb:///{path}?{tail}", UID, AB)
+        known = Source.parse(f"duckdb:///{path}?{tail}", acknowledge_sql=True)
+        assert as_list(ENGINE.count(known, UID, AB)) == EXPECTED
     with pytest.raises(ParameterError, match=r"Did you mean 's\.t'"):
         ENGINE.columns(f"duckdb:///{path}?table=s.tt")
     other = tmp_path / "shop.db"
@@ -136,23 +144,29 @@ def test_queries(visits, tmp_path):
         c.executemany("INSERT INTO t VALUES (?, ?)", [("x", "a"), ("x", "b"), ("y", "a")])
     c.close()
     assert as_list(ENGINE.count(f"sqlite:///{other}?sql=SELECT%20*%20FROM%20t", UID, AB)) == EXPECTED
+    only = Source.parse(f"sqlite:///{other}?table=t".split("?")[0] + "?sql=SELECT uid, item FROM t WHERE far < 2")
+    with pytest.raises(ParameterError, match="no column 'far'"):
+        ENGINE.count(only, UID, AB)
     with pytest.raises(ParameterError, match="no table 'tt'"):
         ENGINE.count(f"sqlite:///{other}?table=tt", UID, AB)
-    with pytest.raises(ParameterError, match="cannot be run"):
+    with pytest.raises(ParameterError, match="no table 'zz'"):
         ENGINE.count(f"sqlite:///{other}?sql=SELECT%20*%20FROM%20zz", UID, AB)
+    with pytest.raises(ParameterError, match="cannot be run"):
+        ENGINE.count(Source("sqlite", path=str(other), sql="SELECT * FROM zz", acknowledged=True), UID, AB)
 
 
 def test_queries_run_once():
     """A query that answers differently each time is still counted consistently."""
     sql = "SELECT (random() * 50)::INT AS uid, CASE WHEN random() < 0.5 THEN 'a' ELSE 'b' END AS item FROM range(5000)"
-    counts = ENGINE.count(Source.parse(None, sql=sql), UID, AB)
+    counts = ENGINE.count(Source.parse(None, sql=sql, acknowledge_sql=True), UID, AB)
     assert counts.counts.sum() == 5000
 
 
 @pytest.mark.parametrize("sql", ["SELEC 1", "SELECT nothing FROM nowhere", "SELECT 1; SELECT 2", "DROP TABLE records"])
 def test_bad_queries(visits, sql):
-    with pytest.raises(ParameterError, match="query"):
-        ENGINE.count(Source.parse(visits, sql=sql), UID, AB)
+    for known in (False, True):
+        with pytest.raises(ParameterError, match=r"query|no table 'nowhere'"):
+            ENGINE.count(Source.parse(visits, sql=sql, acknowledge_sql=known), UID, AB)
     if "nowhere" in sql:
         assert "nowhere" in ENGINE.check(Source.parse(visits, sql=sql), UID, AB).problem
 
@@ -208,13 +222,16 @@ def test_conversion_errors_do_not_leak(tmp_path):
     assert SECRET in ENGINE.check(source, UID, Line(0, 3, step=1)).problem
 
 
-def test_a_file_without_header_does_not_show_its_first_record(tmp_path):
+@pytest.mark.parametrize("first", [f"73913,{SECRET}", f"zoe,{SECRET}", f"zoe;{SECRET};uidd", SECRET])
+def test_a_file_without_header_does_not_show_its_first_record(tmp_path, first):
     path = tmp_path / "t.csv"
-    path.write_text(f"73913,{SECRET}\n2,a\n")
-    with pytest.raises(ParameterError, match="header") as caught:
-        ENGINE.count(path, UID, AB)
-    silent(caught.value)
-    assert "73913" not in str(caught.value)
+    path.write_text(f"{first}\n2,a\n")
+    for ask in (ENGINE.count, ENGINE.validate):
+        with pytest.raises(ParameterError, match="header") as caught:
+            ask(path, UID, AB)
+        silent(caught.value)
+        assert "73913" not in str(caught.value)
+        assert "zoe" not in str(caught.value)
 
 
 def test_csv_keeps_texts_as_they_are(tmp_path):
@@ -285,12 +302,50 @@ def test_users_of_any_type(tmp_path):
     assert MemoryEngine().count({"uid": np.array([0.0, -0.0, 2]), "item": ["a"] * 3}, UID, AB).users == 2
 
 
+@pytest.mark.parametrize("quoted", ["plain", "it's a 'disk'"])
+def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path, quoted):
+    """kill -9 in the middle of a spill leaves ids on the disk; the next start on that disk removes them."""
+    place = tmp_path / quoted
+    place.mkdir()
+    code = (
+        "import os, signal, sys; from barrow.engines.duckdb.session import Session\n"
+        "session = Session(memory='40MB', threads=1, folder=None, progress=False)\n"
+        "session.run(\"CREATE TEMP TABLE ids AS SELECT 'canary-' || i AS u FROM range(3000000) r(i)\")\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    env = {**os.environ, "TMPDIR": str(place)}
+    assert subprocess.run([sys.executable, "-c", code], env=env, check=False).returncode == -signal.SIGKILL
+    (left,) = place.iterdir()
+    assert left.stat().st_mode & 0o077 == 0
+    assert any(b"canary" in file.read_bytes() for file in left.rglob("*") if file.is_file())
+    with SpillFolder(place) as held:
+        assert not left.exists()
+        assert sweep(place) == 0  # a folder of a living process stays
+        assert held.exists()
+    (place / "barrow-spill-x").symlink_to(tmp_path)
+    assert sweep(place) == 0
+    assert tmp_path.exists()
+
+
+def test_nan_users_in_parquet_are_nobody(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"uid": [1.0, float("nan"), 2.0], "item": ["a", "a", "b"]}), path)
+    with pytest.raises(DataError, match="no user"):
+        ENGINE.count(path, UID, AB)
+    with pytest.raises(DataError, match="no user"):
+        ENGINE.sample(path, UID, AB, samples=2)
+    assert ENGINE.check(path, UID, AB).null_users == 1
+
+
 def test_more_than_memory_spills_and_cleans_up(tmp_path, capfd):
     """About 200 MB of users and items with 80 MB of memory; the temporary folder is gone afterwards."""
     rows = 4_000_000
     sql = f"SELECT 'user-with-a-long-name-' || i // 2 AS uid, i % 4 AS x FROM range({rows}) r(i)"
     engine = DuckDBEngine(memory="80MB", threads=1, folder=tmp_path, progress=True)
-    counts = engine.count(Source.parse(None, sql=sql), Columns("uid", "x"), Line(0, 4, step=1))
+    counts = engine.count(Source.parse(None, sql=sql, acknowledge_sql=True), Columns("uid", "x"), Line(0, 4, step=1))
     assert as_list(counts) == [(i, 2, rows // 4) for i in range(4)]
     assert counts.users == rows // 2
     assert not list(tmp_path.iterdir())
@@ -396,7 +451,7 @@ def test_sizes_without_repetition_would_be_caught(tmp_path, monkeypatch):
     monkeypatch.setattr(
         Reading,
         "users",
-        lambda self: f"SELECT DISTINCT {self.user} AS u, {self.raw[0]} AS item FROM {self.relation.sql}",
+        lambda self: f"SELECT DISTINCT {self.user} AS u, {self.raw[0]} AS item FROM {self.table}",
     )
     with pytest.raises((AssertionError, DataError)):
         suites.TestParquet().test_counts_are_the_reference_in_any_order(tmp_path, "discrete", "error")

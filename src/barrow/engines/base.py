@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from barrow.engines.columns import Columns
 from barrow.engines.counts import CheckReport, Counts, Sampled
@@ -10,6 +11,8 @@ from barrow.errors import DataError
 from barrow.noise import Source as Randomness
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
+
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -124,6 +127,32 @@ def refuse_unreadable() -> DataError:
     )
 
 
+def refuse_changed() -> DataError:
+    """The constant refusal of records that changed between two readings.
+
+    >>> print(refuse_changed().problem)
+    The records changed while they were read.
+    """
+    return DataError(
+        "The records changed while they were read.",
+        allowed="records that do not change while they are read",
+        fix="read the records again when nobody writes to them",
+    )
+
+
+def refuse_weights() -> DataError:
+    """The constant refusal of weights that are no counts.
+
+    >>> print(refuse_weights().problem)
+    Some records have a weight that is no count.
+    """
+    return DataError(
+        "Some records have a weight that is no count.",
+        allowed="whole numbers from 0 to 2^31 in the weight column",
+        fix="barrow check (Python: engine.check) shows the curator which",
+    )
+
+
 def refuse_short_of_room() -> DataError:
     """The constant refusal when memory and disk do not suffice.
 
@@ -135,3 +164,31 @@ def refuse_short_of_room() -> DataError:
         allowed="more memory, or a temporary folder with more room",
         fix="DuckDBEngine(memory='8GB', folder='/large/disk')",
     )
+
+
+class PrivateTextError(Exception):
+    """A failure in an engine's own words, which may repeat private values: it never leaves the engines package.
+
+    >>> issubclass(PrivateTextError, Exception)
+    True
+    """
+
+
+def quietly(act: Callable[[], T]) -> T:
+    """Do ``act``; where it fails in the engine's own words, fail with the constant text instead.
+
+    >>> def fail():
+    ...     raise PrivateTextError("could not convert 'secret'")
+    >>> quietly(fail)
+    Traceback (most recent call last):
+    ...
+    barrow.errors.DataError: The records cannot be read.
+      allowed: a readable source
+      fix:     barrow check (Python: engine.check) shows the curator the engine's own message
+    """
+    try:
+        return act()
+    except PrivateTextError:
+        pass
+    # Raised here and not above, so that the private text does not travel along as the error's context.
+    raise refuse_unreadable()

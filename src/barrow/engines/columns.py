@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from barrow.errors import ParameterError, nearest_name
@@ -13,7 +13,7 @@ LABELS = ("integer", "text", "any")
 USERS = ("integer", "real", "decimal", "text", "time", "boolean", "any", "other")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Columns:
     """The user column and the item columns.
 
@@ -21,23 +21,38 @@ class Columns:
         user: The column that says whose record it is.
         items: The columns that say what the item is: one for labels, a line or a circle; latitude and longitude for the
             Earth; one for each coordinate of a Euclidean space; for a product, those of its parts one after another.
+        weight: The column that says how many records a row stands for, a whole number; one by default.
 
     >>> Columns("uid", ["lat", "lon"])
     Columns(user='uid', items=('lat', 'lon'))
+    >>> Columns("uid", "shop", weight="visits").all
+    ('uid', 'shop', 'visits')
     """
 
     user: str
     items: tuple[str, ...]
+    weight: str | None = None
 
-    def __init__(self, user: str, items: str | Sequence[str]) -> None:
+    def __init__(self, user: str, items: str | Sequence[str], weight: str | None = None) -> None:
         names = (items,) if isinstance(items, str) else tuple(items)
-        for name, text in [("user", user), *(("items", item) for item in names)]:
+        given = [("user", user), *(("items", item) for item in names)]
+        for name, text in given if weight is None else [*given, ("weight", weight)]:
             if not isinstance(text, str) or not text:
                 raise ParameterError(f"{name} is {text!r}.", allowed="the name of a column", fix=f'{name}="column"')
         if not names:
             raise ParameterError("items is empty.", allowed="at least one column", fix='items="item"')
         object.__setattr__(self, "user", user)
         object.__setattr__(self, "items", names)
+        object.__setattr__(self, "weight", weight)
+
+    def __repr__(self) -> str:
+        weight = "" if self.weight is None else f", weight={self.weight!r}"
+        return f"Columns(user={self.user!r}, items={self.items!r}{weight})"
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """The names of all columns that are read."""
+        return (self.user, *self.items) if self.weight is None else (self.user, *self.items, self.weight)
 
     def groups(self, space: Space) -> tuple[tuple[str, ...], ...]:
         """The item columns of each part of a product; a single group for any other space.
@@ -115,9 +130,13 @@ def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, h
       allowed: uid, fat
       fix:     write 'fat'
     """
-    for name in (columns.user, *columns.items):
+    # Where no column of those asked for is in the first line of a text file, that line may be a record.
+    sure = header_is_sure or any(name in found for name in columns.all)
+    for name in columns.all:
         if name not in found:
-            raise _missing(name, found, header_is_sure)
+            raise missing_column(name, list(found)) if sure else no_header(name)
+    if columns.weight is not None and found[columns.weight] not in NUMBERS:
+        raise _wrong_type(columns.weight, found[columns.weight], "whole numbers")
     if found[columns.user] not in USERS:
         raise _wrong_type(columns.user, found[columns.user], "whole numbers or texts")
     for part, group in flat_groups(columns, space):
@@ -139,26 +158,31 @@ def flat_groups(columns: Columns, space: Space) -> list[tuple[Space, tuple[str, 
     return [pair for part, group in pairs for pair in flat_groups(Columns(columns.user, group), part)]
 
 
-def _missing(name: str, found: Iterable[str], header_is_sure: bool) -> ParameterError:
-    names = list(found)
-    if not header_is_sure and any(_like_a_value(x) for x in names):
-        # Naming the "columns" would print the first private record of a file without a header.
-        return ParameterError(
-            f"There is no column {name!r}: the first line does not look like a header.",
-            allowed="a first line with the names of the columns",
-            fix="add a header line to the file",
-        )
+def no_header(name: str) -> ParameterError:
+    """The constant refusal of a text file in whose first line no column asked for is named.
+
+    >>> print(no_header("uid").problem)
+    There is no column 'uid', nor any other that is asked for, in the first line of the text file.
+    """
+    return ParameterError(
+        f"There is no column {name!r}, nor any other that is asked for, in the first line of the text file.",
+        allowed="a first line with the names of the columns; it is not shown here, because it may be a record",
+        fix="add a header line to the file, or correct the names",
+    )
+
+
+def missing_column(name: str, names: Sequence[str]) -> ParameterError:
+    """The error about a column that is not there, with the nearest name.
+
+    >>> print(missing_column("uidd", ["uid", "item"]).problem)
+    There is no column 'uidd'. Did you mean 'uid'?
+    """
     close = nearest_name(name, names)
     return ParameterError(
         f"There is no column {name!r}." + (f" Did you mean {close!r}?" if close else ""),
         allowed=", ".join(names[:50]) + (" …" if len(names) > 50 else ""),
         fix=f"write {close!r}" if close else "name one of these columns",
     )
-
-
-def _like_a_value(name: str) -> bool:
-    text = name.strip()
-    return not text or text[0].isdigit() or text[0] in "-+." or text.startswith("column0")
 
 
 def _wrong_type(name: str, kind: str, wanted: str) -> ParameterError:

@@ -13,6 +13,9 @@ from barrow.numerics import whole
 
 Integers = NDArray[np.int64]
 
+MOST_WEIGHT = 2**31
+"""The most records that one row may stand for, so that no sum of fewer than 2^31 rows overflows."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
@@ -152,6 +155,18 @@ def _totals(sizes: Integers, counts: Integers) -> tuple[Integers, Integers]:
     return found, table
 
 
+def found_users(sizes: Integers, counts: Integers) -> int:
+    """How many users entries belong to; :class:`Counts` refuses entries of no whole number of users.
+
+    >>> found_users(np.array([1, 2]), np.array([3, 4]))
+    5
+    """
+    if not sizes.size or int(sizes.min()) < 1:
+        return 0
+    different, totals = _totals(sizes, counts)
+    return int((totals // different).sum())
+
+
 def check_users(users: int | None) -> None:
     """Refuse a public number of users that is not a whole number above 0.
 
@@ -183,6 +198,7 @@ class CheckReport:
         rows: How many records there are.
         users: How many users hold them.
         null_users: Records without a user.
+        bad_weights: Records whose weight is not a whole number from 0 to 2^31.
         lost_items: Records whose item is missing or unknown.
         smallest: The fewest records that a user holds.
         largest: The most records that a user holds.
@@ -190,6 +206,7 @@ class CheckReport:
         problem: What the engine says if the records cannot be read at all.
         declared: The public number of users, if one is declared.
         lost_is_fine: Whether the study maps lost items to the public default item.
+        advice: What the lost records look like, and how to mend them.
 
     >>> print(CheckReport(rows=2, users=1, null_users=0, lost_items=1, smallest=2, largest=2,
     ...     examples=({"row": 2, "item": "XXX"},)))
@@ -213,6 +230,8 @@ class CheckReport:
     declared: int | None = None
     lost_is_fine: bool = False
     private: bool = True
+    bad_weights: int = 0
+    advice: tuple[str, ...] = ()
 
     @property
     def usable(self) -> bool:
@@ -223,7 +242,8 @@ class CheckReport:
         """
         few = self.declared is None or self.users <= self.declared
         items = self.lost_is_fine or not self.lost_items
-        return self.rows > 0 and not self.problem and not self.null_users and items and few
+        good = not self.problem and not self.null_users and not self.bad_weights
+        return self.rows > 0 and good and items and few
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``--json``, with ``private`` first.
@@ -231,13 +251,15 @@ class CheckReport:
         >>> CheckReport(rows=1, users=1).to_json()["private"]
         True
         """
-        names = ("rows", "users", "null_users", "lost_items", "smallest", "largest", "problem", "declared")
+        names = ("rows", "users", "null_users", "lost_items", "smallest", "largest", "problem", "declared",
+                 "bad_weights")  # fmt: skip
         plain = [{k: v if isinstance(v, int | float | str) else str(v) for k, v in x.items()} for x in self.examples]
         return {
             "private": True,
             "usable": self.usable,
             **{name: getattr(self, name) for name in names},
             "examples": plain,
+            "advice": list(self.advice),
         }
 
     def __str__(self) -> str:
@@ -250,9 +272,12 @@ class CheckReport:
             f"no user     {self.null_users} rows",
             f"lost items  {self.lost_items} rows whose item is missing or not an item of the public space",
         ]
+        if self.bad_weights:
+            lines.insert(4, f"bad weight  {self.bad_weights} rows whose weight is not a whole number from 0 to 2^31")
         for example in self.examples:
             values = ", ".join(f"{name} = {value!r}" for name, value in example.items() if name != "row")
-            lines.append(f"  row {example.get('row')}: {values}")
+            lines.append(f"  row {example['row']}: {values}" if "row" in example else f"  {values}")
+        lines += self.advice
         lines.append(self._verdict())
         return "\n".join(lines)
 
@@ -264,6 +289,8 @@ class CheckReport:
             return "Not usable: there are no records."
         if self.null_users:
             return "Not usable: every record needs a user. Mend or remove the rows without one."
+        if self.bad_weights:
+            return "Not usable: every weight must be a whole number. Mend or remove the rows with another one."
         if self.lost_items and not self.lost_is_fine:
             return "Not usable as it is: mend these rows, or say unknown='default' (or 'nearest')."
         return f"Not usable: the public number of users is {self.declared}, but the records are of {self.users}."

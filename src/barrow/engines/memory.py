@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.engines.base import refuse_empty, refuse_lost_items, refuse_null_users
+from barrow.engines.advice import advise
+from barrow.engines.base import refuse_empty, refuse_lost_items, refuse_null_users, refuse_weights
 from barrow.engines.columns import Columns, check_columns, flat_groups, reads_numbers
-from barrow.engines.counts import CheckReport, Counts, Sampled, check_users, merged
+from barrow.engines.counts import MOST_WEIGHT, CheckReport, Counts, Sampled, check_users, merged
 from barrow.engines.frames import narwhal
 from barrow.engines.numbers import to_number
+from barrow.engines.runs import RunSampler
 from barrow.engines.sampling import Sampler, check_found, check_samples, sampled_counts
 from barrow.engines.source import Source
 from barrow.errors import DataError, ParameterError
@@ -56,9 +58,10 @@ class MemoryEngine:
     ) -> Counts:
         """C[item, size] and the number of users (private integers); arguments as for every engine."""
         check_users(users)
-        who, items = self._records(source, columns, space, unknown)
-        sizes = np.bincount(who)
-        counts = merged(items, sizes[who].astype(np.int64), np.ones(len(items), dtype=np.int64), users=len(sizes))
+        who, items, weights = self._records(source, columns, space, unknown)
+        sizes = np.zeros(int(who.max()) + 1, dtype=np.int64)
+        np.add.at(sizes, who, weights)
+        counts = merged(items, sizes[who], weights, users=int(np.count_nonzero(sizes)))
         return counts if users is None else counts.with_users(users, space.default_item)
 
     def sample(
@@ -82,35 +85,48 @@ class MemoryEngine:
         """
         check_users(users)
         check_samples(samples)
-        who, items = self._records(source, columns, space, unknown)
-        sizes = np.bincount(who)
-        check_found(len(sizes), users)
-        sampler = Sampler(sizes, samples, randomness)
-        weights = sampler.draw(who)
+        who, items, weights = self._records(source, columns, space, unknown)
+        found = len(np.unique(who))
+        check_found(found, users)
+        sampler: Sampler | RunSampler
+        if columns.weight is None:
+            sampler = Sampler(np.bincount(who), samples, randomness)
+            drawn = sampler.draw(who).astype(np.int64)
+        else:
+            order = np.argsort(who, kind="stable")
+            who, items, weights = who[order], items[order], weights[order]
+            sizes = np.zeros(int(who.max()) + 1, dtype=np.int64)
+            np.add.at(sizes, who, weights)
+            sampler = RunSampler(samples, randomness)
+            drawn = sampler.draw(np.append(True, np.diff(who) != 0), sizes[who], weights)
         sampler.finish()
         return sampled_counts(
             items,
-            weights.astype(np.int64),
+            drawn,
             samples=samples,
-            found=len(sizes),
+            found=found,
             users=users,
             default=space.default_item,
             private=sampler.private,
         )
 
-    def _records(self, source: Any, columns: Columns, space: Space, unknown: Unknown) -> tuple[Ids, Ids]:
-        """The number of each record's user and its item; what cannot be used is refused."""
+    def _records(self, source: Any, columns: Columns, space: Space, unknown: Unknown) -> tuple[Ids, Ids, Ids]:
+        """The number of each record's user, its item and its weight; what cannot be used is refused."""
         self.validate(source, columns, space, unknown=unknown)
         table = _table(source)
-        who, missing = _users(table[columns.user])
+        weights = _weights(table, columns)
+        kept = weights != 0  # a row that stands for no record is none
+        who, missing = _users(table[columns.user][kept])
         if who.size == 0:
             raise refuse_empty()
         if missing.any():
             raise refuse_null_users()
-        items = _encode(table, columns, space, unknown)
+        if (weights < 0).any():
+            raise refuse_weights()
+        items = _encode({name: column[kept] for name, column in table.items()}, columns, space, unknown)
         if (items < 0).any():
             raise refuse_lost_items()
-        return who, items
+        return who, items, weights[kept]
 
     def check(
         self,
@@ -126,24 +142,31 @@ class MemoryEngine:
         check_users(users)
         self.validate(source, columns, space, unknown=unknown)
         table = _table(source)
+        weights = _weights(table, columns)
+        kept = np.flatnonzero(weights != 0)
+        table, weights = {name: column[kept] for name, column in table.items()}, weights[kept]
         who, missing = _users(table[columns.user])
         lost = _encode(table, columns, space, "error" if unknown == "default" else unknown) < 0
-        sizes = np.bincount(who[~missing])
+        sizes = np.zeros(int(who.max(initial=0)) + 1, dtype=np.int64)
+        np.add.at(sizes, who[~missing], np.maximum(weights[~missing], 1))
         sizes = sizes[sizes > 0]
+        raw = {name: table[name].tolist() for name in columns.items}
         shown = [
-            {"row": int(i) + 1, **{name: table[name].tolist()[i] for name in columns.items}}
-            for i in np.flatnonzero(lost)[:examples]
+            {"row": int(kept[i]) + 1, **{name: raw[name][i] for name in columns.items}}
+            for i in np.flatnonzero(lost)[: max(examples, 40)]
         ]
         return CheckReport(
             rows=len(who),
             users=len(sizes),
             null_users=int(missing.sum()),
             lost_items=int(lost.sum()),
-            smallest=int(sizes.min(initial=len(who))),
+            smallest=int(sizes.min()) if sizes.size else 0,
             largest=int(sizes.max(initial=0)),
-            examples=tuple(shown),
+            examples=tuple(shown[:examples]),
             declared=users,
             lost_is_fine=unknown == "default",
+            bad_weights=int((weights < 0).sum()),
+            advice=advise([tuple(x[name] for name in columns.items) for x in shown], columns, space),
         )
 
 
@@ -211,6 +234,15 @@ def _users(column: Column) -> tuple[Ids, np.ndarray[Any, np.dtype[np.bool_]]]:
     missing = np.fromiter((x is None or x != x for x in values), dtype=bool, count=len(values))
     ids = np.fromiter((numbers.setdefault(x, len(numbers)) for x in values), dtype=np.int64, count=len(values))
     return ids, missing
+
+
+def _weights(table: Mapping[str, Column], columns: Columns) -> Ids:
+    """How many records each row stands for; -1 where that is no whole number from 0 to 2^31."""
+    if columns.weight is None:
+        return np.ones(len(table[columns.user]), dtype=np.int64)
+    numbers = _numbers(table[columns.weight])
+    good = (numbers >= 0.0) & (numbers <= MOST_WEIGHT) & (np.floor(numbers) == numbers)
+    return np.where(good, numbers, -1.0).astype(np.int64)
 
 
 def _encode(table: Mapping[str, Column], columns: Columns, space: Space, unknown: Unknown) -> Ids:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow.engines.base import refuse_changed
 from barrow.engines.counts import Sampled, check_users, merged, refuse_more_users
-from barrow.errors import DataError
 from barrow.noise import Source, exact_binomial, uniform_places
 from barrow.noise.source import checked_source
 from barrow.numerics import whole
@@ -90,7 +90,7 @@ class Sampler:
         drawn = exact_binomial(self._open[users], here, self._rest[users], source=self._source)
         self._rest[users] -= here
         self._open[users] -= drawn
-        for low, high in _batches(drawn):
+        for low, high in batches(drawn):
             times = drawn[low:high]
             places = np.repeat(firsts[low:high], times)
             places += uniform_places(np.repeat(here[low:high], times), source=self._source)
@@ -127,25 +127,18 @@ def _by_user(owner: NDArray[Any], users: int) -> tuple[NDArray[Any], Integers, I
     return row.data, ends[some], some
 
 
-def _batches(drawn: Integers) -> list[tuple[int, int]]:
-    """Ranges of users whose draws are held at once."""
+def batches(drawn: Integers) -> list[tuple[int, int]]:
+    """Ranges of users whose draws are held at once.
+
+    >>> batches(np.array([1, 2]))
+    [(0, 2)]
+    """
     total = np.cumsum(drawn)
+    if not len(total):
+        return []
     cuts = np.searchsorted(total, np.arange(_DRAWS_AT_ONCE, int(total[-1]), _DRAWS_AT_ONCE), side="left") + 1
     edges = np.unique(np.concatenate([[0], cuts, [len(drawn)]]))
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-
-
-def refuse_changed() -> DataError:
-    """The constant refusal of records that changed between two readings.
-
-    >>> print(refuse_changed().problem)
-    The records changed while they were read.
-    """
-    return DataError(
-        "The records changed while they were read.",
-        allowed="records that do not change while they are read",
-        fix="read the records again when nobody writes to them",
-    )
 
 
 def check_found(found: int, users: int | None) -> None:

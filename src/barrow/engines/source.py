@@ -4,37 +4,50 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs, unquote
 
+from barrow.engines.addresses import without_secrets
 from barrow.errors import ParameterError, nearest_name
 
-Kind = Literal["csv", "parquet", "duckdb", "sqlite", "sql", "frame", "table"]
+Kind = Literal["csv", "parquet", "duckdb", "sqlite", "postgres", "sql", "frame", "table"]
 
 _SUFFIXES: dict[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _PACKED = (".gz", ".zst")
 _DATABASES = {".duckdb": "duckdb", ".ddb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
+_SERVERS = {"postgresql": "postgres", "postgres": "postgres"}
 _ALLOWED = (
-    "a .csv, .tsv, .csv.gz or .parquet file (or a pattern such as data/*.parquet), duckdb:///file.db?table=NAME, "
-    "sqlite:///file.db?table=NAME"
+    "a .csv, .tsv, .csv.gz or .parquet file (or a folder of them, or a pattern such as data/*.parquet), "
+    "duckdb:///file.db?table=NAME, sqlite:///file.db?table=NAME, postgresql://host/database?table=NAME"
+)
+_SELECTED = (
+    "Shares are of the records that the query selects. A filter by a column that depends on the item, or a "
+    "cast that rounds items, voids the promises about small moves."
+)
+_UNCHECKED = (
+    "{} was acknowledged and not checked: if it mixes the records of different people or moves items, no promise of "
+    "this statement holds."
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Source:
     """Where records are; nothing is opened or read.
 
     Args:
         kind: The format.
-        path: The file, or a pattern of files (``data/*.parquet``).
+        path: The file, a pattern of files (``data/*.parquet``), a folder, or the address of a server.
         table: The table of a database.
         sql: A query. Over files the file's records are the table ``records``; in a database it sees its tables.
         data: A frame (pandas, Polars, Arrow), or a mapping from names to columns (lists or arrays).
+        acknowledged: Whether a query that may mix people or move items (or a view) is let through.
+        version: What the user calls this state of the records (``"2026-10"``): another version is another release.
+        encoding: How text files are encoded, ``"utf-8"`` or ``"latin-1"``.
 
     >>> Source.parse("visits.parquet")
-    Source(kind='parquet', path='visits.parquet', table=None, sql=None)
+    Source(kind='parquet', path='visits.parquet')
     >>> Source.parse("sqlite:///shop.db?table=orders").table
     'orders'
     >>> Source.of({"uid": [1, 1], "item": ["a", "b"]}).kind
@@ -46,26 +59,58 @@ class Source:
     table: str | None = None
     sql: str | None = None
     data: Any = field(default=None, repr=False)
+    acknowledged: bool = False
+    version: str | None = None
+    encoding: Literal["utf-8", "latin-1"] = "utf-8"
 
     def __post_init__(self) -> None:
-        if self.kind in ("duckdb", "sqlite") and (self.table is None) == (self.sql is None):
+        if self.kind in ("duckdb", "sqlite", "postgres") and (self.table is None) == (self.sql is None):
+            where = self.path if self.kind == "postgres" else f"{self.kind}:///{self.path}"
             raise ParameterError(
                 f"The {self.kind} database {self.path!r} comes with {'neither' if self.table is None else 'both'} of "
                 "table and sql.",
                 allowed="one of them",
-                fix=f"{self.kind}:///{self.path}?table=NAME",
+                fix=f"{where}{'&' if '?' in str(where) else '?'}table=NAME",
             )
         if self.kind == "sql" and not self.sql:
             raise ParameterError("The query is empty.", allowed="an SQL query", fix='sql="SELECT … FROM …"')
+        if self.encoding not in ("utf-8", "latin-1"):
+            raise ParameterError(
+                f"encoding is {self.encoding!r}.", allowed="'utf-8' or 'latin-1'", fix="encoding='latin-1'"
+            )
+        if self.version is not None and (not isinstance(self.version, str) or not self.version):
+            raise ParameterError(f"version is {self.version!r}.", allowed="a text", fix='version="2026-10"')
+
+    def __repr__(self) -> str:
+        shown: list[tuple[str, object]] = [
+            ("kind", self.kind),
+            ("path", self.path),
+            ("table", self.table),
+            ("sql", self.sql),
+        ]
+        shown += [("acknowledged", self.acknowledged or None), ("version", self.version)]
+        shown += [("encoding", None if self.encoding == "utf-8" else self.encoding)]
+        return f"Source({', '.join(f'{name}={value!r}' for name, value in shown if value is not None)})"
 
     @classmethod
-    def parse(cls, text: str | Path | None, *, sql: str | None = None) -> Source:
+    def parse(
+        cls,
+        text: str | Path | None,
+        *,
+        sql: str | None = None,
+        acknowledge_sql: bool = False,
+        version: str | None = None,
+        encoding: str = "utf-8",
+    ) -> Source:
         """The source that a study or a command line names.
 
         Args:
-            text: A path by its suffix, a pattern of paths, or the address of a database; None for a query that names
-                its files itself.
+            text: A path by its suffix, a folder, a pattern of paths, or the address of a database; None for a query
+                that names its file itself.
             sql: A query over it.
+            acknowledge_sql: Let a query pass that may mix people or move items; statements then say so.
+            version: What the user calls this state of the records.
+            encoding: How text files are encoded.
 
         >>> Source.parse("data/*.csv.gz").kind
         'csv'
@@ -73,10 +118,15 @@ class Source:
         Traceback (most recent call last):
         ...
         barrow.errors.ParameterError: The format of the source 'visits.parkett' is not known.
-          allowed: a .csv, .tsv, .csv.gz or .parquet file (or a pattern such as data/*.parquet),
-          duckdb:///file.db?table=NAME, sqlite:///file.db?table=NAME
+          allowed: a .csv, .tsv, .csv.gz or .parquet file (or a folder of them, or a pattern such as data/*.parquet),
+          duckdb:///file.db?table=NAME, sqlite:///file.db?table=NAME, postgresql://host/database?table=NAME
           fix:     give the file its usual suffix
         """
+        found = cls._named(text, sql)
+        return replace(found, acknowledged=bool(acknowledge_sql), version=version, encoding=_plain_encoding(encoding))
+
+    @classmethod
+    def _named(cls, text: str | Path | None, sql: str | None) -> Source:
         if text is None:
             return cls("sql", sql=sql)
         name = str(text)
@@ -87,6 +137,8 @@ class Source:
         for packed in _PACKED:
             stem = stem.removesuffix(packed)
         suffix = Path(stem).suffix.lower()
+        if name and Path(name).is_dir():
+            return cls(*_folder(name), sql=sql)
         if suffix in _SUFFIXES:
             return cls(_SUFFIXES[suffix], path=name, sql=sql)
         if suffix in _DATABASES:
@@ -106,8 +158,15 @@ class Source:
     def _database(cls, name: str, scheme: str, rest: str, sql: str | None) -> Source:
         path, _, query = rest.partition("?")
         options = parse_qs(query)
+        if scheme in _SERVERS:
+            address = without_secrets(name)  # before anything could repeat it
+            queries = [*options.get("sql", []), *([] if sql is None else [sql])]
+            if len(queries) <= 1 and len(options.get("table", [])) <= 1:
+                table = options.get("table", [None])[0]
+                return cls("postgres", path=address, table=table, sql=queries[0] if queries else None)
         wrong = sorted(set(options) - {"table", "sql"})
-        if scheme not in ("duckdb", "sqlite") or not path.startswith("/") or len(path) < 2 or wrong:
+        unknown = scheme not in ("duckdb", "sqlite", *_SERVERS)
+        if unknown or (scheme not in _SERVERS and (not path.startswith("/") or len(path) < 2 or wrong)):
             raise ParameterError(
                 f"The source {name!r} cannot be read.",
                 allowed=_ALLOWED,
@@ -147,20 +206,52 @@ class Source:
 
     @property
     def text(self) -> str:
-        """How a statement may name the source.
+        """How a statement may name the source; it holds no secret.
 
         >>> Source.parse("sqlite:///shop.db?table=orders").text
         'sqlite:///shop.db?table=orders'
         """
+        tail = f"table={self.table}" if self.table else "sql=…"
+        if self.kind == "postgres":
+            return f"{self.path}{'&' if '?' in str(self.path) else '?'}{tail}"
         if self.kind in ("duckdb", "sqlite"):
-            return f"{self.kind}:///{self.path}?" + (f"table={self.table}" if self.table else "sql=…")
+            return f"{self.kind}:///{self.path}?{tail}"
         return self.path or {"sql": "an SQL query", "table": "columns in memory"}.get(self.kind, "a frame in memory")
+
+    @property
+    def consequence(self) -> str | None:
+        """What a query means for the guarantee, for the statement and the ledger; None without a query.
+
+        >>> print(Source.parse("visits.csv", sql="SELECT * FROM records WHERE year = 2026").consequence)
+        Shares are of the records that the query selects. A filter by a column that depends on the item, or a cast that
+        rounds items, voids the promises about small moves.
+        >>> print(Source.parse("sqlite:///a.db?table=v", acknowledge_sql=True).consequence)
+        The table 'v' was acknowledged and not checked: if it mixes the records of different people or moves items, no
+        promise of this statement holds.
+        """
+        if self.acknowledged and (self.sql is not None or self.table is not None):
+            return _UNCHECKED.format("The query" if self.sql is not None else f"The table {self.table!r}")
+        return None if self.sql is None else _SELECTED
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What tells this source from others, for a release's key and the ledger: no secret, and the whole query.
+
+        >>> Source.parse("visits.csv", version="2026-10").parameters
+        {'source': 'visits.csv', 'version': '2026-10'}
+        """
+        told = {"source": self.text, "sql": self.sql, "consequence": self.consequence, "version": self.version}
+        told |= {"acknowledged": "yes" if self.acknowledged else None}
+        told |= {"encoding": self.encoding if self.encoding != "utf-8" else None}
+        return {name: value for name, value in told.items() if value is not None}
 
     def files(self) -> list[str]:
         """The files that the path names, sorted; a missing one is refused with the nearest name in its folder."""
         path = str(self.path)
         if Path(path).is_file():
             return [path]
+        if Path(path).is_dir():
+            return _files_below(path)[self.kind]
         found = sorted(x for x in glob.glob(path, recursive=True) if Path(x).is_file())
         if found:
             return found
@@ -179,3 +270,36 @@ class Source:
             allowed="an existing file",
             fix=f"write {str(folder / close)!r}" if close else "check the path",
         )
+
+
+def _plain_encoding(text: str) -> Literal["utf-8", "latin-1"]:
+    plain = text.lower().replace("_", "-").replace(" ", "-")
+    if plain in ("latin-1", "latin1", "iso-8859-1"):
+        return "latin-1"
+    return "utf-8" if plain in ("utf-8", "utf8") else text  # type: ignore[return-value]
+
+
+def _files_below(folder: str) -> dict[str, list[str]]:
+    """The files in a folder and below by their format; hidden ones, and those that start with _, are no records."""
+    found: dict[str, list[str]] = {"csv": [], "parquet": []}
+    for path in sorted(Path(folder).rglob("*")):
+        hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+        stem = path.name.lower()
+        for packed in _PACKED:
+            stem = stem.removesuffix(packed)
+        kind = _SUFFIXES.get(Path(stem).suffix)
+        if kind is not None and not hidden and path.is_file():
+            found[kind].append(str(path))
+    return found
+
+
+def _folder(name: str) -> tuple[Kind, str]:
+    found = _files_below(name)
+    kinds: list[Kind] = [kind for kind in ("csv", "parquet") if found[kind]]
+    if len(kinds) == 1:
+        return kinds[0], name
+    raise ParameterError(
+        f"The folder {name!r} holds {'text and Parquet files' if kinds else 'no text or Parquet files'}.",
+        allowed="a folder whose files are all of one format",
+        fix=f"{name.rstrip('/')}/*.parquet",
+    )

@@ -23,6 +23,9 @@ from barrow.spaces.labels import LabelIndex
 from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
 from barrow.spaces.neighbours import NeighbourGraph
 
+MOST_TURNS = 2.0**62
+"""With ``unknown="nearest"`` a record may be this many turns away; farther off its place on the circle is not known."""
+
 
 @dataclass(frozen=True, eq=False)
 class Circle(Space):
@@ -155,7 +158,7 @@ class Circle(Space):
             return self.names.find(records)
         x = private_numbers(records)
         if unknown == "nearest":  # outside [0, period) means another turn of the same circle
-            x = np.where(np.isfinite(x), x, np.nan)
+            x = np.where(np.abs(x) <= MOST_TURNS * self.period, x, np.nan)
             x = x - self.period * np.floor(x * (1.0 / self.period))
             x = np.where((x < 0.0) | (x >= self.period), 0.0, x)
         inside = (x >= 0.0) & (x < self.period)

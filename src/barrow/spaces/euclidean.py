@@ -26,6 +26,9 @@ from barrow.spaces.spanners import MOST_CERTIFIED, certified_graph
 
 _MOST_CELLS = 10**8
 
+FARTHEST = 1e100
+"""With ``unknown="nearest"`` a record of a ball is lost if a coordinate is farther off: its square might overflow."""
+
 
 @dataclass(frozen=True, eq=False)
 class Euclidean(Space):
@@ -235,7 +238,11 @@ class Euclidean(Space):
     def _encode(self, records: Any, unknown: Unknown) -> Ids:
         x = private_numbers(records, columns=self.dimension)
         if unknown == "nearest":
-            x = self._into_ball(x) if self.center is not None else np.clip(x, self.low, self.high)
+            if self.center is not None:
+                near = (np.abs(x - self.center) <= FARTHEST).all(axis=1, keepdims=True)
+                x = np.where(near, self._into_ball(x), np.nan)
+            else:
+                x = np.clip(x, self.low, self.high)
         inside = self._inside(x)
         safe = np.where(inside[:, None], x, self.low)
         if self.step is None:

@@ -14,17 +14,22 @@ from urllib.parse import quote
 
 import numpy as np
 
+from barrow.engines.base import PrivateTextError
 from barrow.engines.columns import Columns, flat_groups, reads_numbers
+from barrow.engines.duckdb.relations import Relation, missing_table
+from barrow.engines.duckdb.session import Session, name
 from barrow.engines.numbers import to_number
-from barrow.engines.relations import Relation, missing_table
-from barrow.engines.session import PrivateTextError, Session, name
+from barrow.engines.queries import admit, refuse_view
 from barrow.engines.source import Source
+from barrow.engines.sql.dialects import Dialect
 from barrow.errors import ParameterError
 from barrow.spaces import Space
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _CHUNK = 2**17
+_SQLITE = Dialect("sqlite")
+"""Names and texts; its casts turn texts into 0, so none is offered."""
 
 
 def _open(source: Source) -> sqlite3.Connection:
@@ -44,17 +49,23 @@ def _open(source: Source) -> sqlite3.Connection:
     return connection
 
 
-def _from(connection: sqlite3.Connection, source: Source) -> str:
-    if source.sql is not None:
+def _from(connection: sqlite3.Connection, source: Source, columns: Columns | None) -> str:
+    if source.sql is not None and source.acknowledged:
         return f"({source.sql.strip().rstrip(';')}\n)"
-    rows = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
-    names = [row[0] for row in rows if not row[0].startswith("sqlite_")]
-    if source.table not in names:
-        raise missing_table(str(source.table), names)
-    return name(str(source.table))
+    rows = connection.execute("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+    kinds = {row[0]: row[1] for row in rows if not row[0].startswith("sqlite_")}
+    selection = None if source.sql is None else admit(source.sql, columns)
+    wanted = str(source.table) if selection is None else ".".join(selection.table)
+    if wanted not in kinds:
+        raise missing_table(wanted, list(kinds))
+    if kinds[wanted] == "view" and not source.acknowledged:
+        raise refuse_view(wanted)
+    if selection is None:
+        return name(wanted)
+    return f"({selection.sql(_SQLITE, name(wanted), _names(connection, name(wanted)))})"
 
 
-def kinds(source: Source) -> dict[str, str]:
+def kinds(source: Source, columns: Columns | None = None) -> dict[str, str]:
     """Names of the columns; SQLite has types for values and not for columns, so their kind is ``any``.
 
     >>> import tempfile
@@ -65,7 +76,7 @@ def kinds(source: Source) -> dict[str, str]:
     {'uid': 'any', 'item': 'any'}
     """
     with closing(_open(source)) as connection:
-        return dict.fromkeys(_names(connection, _from(connection, source)), "any")
+        return dict.fromkeys(_names(connection, _from(connection, source, columns)), "any")
 
 
 def _names(connection: sqlite3.Connection, table: str) -> list[str]:
@@ -99,6 +110,7 @@ def load(session: Session, source: Source, columns: Columns, space: Space) -> tu
     [(2, 1)]
     """
     numbers = [reads_numbers(part) or len(group) > 1 for part, group in flat_groups(columns, space) for _ in group]
+    numbers += [] if columns.weight is None else [True]
     names = ["u", *(f"c{i}" for i in range(len(numbers)))]
     types = {"u": "VARCHAR", **{f"c{i}": "DOUBLE" if x else "VARCHAR" for i, x in enumerate(numbers)}}
     session.run(f"CREATE TEMP TABLE loaded ({', '.join(f'{k} {v}' for k, v in types.items())})")
@@ -112,7 +124,8 @@ def load(session: Session, source: Source, columns: Columns, space: Space) -> tu
                 arrays[f"c{i}"] = _texts([_label(x) for x in column])
         session.register("chunk", arrays)
         session.run(f"INSERT INTO loaded ({', '.join(names)}) SELECT {fields} FROM chunk")
-    return Relation("loaded", types, once=False), Columns("u", names[1:])
+    weight = None if columns.weight is None else names[-1]
+    return Relation("loaded", types, once=False), Columns("u", names[1 : len(columns.items) + 1], weight)
 
 
 def _chunks(source: Source, columns: Columns) -> Iterator[tuple[tuple[object, ...], ...]]:
@@ -122,11 +135,11 @@ def _chunks(source: Source, columns: Columns) -> Iterator[tuple[tuple[object, ..
         f"CASE WHEN {user} IS NULL THEN NULL WHEN typeof({user}) = 'real' AND {user} = {whole} "
         f"THEN quote({whole}) ELSE quote({user}) END"
     )
-    fields = ", ".join([key, *(name(x) for x in columns.items)])
+    fields = ", ".join([key, *(name(x) for x in columns.all[1:])])
     with closing(_open(source)) as connection:
         failure: PrivateTextError | None = None
         try:
-            cursor = connection.execute(f"SELECT {fields} FROM {_from(connection, source)}")
+            cursor = connection.execute(f"SELECT {fields} FROM {_from(connection, source, columns)}")
             while rows := cursor.fetchmany(_CHUNK):
                 yield tuple(zip(*rows, strict=True))
         except (sqlite3.Error, UnicodeError) as error:

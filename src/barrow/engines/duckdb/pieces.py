@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.engines.base import refuse_lost_items
+from barrow.engines.base import refuse_changed, refuse_lost_items
 from barrow.engines.counts import Sampled
-from barrow.engines.reading import Reading, read_sizes
-from barrow.engines.sampling import Sampler, check_found, refuse_changed, sampled_counts
-from barrow.engines.session import Session
+from barrow.engines.duckdb.session import Session
+from barrow.engines.duckdb.sizes import read_sizes
+from barrow.engines.sampling import Sampler, check_found, sampled_counts
+from barrow.engines.sql.reading import Reading
 from barrow.noise import Source
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
@@ -38,6 +39,7 @@ _LONG_RUNS = 16
 def sample_records(
     session: Session,
     reading: Reading,
+    numbered: str | None,
     space: Space,
     *,
     samples: int,
@@ -46,16 +48,15 @@ def sample_records(
     randomness: Source | None,
 ) -> Sampled:
     """Counts of ``samples`` draws with replacement from each user's records; arguments as for every engine."""
-    reading.prepare(session)
-    ordered = reading.relation.numbered is not None and _looks_ordered(session, reading)
-    found, rows = _read_users(session, reading, ordered)
+    ordered = numbered is not None and _looks_ordered(session, reading)
+    found, rows = _read_users(session, reading, numbered, ordered)
     check_found(found, users)
     keys = reading.keys
-    coded = "coded" if reading.relation.numbered is None else f"({reading.coded()})"
+    coded = "coded" if numbered is None else f"({reading.coded()})"
     session.run(f"CREATE TEMP TABLE tally AS SELECT {keys}, 0::BIGINT AS c, true AS same FROM {coded} LIMIT 0")
-    sampler = _tally_in_order(session, reading, rows, samples, randomness) if ordered else None
+    sampler = _tally_in_order(session, reading, numbered, rows, samples, randomness) if ordered else None
     if sampler is None:
-        sampler = _tally_mixed(session, reading, rows, samples, randomness)
+        sampler = _tally_mixed(session, reading, numbered, rows, samples, randomness)
     session.tell("sampling records", None)
     sampler.finish()
     entries = session.arrays(
@@ -92,9 +93,8 @@ def _looks_ordered(session: Session, reading: Reading) -> bool:
     return bool(_LONG_RUNS * few <= some)
 
 
-def _read_users(session: Session, reading: Reading, ordered: bool) -> tuple[int, int]:
+def _read_users(session: Session, reading: Reading, numbered: str | None, ordered: bool) -> tuple[int, int]:
     """Make the table ``sizes``; and ``coded``, if records have no numbers of their own."""
-    numbered = reading.relation.numbered
     if numbered is None:
         session.run(f"CREATE TEMP TABLE coded AS {reading.coded()}")
         return read_sizes(session, "coded")
@@ -105,7 +105,7 @@ def _read_users(session: Session, reading: Reading, ordered: bool) -> tuple[int,
 
 
 def _tally_in_order(
-    session: Session, reading: Reading, rows: int, samples: int, randomness: Source | None
+    session: Session, reading: Reading, numbered: str | None, rows: int, samples: int, randomness: Source | None
 ) -> Sampler | None:
     """Count the draws where every user's records are consecutive: then sizes in that order say whose each record is.
 
@@ -127,7 +127,7 @@ def _tally_in_order(
         # That the records come in the order of the file is not taken on trust: it is asked of each.
         session.run(
             f"INSERT INTO tally SELECT {keys}, sum(w), bool_and(r IS NOT DISTINCT FROM h) "
-            f"FROM ({_piece(reading, start, end)}) POSITIONAL JOIN drawn GROUP BY {keys}"
+            f"FROM ({_piece(reading, str(numbered), start, end)}) POSITIONAL JOIN drawn GROUP BY {keys}"
         )
         session.tell("sampling records", end / rows)
     if session.rows("SELECT bool_and(same) FROM tally")[0][0]:
@@ -136,7 +136,9 @@ def _tally_in_order(
     return None
 
 
-def _tally_mixed(session: Session, reading: Reading, rows: int, samples: int, randomness: Source | None) -> Sampler:
+def _tally_mixed(
+    session: Session, reading: Reading, numbered: str | None, rows: int, samples: int, randomness: Source | None
+) -> Sampler:
     """Count the draws where records lie in any order: the numbers of their users are asked for, piece by piece."""
     session.run("CREATE TEMP TABLE people AS SELECT u, m, (row_number() OVER () - 1)::INTEGER AS g FROM sizes")
     sizes = session.arrays("SELECT m::BIGINT AS m FROM people ORDER BY g")["m"]
@@ -145,8 +147,8 @@ def _tally_mixed(session: Session, reading: Reading, rows: int, samples: int, ra
     def owners() -> Iterator[tuple[tuple[str, int], Numbers]]:
         for number, (start, end) in enumerate(_cuts(rows)):
             coded = f"SELECT * FROM coded WHERE rowid >= {start} AND rowid < {end}"
-            if reading.relation.numbered is not None:
-                coded = _piece(reading, start, end)
+            if numbered is not None:
+                coded = _piece(reading, numbered, start, end)
             piece = f"piece{number % 2}"  # the one before is still being drawn from
             session.run(
                 f"CREATE OR REPLACE TEMP TABLE {piece} AS SELECT g, {keys} FROM ({coded}) JOIN people USING (u)"
@@ -183,8 +185,7 @@ def _cuts(rows: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + PIECE, rows)
 
 
-def _piece(reading: Reading, start: int, end: int) -> str:
+def _piece(reading: Reading, numbered: str, start: int, end: int) -> str:
     """SELECT of u, the keys and the number r of the records from ``start`` to ``end`` of a file that has numbers."""
-    numbered = reading.relation.numbered
     part = f"(SELECT * FROM {numbered} WHERE file_row_number >= {start} AND file_row_number < {end})"
-    return replace(reading, relation=replace(reading.relation, sql=part)).coded({"r": "file_row_number"})
+    return replace(reading, table=part).coded({"r": "file_row_number"})

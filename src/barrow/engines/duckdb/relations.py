@@ -6,17 +6,20 @@ from __future__ import annotations
 import glob
 import gzip
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from barrow.engines.base import refuse_empty
+from barrow.engines.base import PrivateTextError, refuse_empty
+from barrow.engines.columns import Columns
+from barrow.engines.duckdb.session import Session, name, quoted
 from barrow.engines.frames import arrow_table
-from barrow.engines.session import PrivateTextError, Session, name, quoted
+from barrow.engines.queries import Selection, admit, refuse_view
 from barrow.engines.source import Source
+from barrow.engines.sql.dialects import DUCKDB
 from barrow.errors import ParameterError, nearest_name
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-_EXACT = ("HUGEINT", "UHUGEINT", "BIGNUM", "DECIMAL")
+_WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM")
 # As texts: what a file means must not depend on types guessed from its first rows (007 is not 7), and no line may be
 # taken for a comment or a preamble and be dropped.
 _CSV_OPTIONS = (
@@ -51,6 +54,12 @@ class Relation:
         """The kinds of values by column; a type itself may list private values (an enumeration does)."""
         return {column: kind(text) for column, text in self.types.items()}
 
+    @property
+    def forms(self) -> dict[str, str]:
+        """How columns become numbers: by their kinds, but what is wider than 64 bits as decimals do."""
+        wide = {column for column, text in self.types.items() if _first(text) in _WIDE}
+        return {column: "decimal" if column in wide else kind for column, kind in self.kinds.items()}
+
 
 def kind(type_text: str) -> str:
     """The kind of values of a DuckDB type.
@@ -60,53 +69,40 @@ def kind(type_text: str) -> str:
     """
     if type_text.endswith("]") or type_text.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
         return "nested"
-    first = re.split(r"[( ]", type_text, maxsplit=1)[0]
-    if first in (*_INTEGERS, "HUGEINT", "UHUGEINT", "BIGNUM"):
+    first = _first(type_text)
+    if first in (*_INTEGERS, *_WIDE):
         return "integer"
     table = {"FLOAT": "real", "DOUBLE": "real", "DECIMAL": "decimal", "VARCHAR": "text", "ENUM": "text"}
     return table.get(first, "boolean" if first == "BOOLEAN" else "time" if first.startswith(_TIMES) else "other")
 
 
-def number(column: str, type_text: str) -> str:
-    """A column as doubles, each the one nearest to what is written; NULL where a text is no number.
-
-    >>> number("x", "INTEGER")
-    'CAST("x" AS DOUBLE)'
-    """
-    first = re.split(r"[( ]", type_text, maxsplit=1)[0]
-    if first in (*_INTEGERS, "FLOAT", "DOUBLE"):
-        return f"CAST({name(column)} AS DOUBLE)"
-    text = f"CAST({name(column)} AS VARCHAR)"
-    if first in _EXACT:  # DuckDB's own way from these to doubles rounds twice
-        return f"CAST({text} AS DOUBLE)"
-    return f"CASE WHEN {text} LIKE '%+-%' THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
+def _first(type_text: str) -> str:
+    return re.split(r"[( ]", type_text, maxsplit=1)[0]
 
 
-def user(column: str, type_text: str) -> str:
-    """The user column; a user that is not a number is missing.
+def relation(session: Session, source: Source, columns: Columns | None = None) -> Relation:
+    """Open ``source`` and judge its query; only names and types are read.
 
-    >>> user("uid", "VARCHAR")
-    '"uid"'
-    """
-    quoted_name = name(column)
-    if kind(type_text) == "real":
-        return f"CASE WHEN isnan({quoted_name}) THEN NULL ELSE {quoted_name} END"
-    return quoted_name
-
-
-def relation(session: Session, source: Source) -> Relation:
-    """Open ``source``; only names and types are read.
+    Args:
+        session: The connection.
+        source: Where the records are.
+        columns: Who and what; None if only names and kinds are asked for.
 
     >>> with Session(memory=None, threads=1, folder=None, progress=False) as session:
-    ...     relation(session, Source.parse(None, sql="SELECT 7 AS uid, 'a' AS item")).types
+    ...     free = Source.parse(None, sql="SELECT 7 AS uid, 'a' AS item", acknowledge_sql=True)
+    ...     relation(session, free).types
     {'uid': 'INTEGER', 'item': 'VARCHAR'}
     """
+    if source.sql is not None:
+        # Parquet's statistics leave out NaN: a filter that is judged by them would lose or keep a record by what
+        # others wrote into the same file.
+        session.run("SET disabled_optimizers = 'statistics_propagation,filter_pushdown'")
     if source.kind in ("csv", "parquet"):
-        return _files(session, source)
+        return _files(session, source, columns)
     if source.kind == "duckdb":
-        return _database(session, source)
+        return _database(session, source, columns)
     if source.kind == "sql":
-        return _query(session, str(source.sql))
+        return _query(session, source, columns)
     if source.kind == "frame":
         session.register("frame", arrow_table(source.data))
         return Relation("frame", _types(session, "frame"), once=False)
@@ -117,30 +113,50 @@ def relation(session: Session, source: Source) -> Relation:
     )
 
 
-def _files(session: Session, source: Source) -> Relation:
+def _files(session: Session, source: Source, columns: Columns | None) -> Relation:
     files = source.files()
     if source.kind == "csv" and all(Path(x).stat().st_size == 0 for x in files):
         raise refuse_empty()
     listed = "[" + ", ".join(quoted(glob.escape(x)) for x in files) + "]"
     options = ", union_by_name = true" if len(files) > 1 else ""
+    if Path(str(source.path)).is_dir() or "=" in str(source.path):
+        options += ", hive_partitioning = true, hive_types_autocast = false"
     if source.kind == "csv":
-        options += csv_options(files[0])
+        options += csv_options(files[0]) + (", encoding = 'latin-1'" if source.encoding == "latin-1" else "")
     read = f"read_{source.kind}({listed}{options})"
     try:
-        if source.sql is not None:
+        if source.sql is not None and source.acknowledged:
             session.run(f"CREATE TEMP VIEW records AS SELECT * FROM {read}")
-            return _query(session, source.sql)
+            return _free_query(session, source.sql)
         types = _types(session, read)
-        alone = source.kind == "parquet" and len(files) == 1 and "file_row_number" not in (x.lower() for x in types)
-        numbered = f"read_parquet({listed}, file_row_number = true)" if alone else None
-        return Relation(read, types, once=source.kind == "csv", numbered=numbered)
     except PrivateTextError:
-        failure = ParameterError(
+        failure: ParameterError | None = ParameterError(
             f"The source {source.path!r} cannot be read as {'CSV' if source.kind == 'csv' else 'Parquet'}.",
             allowed="a file of the format that its suffix says",
             fix="barrow check (Python: engine.check) shows the curator the engine's own message",
         )
-    raise failure
+    else:
+        failure = None
+    if failure is not None:
+        raise failure
+    whole = Relation(read, types, once=source.kind == "csv")
+    if source.sql is not None:
+        selection = admit(source.sql, columns)
+        if selection.table != ("records",):
+            raise missing_table(".".join(selection.table), ["records"])
+        return _selected(session, whole, selection, header_is_sure=source.kind != "csv")
+    alone = source.kind == "parquet" and len(files) == 1 and "file_row_number" not in (x.lower() for x in types)
+    return replace(whole, numbered=f"read_parquet({listed}{options}, file_row_number = true)") if alone else whole
+
+
+def _selected(session: Session, whole: Relation, selection: Selection, *, header_is_sure: bool = True) -> Relation:
+    """The part of a relation that a query asks for that has passed; a fresh text is run, not the curator's."""
+    sql = f"({selection.sql(DUCKDB, whole.sql, whole.types, header_is_sure=header_is_sure)})"
+    try:
+        return Relation(sql, _types(session, sql), once=whole.once)
+    except PrivateTextError:
+        pass
+    raise _cannot_run()
 
 
 def csv_options(path: str) -> str:
@@ -169,7 +185,7 @@ def csv_options(path: str) -> str:
     return f"{given}, {_CSV_OPTIONS}"
 
 
-def _database(session: Session, source: Source) -> Relation:
+def _database(session: Session, source: Source, columns: Columns | None) -> Relation:
     source.files()
     try:
         session.run(f"ATTACH {quoted(str(source.path))} AS source (READ_ONLY)")
@@ -183,19 +199,29 @@ def _database(session: Session, source: Source) -> Relation:
         failure = None
     if failure is not None:
         raise failure
-    if source.sql is not None:
+    if source.sql is not None and source.acknowledged:
         session.run("USE source")
-        return _query(session, source.sql)
-    found = session.rows(
-        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'source' UNION ALL "
-        "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'source' AND NOT internal"
+        return _free_query(session, source.sql)
+    tables = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'source'"
+    views = "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'source' AND NOT internal"
+    names = {_dotted(*row): row for row in sorted(session.rows(tables))}
+    seen = {_dotted(*row): row for row in sorted(session.rows(views))}
+    selection = None if source.sql is None else admit(source.sql, columns)
+    wanted = (
+        str(source.table) if selection is None else ".".join(x for x in selection.table if x not in ("main", "source"))
     )
-    names = {table if schema == "main" else f"{schema}.{table}": (schema, table) for schema, table in sorted(found)}
-    if source.table not in names:
-        raise missing_table(str(source.table), list(names))
-    schema, table = names[source.table]
+    if wanted in seen and not source.acknowledged:
+        raise refuse_view(wanted)
+    if wanted not in names | seen:
+        raise missing_table(wanted, list(names | seen))
+    schema, table = (names | seen)[wanted]
     sql = f"source.{name(schema)}.{name(table)}"
-    return Relation(sql, _types(session, sql), once=False)
+    whole = Relation(sql, _types(session, sql), once=wanted in seen)
+    return whole if selection is None else _selected(session, whole, selection)
+
+
+def _dotted(schema: str, table: str) -> str:
+    return table if schema == "main" else f"{schema}.{table}"
 
 
 def missing_table(table: str, names: list[str]) -> ParameterError:
@@ -212,7 +238,19 @@ def missing_table(table: str, names: list[str]) -> ParameterError:
     )
 
 
-def _query(session: Session, sql: str) -> Relation:
+def _query(session: Session, source: Source, columns: Columns | None) -> Relation:
+    """A query that names its file itself."""
+    if source.acknowledged:
+        return _free_query(session, str(source.sql))
+    selection = admit(str(source.sql), columns)
+    inner = Source.parse(selection.table[0], encoding=source.encoding) if len(selection.table) == 1 else None
+    if inner is None or inner.kind not in ("csv", "parquet"):
+        raise missing_table(".".join(selection.table), [])
+    return _selected(session, _files(session, inner, None), selection, header_is_sure=inner.kind != "csv")
+
+
+def _free_query(session: Session, sql: str) -> Relation:
+    """A query that the curator has acknowledged; it runs once, for it might answer differently the second time."""
     import duckdb
 
     text = sql.strip().rstrip(";")
@@ -221,20 +259,26 @@ def _query(session: Session, sql: str) -> Relation:
         good = len(statements) == 1 and str(statements[0].type).upper().endswith("SELECT")
     except duckdb.Error:
         good = False
-    types: dict[str, str] | None = None
-    if good:
-        try:
-            types = _types(session, f"({text}\n)")
-        except PrivateTextError:
-            types = None
-    if types is None:
-        # DuckDB's own message may quote the records (it reads the first rows of text files to bind a query).
+    if not good:
         raise ParameterError(
-            "The SQL query cannot be run." if good else "The SQL query is not one SELECT statement.",
+            "The SQL query is not one SELECT statement.",
             allowed="one SELECT statement; over a file, its records are the table named records",
-            fix="barrow check (Python: engine.check) shows the curator the engine's own message",
+            fix="SELECT uid, item FROM records",
         )
-    return Relation(f"({text}\n)", types, once=True)
+    try:
+        return Relation(f"({text}\n)", _types(session, f"({text}\n)"), once=True)
+    except PrivateTextError:
+        pass
+    raise _cannot_run()
+
+
+def _cannot_run() -> ParameterError:
+    # DuckDB's own message may quote the records (it reads the first rows of text files to bind a query).
+    return ParameterError(
+        "The SQL query cannot be run.",
+        allowed="one SELECT statement; over a file, its records are the table named records",
+        fix="barrow check (Python: engine.check) shows the curator the engine's own message",
+    )
 
 
 def _types(session: Session, sql: str) -> dict[str, str]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from barrow.engines.base import refuse_short_of_room, refuse_unreadable
+from barrow.engines.base import PrivateTextError, refuse_short_of_room
+from barrow.engines.duckdb.spill import SpillFolder
 from barrow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -23,14 +22,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-
-
-class PrivateTextError(Exception):
-    """A failure in DuckDB's own words, which may repeat private values: it never leaves the engines package.
-
-    >>> issubclass(PrivateTextError, Exception)
-    True
-    """
 
 
 class Session:
@@ -53,17 +44,10 @@ class Session:
         import duckdb
 
         self.progress = sys.stderr.isatty() if progress is None else progress
-        try:
-            self._folder = tempfile.mkdtemp(prefix="barrow-", dir=folder)
-        except OSError:
-            raise ParameterError(
-                f"No temporary folder can be made in {str(folder or tempfile.gettempdir())!r}.",
-                allowed="a folder that can be written to",
-                fix="DuckDBEngine(folder='/tmp')",
-            ) from None
+        self._folder = SpillFolder(folder)
         self.connection = duckdb.connect(":memory:")
         settings: dict[str, Any] = {
-            "temp_directory": self._folder,
+            "temp_directory": self._folder.path,
             # Nothing is ever downloaded, and SQL cannot reach variables of the Python program.
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -86,7 +70,7 @@ class Session:
     def close(self) -> None:
         """Close the connection and remove the temporary folder."""
         self.connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.close()
 
     def __enter__(self) -> Session:
         return self
@@ -105,6 +89,13 @@ class Session:
     def arrays(self, sql: str) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
         """The columns of a result that holds no NULL."""
         return self._guarded(lambda: {k: np.asarray(v) for k, v in self.connection.execute(sql).fetchnumpy().items()})
+
+    def pieces(self, sql: str, size: int) -> Iterator[dict[str, np.ndarray[Any, np.dtype[Any]]]]:
+        """The columns of a result of whole numbers, a piece of at most ``size`` rows at a time."""
+        result = self._guarded(lambda: self.connection.execute(sql))
+        names = [column[0] for column in result.description or []]
+        while rows := self._guarded(lambda: result.fetchmany(size)):
+            yield dict(zip(names, np.array(rows, dtype=np.int64).T, strict=True))
 
     def table(self, name: str, columns: Mapping[str, np.ndarray[Any, np.dtype[Any]]]) -> None:
         """Make a temporary table of public columns."""
@@ -199,23 +190,3 @@ def name(text: str) -> str:
     "a ""b"" c"
     """
     return '"' + text.replace('"', '""') + '"'
-
-
-def quietly(act: Callable[[], T]) -> T:
-    """Do ``act``; where it fails in DuckDB's own words, fail with the constant text instead.
-
-    >>> def fail():
-    ...     raise PrivateTextError("could not convert 'secret'")
-    >>> quietly(fail)
-    Traceback (most recent call last):
-    ...
-    barrow.errors.DataError: The records cannot be read.
-      allowed: a readable source
-      fix:     barrow check (Python: engine.check) shows the curator the engine's own message
-    """
-    try:
-        return act()
-    except PrivateTextError:
-        pass
-    # Raised here and not above, so that the private text does not travel along as the error's context.
-    raise refuse_unreadable()

@@ -1,0 +1,251 @@
+# ruff: noqa: S608 - SQL is built here from quoted names and public numbers
+"""The embedded default engine: everything is pushed down into DuckDB, which spills to disk what memory cannot hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.engines.base import PrivateTextError, refuse_changed
+from barrow.engines.columns import Columns, check_columns
+from barrow.engines.counts import CheckReport, Counts, Sampled
+from barrow.engines.duckdb import sqlite
+from barrow.engines.duckdb.pieces import sample_records
+from barrow.engines.duckdb.relations import Relation, csv_options, relation
+from barrow.engines.duckdb.session import Session
+from barrow.engines.duckdb.sizes import read_sizes
+from barrow.engines.frames import arrow_table, frame_kinds
+from barrow.engines.source import Source
+from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
+from barrow.engines.sql.encoding import encoding_for
+from barrow.engines.sql.pushdown import SqlEngine, counts_of
+from barrow.engines.sql.reading import Reading, reading_of
+from barrow.errors import ParameterError
+from barrow.noise import Source as Randomness
+from barrow.spaces import Space
+from barrow.spaces.base import Unknown
+
+
+@dataclass
+class DuckReader:
+    """An open source of the DuckDB engine; frames and SQLite tables are loaded once the space is known."""
+
+    session: Session
+    source: Source
+    found: Relation
+    header_is_sure: bool = True
+
+    @property
+    def relation(self) -> str:
+        """What stands after FROM."""
+        return self.found.sql
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of the columns' values."""
+        if self.source.kind == "sqlite":
+            return dict.fromkeys(self.found.types, "any")
+        return frame_kinds(self.source.data) if self.source.kind == "frame" else self.found.kinds
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """How columns become numbers."""
+        return self.found.forms
+
+    def table(self, name: str, columns: Table) -> None:
+        """Make a temporary table of public columns."""
+        self.session.table(name, columns)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The result of a small query."""
+        return self.session.rows(sql)
+
+    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+        """The columns of a result that holds no NULL."""
+        return self.session.arrays(sql)
+
+    def pieces(self, sql: str, size: int) -> Iterator[Mapping[str, np.ndarray[Any, np.dtype[Any]]]]:
+        """The same, a piece at a time."""
+        return self.session.pieces(sql, size)
+
+
+@dataclass(frozen=True)
+class DuckDBEngine(SqlEngine[DuckReader]):
+    """Reads CSV, Parquet, DuckDB and SQLite tables, SQL queries and frames.
+
+    One pass over the users gives each user's number of records; a second one groups by item and by that number. Users
+    are never grouped together with items, and their ids never leave DuckDB.
+
+    Args:
+        memory: The most memory that DuckDB may hold; the rest goes to a temporary folder that is removed afterwards.
+        threads: How many threads; all cores by default.
+        folder: Where that folder is made, readable by its owner only; ``TMPDIR`` by default. What a killed process left
+            there is removed at the next start.
+        progress: Whether to show progress on standard error; by default only on a terminal.
+
+    >>> import tempfile
+    >>> from barrow.spaces import Discrete
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "visits.csv"
+    ...     _ = path.write_text("uid,item" + chr(10) + chr(10).join(["ann,a", "ann,b", "bob,a"]))
+    ...     counts = DuckDBEngine().count(path, Columns("uid", "item"), Discrete(["a", "b"]))
+    ...     drawn = DuckDBEngine().sample(path, Columns("uid", "item"), Discrete(["a", "b"]), samples=10)
+    >>> counts.items.tolist(), counts.sizes.tolist(), counts.counts.tolist(), counts.users
+    ([0, 0, 1], [1, 2, 2], [1, 1, 1], 2)
+    >>> drawn.counts.sum().item(), drawn.users
+    (20, 2)
+    """
+
+    name: ClassVar[str] = "duckdb"
+    dialect: ClassVar[Dialect] = DUCKDB
+    memory: str = "2GB"
+    threads: int | None = None
+    folder: str | Path | None = None
+    progress: bool | None = None
+
+    def _session(self) -> Session:
+        return Session(memory=self.memory, threads=self.threads, folder=self.folder, progress=self.progress)
+
+    @contextmanager
+    def _open(self, source: Source, columns: Columns | None) -> Iterator[DuckReader]:
+        with self._session() as session:
+            before = _stamps(source)
+            if source.kind == "sqlite":
+                found = Relation("", dict.fromkeys(sqlite.kinds(source, columns), "VARCHAR"), once=True)
+            elif source.kind == "frame":
+                found = Relation("", {}, once=False)
+            else:
+                found = relation(session, source, columns)
+            if "real" in found.kinds.values() and source.sql is None:
+                # Parquet's statistics leave out NaN; DuckDB would fold comparisons with NaN by them.
+                session.run("SET disabled_optimizers = 'statistics_propagation'")
+            yield DuckReader(session, source, found, source.kind != "csv")
+        if _stamps(source) != before:
+            raise refuse_changed()
+
+    def _reading(self, reader: DuckReader, columns: Columns, space: Space, unknown: Unknown) -> Reading:
+        check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
+        if reader.source.kind == "sqlite":
+            reader.found, named = sqlite.load(reader.session, reader.source, columns, space)
+            encoding = encoding_for(space, named, unknown)
+            for name, table in encoding.tables.items():
+                reader.table(name, table)
+            return reading_of(reader.relation, reader.forms, named, space, encoding)
+        if reader.source.kind == "frame":
+            frame = Source("frame", data=arrow_table(reader.source.data, columns.all))
+            reader.found = relation(reader.session, frame)
+        return super()._reading(reader, columns, space, unknown)
+
+    def _counts(self, reader: DuckReader, reading: Reading, space: Space, unknown: Unknown) -> Counts:
+        session = reader.session
+        coded, users = f"({reading.coded()})", f"({reading.users()})"
+        if reader.found.once:
+            session.run(f"CREATE TEMP TABLE coded AS {reading.coded()}")
+            coded = users = "coded"
+        found, _ = read_sizes(session, users, total=reading.total)
+        keys = reading.keys
+        # Distinct keys are distinct items, or lost: so the groups need not be grouped again by item.
+        entries = session.arrays(
+            f"WITH grouped AS (SELECT {keys}, m, CAST({reading.total} AS BIGINT) AS c FROM {coded} "
+            f"JOIN sizes USING (u) GROUP BY {keys}, m) SELECT {self._item(reading)} AS item, m, c "
+            f"FROM grouped {' '.join(reading.encoding.late_joins)} ORDER BY 1, 2"
+        )
+        return counts_of(entries["item"], entries["m"], entries["c"], space, unknown, users=found)
+
+    def _samples(
+        self,
+        reader: DuckReader,
+        reading: Reading,
+        space: Space,
+        samples: int,
+        unknown: Unknown,
+        users: int | None,
+        randomness: Randomness | None,
+    ) -> Sampled:
+        if reading.weight is not None:
+            return super()._samples(reader, reading, space, samples, unknown, users, randomness)
+        return sample_records(
+            reader.session,
+            reading,
+            reader.found.numbered,
+            space,
+            samples=samples,
+            unknown=unknown,
+            users=users,
+            randomness=randomness,
+        )
+
+    def check(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        unknown: Unknown = "error",
+        users: int | None = None,
+        examples: int = 5,
+    ) -> CheckReport:
+        """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
+        try:
+            return super().check(source, columns, space, unknown=unknown, users=users, examples=examples)
+        except ParameterError as error:
+            where = Source.of(source)
+            with self._session() as session:
+                problem = _own_words(session, where)
+            if problem is None:
+                raise
+            return CheckReport(problem=f"{error.problem}\n{problem}", declared=users)
+
+    def _report(
+        self,
+        reader: DuckReader,
+        reading: Reading,
+        columns: Columns,
+        space: Space,
+        unknown: Unknown,
+        users: int | None,
+        examples: int,
+    ) -> CheckReport:
+        # A table of its own: rows get numbers, and a query is asked once.
+        raw = {f"raw{i}": sql for i, sql in enumerate(reading.raw)}
+        reader.session.run(f"CREATE TEMP TABLE given AS SELECT *, row_number() OVER () AS place FROM {reading.table}")
+        placed = replace(reading, table="given")
+        report = super()._report(reader, placed, columns, space, unknown, users, examples)
+        shown = reader.rows(
+            f"SELECT place, {', '.join(raw)} FROM ({placed.coded({'place': 'place', **raw})}) AS q4 "
+            f"{' '.join(reading.encoding.late_joins)} WHERE {reading.encoding.item} IS NULL "
+            f"ORDER BY place LIMIT {int(examples)}"
+        )
+        rows = tuple(dict(zip(("row", *columns.items), row, strict=True)) for row in shown)
+        return replace(report, examples=rows)
+
+
+def _stamps(source: Source) -> list[tuple[str, int, int, int]]:
+    """What tells a state of the files from another: records that change while they are read are refused."""
+    if source.kind not in ("csv", "parquet", "duckdb", "sqlite"):
+        return []
+    stamps = []
+    for name in source.files():
+        about = Path(name).stat()
+        stamps.append((name, about.st_ino, about.st_size, about.st_mtime_ns))
+    return stamps
+
+
+def _own_words(session: Session, source: Source) -> str | None:
+    """DuckDB's own message about a source that cannot be opened, for the curator; None if there is none."""
+    if source.kind not in ("csv", "parquet", "sql", "duckdb") or (source.sql is None and source.kind == "duckdb"):
+        return None
+    try:
+        if source.sql is not None:
+            session.rows(f"DESCRIBE {source.sql}")
+        else:
+            options = csv_options(source.files()[0]) if source.kind == "csv" else ""
+            session.rows(f"SELECT * FROM read_{source.kind}(?{options}) LIMIT 0", [source.path])
+    except PrivateTextError as trouble:
+        return str(trouble)
+    return None

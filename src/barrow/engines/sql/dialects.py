@@ -1,0 +1,206 @@
+"""The few places where SQL engines differ, for the SQL that is written here; everything else is one text.
+
+A text is portable if it keeps to + - * / sqrt and floor on doubles, comparisons with numbers, CASE, CAST of literals,
+LEAST inside a guard, COUNT, SUM, GROUP BY, joins on equality, and a name for every subquery. It must not rely on how
+NaN compares: ``x >= -MAX AND x <= MAX`` is false for NaN whether NaN is the largest value (DuckDB, Postgres, Spark),
+unordered (Trino, BigQuery, ClickHouse) or, with its sign set, the smallest (DataFusion).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from typing import Any
+
+import numpy as np
+
+from barrow.engines.numbers import BLANKS, INFINITE, LONG_EXPONENT, MOST_CHARACTERS, NUMBER
+
+Table = dict[str, np.ndarray[Any, np.dtype[Any]]]
+
+_WIDE = Context(prec=1200)
+_OVER = format(_WIDE.subtract(Decimal(2**1024), Decimal(2**970)), "f")
+"""Halfway above the largest double: from here on a decimal is infinite."""
+_UNDER = format(_WIDE.divide(Decimal(1), Decimal(2**1075)), "f")
+"""Half of the smallest double: up to here a decimal is zero."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What an engine's SQL calls things, and the traps that a text must step around.
+
+    Args:
+        name: The engine.
+        double: Its type of IEEE doubles.
+        whole: Its type of 64-bit integers.
+        text: Its type of texts.
+        quote: What stands around names.
+        casts: What it calls the types that a query of the curator may cast to.
+        floor_is_whole: floor of a double is an integer (Spark).
+        traps: Overflow and underflow of doubles are errors (Postgres).
+        backslash: Backslashes in literals are escapes.
+
+    >>> print(DUCKDB.number_literal(0.1), DUCKDB.identifier('a "b" c'))
+    CAST('0.1' AS DOUBLE) "a ""b"" c"
+    """
+
+    name: str
+    double: str = "DOUBLE"
+    whole: str = "BIGINT"
+    text: str = "VARCHAR"
+    quote: str = '"'
+    casts: dict[str, str] = field(default_factory=dict)
+    floor_is_whole: bool = False
+    traps: bool = False
+    backslash: bool = False
+
+    def identifier(self, text: str) -> str:
+        """A name."""
+        return self.quote + text.replace(self.quote, self.quote * 2) + self.quote
+
+    def literal(self, text: str) -> str:
+        """A text."""
+        return "'" + (text.replace("\\", "\\\\") if self.backslash else text).replace("'", "''") + "'"
+
+    def number_literal(self, x: float) -> str:
+        """A double; a plain 0.1 would be a decimal."""
+        return f"CAST('{float(x)!r}' AS {self.double})"
+
+    @property
+    def infinity(self) -> str:
+        """The largest double of all."""
+        return f"CAST('Infinity' AS {self.double})"
+
+    def as_whole(self, sql: str) -> str:
+        """An expression as a 64-bit integer."""
+        return f"CAST({sql} AS {self.whole})"
+
+    def flag(self, condition: str) -> str:
+        """1 where a condition is true, 0 elsewhere; not every engine casts booleans."""
+        return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
+
+    def floor(self, sql: str) -> str:
+        """Floor as a double; the caller sees to it that the absolute value is below 2^53."""
+        return f"CAST(floor({sql}) AS {self.double})" if self.floor_is_whole else f"floor({sql})"
+
+    def as_text(self, sql: str) -> str:
+        """A label or a user as text, compared letter by letter."""
+        return f"CAST({sql} AS {self.text})"
+
+    def label(self, sql: str) -> str:
+        """A column of labels, as it is grouped by."""
+        return self.as_text(sql)
+
+    def late_label(self, key: str) -> str:
+        """What was grouped by, as a text."""
+        return key
+
+    def number(self, sql: str, kind: str) -> str:
+        """A column of a kind (integer, real, decimal, text) as doubles; NULL where a text is no number."""
+        return self.parsed(sql) if kind == "text" else f"CAST({sql} AS {self.double})"
+
+    def parsed(self, sql: str) -> str:
+        """A text as a double, in the grammar of :mod:`barrow.engines.numbers`; NULL where it is no number."""
+        raise NotImplementedError
+
+    def user(self, sql: str, kind: str) -> str:
+        """The user of a record; NaN is none, and -0.0 is 0.0."""
+        if kind == "real":
+            zero = self.number_literal(0.0)
+            inside = f"{sql} >= -{self.infinity} AND {sql} <= {self.infinity}"
+            return f"CASE WHEN {sql} = {zero} THEN {zero} WHEN {inside} THEN {sql} END"
+        return self.as_text(sql) if kind == "text" else sql
+
+    def in_grammar(self, text: str) -> str:
+        """Whether a text is a number; for engines whose own casts read other texts."""
+        match = self.matches
+        short = f"length({text}) <= {MOST_CHARACTERS} AND NOT {match(text, LONG_EXPONENT)}"
+        return f"{short} AND ({match(text, NUMBER)} OR {match(text, INFINITE)})"
+
+    def matches(self, text: str, pattern: str) -> str:
+        """Whether a regular expression occurs in a text."""
+        return f"regexp_like({text}, {self.literal(pattern)})"
+
+
+class _DuckDB(Dialect):
+    def label(self, sql: str) -> str:
+        return sql  # whole numbers are grouped as such, and only distinct ones become texts
+
+    def late_label(self, key: str) -> str:
+        return self.as_text(key)
+
+    def number(self, sql: str, kind: str) -> str:
+        # DuckDB's own way from exact numbers to doubles rounds twice; from their texts it rounds once.
+        return f"CAST({self.as_text(sql)} AS DOUBLE)" if kind == "decimal" else super().number(sql, kind)
+
+    def parsed(self, sql: str) -> str:
+        text = self.as_text(sql)
+        exponent = f"(contains({text}, 'e') OR contains({text}, 'E')) AND regexp_matches({text}, '{LONG_EXPONENT}')"
+        return (
+            f"CASE WHEN length({text}) > {MOST_CHARACTERS} OR {text} LIKE '%+-%' THEN NULL WHEN {exponent} THEN NULL "
+            f"ELSE TRY_CAST({text} AS DOUBLE) END"
+        )
+
+
+class _Postgres(Dialect):
+    def as_text(self, sql: str) -> str:
+        # citext and nondeterministic collations would take different texts for the same one.
+        return f'CAST({sql} AS TEXT) COLLATE "C"'
+
+    def number(self, sql: str, kind: str) -> str:
+        return self._ranged(sql) if kind == "decimal" else super().number(sql, kind)
+
+    def parsed(self, sql: str) -> str:
+        text = self.as_text(sql)
+        exact = f"CAST(replace(btrim({text}, {self.literal(BLANKS)}), '_', '') AS numeric)"
+        short = f"length({text}) <= {MOST_CHARACTERS} AND NOT {self.matches(text, LONG_EXPONENT)}"
+        infinite = f"CASE WHEN {text} LIKE '%-%' THEN -{self.infinity} ELSE {self.infinity} END"
+        return (
+            f"CASE WHEN {short} AND {self.matches(text, NUMBER)} THEN {self._ranged(exact)} "
+            f"WHEN {short} AND {self.matches(text, INFINITE)} THEN {infinite} END"
+        )
+
+    def matches(self, text: str, pattern: str) -> str:
+        return f"{text} ~ {self.literal(pattern)}"
+
+    def _ranged(self, sql: str) -> str:
+        """An exact number as a double; what is beyond all doubles becomes infinite or zero where a cast would fail."""
+        return (
+            f"CASE WHEN {sql} = 'NaN' THEN NULL WHEN {sql} >= CAST('{_OVER}' AS numeric) THEN {self.infinity} "
+            f"WHEN {sql} <= CAST('-{_OVER}' AS numeric) THEN -{self.infinity} "
+            f"WHEN {sql} <= CAST('{_UNDER}' AS numeric) AND {sql} >= CAST('-{_UNDER}' AS numeric) "
+            f"THEN {self.number_literal(0.0)} ELSE CAST({sql} AS {self.double}) END"
+        )
+
+
+class _Spark(Dialect):
+    def as_text(self, sql: str) -> str:
+        return f"CAST({sql} AS STRING) COLLATE UTF8_BINARY"
+
+    def parsed(self, sql: str) -> str:
+        text = self.as_text(sql)
+        # Java also reads 1d, 2.5F and 0x1p3, and trims control characters.
+        return f"CASE WHEN {self.in_grammar(text)} THEN TRY_CAST(replace({text}, '_', '') AS DOUBLE) END"
+
+    def matches(self, text: str, pattern: str) -> str:
+        return f"{text} RLIKE {self.literal(pattern)}"
+
+
+_TYPES = {x: x for x in ("DOUBLE", "VARCHAR", "BIGINT", "INTEGER", "DATE", "TIMESTAMP", "UUID", "BOOLEAN")}
+
+DUCKDB: Dialect = _DuckDB("duckdb", casts=_TYPES)
+POSTGRES: Dialect = _Postgres(
+    "postgres",
+    double="DOUBLE PRECISION",
+    text="TEXT",
+    casts=_TYPES | {"DOUBLE": "DOUBLE PRECISION", "VARCHAR": "TEXT"},
+    traps=True,
+)
+SPARK: Dialect = _Spark(
+    "spark",
+    text="STRING",
+    quote="`",
+    casts={k: v for k, v in (_TYPES | {"VARCHAR": "STRING"}).items() if k != "UUID"},
+    floor_is_whole=True,
+    backslash=True,
+)

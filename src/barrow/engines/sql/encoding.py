@@ -1,0 +1,316 @@
+"""Spaces in SQL: from columns to item ids with +, -, *, floor and comparisons against public tables only.
+
+Every expression is the one that :meth:`barrow.spaces.Space.encode` evaluates, on IEEE doubles, operation by operation,
+so ids are identical bit for bit on every engine. An item is found in two steps: *keys* are computed for each record and
+grouped by; *items* are computed from the few distinct keys afterwards (labels are looked up once for each label).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from barrow.engines.columns import Columns, flat_groups
+from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
+from barrow.errors import ParameterError
+from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Space
+from barrow.spaces.base import Floats, Unknown
+from barrow.spaces.circle import MOST_TURNS
+from barrow.spaces.euclidean import FARTHEST
+from barrow.spaces.finite import LabelledSpace
+
+_WIDEST_BUCKET = 16
+_MOST_BUCKETS = 2**20
+_MOST_SEARCHED = 2000
+_MOST_BALL_DIMENSIONS = 7
+"""numpy adds up to 7 squares from left to right; from 8 on it adds in another order, which SQL does not follow."""
+_TINY = 1e-150
+"""The square of less than this vanishes beside the square of any radius that a space can have."""
+
+
+@dataclass
+class Encoding:
+    """The SQL of a space: moved values, keys for each record, and the item of each distinct key.
+
+    Attributes:
+        moves: Expressions over the columns x0, x1, … for y0, y1, … (``unknown="nearest"`` moves values).
+        keys: Expressions over y0, y1, … and public tables for k0, k1, …, which are grouped by.
+        joins: Joins of public tables to each record.
+        late_joins: Joins of public tables to the distinct keys.
+        item: The expression over k0, k1, … for the item, NULL where it is lost.
+        tables: The public tables.
+
+    >>> encoding_for(Circle.weekdays(), Columns("uid", "day"), "error").item
+    'late0.id'
+    """
+
+    moves: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    joins: list[str] = field(default_factory=list)
+    late_joins: list[str] = field(default_factory=list)
+    item: str = ""
+    tables: dict[str, Table] = field(default_factory=dict)
+
+
+def encoding_for(space: Space, columns: Columns, unknown: Unknown, dialect: Dialect = DUCKDB) -> Encoding:
+    """The SQL that finds items; refuses a space that only Python can encode.
+
+    >>> encoding_for(Line(0, 10, step=1, points=None), Columns("uid", "x"), "error").moves
+    ['x0']
+    """
+    if unknown not in ("error", "nearest", "default"):
+        raise ParameterError(
+            f"unknown is {unknown!r}.", allowed="'error', 'nearest' or 'default'", fix="unknown='default'"
+        )
+    if space.items >= 2**62:
+        raise ParameterError("The space has more than 2^62 items.", allowed="fewer items", fix="a coarser grid")
+    writer = _Writer(dialect, Encoding())
+    groups = flat_groups(columns, space)
+    item = ""
+    for part, group in groups:
+        term = writer.part(part, len(group), unknown)
+        # Row-major numbering is the same for a product of products as for one flat product.
+        item = f"({item}) * {part.items} + ({term})" if item else term
+    writer.result.item = item
+    return writer.result
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes the expressions of one space after another in one dialect."""
+
+    dialect: Dialect
+    result: Encoding
+
+    def part(self, space: Space, columns: int, unknown: Unknown) -> str:
+        """Add one space that is not a product; the expression for its item over the keys."""
+        result = self.result
+        y = [f"y{len(result.moves) + i}" for i in range(columns)]
+        x = [f"x{len(result.moves) + i}" for i in range(columns)]
+        key = f"k{len(result.keys)}"
+        if isinstance(space, Circle) and space.names is None:
+            moved, code = self._circle(space, x[0], y[0], unknown)
+        elif isinstance(space, Line):
+            moved, code = self._line(space, x[0], y[0], unknown)
+        elif isinstance(space, Earth):
+            moved, code = self._earth(space, x, y, unknown)
+        elif isinstance(space, Euclidean):
+            moved, code = self._euclidean(space, x, y, unknown)
+        elif isinstance(space, LabelledSpace | Circle) and columns == 1:
+            space.encode([], unknown=unknown)  # refuses "nearest", which labels do not have
+            moved, code = x, y[0]
+        else:
+            raise _cannot(space)
+        result.moves += moved
+        result.keys.append(code)
+        return self._late(space, key)
+
+    def _late(self, space: Space, key: str) -> str:
+        """What is looked up only for distinct keys: labels, and the cells of a ball."""
+        name = f"late{len(self.result.late_joins)}"
+        table: Table
+        if isinstance(space, LabelledSpace | Circle) and (not isinstance(space, Circle) or space.names is not None):
+            labels = space.labels
+            table = {"label": np.array(labels, dtype=object), "id": np.arange(len(labels), dtype=np.int64)}
+            key = self.dialect.late_label(key)
+        elif isinstance(space, Euclidean) and space._cell_ids is not None:
+            cells = np.flatnonzero(space._cell_ids >= 0)
+            table = {"cell": cells.astype(np.int64), "id": space._cell_ids[cells].astype(np.int64)}
+        else:
+            return key
+        self.result.late_joins.append(f"LEFT JOIN {name} ON {name}.{next(iter(table))} = {key}")
+        self.result.tables[name] = table
+        return f"{name}.id"
+
+    def _number(self, x: float) -> str:
+        return self.dialect.number_literal(x)
+
+    def _within(self, y: str, low: float, high: float) -> str:
+        return f"{y} >= {self._number(low)} AND {y} <= {self._number(high)}"
+
+    def _clipped(self, x: str, low: float, high: float) -> str:
+        infinity = self.dialect.infinity
+        return (
+            f"CASE WHEN {self._within(x, low, high)} THEN {x} "
+            f"WHEN {x} < {self._number(low)} AND {x} >= -{infinity} THEN {self._number(low)} "
+            f"WHEN {x} > {self._number(high)} AND {x} <= {infinity} THEN {self._number(high)} END"
+        )
+
+    def _cell(self, y: str, low: float, scale: str, last: str, most: float) -> str:
+        """floor((y - low) * scale), at most ``last``; ``most`` is the largest that the scale can be."""
+        away = f"({y} - {self._number(low)})"
+        cell = f"LEAST({self.dialect.as_whole(f'floor({away} * {scale})')}, {last})"
+        if self.dialect.traps and abs(low) < 1e-200:  # only here can the product underflow
+            near = 0.5 / most if most > 1.0 else 0.5
+            cell = f"CASE WHEN {away} < {self._number(near)} THEN {self.dialect.as_whole('0')} ELSE {cell} END"
+        return cell
+
+    def _circle(self, space: Circle, x: str, y: str, unknown: Unknown) -> tuple[list[str], str]:
+        period, zero, move = self._number(space.period), self._number(0.0), x
+        if unknown == "nearest":
+            turns = self.dialect.floor(f"{x} * {self._number(1.0 / space.period)}")
+            turned = f"({x} - {period} * {turns})"
+            move = f"CASE WHEN {turned} < {zero} OR {turned} >= {period} THEN {zero} ELSE {turned} END"
+            if self.dialect.traps:  # the first cell, from either side, as where nothing underflows
+                move = f"CASE WHEN {self._within(x, -1e-250, 1e-250)} THEN {zero} ELSE {move} END"
+            limit = MOST_TURNS * space.period
+            move = f"CASE WHEN {self._within(x, -limit, limit)} THEN {move} END"
+        cell = self._cell(y, 0.0, self._number(space.scale), str(space.items - 1), space.scale)
+        return [move], f"CASE WHEN {y} >= {zero} AND {y} < {period} THEN {cell} END"
+
+    def _line(self, space: Line, x: str, y: str, unknown: Unknown) -> tuple[list[str], str]:
+        move = self._clipped(x, space.low, space.high) if unknown == "nearest" else x
+        inside = self._within(y, space.low, space.high)
+        if not space.exact_points:
+            cell = self._cell(y, space.low, self._number(space.scale), str(space.items - 1), space.scale)
+            return [move], f"CASE WHEN {inside} THEN {cell} END"
+        buckets = _buckets(space.low, space.high, space.thresholds)
+        if buckets is None:
+            return [move], f"CASE WHEN {inside} THEN {self._search(y, space.thresholds)} END"
+        name = f"early{len(self.result.joins)}"
+        scale, table = buckets
+        self.result.tables[name] = table
+        safe = f"CASE WHEN {inside} THEN {y} ELSE {self._number(space.low)} END"
+        bucket = self._cell(safe, space.low, self._number(scale), str(len(table["bucket"]) - 1), scale)
+        self.result.joins.append(f"JOIN {name} ON {name}.bucket = {bucket}")
+        reached = [self.dialect.flag(f"{y} >= {name}.t{i}") for i in range(len(table) - 2)]
+        return [move], f"CASE WHEN {inside} THEN {' + '.join([f'{name}.first', *reached])} END"
+
+    def _search(self, y: str, thresholds: Floats) -> str:
+        """How many thresholds a value reaches, by nested halving; slow for many, right for any spacing."""
+
+        def search(start: int, end: int) -> str:
+            if start == end:
+                return str(start)
+            middle = (start + end) // 2
+            below = f"{y} < {self._number(thresholds[middle])}"
+            return f"CASE WHEN {below} THEN {search(start, middle)} ELSE {search(middle + 1, end)} END"
+
+        return search(0, len(thresholds))
+
+    def _earth(self, space: Earth, x: Sequence[str], y: Sequence[str], unknown: Unknown) -> tuple[list[str], str]:
+        (south, west, north, east), rows = space.box, space.rows
+        moves = list(x)
+        if unknown == "nearest":
+            on_earth = f"{self._within(x[0], -90.0, 90.0)} AND {self._within(x[1], -180.0, 180.0)}"
+            beyond = [f"({self._number(west)} - {x[1]})", f"({x[1]} - {self._number(east)})"]
+            nearer = f"{self._turned(beyond[0])} < {self._turned(beyond[1])}"
+            side = f"CASE WHEN {nearer} THEN {self._number(west)} ELSE {self._number(east)} END"
+            nearest = f"CASE WHEN {self._within(x[1], west, east)} THEN {x[1]} ELSE {side} END"
+            moves = [f"CASE WHEN {on_earth} THEN {z} END" for z in (self._clipped(x[0], south, north), nearest)]
+        inside = f"{self._within(y[0], south, north)} AND {self._within(y[1], west, east)}"
+        name = f"early{len(self.result.joins)}"
+        self.result.tables[name] = {
+            "line": np.arange(len(rows.columns), dtype=np.int64),
+            "first": rows.first,
+            "last": rows.columns - 1,
+            "scale": rows.column_scale,
+        }
+        safe = f"CASE WHEN {inside} THEN {y[0]} ELSE {self._number(south)} END"
+        row = self._cell(safe, south, self._number(rows.row_scale), str(len(rows.columns) - 1), rows.row_scale)
+        self.result.joins.append(f"JOIN {name} ON {name}.line = {row}")
+        column = self._cell(y[1], west, f"{name}.scale", f"{name}.last", float(np.max(rows.column_scale)))
+        return moves, f"CASE WHEN {inside} THEN {name}.first + {column} END"
+
+    def _turned(self, a: str) -> str:
+        """``a`` modulo 360 for ``a`` from -360 to 360, rounded as numpy's ``mod`` rounds."""
+        turn, zero = self._number(360.0), self._number(0.0)
+        return (
+            f"CASE WHEN {a} >= {turn} THEN {a} - {turn} WHEN {a} >= {zero} THEN {a} "
+            f"WHEN {a} > {self._number(-360.0)} THEN {a} + {turn} ELSE {zero} END"
+        )
+
+    def _euclidean(
+        self, space: Euclidean, x: Sequence[str], y: Sequence[str], unknown: Unknown
+    ) -> tuple[list[str], str]:
+        low, high, shape, scale = space.low, space.high, space.shape, space.scale
+        flat = ""
+        for i in range(len(y)):
+            cell = self._cell(y[i], low[i], self._number(scale[i]), str(shape[i] - 1), float(scale[i]))
+            flat = f"({flat}) * {shape[i]} + {cell}" if flat else cell
+        if space.center is not None and space.radius is not None:
+            if space.dimension > _MOST_BALL_DIMENSIONS:
+                raise _cannot(space)
+            moves = self._into_ball(space.center, space.radius, x) if unknown == "nearest" else list(x)
+            # sqrt(d * d) = |d| and rounding never changes an order, so what a coordinate puts outside the ball is
+            # outside; so nothing is squared that could overflow.
+            around = self._around(y, space.center, space.radius)
+            inside = f"{self._norm(y, space.center)} <= {self._number(space.radius)}"
+            return moves, f"CASE WHEN {around} THEN CASE WHEN {inside} THEN {flat} END END"
+        inside = " AND ".join(self._within(y[i], low[i], high[i]) for i in range(len(y)))
+        moves = [self._clipped(x[i], low[i], high[i]) if unknown == "nearest" else x[i] for i in range(len(x))]
+        return moves, f"CASE WHEN {inside} THEN {flat} END"
+
+    def _away(self, x: Sequence[str], center: Floats) -> list[str]:
+        return [f"({a} - {self._number(c)})" for a, c in zip(x, center, strict=True)]
+
+    def _around(self, x: Sequence[str], center: Floats, most: float) -> str:
+        return " AND ".join(self._within(away, -most, most) for away in self._away(x, center))
+
+    def _norm(self, x: Sequence[str], center: Floats) -> str:
+        squares = []
+        for away in self._away(x, center):
+            tiny = f"CASE WHEN {self._within(away, -_TINY, _TINY)} THEN {self._number(0.0)} ELSE {away} * {away} END"
+            squares.append(tiny if self.dialect.traps else f"{away} * {away}")
+        return f"sqrt({' + '.join(squares)})"
+
+    def _into_ball(self, center: Floats, radius: float, x: Sequence[str]) -> list[str]:
+        norm = self._norm(x, center)
+        inner = self._number(radius * (1.0 - 2.0**-50))
+        shrink = f"CASE WHEN {norm} > {self._number(radius)} THEN {inner} / {norm} ELSE {self._number(1.0)} END"
+        near, moves = self._around(x, center, FARTHEST), []
+        for away, c in zip(self._away(x, center), center, strict=True):
+            move = f"{self._number(c)} + {away} * ({shrink})"
+            if self.dialect.traps:
+                move = f"CASE WHEN {self._within(away, -_TINY, _TINY)} THEN {self._number(c)} ELSE {move} END"
+            moves.append(f"CASE WHEN {near} THEN {move} END")
+        return moves
+
+
+def _buckets(low: float, high: float, thresholds: Floats) -> tuple[float, Table] | None:
+    """A public table that says how many thresholds a value reaches: those of lower buckets, and its bucket's own.
+
+    None where thresholds are so unevenly spaced that no table of a modest size parts them.
+
+    The bucket b(x) = floor((x - low) * scale) never falls when x rises, rounding included, so thresholds of lower
+    buckets are below x and those of higher ones above; within the bucket they are compared one by one.
+    """
+    count = 1
+    while True:
+        scale = count / (high - low)
+        bucket = np.minimum(np.floor((thresholds - low) * scale), count - 1).astype(np.int64)
+        held = np.bincount(bucket, minlength=count)
+        widest = int(held.max(initial=0))
+        if widest <= 4 or (count > 8 * len(thresholds) and widest <= _WIDEST_BUCKET):
+            break
+        if count >= _MOST_BUCKETS:
+            if len(thresholds) <= _MOST_SEARCHED:
+                return None
+            raise ParameterError(
+                "The line has many points, too unevenly spaced to be found in SQL.",
+                allowed=f"at most {_MOST_SEARCHED} points, or more evenly spaced ones",
+                fix="merge points that are very near to each other",
+            )
+        count *= 2
+    first = np.searchsorted(bucket, np.arange(count), side="left")
+    padded = np.append(thresholds, np.full(widest + 1, np.inf))
+    table: Table = {"bucket": np.arange(count, dtype=np.int64), "first": first.astype(np.int64)}
+    for i in range(widest):
+        table[f"t{i}"] = np.where(i < held, padded[np.minimum(first + i, len(thresholds))], np.inf)
+    return scale, table
+
+
+def _cannot(space: Space) -> ParameterError:
+    if isinstance(space, Hexagons):
+        return ParameterError(
+            "Hexagons are found from latitude and longitude in Python only, not inside the engine.",
+            allowed="one column of H3 cells, or a space with a grid of its own",
+            fix="add a column of H3 cells to the records, or use an Earth space: earth(box=…, cell=1)",
+        )
+    return ParameterError(
+        f"The {space.kind} space cannot be encoded inside the engine.",
+        allowed="line, circle, euclidean (a ball in at most 7 dimensions), earth, product, and spaces of labels",
+        fix="add a column of labels to the records and use a space of labels",
+    )

@@ -1,0 +1,408 @@
+# ruff: noqa: S608 - SQL is built here from quoted names and public numbers
+"""What engines that push SQL down share: one text, one order of checks, constant refusals.
+
+An engine says how a source is opened (:class:`Reader`) and which shape of the count it likes; ids of users never leave
+it. The statements create nothing, so that a read-only replica will do: public tables travel with them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+import numpy as np
+
+from barrow.engines.advice import advise
+from barrow.engines.base import (
+    PrivateTextError,
+    quietly,
+    refuse_empty,
+    refuse_lost_items,
+    refuse_null_users,
+    refuse_weights,
+)
+from barrow.engines.columns import Columns, check_columns
+from barrow.engines.counts import CheckReport, Counts, Sampled, check_users, found_users, merged
+from barrow.engines.runs import RunSampler
+from barrow.engines.sampling import check_found, check_samples, sampled_counts
+from barrow.engines.source import Source
+from barrow.engines.sql.dialects import Dialect, Table
+from barrow.engines.sql.encoding import encoding_for
+from barrow.engines.sql.reading import Reading, reading_of
+from barrow.noise import Source as Randomness
+from barrow.spaces import Space
+from barrow.spaces.base import Unknown
+
+LOST, NOBODY, UNWEIGHED = -1, -2, -3
+"""What stands in place of an item: a lost one, a record without a user, a record whose weight is no count."""
+PIECE = 2**17
+Shape = Literal["window", "join", "broadcast"]
+R = TypeVar("R", bound="Reader")
+
+
+class Reader(Protocol):
+    """An open source: what stands after FROM, its columns, and how statements are run.
+
+    Attributes:
+        relation: What stands after FROM.
+        kinds: The kinds of the columns' values.
+        forms: How columns become numbers, where that is not by their kind.
+        header_is_sure: False if the first record may have been taken for the names of the columns.
+    """
+
+    @property
+    def relation(self) -> str: ...  # noqa: D102 - described above
+
+    @property
+    def kinds(self) -> dict[str, str]: ...  # noqa: D102 - described above
+
+    @property
+    def forms(self) -> dict[str, str]: ...  # noqa: D102 - described above
+
+    @property
+    def header_is_sure(self) -> bool: ...  # noqa: D102 - described above
+
+    def table(self, name: str, columns: Table) -> None:
+        """Let statements see public columns as a table; the statements join it as ``JOIN name ON``."""
+        ...
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The result of a small query."""
+        ...
+
+    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+        """The columns of a result of whole numbers."""
+        ...
+
+    def pieces(self, sql: str, size: int) -> Iterator[Mapping[str, np.ndarray[Any, np.dtype[Any]]]]:
+        """The same, a piece of at most ``size`` rows at a time."""
+        ...
+
+
+class SqlEngine(ABC, Generic[R]):
+    """Counts, samples and checks by statements in the dialect of an engine.
+
+    A subclass names its ``dialect`` and opens sources; ``shape`` is how users' sizes meet the records: by a window over
+    the records (read once), by a join with the sizes (read twice), or by sending the sizes to all (Spark).
+
+    >>> SqlEngine.shape
+    'window'
+    """
+
+    name: ClassVar[str]
+    dialect: ClassVar[Dialect]
+    shape: Shape = "window"
+
+    @abstractmethod
+    def _open(self, source: Source, columns: Columns | None) -> AbstractContextManager[R]:
+        """Open the source for one consistent reading; the query of the source is judged here."""
+
+    def columns(self, source: Any) -> dict[str, str]:
+        """Names of the columns and the kinds of their values; no record is read."""
+
+        def look() -> dict[str, str]:
+            with self._open(Source.of(source), None) as reader:
+                return reader.kinds
+
+        return quietly(look)
+
+    def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
+        """Refuse missing columns, wrong types and spaces that cannot be pushed down, from public facts only."""
+        encoding_for(space, columns, unknown, self.dialect)
+
+        def look() -> None:
+            with self._open(Source.of(source), columns) as reader:
+                check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
+
+        quietly(look)
+
+    def count(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        unknown: Unknown = "error",
+        users: int | None = None,
+    ) -> Counts:
+        """C[item, size] and the number of users (private integers).
+
+        Args:
+            source: Where the records are.
+            columns: Which columns say who and what.
+            space: The public space of items.
+            unknown: What happens to missing or unknown items, as in ``space.encode``.
+            users: n, if it is public beforehand: users without records count as holding the default item.
+        """
+        check_users(users)
+        where = Source.of(source)
+
+        def read() -> Counts:
+            with self._open(where, columns) as reader:
+                return self._counts(reader, self._reading(reader, columns, space, unknown), space, unknown)
+
+        counts = quietly(read)
+        return counts if users is None else counts.with_users(users, space.default_item)
+
+    def sample(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        samples: int,
+        unknown: Unknown = "error",
+        users: int | None = None,
+        randomness: Randomness | None = None,
+    ) -> Sampled:
+        """Counts of ``samples`` items drawn from each user with replacement, exactly uniformly (private integers).
+
+        Args:
+            source: Where the records are.
+            columns: Which columns say who and what.
+            space: The public space of items.
+            samples: s, how many items are drawn from each user; those without records hold the default item.
+            unknown: What happens to missing or unknown items, as in ``space.encode``; drawn or not, they are refused.
+            users: n, if it is public beforehand: users without records count as holding the default item.
+            randomness: The system's by default, never the engine's own.
+        """
+        check_users(users)
+        check_samples(samples)
+        where = Source.of(source)
+
+        def read() -> Sampled:
+            with self._open(where, columns) as reader:
+                reading = self._reading(reader, columns, space, unknown)
+                return self._samples(reader, reading, space, samples, unknown, users, randomness)
+
+        return quietly(read)
+
+    def check(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        unknown: Unknown = "error",
+        users: int | None = None,
+        examples: int = 5,
+    ) -> CheckReport:
+        """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
+        check_users(users)
+        try:
+            with self._open(Source.of(source), columns) as reader:
+                reading = self._reading(reader, columns, space, unknown)
+                return self._report(reader, reading, columns, space, unknown, users, examples)
+        except PrivateTextError as trouble:
+            return CheckReport(problem=str(trouble), declared=users)
+
+    def _reading(self, reader: R, columns: Columns, space: Space, unknown: Unknown) -> Reading:
+        encoding = encoding_for(space, columns, unknown, self.dialect)
+        check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
+        for name, table in encoding.tables.items():
+            reader.table(name, table)
+        return reading_of(reader.relation, reader.forms, columns, space, encoding, self.dialect)
+
+    def _item(self, reading: Reading) -> str:
+        return self.dialect.as_whole(f"coalesce({reading.encoding.item}, {LOST})")
+
+    def _state(self, reading: Reading) -> str:
+        """0 for a record that can be counted, and what stands in place of the item otherwise."""
+        unweighed = "" if reading.weight is None else f" WHEN w IS NULL THEN {UNWEIGHED}"
+        return f"CASE WHEN u IS NULL THEN {NOBODY}{unweighed} ELSE 0 END"
+
+    def counting(self, reading: Reading) -> str:
+        """One statement, entries (item, m, c); what cannot be counted comes in place of an item."""
+        d, keys, late = self.dialect, reading.keys, " ".join(reading.encoding.late_joins)
+        coded, state = reading.coded(), self._state(reading)
+        weight = "" if reading.weight is None else ", w"
+        if self.shape == "window":
+            sized = f"SELECT {keys}{weight}, {state} AS state, {reading.total} OVER (PARTITION BY u) AS m FROM coded"
+        else:
+            hint = "/*+ BROADCAST(sizes) */ " if self.shape == "broadcast" else ""
+            sized = (
+                f"SELECT {hint}{keys}{weight}, 0 AS state, sizes.m AS m FROM coded JOIN sizes ON coded.u = sizes.u "
+                "WHERE sizes.bad = 0"
+            )
+        item = f"CASE WHEN state < 0 THEN {d.as_whole('state')} ELSE {self._item(reading)} END AS item"
+        numbers = f"{d.as_whole('coalesce(m, 0)')} AS m, {d.as_whole('coalesce(c, 0)')} AS c"
+        steps = [f"coded AS ({coded})"]
+        tail = ""
+        if self.shape != "window":
+            bad = d.flag("u IS NULL") if reading.weight is None else d.flag("u IS NULL OR w IS NULL")
+            sizes = f"SELECT u, {reading.total} AS m, MAX({bad}) AS bad FROM ({reading.users()}) AS q3 GROUP BY u"
+            steps.append(f"sizes AS ({sizes})")
+            nobody = f"CASE WHEN u IS NULL THEN {NOBODY} ELSE {UNWEIGHED} END"
+            tail = (
+                f" UNION ALL SELECT {d.as_whole(nobody)}, {d.as_whole('1')}, {d.as_whole('1')} FROM sizes WHERE bad = 1"
+            )
+        steps += [
+            f"sized AS ({sized})",
+            f"counted AS (SELECT {keys}, state, m, {reading.total} AS c FROM sized GROUP BY {keys}, state, m)",
+        ]
+        return f"WITH {', '.join(steps)} SELECT {item}, {numbers} FROM counted {late}{tail}"
+
+    def _counts(self, reader: R, reading: Reading, space: Space, unknown: Unknown) -> Counts:
+        entries = reader.arrays(self.counting(reading))
+        item, size, count = (entries[x].astype(np.int64) for x in ("item", "m", "c"))
+        return counts_of(item, size, count, space, unknown)
+
+    def _samples(
+        self,
+        reader: R,
+        reading: Reading,
+        space: Space,
+        samples: int,
+        unknown: Unknown,
+        users: int | None,
+        randomness: Randomness | None,
+    ) -> Sampled:
+        sampler, pooled = RunSampler(samples, randomness), Pool()
+        for piece in reader.pieces(self.user_by_user(reading), PIECE):
+            pooled.check()
+            item, new = piece["item"].astype(np.int64), piece["fresh"] == 1
+            drawn = sampler.draw(new, piece["m"].astype(np.int64), piece["c"].astype(np.int64))
+            pooled.add(item, drawn)
+        pooled.check()
+        if not sampler.users:
+            raise refuse_empty()
+        check_found(sampler.users, users)
+        sampler.finish()
+        items, counts = pooled.drawn(unknown, space.default_item)
+        return sampled_counts(
+            items,
+            counts,
+            samples=samples,
+            found=sampler.users,
+            users=users,
+            default=space.default_item,
+            private=sampler.private,
+        )
+
+    def user_by_user(self, reading: Reading) -> str:
+        """Rows (fresh, item, c, m), user by user; of a user only "is this the first row" comes out."""
+        d, late, total = self.dialect, " ".join(reading.encoding.late_joins), reading.total
+        weight = "" if reading.weight is None else ", w"
+        item = f"CASE WHEN state < 0 THEN {d.as_whole('state')} ELSE {self._item(reading)} END"
+        named = (
+            f"SELECT u, {item} AS item{weight} FROM (SELECT u, {reading.keys}{weight}, {self._state(reading)} AS state "
+            f"FROM ({reading.coded()}) AS q2) AS q3 {late}"
+        )
+        grouped = f"SELECT u, item, {d.as_whole(f'coalesce({total}, 1)')} AS c FROM ({named}) AS q4 GROUP BY u, item"
+        return (
+            f"SELECT {d.flag('ROW_NUMBER() OVER (PARTITION BY u ORDER BY item) = 1')} AS fresh, item, c, "
+            f"{d.as_whole('SUM(c) OVER (PARTITION BY u)')} AS m FROM ({grouped}) AS q5 ORDER BY u, item"
+        )
+
+    def _report(
+        self,
+        reader: R,
+        reading: Reading,
+        columns: Columns,
+        space: Space,
+        unknown: Unknown,
+        users: int | None,
+        examples: int,
+    ) -> CheckReport:
+        d, raw = self.dialect, [f"raw{i}" for i in range(len(reading.raw))]
+        judged = (
+            f"SELECT u, {', '.join(raw)}, {d.flag(f'{reading.encoding.item} IS NULL')} AS lost, "
+            f"{d.flag('w IS NULL') if reading.weight is not None else '0'} AS bad "
+            f"FROM ({reading.coded(dict(zip(raw, reading.raw, strict=True)))}) AS q4 "
+            f"{' '.join(reading.encoding.late_joins)}"
+        )
+        rows, nulls, lost, bad = reader.rows(
+            f"SELECT COUNT(*), coalesce(SUM({d.flag('u IS NULL')}), 0), coalesce(SUM(lost), 0), coalesce(SUM(bad), 0) "
+            f"FROM ({judged}) AS q5"
+        )[0]
+        found, smallest, largest = reader.rows(
+            "SELECT COUNT(*), coalesce(MIN(m), 0), coalesce(MAX(m), 0) FROM "
+            f"(SELECT {reading.total} AS m FROM ({reading.users()}) AS q6 WHERE u IS NOT NULL GROUP BY u) AS q7"
+        )[0]
+        shown = reader.rows(
+            f"SELECT {', '.join(raw)} FROM ({judged}) AS q8 WHERE lost = 1 LIMIT {max(int(examples), 40)}"
+        )
+        return CheckReport(
+            rows=int(rows),
+            users=int(found),
+            null_users=int(nulls),
+            lost_items=int(lost),
+            smallest=int(smallest),
+            largest=int(largest),
+            examples=tuple(dict(zip(columns.items, row, strict=True)) for row in shown[:examples]),
+            declared=users,
+            lost_is_fine=unknown == "default",
+            bad_weights=int(bad),
+            advice=advise([tuple(row) for row in shown], columns, space),
+        )
+
+
+class Pool:
+    """Draws by item, added up over pieces.
+
+    >>> pool = Pool()
+    >>> pool.add(np.array([4, 4, -1]), np.array([2, 1, 0]))
+    >>> [x.tolist() for x in pool.drawn("default", 0)]
+    [[4], [3]]
+    """
+
+    def __init__(self) -> None:
+        self._items = np.zeros(0, dtype=np.int64)
+        self._counts = np.zeros(0, dtype=np.int64)
+
+    def add(self, items: np.ndarray[Any, np.dtype[np.int64]], drawn: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        """Add the draws of one piece; items that are there but were not drawn stay, with 0."""
+        keys, where = np.unique(np.concatenate([self._items, items]), return_inverse=True)
+        sums = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(sums, where, np.concatenate([self._counts, drawn]))
+        self._items, self._counts = keys, sums
+
+    def check(self) -> None:
+        """Refuse records without a user or with a weight that is no count."""
+        refuse_states(self._items)
+
+    def drawn(self, unknown: Unknown, default: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], ...]:
+        """Items that were drawn and how often; lost ones are refused whether they were drawn or not."""
+        lost = self._items == LOST
+        if lost.any() and unknown != "default":
+            raise refuse_lost_items()
+        some = self._counts > 0
+        return np.where(lost, default, self._items)[some], self._counts[some]
+
+
+def refuse_states(items: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+    """Refuse what stands in place of items.
+
+    >>> refuse_states(np.array([0, LOST]))
+    """
+    if (items == NOBODY).any():
+        raise refuse_null_users()
+    if (items == UNWEIGHED).any():
+        raise refuse_weights()
+
+
+def counts_of(
+    item: np.ndarray[Any, np.dtype[np.int64]],
+    size: np.ndarray[Any, np.dtype[np.int64]],
+    count: np.ndarray[Any, np.dtype[np.int64]],
+    space: Space,
+    unknown: Unknown,
+    users: int | None = None,
+) -> Counts:
+    """Counts of what an engine answered, or the refusal of what cannot be counted; ``users`` as it was counted apart.
+
+    >>> from barrow.spaces import Discrete
+    >>> one = np.array([1])
+    >>> counts_of(np.array([0]), one, one, Discrete(["a", "b"]), "error").users
+    1
+    """
+    if not len(item):
+        raise refuse_empty()
+    refuse_states(item)
+    lost = item == LOST
+    if lost.any() and unknown != "default":
+        raise refuse_lost_items()
+    found = found_users(size, count) if users is None else users
+    return merged(np.where(lost, space.default_item, item), size, count, users=found)

@@ -1,0 +1,114 @@
+# ruff: noqa: S608 - SQL is built here from quoted names and public numbers
+"""One reading of the records in SQL: users, keys of items, and how many records a row stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from barrow.engines.columns import Columns, flat_groups, reads_numbers
+from barrow.engines.counts import MOST_WEIGHT
+from barrow.engines.sql.dialects import DUCKDB, Dialect
+from barrow.engines.sql.encoding import Encoding
+from barrow.spaces import Space
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The views of one reading: values as they are, and coded by the space.
+
+    Attributes:
+        table: What stands after FROM and holds the records.
+        user: The expression for the user.
+        raw: The item columns as they are.
+        values: The item columns as numbers or labels.
+        encoding: The SQL of the space.
+        weight: The expression for how many records a row stands for, NULL if that is no whole number; None for one.
+
+    >>> from barrow.engines.sql.encoding import encoding_for
+    >>> from barrow.spaces import Discrete
+    >>> columns, space = Columns("uid", "item"), Discrete(["a", "b"])
+    >>> kinds = {"uid": "integer", "item": "text"}
+    >>> reading_of("t", kinds, columns, space, encoding_for(space, columns, "error")).users()
+    'SELECT "uid" AS u FROM t'
+    """
+
+    table: str
+    user: str
+    raw: list[str]
+    values: list[str]
+    encoding: Encoding
+    weight: str | None = None
+
+    def coded(self, carried: Mapping[str, str] | None = None) -> str:
+        """SELECT of u, the keys and the weight of each record; ``carried`` are further expressions by their names."""
+        e, more = self.encoding, dict(carried or {})
+        if self.weight is not None:
+            more["w"] = self.weight
+        inner = [f"{self.user} AS u", *_named("x", self.values), *(f"{sql} AS {alias}" for alias, sql in more.items())]
+        middle = ["u", *_named("y", e.moves), *more]
+        outer = ["u", *_named("k", e.keys), *more]
+        some = "" if self.weight is None else " WHERE w IS NULL OR w > 0"
+        return (
+            f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(middle)} FROM "
+            f"(SELECT {', '.join(inner)} FROM {self.table}) AS q0) AS q1 {' '.join(e.joins)}{some}"
+        )
+
+    def users(self) -> str:
+        """SELECT of u, and of w where records have weights."""
+        plain = f"SELECT {self.user} AS u FROM {self.table}"
+        if self.weight is None:
+            return plain
+        return (
+            f"SELECT u, w FROM (SELECT {self.user} AS u, {self.weight} AS w FROM {self.table}) AS q0 "
+            "WHERE w IS NULL OR w > 0"
+        )
+
+    @property
+    def total(self) -> str:
+        """The aggregate that counts records."""
+        return "COUNT(*)" if self.weight is None else "SUM(w)"
+
+    @property
+    def keys(self) -> str:
+        """The names k0, k1, … of the keys."""
+        return ", ".join(f"k{i}" for i in range(len(self.encoding.keys)))
+
+
+def _named(letter: str, expressions: Sequence[str]) -> list[str]:
+    return [f"{sql} AS {letter}{i}" for i, sql in enumerate(expressions)]
+
+
+def reading_of(
+    table: str,
+    kinds: Mapping[str, str],
+    columns: Columns,
+    space: Space,
+    encoding: Encoding,
+    dialect: Dialect = DUCKDB,
+) -> Reading:
+    """The reading of some columns of ``table``, of these ``kinds``, as items of ``space``.
+
+    >>> from barrow.engines.sql.encoding import encoding_for
+    >>> from barrow.spaces import Line
+    >>> columns, space = Columns("uid", "age"), Line(0, 9, step=1)
+    >>> kinds = {"uid": "text", "age": "integer"}
+    >>> reading_of("t", kinds, columns, space, encoding_for(space, columns, "error")).values
+    ['CAST("age" AS DOUBLE)']
+    """
+    name = dialect.identifier
+    values = []
+    for part, group in flat_groups(columns, space):
+        numeric = reads_numbers(part) or len(group) > 1
+        values += [dialect.number(name(x), kinds[x]) if numeric else dialect.label(name(x)) for x in group]
+    weight = None
+    if columns.weight is not None:
+        weight = _whole(dialect, dialect.number(name(columns.weight), kinds[columns.weight]))
+    user = dialect.user(name(columns.user), kinds[columns.user])
+    return Reading(table, user, [name(x) for x in columns.items], values, encoding, weight)
+
+
+def _whole(dialect: Dialect, x: str) -> str:
+    inside = f"{x} >= {dialect.number_literal(0.0)} AND {x} <= {dialect.number_literal(MOST_WEIGHT)}"
+    whole = f"CASE WHEN {dialect.floor(x)} = {x} THEN {dialect.as_whole(x)} END"
+    return f"CASE WHEN {inside} THEN {whole} END"
