@@ -18,6 +18,7 @@ from barrow.ledger.errors import (
 )
 from barrow.ledger.ledger import Ledger
 from barrow.ledger.model import Amount, Budget, Charge, budget_from_json
+from barrow.ledger.postgres import PostgresStore
 from barrow.ledger.pricing import Price, emd_upper, price_at
 from barrow.ledger.promises import PromiseLimit, Promises
 from barrow.ledger.refs import Head, SpaceRef
@@ -47,6 +48,7 @@ __all__ = [
     "NotCoveredError",
     "OverBudgetError",
     "Overview",
+    "PostgresStore",
     "Price",
     "PromiseLimit",
     "Promises",

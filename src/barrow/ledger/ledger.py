@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from barrow._version import __version__
+from barrow.errors import ParameterError
 from barrow.ledger.anchors import check_anchor, check_head, move_anchor
 from barrow.ledger.authority import Verification, whoami
 from barrow.ledger.book import Book, Record, make_row
@@ -21,6 +22,7 @@ from barrow.ledger.model import Account, Amount, Budget
 from barrow.ledger.opened import Clock, utc_now
 from barrow.ledger.period import stamp
 from barrow.ledger.places import Where, create_store, find_ledger, is_there, open_store, refuse_second
+from barrow.ledger.postgres import PostgresStore
 from barrow.ledger.refs import Head, SpaceRef
 from barrow.ledger.spending import Spender
 from barrow.ledger.store import Store
@@ -155,6 +157,19 @@ class Ledger(Spender):
                 new = joined(work.book, asked, spaces=known, tighten=tighten)
                 if new is not None:
                     work.add("budget", new.to_json())
+        return ledger
+
+    @classmethod
+    def adopt(cls, url: str, anchor: PathLike) -> Ledger:
+        """Take a restored or promoted Postgres server for the ledger's own, if it continues the newest ``anchor``."""
+        store = open_store(url)
+        if not isinstance(store, PostgresStore):
+            raise ParameterError(
+                f"The ledger {store.name!r} is a file.", allowed="a ledger in Postgres", fix="nothing is to be adopted"
+            )
+        ledger = cls(store, anchor=anchor)
+        check_anchor(ledger._fresh(), Path(anchor))
+        store.adopt()
         return ledger
 
     @staticmethod

@@ -4,56 +4,80 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 from barrow.errors import LedgerError
 from barrow.ledger.book import Book
 from barrow.ledger.chain import Row
 from barrow.ledger.errors import MissingLedgerError
+from barrow.ledger.postgres import SCHEMES, PostgresStore
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file
 from barrow.ledger.store import Store
 
 Where = str | os.PathLike[str]
-"""A path."""
+"""A path, or ``postgresql://user@host/database?ledger=NAME``."""
+
+
+def is_url(where: Where) -> bool:
+    """Whether ``where`` is a database.
+
+    >>> is_url("postgresql://db.example/stats?ledger=visits"), is_url("visits.ledger")
+    (True, False)
+    """
+    return isinstance(where, str) and where.startswith(SCHEMES)
 
 
 def open_store(where: Where) -> Store:
     """The store at ``where``."""
-    return SqliteStore(where)
+    return PostgresStore(str(where)) if is_url(where) else SqliteStore(where)
 
 
 def create_store(where: Where, rows: list[Row]) -> Store:
     """A new store at ``where`` that holds ``rows``."""
-    return SqliteStore.create(where, rows)
+    return PostgresStore.create(str(where), rows) if is_url(where) else SqliteStore.create(where, rows)
 
 
 def is_there(where: Where) -> bool:
-    """Whether there is anything at ``where``."""
+    """Whether there is anything at ``where``.
+
+    >>> is_there("/nowhere/at.all")
+    False
+    """
+    if is_url(where):
+        return PostgresStore.address(str(where))[1] in PostgresStore.names(str(where))
     return os.path.lexists(where)
 
 
 def find_ledger(place: Where, dataset: str) -> str | None:
-    """The ledger of ``dataset`` in the folder ``place``; None if there is none.
+    """The ledger of ``dataset`` in the folder or database ``place``; None if there is none.
 
     >>> find_ledger("/nowhere", "visits") is None
     True
     """
-    folder = Path(place)
-    try:
-        files = sorted(file for file in folder.iterdir() if file.is_file() and is_ledger_file(file))
-    except OSError:
-        return None
-    for file in files:
+    for where in _all_in(place):
         try:
-            if Book.read(SqliteStore(file).rows()).budget.dataset == dataset:
-                return str(file)
+            if Book.read(open_store(where).rows()).budget.dataset == dataset:
+                return where
         except LedgerError:  # A broken ledger is not this data set's, as far as anybody can tell.
             continue
     return None
 
 
+def _all_in(place: Where) -> list[str]:
+    if is_url(place):
+        url = str(place)
+        base = PostgresStore.address(url if "ledger=" in url else f"{url}{'&' if '?' in url else '?'}ledger=any")[0]
+        joint = "&" if "?" in base else "?"
+        return [f"{base}{joint}{urlencode({'ledger': name}, quote_via=quote)}" for name in PostgresStore.names(url)]
+    try:
+        return sorted(str(file) for file in Path(place).iterdir() if file.is_file() and is_ledger_file(file))
+    except OSError:
+        return []
+
+
 def refuse_second(where: Where, dataset: str) -> None:
-    """Refuse a second budget of ``dataset`` beside an old one, whatever its file is called."""
-    found = find_ledger(Path(where).absolute().parent, dataset)
+    """Refuse a second budget of ``dataset`` beside an old one, whatever it is called."""
+    found = find_ledger(where if is_url(where) else Path(where).absolute().parent, dataset)
     if found is not None:
         raise MissingLedgerError(
             f"The data set {dataset!r} has a ledger already: {found!r}. It was not touched.",

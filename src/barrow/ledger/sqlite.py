@@ -20,7 +20,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -61,6 +61,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_operation.acquire, after_in_parent=_operation.release, after_in_child=_operation.release
     )
+
+
+def one_operation() -> AbstractContextManager[object]:
+    """Held during each operation of a store, so that a fork waits for its end.
+
+    >>> with one_operation():
+    ...     pass
+    """
+    return _operation
 
 
 class SqliteStore:
