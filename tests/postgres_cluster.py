@@ -88,7 +88,9 @@ class Cluster:
 
     def copy_of(self, primary: Cluster) -> None:
         """Fill this cluster with a running replica's files: a base backup of ``primary``, in standby."""
-        self._run("pg_basebackup", "-D", str(self.data), "-h", str(primary.sockets), "-U", "owner", "-R", "-c", "fast", "-N")
+        self._run(
+            "pg_basebackup", "-D", str(self.data), "-h", str(primary.sockets), "-U", "owner", "-R", "-c", "fast", "-N"
+        )
         with (self.data / "postgresql.conf").open("a") as file:
             file.write(f"unix_socket_directories = '{self.sockets}'\n")
 
