@@ -22,8 +22,14 @@ from barrow.spaces.base import (
 )
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
+from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, rounded_points
+from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph, star_graph
 
 Metric = Literal["euclidean", "angular"]
+
+_COSTLY = 1.25
+"""Points so close together that rounding them to a grid would cost this factor are joined by a star instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +181,33 @@ class Embedding(LabelledSpace):
             near = np.asarray(cKDTree(self.points).query(self.points, k=2)[0])
             return float(near[:, 1].min() / self._diameter) * (1.0 - DISTANCE_ERROR)
         return least_distance_by_blocks(self)
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """A spanner or a star; nodes on a grid around few-dimensional points if asked for, or if they are too many."""
+        width = checked_spacing(spacing, self.unit)
+        if self.metric == "angular":
+            self._no_spacing(spacing)
+        elif width is None and self.size > MOST_CERTIFIED and self.points.shape[1] <= 3:
+            # As many nodes as items, if these filled the box.
+            sides = np.ptp(self.points, axis=0)
+            sides = sides[sides > 0.0]
+            width = float(np.exp(np.log(sides).mean()) * self.size ** (-1.0 / len(sides)))
+        if width is not None:
+            least = self.least_distance_lower * self._diameter
+            axes, index, longer = rounded_points(self.points, width, least, bits_for(self.points.shape[1]))
+            if spacing is not None or longer < _COSTLY:
+                factor = 1.0 / (math.sqrt(sum(axis.nodes > 1 for axis in axes)) * self._diameter * longer)
+                return grid_graph(axes, [factor] * len(axes), index)
+        return spanner_graph(self) if self.size <= MOST_CERTIFIED else star_graph(self, self._near())
+
+    def _near(self) -> Floats | None:
+        """The distance of each item to its nearest neighbour, where a search tree finds it."""
+        if self.points.shape[1] > 8:
+            return None
+        from scipy.spatial import cKDTree
+
+        nearest = np.asarray(cKDTree(self.points).query(self.points, k=2)[1])[:, 1]
+        return self.distance(np.arange(self.size), nearest) * (1.0 - 2.0 * DISTANCE_ERROR)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

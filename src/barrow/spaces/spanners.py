@@ -145,17 +145,22 @@ def _divided(space: Space, tails: Ids, heads: Ids, distances: Floats, paths: Flo
     return NeighbourGraph(len(distances), tails, heads, lengths, stretch=Fraction(certified))
 
 
-def star_graph(space: Space) -> NeighbourGraph:
+def star_graph(space: Space, near: Floats | None = None) -> NeighbourGraph:
     """Every item joined to one node in the middle by half the distance to its nearest neighbour.
+
+    Args:
+        space: Any space.
+        near: These distances, if they are known.
 
     >>> from barrow.spaces import Finite
     >>> star_graph(Finite(["a", "b", "c"], [[0, 1, 2], [1, 0, 1], [2, 1, 0]])).lengths.round(9).tolist()
     [0.25, 0.25, 0.25]
     """
-    near = nearest_distances(space) * (0.5 * (1.0 - 4.0 * space.distance_error - 2.0**-40))
+    known = nearest_distances(space) if near is None else near
+    arms = known * (0.5 * (1.0 - 4.0 * space.distance_error - 2.0**-40))
     count = space.items
-    stretch = Fraction(math.nextafter(1.0 / (2.0 * float(near.min())), math.inf))
-    return NeighbourGraph(count + 1, np.arange(count), np.full(count, count), near, stretch=max(stretch, Fraction(1)))
+    stretch = Fraction(math.nextafter(1.0 / (2.0 * float(arms.min())), math.inf))
+    return NeighbourGraph(count + 1, np.arange(count), np.full(count, count), arms, stretch=max(stretch, Fraction(1)))
 
 
 def nearest_distances(space: Space) -> Floats:
