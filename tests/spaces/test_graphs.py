@@ -23,6 +23,7 @@ from barrow.spaces import (
     Euclidean,
     Finite,
     Graph,
+    Hexagons,
     Line,
     NeighbourGraph,
     Product,
@@ -53,6 +54,8 @@ COARSE = {
     "wide": (Earth(box=(-20, -180, 70, 30), cell=1500), 2100),
     "band": (Earth(box=(-70, -180, 70, 180), cell=1500), 2500),
     "globe": (Earth(cell=1500), 3500),
+    "hexagons": (Hexagons.around(60.75, -73.98, resolution=5, rings=4), 30),
+    "hexagons at the equator": (Hexagons.around(0.2, 10.0, resolution=5, rings=4), 40),
     "product": (Product([Line(0, 10, step=1), Circle.hours(3)], weights=["3/4", "1/4"]), (3, None)),
     "plane": (Embedding([str(i) for i in range(40)], np.random.default_rng(2).normal(size=(40, 2))), 0.7),
 }

@@ -243,8 +243,13 @@ class Space(ABC):
                 allowed="a space with at least two items",
                 fix="nothing needs to be asked: every record is that item",
             )
-        graph = self._graph(spacing)
-        object.__setattr__(graph, "proved_for", self)
+        # Spanners take a while, and everything that asks for a graph asks for the same one.
+        known = self.__dict__.setdefault("_graphs", {})
+        key = repr(spacing)
+        if key not in known:
+            known[key] = self._graph(spacing)
+            object.__setattr__(known[key], "proved_for", self)
+        graph: NeighbourGraph = known[key]
         return graph
 
     def _graph(self, spacing: Any) -> NeighbourGraph:

@@ -14,6 +14,10 @@ from barrow.errors import MissingExtraError, ParameterError
 from barrow.spaces.base import Floats, Ids, Unknown, private_numbers
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
+from barrow.spaces.latitudes import scattered_graph
+from barrow.spaces.lattices import checked_spacing
+from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, great_circle
 
 
@@ -128,6 +132,14 @@ class Hexagons(LabelledSpace):
             for i in np.flatnonzero((ids < 0) & ok):
                 ids[i] = int(great_circle(self.points[:, 0], self.points[:, 1], *x[i]).argmin())
         return ids
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """A spanner of the centres; a grid of latitudes and longitudes around them if asked for, or if too many."""
+        width = checked_spacing(spacing, "km")
+        if width is None and self.size <= MOST_CERTIFIED:
+            return spanner_graph(self)
+        least = self.least_distance_lower * self.diameter
+        return scattered_graph(self.points, self.diameter, width or least, least)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

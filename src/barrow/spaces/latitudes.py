@@ -14,13 +14,38 @@ import math
 import numpy as np
 
 from barrow.spaces.base import Floats, Ids
-from barrow.spaces.lattices import SAFE, Axis, bits_for, grid_weights, lattice, line_axis, stretch_upper
+from barrow.spaces.lattices import SAFE, Axis, bits_for, grid_weights, lattice, line_axis, rounded_axis, stretch_upper
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.sphere import EARTH_RADIUS_KM
 
 WIDEST = 159.0
 """Degrees of longitude up to which a box needs no poles: sin(u)/u >= 1/sqrt 2 at half of it."""
 _HALF = math.sqrt(0.5)
+
+
+def scattered_graph(points: Floats, diameter: float, spacing: float, least: float) -> NeighbourGraph:
+    """The graph of places that are in no rows: they are rounded to dyadic positions among the nodes.
+
+    Args:
+        points: Latitude and longitude in degrees, one row for each item.
+        diameter: How many kilometres count as 1.
+        spacing: The widest gap between nodes in kilometres.
+        least: A lower bound on the distance of two items in kilometres, by which rounding is paid.
+
+    >>> scattered_graph(np.array([[0.0, 0.0], [0.4, 1.0], [1.0, 0.3]]), 200.0, 60.0, 50.0)
+    NeighbourGraph(9 nodes, 12 edges)
+    """
+    per_degree = math.radians(1.0) * EARTH_RADIUS_KM
+    lats, lons = points[:, 0], points[:, 1]
+    up, height = rounded_axis(lats, spacing / per_degree, bits_for(2))
+    widest = math.cos(math.radians(float(np.abs(lats).min())))
+    along, width = rounded_axis(lons, spacing / (per_degree * widest), bits_for(2))
+    moved = math.hypot(height * 2.0**-up.bits, width * 2.0**-along.bits) * per_degree
+    each = np.arange(len(points))
+    ends = float(lats.min()), float(lats.max())
+    rows = np.linspace(*ends, up.nodes)
+    span = float(np.ptp(lons))
+    return _joined(up, along, rows, span, per_degree / diameter * SAFE / (1.0 + 2.0 * moved / least), 1.0, (each, each))
 
 
 def latitude_graph(points: Floats, diameter: float, spacing: float | None) -> NeighbourGraph:
@@ -41,20 +66,27 @@ def latitude_graph(points: Floats, diameter: float, spacing: float | None) -> Ne
     per_degree = math.radians(1.0) * EARTH_RADIUS_KM
     up = line_axis(rows, None if spacing is None else spacing / per_degree, bits_for(2), cosines=True)
     along = _columns(points, rows, row, lons, None if spacing is None else spacing / per_degree)
-    around = bool(lons[-1] - lons[0] > WIDEST)
+    nodes = np.linspace(rows[0], rows[-1], up.nodes) if up.nodes < len(rows) else rows
     # Units of the diameter for a degree, short of every rounding.
     unit = per_degree / diameter * SAFE
+    return _joined(up, along, nodes, float(lons[-1] - lons[0]), unit, _wrong_way(rows, up), (row, column))
+
+
+def _joined(
+    up: Axis, along: Axis, rows: Floats, span: float, unit: float, shorter: float, index: tuple[Ids, Ids]
+) -> NeighbourGraph:
+    """Rows of nodes at latitudes ``rows``, ``span`` degrees wide, with ``unit`` for a degree of a great circle."""
+    around = span > WIDEST
     meridian = up.gaps * (unit * (_HALF if along.nodes > 1 else 1.0))
-    nodes = np.linspace(rows[0], rows[-1], up.nodes) if up.nodes < len(rows) else rows
     # sin(90 - |lat|) keeps the relative accuracy of the cosine near the poles, where linspace may be off by 2^-45.
-    cosines = np.sin(np.radians(np.maximum(90.0 - np.abs(nodes) - 2.0**-40, 0.0))) * _wrong_way(rows, up)
-    gaps = np.append(along.gaps, 360.0 - (lons[-1] - lons[0])) if around else along.gaps
+    cosines = np.sin(np.radians(np.maximum(90.0 - np.abs(rows) - 2.0**-40, 0.0))) * shorter
+    gaps = np.append(along.gaps, 360.0 - span) if around else along.gaps
     parallel = np.outer(cosines, gaps) * (unit * _HALF)
     net = lattice((up.nodes, along.nodes), (False, around))
     lengths = np.zeros(len(net.tails))
     lengths[net.spans[0]] = np.broadcast_to(meridian[:, None], net.shapes[0]).ravel()
     lengths[net.spans[1]] = parallel.ravel()
-    weights = grid_weights([up, along], [row, column])
+    weights = grid_weights([up, along], index)
     faces = net.faces if len(net.faces) else None
     graph = NeighbourGraph(up.nodes * along.nodes, net.tails, net.heads, lengths, weights, faces, stretch_upper(2))
     if not around:

@@ -181,13 +181,21 @@ class Lattice:
     faces: Ints
 
 
+def check_nodes(count: int) -> None:
+    """Refuses a graph of too many nodes.
+
+    >>> check_nodes(10)
+    """
+    if count > _MOST_NODES:
+        raise ParameterError(
+            f"The graph would have {count:,} nodes.", allowed=f"at most {_MOST_NODES:,}", fix="a larger spacing"
+        )
+
+
 def lattice(shape: Sequence[int], closed: Sequence[bool]) -> Lattice:
     """The grid of ``shape`` nodes, numbered row by row, closed to a circle along the axes that are ``closed``."""
     total = math.prod(shape)
-    if total > _MOST_NODES:
-        raise ParameterError(
-            f"The grid would have {total:,} nodes.", allowed=f"at most {_MOST_NODES:,}", fix="a larger spacing"
-        )
+    check_nodes(total)
     ids = np.arange(total, dtype=np.int64).reshape(tuple(shape))
     tails, heads, spans, shapes, numbers = [], [], [], [], []
     start = 0
@@ -303,15 +311,25 @@ def rounded_points(points: Floats, spacing: float, least: float, bits: int) -> t
 
     Rounding moves two points apart by at most its own size, which is small against the least distance of points.
     """
-    low, high = points.min(axis=0), points.max(axis=0)
     axes, index, moved = [], [], 0.0
-    for axis in range(points.shape[1]):
-        extent = float(high[axis] - low[axis])
-        gaps = max(1, math.ceil(extent / spacing - 1e-9)) if extent > 0.0 else 0
-        width = extent / gaps if gaps else 1.0
-        places = np.clip(np.rint(np.ldexp((points[:, axis] - low[axis]) / width, bits)), 0, gaps << bits)
-        axes.append(Axis(gaps + 1, np.full(gaps, width * SAFE), places.astype(np.int64), bits))
+    for column in points.T:
+        axis, width = rounded_axis(column, spacing, bits)
+        axes.append(axis)
         index.append(np.arange(len(points)))
-        # Half a unit by rounding, half a unit more for the floats in between.
         moved += (width * 2.0**-bits) ** 2
     return axes, index, 1.0 + 2.0 * math.sqrt(moved) / least
+
+
+def rounded_axis(values: Floats, spacing: float, bits: int) -> tuple[Axis, float]:
+    """The axis of values in any order, rounded to multiples of 2^-bits of a gap, and the gap.
+
+    Values move by half such a unit; another half is kept for the floats in between.
+
+    >>> rounded_axis(np.array([0.0, 3.0, 1.0]), 2.0, 4)[0].places.tolist()
+    [0, 32, 11]
+    """
+    low, extent = float(values.min()), float(np.ptp(values))
+    gaps = max(1, math.ceil(extent / spacing - 1e-9)) if extent > 0.0 else 0
+    width = extent / gaps if gaps else 1.0
+    places = np.clip(np.rint(np.ldexp((values - low) / width, bits)), 0, gaps << bits)
+    return Axis(gaps + 1, np.full(gaps, width * SAFE), places.astype(np.int64), bits), width

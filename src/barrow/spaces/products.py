@@ -11,7 +11,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import float_down
-from barrow.spaces.lattices import SAFE, rows_product
+from barrow.spaces.lattices import SAFE, check_nodes, rows_product
 from barrow.spaces.neighbours import WEIGHT_BITS, Ints, NeighbourGraph
 
 Part = tuple[NeighbourGraph, Fraction, int, Ints]
@@ -28,6 +28,7 @@ def product_graph(parts: Sequence[Part]) -> NeighbourGraph:
     (NeighbourGraph(4 nodes, 4 edges), 1)
     """
     shape = [graph.nodes for graph, _, _, _ in parts]
+    check_nodes(math.prod(shape))
     ids = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
     tails, heads, lengths, numbers, start = [], [], [], [], 0
     for axis, (graph, weight, _, _) in enumerate(parts):

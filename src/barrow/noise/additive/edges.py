@@ -149,7 +149,10 @@ class NodeSums:
 
     def approximate(self) -> Approximation:
         """Floats for all sums, each with a bound of its own."""
-        drawn = self.variates.approximate()
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is left to the balls
+            return self._floats(self.variates.approximate())
+
+    def _floats(self, drawn: Approximation) -> Approximation:
         inverse = 1.0 / self.lengths
         eta = drawn.values * inverse
         if self.factors is not None:
