@@ -75,25 +75,25 @@ def test_shuffled_reports_name_the_best_method():
 
 def test_sampling_takes_the_better_projection_and_splits_delta():
     pure = price(
-        SampledItems(samples=1000, radius="0.008", delta="1e-12", inner=PureRelease(20, model="local", bounded=True))
+        SampledItems(samples=1000, radius="0.1", delta="1e-12", inner=PureRelease(4000, model="local", bounded=True))
     )
-    c = projection_distance_upper("0.008", 1000, "1e-12")
-    assert pure.definition == DiscreteEmd(20 * Fraction(c), "1e-12", radius="0.008", model="local")
+    c = projection_distance_upper("0.1", 1000, "1e-12")
+    assert pure.definition == DiscreteEmd(4000 * Fraction(c), "1e-12", radius="0.1", model="local")
     assert pure.method == "projection_kl/pure"
-    assert pure.worst_case.epsilon == 20
+    assert pure.worst_case.epsilon == 4000
     inner = GaussianNoise(2, delta="1e-12", model="central")
     mixed = price(SampledItems(samples=1000, radius="0.008", delta="1e-12", inner=inner))
     half = Fraction("1e-12") / 2
     even = gaussian_alpha_upper(2 * Fraction(best_projection("0.008", 1000, half)[0]), half)
     assert float(mixed.definition.epsilon) <= even
-    whole = price(SampledItems(samples=2, radius="0.9", delta="1e-12", inner=inner))
+    whole = price(SampledItems(samples=2, radius=1, delta="1e-12", inner=inner))
     assert whole.method == "all_distances/gaussian"
     assert whole.definition.epsilon == whole.worst_case.epsilon
 
 
 def test_sampled_shuffle_is_cheaper_than_its_alpha_times_c():
     found = price(EXAMPLES["SampledItems"])
-    assert found.method == "projection_kl/flow_strong"
+    assert found.method == "sampling/flow_strong"
     c = Fraction(best_projection("0.008", 1000, Fraction("5e-13"))[0])
     half = ShuffledReports("4.4", reports=10**8, items=1000, delta="5e-13", model="central")
     assert found.definition.epsilon <= price(half).definition.alpha * c * Fraction("1.0001")

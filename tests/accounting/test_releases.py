@@ -214,8 +214,12 @@ def test_lists_with_user_level_or_sampled_releases():
     mixed = compose([SAMPLED, UserLevelRelease(1, model="central")], "1e-9").definition
     assert isinstance(mixed, UserLevel)
     assert mixed.epsilon <= 21
-    many = compose([SampledItems(samples=1000, radius="0.008", delta="1e-8", inner=GAUSSIAN)] * 6, "1e-7")
-    assert many.method == "composition_numeric"
+    event = SampledItems(samples=1000, radius="0.008", delta="1e-8", inner=GAUSSIAN)
+    many = compose([event] * 6, "6e-8").definition
+    alone = price(event).definition
+    assert alone.epsilon < many.epsilon <= 6 * alone.epsilon
+    far = compose([SampledItems(samples=20, radius="0.5", delta="1e-8", inner=GAUSSIAN)] * 6, "6e-8")
+    assert far.method == "composition_numeric"
 
 
 def test_a_single_event_is_its_price():

@@ -152,13 +152,24 @@ def test_samples_are_priced_at_the_radius_of_the_budget(radius: str) -> None:
     assert (found.event, found.guarantee) == (SAMPLED, price(SAMPLED))
 
 
-def test_samples_do_not_pay_in_alpha() -> None:
-    """Below the radius their epsilon does not shrink, so no alpha holds at every distance."""
+def test_samples_pay_in_alpha() -> None:
+    """A bounded release of alpha 20 on 1000 samples is unbounded EMD-DP with 20 e^0.02, whatever radius is stated."""
+    paid = sampled(budget(1000))
+    assert (paid.account, paid.amount) == ("main", Amount(price(SAMPLED.at(None)).definition.parameters["alpha"], 0))
+    assert float(paid.amount.loss) == pytest.approx(20 * math.exp(0.02))
+    both = Budget("visits", 1083, LINE, Emd(50, "1e-6"), user_level=UserLevel(50, "1e-6"))
+    assert (sampled(both).account, sampled(both).amount) == ("main", paid.amount)
+    bounded = Budget("visits", 1083, LINE, Emd(50, "1e-6", bounded=True), items=7)
+    assert sampled(bounded).amount == paid.amount
+
+
+def test_a_foreign_discrete_guarantee_does_not_pay_in_alpha() -> None:
+    """Below the radius its epsilon need not shrink, so no alpha holds at every distance."""
+    foreign = PureRelease(20, model="central")
+    guarantee = Guarantee(DiscreteEmd(1, "1e-9", radius="0.01", model="central"), "elsewhere", "unknown")
     with pytest.raises(NotCoveredError, match="says nothing in terms of the budget") as caught:
-        sampled(budget(1000))
-    assert "--epsilon 1 --radius 0.01" in str(caught.value)
-    both = Budget("visits", 1083, LINE, Emd(5, "1e-6"), user_level=UserLevel(50, "1e-6"))
-    assert (sampled(both).account, sampled(both).amount) == ("user", Amount(20, "1e-9"))
+        charge_for(budget(1000), foreign, guarantee, space=LINE, dataset="visits", users=1083)
+    assert "samples pay in alpha" in str(caught.value)
 
 
 def test_group_privacy_that_promises_nothing_is_refused() -> None:

@@ -10,9 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from barrow.accounting import price
 from barrow.cli.main import main
 from barrow.engines import Source
-from barrow.errors import DataError, LedgerError, ParameterError
+from barrow.errors import DataError, ParameterError
 from barrow.ledger import Budget, Ledger, SpaceRef
 from barrow.policy import Promise
 from barrow.privacy import DiscreteEmd, Emd, SampledItems, ShuffledReports
@@ -205,13 +206,13 @@ def test_samples_hide_sizes_and_keep_every_promise(tmp_path, kind):
         assert [row["samples"] for row in plan.to_json()["samples_table"]["rows"]] == [10, 50, 250]
 
 
-def test_samples_do_not_pay_in_alpha_and_nothing_is_drawn(tmp_path):
+def test_samples_pay_in_alpha(tmp_path):
     study, _ = make_study(tmp_path, {"kind": "items", "samples": 50}, uneven(), alpha=None, promises=PROMISES)
     ledger = make_ledger(study)
-    with pytest.raises(LedgerError, match="discrete"):
-        run_release(study, ledger=ledger)
-    assert ledger.left().loss == 100
-    assert not (tmp_path / "out").exists()
+    run_release(study, ledger=ledger)
+    paid = price(make_plan(study).event.at(None)).definition
+    assert 0 < paid.alpha < 100
+    assert ledger.left().loss == 100 - paid.alpha
 
 
 def test_what_cannot_be_asked_is_refused_before_anything_is_read(tmp_path, monkeypatch):

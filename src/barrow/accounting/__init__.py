@@ -38,6 +38,13 @@ from barrow.accounting.projection import (
     projection_distance_upper,
 )
 from barrow.accounting.releases import compose
+from barrow.accounting.sampling import (
+    inner_alpha_for,
+    inner_alpha_within,
+    sampled_alpha_upper,
+    sampled_epsilon_upper,
+    sampling_ratio_upper,
+)
 from barrow.accounting.theorem import (
     GroupShuffleBound,
     TheoremBound,
@@ -76,6 +83,8 @@ __all__ = [
     "group_privacy_upper",
     "homogeneous_delta_upper",
     "homogeneous_epsilon0_lower",
+    "inner_alpha_for",
+    "inner_alpha_within",
     "limit_black_box",
     "matrix_alpha0_upper",
     "matrix_blanket_alpha0_lower",
@@ -94,6 +103,9 @@ __all__ = [
     "projection_distance_upper",
     "pure_mu_upper",
     "reports_of",
+    "sampled_alpha_upper",
+    "sampled_epsilon_upper",
+    "sampling_ratio_upper",
     "theorem_alpha0_lower",
     "theorem_alpha_upper",
     "theorem_bound",

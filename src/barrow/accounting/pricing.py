@@ -10,6 +10,7 @@ from barrow.accounting.flow import FlowProfile, flow_profile
 from barrow.accounting.gaussian import gaussian_alpha_upper, price_gaussian, price_knorm
 from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
 from barrow.accounting.projection import best_projection
+from barrow.accounting.sampling import sampled_alpha_upper, sampled_epsilon_upper
 from barrow.accounting.theorem import theorem_alpha_upper
 from barrow.errors import ParameterError
 from barrow.numerics import float_down, float_up
@@ -57,6 +58,18 @@ def model_of(event: Event) -> Model:
     if isinstance(event, KNormNoise | GaussianNoise | PureRelease | ShuffledReports | UserLevelRelease):
         return event.model
     raise refuse(event)
+
+
+def at_delta(event: Event, delta: Fraction) -> Event:
+    """The same event with its guarantee stated at another delta.
+
+    >>> at_delta(GaussianNoise(1, delta="1e-9", model="local"), Fraction(1, 10**6)).delta
+    Fraction(1, 1000000)
+    """
+    if isinstance(event, SampledItems):
+        inner = at_delta(event.inner, delta)
+        return SampledItems(samples=event.samples, radius=event.radius, delta=delta, inner=inner)
+    return event.at_delta(delta) if isinstance(event, GaussianNoise | ShuffledReports) else event
 
 
 def _blanket_within(event: ShuffledReports, delta: Fraction) -> FlowProfile | None:
@@ -136,6 +149,16 @@ def _needs_delta(event: Event) -> bool:
     return not isinstance(event, KNormNoise | PureRelease)
 
 
+def _inner_alpha(event: SampledItems) -> tuple[Fraction, Fraction, str] | None:
+    """Alpha and delta of the inner release on the samples, and the method; None where it has no alpha."""
+    inner = event.inner
+    if isinstance(inner, UserLevelRelease):
+        return None
+    guarantee = price(at_delta(inner, event.delta))
+    named = guarantee.definition.parameters
+    return named["alpha"], named["delta"], guarantee.method
+
+
 def _price_sampled(event: SampledItems) -> Guarantee:
     inner, delta = event.inner, event.delta
     if isinstance(inner, SampledItems):
@@ -146,28 +169,41 @@ def _price_sampled(event: SampledItems) -> Guarantee:
             allowed="as many reports of a user as samples",
             fix=f"items={event.samples}",
         )
-    best, method = epsilon_within_upper(inner, Fraction(1), delta)
-    worst, method = best, f"all_distances/{method}"
-    # Without the projection's help nothing is lost: at EMD at most 1 the inner release holds as it is.
-    shares = _SHARES if _needs_delta(inner) else (1.0,)
-    for part in shares:
+    model = model_of(inner)
+    farthest, far_method = epsilon_within_upper(inner, Fraction(1), delta)
+    worst = UserLevel(farthest, delta, model=model)
+    known = _inner_alpha(event)
+    if event.radius is None:
+        if known is None:
+            return Guarantee(worst, f"all_distances/{far_method}", "docs/proofs/projection.md", worst)
+        alpha = Fraction(sampled_alpha_upper(known[0], event.samples))
+        definition = Emd(alpha, known[1], model=model)
+        return Guarantee(definition, f"sampling/{known[2]}", "docs/proofs/sampling.md", worst)
+    # Three proofs about one release: the smallest holds. Without sampling's help the inner epsilon at EMD 1 does.
+    best, method, page = farthest, f"all_distances/{far_method}", "docs/proofs/projection.md"
+    if known is not None:
+        found = Fraction(sampled_epsilon_upper(known[0], event.samples, event.radius))
+        if found < best:
+            best, method, page = found, f"sampling/{known[2]}", "docs/proofs/sampling.md"
+        found, name = _by_projection(event, event.radius, best)
+        if found < best:
+            best, method, page = found, name, "docs/proofs/projection.md"
+    return Guarantee(DiscreteEmd(best, delta, radius=event.radius, model=model), method, page, worst)
+
+
+def _by_projection(event: SampledItems, radius: Fraction, best: Fraction) -> tuple[Fraction, str]:
+    """The smallest epsilon through the distance of the samples; ``best`` where it is not smaller."""
+    inner, delta, method = event.inner, event.delta, ""
+    for part in _SHARES if _needs_delta(inner) else (1.0,):
         delta_p = delta if part == 1.0 else delta * Fraction(part)
         left = delta - delta_p
         if delta_p < SMALLEST_DELTA or (_needs_delta(inner) and left < SMALLEST_DELTA):
             continue
-        if isinstance(inner, UserLevelRelease):
-            break
-        c, projection = best_projection(event.radius, event.samples, delta_p)
+        c, projection = best_projection(radius, event.samples, delta_p)
         found, name = epsilon_within_upper(inner, Fraction(c), left)
         if found < best:
             best, method = found, f"{projection}/{name}"
-    model = model_of(inner)
-    return Guarantee(
-        DiscreteEmd(best, delta, radius=event.radius, model=model),
-        method,
-        "docs/proofs/projection.md",
-        UserLevel(worst, delta, model=model),
-    )
+    return best, method
 
 
 def _price_shuffled(event: ShuffledReports) -> Guarantee:

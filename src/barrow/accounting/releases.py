@@ -13,14 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from barrow.accounting.blanket import blanket_tail_profile, parse_randomiser
 from barrow.accounting.flow import FlowProfile, tail_profile
 from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
 from barrow.accounting.losses import compose_losses, composed_epsilon_upper
-from barrow.accounting.pricing import epsilon_within_upper, model_of, price, refuse
+from barrow.accounting.pricing import at_delta, epsilon_within_upper, model_of, price, refuse
 from barrow.accounting.projection import best_projection
+from barrow.accounting.sampling import sampled_alpha_upper, sampled_epsilon_upper
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down, float_up, gdp_delta_upper
 from barrow.numerics.gdp import gdp_epsilon_upper
@@ -128,14 +129,27 @@ def part_of(event: Event, tail: Fraction, projection: Fraction) -> Part:
         epsilon = float_up(event.epsilon)
         return Part("pure", lambda w: epsilon, event.delta, math.inf)
     if isinstance(event, SampledItems):
+        if event.radius is None and projection > 0:
+            return _sampled(event, projection)
         inner = part_of(event.inner, tail, Fraction(0))
-        if projection == 0 or isinstance(event.inner, UserLevelRelease):
+        if projection == 0 or event.radius is None or isinstance(event.inner, UserLevelRelease):
             return Part(inner.kind, lambda w: inner.at(1.0), inner.delta, math.inf)
         c, _ = best_projection(event.radius, event.samples, projection)
         # At EMD up to the radius the samples are within c; farther away within 1.
         near = float_down(event.radius)
         return Part(inner.kind, lambda w: inner.at(c if w <= near else 1.0), inner.delta + projection, math.inf)
     raise refuse(event)
+
+
+def _sampled(event: SampledItems, delta: Fraction) -> Part:
+    """Samples as a pure pair at every distance, beside the delta at which their inner release is priced."""
+    rate = price(at_delta(event.inner, delta)).definition.parameters
+    alpha, s = rate["alpha"], event.samples
+
+    def at(w: float) -> float:
+        return sampled_epsilon_upper(alpha, s, Fraction(min(w, 1.0))) * _UP
+
+    return Part("pure", at, rate["delta"], sampled_alpha_upper(alpha, s) * _UP)
 
 
 def _epsilon_at(parts: Sequence[Part], w: float, delta: float) -> float:
@@ -182,9 +196,10 @@ def largest_rate(parts: Sequence[Part], delta: float, enough: float) -> float:
 
 def _distances(events: Sequence[Event]) -> tuple[str, Fraction]:
     """Which definition the composition can have, and the distance at which it is taken."""
-    if any(isinstance(e, UserLevelRelease) for e in events):
+    whole = [e for e in events if not isinstance(e, SampledItems) or e.radius is None]
+    if any(isinstance(_innermost(e), UserLevelRelease) for e in whole):
         return "user", Fraction(1)
-    radii = [e.radius for e in events if isinstance(e, SampledItems)]
+    radii = [e.radius for e in events if isinstance(e, SampledItems) and e.radius is not None]
     return ("discrete", min(radii)) if radii else ("emd", Fraction(1))
 
 
@@ -206,9 +221,9 @@ def _additive(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction) 
 
 def _single(event: Event, delta: Fraction, kind: str, w: Fraction) -> Fraction:
     if kind == "emd":
-        return price(_at_delta(event, delta)).definition.parameters["alpha"]
+        return price(at_delta(event, delta)).definition.parameters["alpha"]
     if isinstance(event, SampledItems):
-        guarantee = price(_at_delta(event, delta))
+        guarantee = price(at_delta(event.at(w) if event.radius is None else event, delta))
         definition = guarantee.worst_case if kind == "user" and guarantee.worst_case else guarantee.definition
         return definition.parameters["epsilon"]
     return epsilon_within_upper(event, w, delta)[0]
@@ -218,27 +233,6 @@ def _stored_delta(event: Event) -> Fraction:
     if isinstance(event, GaussianNoise | ShuffledReports | SampledItems | UserLevelRelease):
         return event.delta
     raise refuse(event)
-
-
-def _at_delta(event: Event, delta: Fraction) -> Event:
-    """The same event with its guarantee stated at another delta."""
-    if isinstance(event, GaussianNoise):
-        return GaussianNoise(event.mu, delta=delta, model=event.model, range_ratio=event.range_ratio)
-    if isinstance(event, ShuffledReports):
-        return ShuffledReports(
-            event.alpha0,
-            reports=event.reports,
-            items=event.items,
-            delta=delta,
-            model=event.model,
-            least_distance=event.least_distance,
-            randomiser=event.randomiser,
-        )
-    if isinstance(event, SampledItems):
-        return SampledItems(
-            samples=event.samples, radius=event.radius, delta=delta, inner=_at_delta(event.inner, delta)
-        )
-    return event
 
 
 def _check(events: Sequence[Event], delta: Fraction) -> None:
@@ -261,11 +255,27 @@ def _innermost(event: Event) -> Event:
 
 
 def _numeric(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction, enough: Fraction) -> Fraction | None:
-    """The numerically composed alpha or epsilon; None where delta leaves no room for it."""
+    """The numerically composed alpha or epsilon; None where delta leaves no room for it.
+
+    Samples with a radius have two pairs that dominate them, one through the distance of the samples and one through
+    the alpha of their inner release: both are tried.
+    """
+    ways = [list(events)]
+    if kind == "discrete":
+        ways.append([e.at(None) if _pays_in_alpha(e) else e for e in events])
+    found = [x for way in ways if (x := _composed(way, delta, kind, w, enough)) is not None]
+    return min(found, default=None)
+
+
+def _pays_in_alpha(event: Event) -> TypeGuard[SampledItems]:
+    return isinstance(event, SampledItems) and not isinstance(event.inner, UserLevelRelease)
+
+
+def _composed(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction, enough: Fraction) -> Fraction | None:
     tails = [e for e in events if isinstance(_innermost(e), ShuffledReports)]
     sampled = [e for e in events if isinstance(e, SampledItems)]
     tail = delta * _TAIL_SHARE / max(len(tails), 1)
-    projection = delta * _PROJECTION_SHARE / max(len(sampled), 1) if kind == "discrete" else Fraction(0)
+    projection = delta * _PROJECTION_SHARE / max(len(sampled), 1) if kind != "user" else Fraction(0)
     parts = [replace(part_of(e, tail, projection), times=count) for e, count in Counter(events).items()]
     room = delta - sum((p.delta * p.times for p in parts), Fraction(0))
     if room < SMALLEST_DELTA:
@@ -279,8 +289,8 @@ def _numeric(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction, e
 def compose(events: Sequence[Event], delta: Exact) -> Guarantee:
     """The guarantee of all releases together at a total ``delta``: the better of the additive and the numeric one.
 
-    A list with user-level releases has a user-level guarantee; else a list with sampled items has a discrete one of
-    the smallest radius; else it is EMD-DP, bounded if one of the releases is.
+    A list with user-level releases has a user-level guarantee; else a list with sampled items of a radius has a
+    discrete one of the smallest radius; else it is EMD-DP, bounded if one of the releases is.
 
     >>> laplace = [KNormNoise("0.2", model="central")] * 20
     >>> guarantee = compose(laplace, "1e-6")
@@ -309,7 +319,7 @@ def compose(events: Sequence[Event], delta: Exact) -> Guarantee:
     else:
         definition = Emd(best, total, model=model, bounded=bounded)
     if len(listed) == 1 and method == "composition_additive":
-        single = price(_at_delta(listed[0], total))
+        single = price(at_delta(listed[0], total))
         return single
     return Guarantee(definition, method, _PAGE, _worst_case(listed, total, definition, model, bounded))
 

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog="Example:  barrow account --alpha 25 --delta 1e-12 --users 100000 --items 1000 --model central",
+    epilog="Examples:  barrow account --alpha 25 --delta 1e-12 --users 100000 --items 1000 --model central;  "
+    "people of any size:  barrow account --alpha 25 --delta 1e-12 --users 100000 --unbounded --samples 1000",
 )
 @click.option("--alpha", required=True, help="Target alpha: privacy loss per unit of earth mover's distance.")
 @click.option("--delta", required=True, help="Target delta; 0 leaves pure composition alone.")
-@click.option("--items", required=True, type=int, help="m, the public number of items of one user.")
+@click.option("--items", type=int, default=None, help="m, the public number of items of one user.")
+@click.option("--unbounded", is_flag=True, help="Users hold any number of items, of which --samples are drawn.")
+@click.option("--samples", type=int, default=None, help="s, items drawn from each user; in place of --items.")
 @click.option("--users", type=int, default=None, help="n, the public number of users (not in the local model).")
 @click.option(
     "--model",
@@ -38,7 +41,9 @@ if TYPE_CHECKING:
 def account(
     alpha: str,
     delta: str,
-    items: int,
+    items: int | None,
+    unbounded: bool,
+    samples: int | None,
     users: int | None,
     model: str,
     least_distance: str | None,
@@ -49,29 +54,67 @@ def account(
     """Say what a shuffled release may cost: the largest safe alpha0, by method.
 
     Each item goes through an alpha0-d_X-DP randomiser and the reports are released as a multiset. The answer is the
-    largest alpha0 for which that is (alpha, delta)-EMD-DP, at every distance, with what no method can exceed.
+    largest alpha0 for which that is (alpha, delta)-EMD-DP, at every distance, with what no method can exceed. With
+    --unbounded --samples S the same for users of any size, from each of whom S items are drawn with replacement.
     """
-    from barrow.accounting import calibrate_shuffle, paper_note, parse_randomiser, reports_of
+    from fractions import Fraction
+
+    from barrow.accounting import (
+        PaperNote,
+        calibrate_shuffle,
+        inner_alpha_for,
+        paper_note,
+        parse_randomiser,
+        reports_of,
+    )
+
+    count = _count(items, samples, unbounded)
 
     if model == "local" and users is not None:
         raise ParameterError(
             "The local model shuffles the reports of one user, so --users says nothing.",
-            allowed="--items alone",
+            allowed="--items or --samples alone",
             fix="drop --users, or say --model central",
         )
-    reports = reports_of(model, items=items, users=users)
+    reports = reports_of(model, items=count, users=users)
     known = None if randomiser is None else parse_randomiser(randomiser)
+    # The attack behind the limit chooses the items of one user, which samples do not let it do.
+    inner = Fraction(inner_alpha_for(alpha, count)) if unbounded else None
     found = calibrate_shuffle(
-        alpha, delta, reports=reports, items=items, least_distance=least_distance, randomiser=known
+        alpha if inner is None else inner,
+        delta,
+        reports=reports,
+        items=count,
+        least_distance=least_distance,
+        randomiser=known,
+        limit=not unbounded,
     )
-    paper = paper_note(found, alpha, delta, users=users or 1, items=items)
+    paper = PaperNote(None, None, ()) if unbounded else paper_note(found, alpha, delta, users=users or 1, items=count)
     if as_json:
-        click.echo(json.dumps(found.to_json() | {"reports": reports, "paper": paper.to_json()}))
+        more = {} if inner is None else {"samples": count, "inner_alpha": float(inner)}
+        click.echo(json.dumps(found.to_json() | {"reports": reports, "paper": paper.to_json()} | more))
         return
     if quiet:
         click.echo(f"{found.alpha0:.12g}")
         return
+    if inner is not None:
+        click.echo(
+            f"{count:,} items are drawn from each user, so users may hold any number: the release on the samples may "
+            f"have alpha = {_digits(float(inner))} (bounded), which is alpha = {alpha} (unbounded)."
+        )
     _print(found, paper, reports)
+
+
+def _count(items: int | None, samples: int | None, unbounded: bool) -> int:
+    """How many items of a user are reported: all m of them, or s samples."""
+    given = samples if unbounded else items
+    if given is None or (samples if not unbounded else items) is not None:
+        raise ParameterError(
+            f"--items is {items}, --samples is {samples}, and users are {'unbounded' if unbounded else 'bounded'}.",
+            allowed="--items M (all users hold M items), or --unbounded --samples S (S items are drawn from each)",
+            fix="--items 1000, or --unbounded --samples 1000",
+        )
+    return given
 
 
 _WORDS = {
@@ -108,13 +151,14 @@ def _print(found: Calibration, paper: PaperNote, reports: int) -> None:
         mark = "<- use this" if name == found.method else ""
         table.add_row(words, _digits(None if value is None else float(value)), mark)
     table.add_section()
-    table.add_row(
-        "an attack breaks the promise from",
-        _digits(found.limit_black_box, "unknown", up=True),
-        "limit of any black-box method",
-    )
-    table.add_row("the paper's closed formula", _digits(paper.closed_formula), "do not use")
-    table.add_row("the paper's theorem at w = 1 only", _digits(paper.theorem_at_w_one), "do not use")
+    if found.limit_black_box is not None:
+        table.add_row(
+            "an attack breaks the promise from",
+            _digits(found.limit_black_box, up=True),
+            "limit of any black-box method",
+        )
+        table.add_row("the paper's closed formula", _digits(paper.closed_formula), "do not use")
+        table.add_row("the paper's theorem at w = 1 only", _digits(paper.theorem_at_w_one), "do not use")
     console = Console(width=110, soft_wrap=True)
     console.print(table)
     for warning in paper.warnings:

@@ -6,10 +6,12 @@ What is asked is first turned into the budget's own definition, and only by impl
 - a model of less trust pays in one of more trust (local, shuffle, central; never backwards);
 - an unbounded guarantee pays in a bounded budget (never backwards), a bounded one only for the same m;
 - unbounded EMD-DP, user-level DP and discrete EMD-DP pay in a discrete budget, at its radius; samples are priced there
-  anew, because steps of another radius would cost more.
+  anew, because steps of another radius would cost more;
+- samples pay in alpha: a bounded release of alpha on s samples is unbounded EMD-DP with alpha e^(alpha/s), whatever
+  radius its statement names (docs/proofs/sampling.md).
 
-Discrete EMD-DP never pays in alpha: below its radius the epsilon does not shrink, so that no alpha holds at every
-distance.
+A discrete guarantee alone, whose inner release is not known, never pays in alpha: below its radius the epsilon need not
+shrink.
 
 Everything else is paid by its user-level worst case (docs/proofs/budget.md) out of the separate
 user-level budget, where there is one, and is refused where there is none.
@@ -198,25 +200,23 @@ def _given(charges: Sequence[Exact] | Price, definition: Definition, limit: Prom
 
 
 def _at_radius(budget: Budget, event: Event, definition: Definition) -> Definition:
-    """What a release of samples promises at the radius of a discrete budget: the same release, priced there."""
+    """What a release of samples promises in the budget's terms: the same release, priced at its radius or in alpha."""
     limit = budget.limit
-    if not (isinstance(limit, DiscreteEmd) and isinstance(event, SampledItems)) or event.radius == limit.radius:
+    if not isinstance(event, SampledItems) or isinstance(limit, UserLevel):
+        return definition
+    radius = limit.radius if isinstance(limit, DiscreteEmd) else None
+    if event.radius == radius:
         return definition
     from barrow.accounting import price  # opening a ledger needs no accountant
 
-    there = SampledItems(samples=event.samples, radius=limit.radius, delta=event.delta, inner=event.inner)
-    return price(there).definition
+    return price(event.at(radius)).definition
 
 
 def _another_ledger(definition: Definition, budget: Budget) -> str:
     separate = "make a ledger with a separate user-level budget: barrow ledger init … --user-epsilon 1"
     if not isinstance(definition, DiscreteEmd) or isinstance(budget.limit, DiscreteEmd):
         return separate
-    radius = f"{float(definition.radius):.3g}"
-    return (
-        f"make a ledger of discrete EMD-DP: barrow ledger init … --epsilon 1 --radius {radius} --delta 1e-9; "
-        f"or {separate}"
-    )
+    return f"charge the event itself (samples pay in alpha), not its discrete guarantee alone; or {separate}"
 
 
 def worst_case(guarantee: Guarantee) -> UserLevel:

@@ -106,7 +106,7 @@ class SampledStudy(ItemStudy):
             "space": self.space.to_spec(),
             "randomiser": self._randomiser_spec,
             "samples": made.items,
-            "radius": exact_text(self.reduced.radius),
+            "radius": None if self.reduced.radius is None else exact_text(self.reduced.radius),
             "users": made.users,
             "model": made.model.value,
             "delta": exact_text(self.delta),

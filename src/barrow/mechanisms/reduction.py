@@ -1,7 +1,8 @@
 """BoundedEMDReduction: s items drawn with replacement from each user, then a bounded release (Algorithm 3).
 
 Users may hold any number of items, and how many is hidden: the inner release sees data sets of exactly s items.
-The price is discrete EMD-DP: one epsilon for all changes up to a radius (docs/proofs/projection.md).
+The price is unbounded EMD-DP with alpha e^(alpha/s) (docs/proofs/sampling.md), or discrete EMD-DP: one epsilon for all
+changes up to a radius (docs/proofs/projection.md).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Reduced:
 
     Attributes:
         inner: The release on s items of each user; s is its ``items``.
-        radius: r, the EMD up to which changes are protected at the stated epsilon.
+        radius: r, the EMD up to which changes are protected at the stated epsilon; None states alpha instead.
         delta: The whole delta, for the sampling and for the inner release.
 
     >>> from barrow.mechanisms import item_wise
@@ -42,7 +43,7 @@ class Reduced:
     """
 
     inner: ItemWise
-    radius: Fraction
+    radius: Fraction | None
     delta: Fraction
 
     @property
@@ -55,8 +56,8 @@ class Reduced:
         """What drawing it causes: the fewest public numbers that price it."""
         return SampledItems(samples=self.samples, radius=self.radius, delta=self.delta, inner=self.inner.event)
 
-    def event_at(self, radius: Exact) -> SampledItems:
-        """The same release, to be priced at another radius.
+    def event_at(self, radius: Exact | None) -> SampledItems:
+        """The same release, to be priced at another radius, or in alpha (None).
 
         >>> from barrow.mechanisms import item_wise
         >>> from barrow.randomisers import randomised_response
@@ -65,7 +66,7 @@ class Reduced:
         >>> reduced(inner, radius="0.1").event_at("0.2").radius
         Fraction(1, 5)
         """
-        return SampledItems(samples=self.samples, radius=radius, delta=self.delta, inner=self.inner.event)
+        return self.event.at(radius)
 
     def draw_items(self, ids: ArrayLike, *, source: Source | None = None) -> Integers:
         """One user's s items, drawn with replacement and exactly uniformly (private).
@@ -106,12 +107,12 @@ class Reduced:
         return replace(drawn, event=self.event, private=drawn.private and sampled_privately)
 
 
-def reduced(inner: ItemWise, *, radius: Exact, delta: Exact | None = None) -> Reduced:
+def reduced(inner: ItemWise, *, radius: Exact | None = None, delta: Exact | None = None) -> Reduced:
     """The reduction around ``inner``, which draws ``inner.items`` items from each user.
 
     Args:
         inner: A bounded release.
-        radius: r in (0, 1], as a share of the space's diameter.
+        radius: r in (0, 1], as a share of the space's diameter; None states the guarantee in alpha.
         delta: The whole delta; that of ``inner`` by default.
 
     >>> from barrow.mechanisms import item_wise
@@ -128,7 +129,7 @@ def reduced(inner: ItemWise, *, radius: Exact, delta: Exact | None = None) -> Re
         raise ParameterError(
             f"The inner release is a {type(inner).__name__}.",
             allowed="a bounded item-wise release",
-            fix="reduced(item_wise(randomiser, items=200, users=1000), radius='0.01')",
+            fix="reduced(item_wise(randomiser, items=200, users=1000))",
         )
     whole = inner.delta if delta is None else probability(delta)
-    return Reduced(inner, share(radius, "radius"), whole)
+    return Reduced(inner, None if radius is None else share(radius, "radius"), whole)

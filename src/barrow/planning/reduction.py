@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from barrow.accounting import best_projection, epsilon_within_upper, price, reports_of
+from barrow.accounting import (
+    best_projection,
+    epsilon_within_upper,
+    inner_alpha_within,
+    parse_randomiser,
+    price,
+    price_shuffle,
+    reports_of,
+    sampled_epsilon_upper,
+)
 from barrow.errors import ParameterError
 from barrow.mechanisms import ItemWise, Reduced, item_wise, reduced
 from barrow.numerics import Exact, float_down, float_up
@@ -114,7 +123,7 @@ class ReductionChoice:
         made = self.inner
         return {
             "samples": self.mechanism.samples,
-            "radius": float_up(self.mechanism.radius),
+            "radius": None if self.mechanism.radius is None else float_up(self.mechanism.radius),
             "delta": float_up(self.mechanism.delta),
             "randomiser": made.randomiser.kind,
             "alpha0": float_up(made.event.alpha0),
@@ -184,8 +193,9 @@ def frequency_error(made: ItemWise, *, sampled: bool = True) -> float:
 def inner_alpha_lower(goals: Policy | Sequence[Goal], delta: Exact, *, samples: int, part: Exact = "1/2") -> float:
     """The alpha that any bounded release on the samples may have, at the rest of delta, to keep every goal; safe.
 
-    It is the least epsilon/c over the goals, where c is how far samples of people within the goal's radius can be
-    apart, but for a probability of ``part`` of delta (the formal reduction, ``thm:emd-dp-central``).
+    For each goal it is the larger of two, and of these the least: the alpha whose samples cost epsilon at the radius
+    (docs/proofs/sampling.md), and epsilon/c, where c is how far samples of people within the radius can be apart, but
+    for a probability of ``part`` of delta (docs/proofs/projection.md).
 
     Args:
         goals: A policy, or goals.
@@ -194,12 +204,15 @@ def inner_alpha_lower(goals: Policy | Sequence[Goal], delta: Exact, *, samples: 
         part: The share of delta that the sampling takes; 1 for a pure inner release.
 
     >>> round(inner_alpha_lower([Goal("0.008", "0.2")], "2e-12", samples=10_000), 1)
-    12.9
+    24.9
     """
     wanted, count = checked_goals(goals), checked_samples(samples)
     slack = probability(delta) * share(part, "part")
     far = [best_projection(goal.radius, count, slack)[0] if slack else 1.0 for goal in wanted]
-    return min(float_down(goal.epsilon / Fraction(c)) for goal, c in zip(wanted, far, strict=True))
+    return min(
+        max(float_down(goal.epsilon / Fraction(c)), inner_alpha_within(goal.epsilon, goal.radius, count))
+        for goal, c in zip(wanted, far, strict=True)
+    )
 
 
 def choose_reduction(
@@ -309,16 +322,34 @@ Cost = Callable[[ShuffledReports], float]
 def _costs(event: ShuffledReports, goals: tuple[Goal, ...], delta: Fraction) -> list[Cost]:
     """For each goal: what share of its epsilon the reports cost, at a split of delta that is good for it."""
     if delta == 0:
-        least = min(goal.epsilon for goal in goals)
-        return [lambda e: float(e.alpha0 * e.items / least)]
+        return [_sampled_cost(goal, event.items, delta) for goal in goals]
     nameless = _renamed(event, None)
     halves = [_cost(goal, event.items, delta, Fraction(1, 2)) for goal in goals]
     near = _renamed(nameless, None, _largest_alpha0(nameless, goals, delta, halves))
     found = []
     for goal in goals:
         tried = [_cost(goal, event.items, delta, part) for part in (*_SHARES, Fraction(0))]
+        tried.append(_sampled_cost(goal, event.items, delta))
         found.append(min(tried, key=lambda cost: cost(near)))
     return found
+
+
+def _sampled_cost(goal: Goal, samples: int, delta: Fraction) -> Cost:
+    """The cost through the alpha of the inner release, which takes all of delta."""
+
+    def cost(event: ShuffledReports) -> float:
+        known = None if event.randomiser is None else parse_randomiser(event.randomiser)
+        alpha, _ = price_shuffle(
+            event.alpha0,
+            delta,
+            reports=event.reports,
+            items=event.items,
+            least_distance=event.least_distance,
+            randomiser=known,
+        )
+        return sampled_epsilon_upper(alpha, samples, goal.radius) / float(goal.epsilon)
+
+    return cost
 
 
 def _cost(goal: Goal, samples: int, delta: Fraction, part: Fraction) -> Cost:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +19,7 @@ from barrow.privacy.definitions import Model, positive, probability, share, to_m
 
 EVENT_VERSION = 1
 
-LATER_FIELDS = frozenset({"randomiser"})
+LATER_FIELDS = frozenset({"randomiser", "radius"})
 """Fields that came after the first ledgers: not written where they are None, and None where they are not written."""
 
 
@@ -98,6 +98,10 @@ class GaussianNoise(Event):
         object.__setattr__(self, "model", to_model(model))
         object.__setattr__(self, "range_ratio", _ratio(range_ratio))
 
+    def at_delta(self, delta: Exact) -> GaussianNoise:
+        """The same noise, its guarantee stated at another delta."""
+        return replace(self, delta=delta)  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True)
 class PureRelease(Event):
@@ -170,14 +174,19 @@ class ShuffledReports(Event):
                 fix=f"reports={items} in the local model, or items times users in the central model",
             )
 
+    def at_delta(self, delta: Exact) -> ShuffledReports:
+        """The same reports, their guarantee stated at another delta."""
+        return replace(self, delta=delta)  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True)
 class SampledItems(Event):
-    """``samples`` items drawn with replacement from each user, then a bounded release (``thm:emd-dp-central``).
+    """``samples`` items drawn with replacement from each user, then a bounded release (docs/proofs/sampling.md).
 
     Args:
         samples: s, items drawn from each user.
-        radius: r, the EMD up to which changes are protected at one epsilon.
+        radius: r, the EMD up to which changes are protected at one epsilon; None (the default) states the guarantee
+            in alpha, at every distance.
         delta: The total delta at which the guarantee is stated.
         inner: The event of the bounded release on the samples.
 
@@ -187,15 +196,24 @@ class SampledItems(Event):
     """
 
     samples: int
-    radius: Fraction
+    radius: Fraction | None
     delta: Fraction
     inner: Event
 
-    def __init__(self, *, samples: int, radius: Exact, delta: Exact, inner: Event) -> None:
+    def __init__(self, *, samples: int, radius: Exact | None = None, delta: Exact, inner: Event) -> None:
         object.__setattr__(self, "samples", whole(samples, "samples"))
-        object.__setattr__(self, "radius", share(radius, "radius"))
+        object.__setattr__(self, "radius", None if radius is None else share(radius, "radius"))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "inner", inner)
+
+    def at(self, radius: Exact | None) -> SampledItems:
+        """The same release, its guarantee stated at another radius, or in alpha (None).
+
+        >>> inner = PureRelease(alpha=20, model="central", bounded=True)
+        >>> SampledItems(samples=1000, delta=0, inner=inner).at("0.01").radius
+        Fraction(1, 100)
+        """
+        return SampledItems(samples=self.samples, radius=radius, delta=self.delta, inner=self.inner)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,180 @@
+"""Sampling s items from each user: what a bounded release on the samples promises to users of any size.
+
+If the release on exactly s items is (alpha, delta)-bounded EMD-DP, then sampling with replacement and releasing is
+(s ln R(alpha/s, w), delta)-indistinguishable for users at EMD w, of whatever sizes, hence (alpha e^(alpha/s), delta)-
+unbounded EMD-DP: no radius, and no second delta. R(eps, w) is the largest (d + w(E-1))/(d + w(E e^(-eps d) - 1)) over
+w <= d <= 1, with E = e^eps. Proofs: docs/proofs/sampling.md.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from barrow.errors import ParameterError
+from barrow.noise.lazy_uniform import working_precision
+from barrow.numerics import Exact, float_down, float_up, largest_safe, whole
+from barrow.privacy.definitions import positive, share
+
+_INFLATED = (1e-14, 1e-13, 1e-12, 1e-10, 1e-8, 1e-6)
+"""By how much the computed R - 1 is raised until it is certified; the first nearly always is."""
+_LARGEST = Fraction(700)
+"""Beyond this alpha/s, e^(alpha/s) is no double: then only ln R <= alpha/s is left."""
+
+
+def sampling_ratio_upper(epsilon: Exact, distance: Exact) -> float:
+    """R(eps, w), rounded up: how much likelier one item's draw can make an outcome when the data move by w.
+
+    >>> round(sampling_ratio_upper(1, 1), 12) == round(math.e, 12)
+    True
+    >>> round((sampling_ratio_upper(1, "1e-4") - 1) / 1e-4, 3)
+    2.669
+    """
+    eps, w = positive(epsilon, "epsilon"), share(distance, "distance")
+    if eps > _LARGEST:
+        raise ParameterError(
+            f"epsilon is {float_up(eps):g}.", allowed=f"a number in (0, {_LARGEST}]", fix="more samples"
+        )
+    return math.nextafter(math.exp(_loss_upper(eps, w)) * (1.0 + 2.0**-50), math.inf)
+
+
+def sampled_epsilon_upper(alpha: Exact, samples: int, distance: Exact) -> float:
+    """S ln R(alpha/s, w), rounded up: the epsilon of samples at EMD w and below, at the inner release's delta.
+
+    >>> round(sampled_epsilon_upper(20, 1000, "0.008"), 4), sampled_epsilon_upper(20, 1000, 1)
+    (0.1628, 20.0)
+    """
+    rate, s, w = positive(alpha, "alpha"), whole(samples, "samples"), share(distance, "distance")
+    if rate / s > _LARGEST:
+        return float_up(rate)
+    return min(float_up(rate), float_up(Fraction(_loss_upper(rate / s, w)) * s))
+
+
+def sampled_alpha_upper(alpha: Exact, samples: int) -> float:
+    """Alpha e^(alpha/s), rounded up: what a bounded release of ``alpha`` on s samples costs users of any size.
+
+    >>> round(sampled_alpha_upper(25, 1000), 4)
+    25.6329
+    """
+    rate, s = positive(alpha, "alpha"), whole(samples, "samples")
+    if rate / s > _LARGEST:
+        raise ParameterError(
+            f"A release of alpha = {float_up(rate):g} on {s:,} samples costs e^{float_up(rate / s):.3g} times it.",
+            allowed=f"an alpha of at most {_LARGEST} for each sample",
+            fix="more samples, or a smaller alpha",
+        )
+    with working_precision(200):
+        exact_rate, each = _ball(rate), _ball(rate / s)
+        return _up(exact_rate * each.exp())
+
+
+def inner_alpha_for(alpha: Exact, samples: int) -> float:
+    """The largest alpha, rounded down, of a bounded release on s samples that keeps ``alpha`` for users of any size.
+
+    It is s W(alpha/s), with Lambert's W.
+
+    >>> [round(inner_alpha_for(25, s), 2) for s in (1000, 10_000, 100_000)]
+    [24.4, 24.94, 24.99]
+    """
+    target, s = positive(alpha, "alpha"), whole(samples, "samples")
+    top = float_down(min(target, _LARGEST * s))
+    low = max(top * math.exp(-min(float_up(target / s), 700.0)) * (1.0 - 1e-12), 5e-324)
+    return largest_safe(lambda a: Fraction(sampled_alpha_upper(Fraction(a), s)) <= target, low, top, relative=1e-15)
+
+
+def inner_alpha_within(epsilon: Exact, distance: Exact, samples: int) -> float:
+    """The largest alpha, rounded down, of a release on s samples that costs ``epsilon`` at EMD ``distance`` or below.
+
+    >>> [round(inner_alpha_within("0.2", "0.008", s), 2) for s in (1000, 10_000, 100_000)]
+    [24.47, 24.95, 24.99]
+    """
+    target, w, s = positive(epsilon, "epsilon"), share(distance, "distance"), whole(samples, "samples")
+
+    def is_safe(alpha: float) -> bool:
+        return Fraction(sampled_epsilon_upper(Fraction(alpha), s, w)) <= target
+
+    low = float_down(target)
+    high = low
+    while is_safe(high) and high < 1e290:
+        low, high = high, 2.0 * high
+    return largest_safe(is_safe, low, high, relative=1e-13)
+
+
+@lru_cache(maxsize=4096)
+def _loss_upper(eps: Fraction, w: Fraction) -> float:
+    """Ln R(eps, w), rounded up: the closed form in floats, raised until the convex condition certifies it."""
+    if w == 1:
+        return float_up(eps)
+    guess = _excess(float_up(eps), float_up(w))
+    bits = 160 + 2 * (max(0, -math.frexp(float(eps))[1]) + max(0, -math.frexp(float(w))[1]))
+    with working_precision(min(bits, 8000)):
+        found = math.inf
+        for more in _INFLATED:
+            rho = guess * (1.0 + more)
+            if math.isfinite(rho) and _certified(_ball(eps), _ball(w), Fraction(rho)):
+                found = _up(_ball(Fraction(rho)).log1p())
+                break
+        simple = _up((_ball(w) * _ball(eps) * _ball(eps).exp()).log1p())
+    return min(found, simple, float_up(eps))
+
+
+def _excess(eps: float, w: float) -> float:
+    """R - 1 by its closed form, nearly: d* solves e^(eps d) - 1 - eps d = eps w (e^eps - 1)."""
+    grown = math.expm1(eps)
+    target = eps * w * grown
+    if _gap(eps) <= target:
+        return w * grown
+    # Newton from above on a convex function: e^u - 1 - u >= u^2/2.
+    u = min(math.sqrt(2.0 * target), eps)
+    for _ in range(100):
+        step = (_gap(u) - target) / math.expm1(u)
+        u, last = u - step, u
+        if u >= last or step <= 1e-16 * u:
+            break
+    y = w * eps * math.exp(eps - u)
+    return y / (1.0 - y) if y < 1.0 else w * grown
+
+
+def _gap(u: float) -> float:
+    """e^u - 1 - u without cancellation."""
+    if u > 0.1:
+        return math.expm1(u) - u
+    return u * u * (1 / 2 + u * (1 / 6 + u * (1 / 24 + u * (1 / 120 + u * (1 / 720 + u * (1 / 5040 + u / 40320))))))
+
+
+def _certified(eps: Any, w: Any, rho: Fraction) -> bool:
+    """Whether d rho + w (R E e^(-eps d) - E - rho) >= 0 on [0, 1], R = 1 + rho, in balls.
+
+    It is convex in d, and smallest at d0 = ln(w eps R E/rho)/eps; at d = 0 it is w rho (E - 1) >= 0.
+    """
+    from flint import arb
+
+    excess = _ball(rho)
+    grown = eps.exp()
+    least = (w * eps * (1 + excess) * grown / excess).log() / eps
+    if least <= 0:
+        return True
+    if least >= 1:
+        least = arb(1)
+    elif not (least > 0 and least < 1):
+        return False
+    value = least * excess + w * (grown * (excess.log1p() - eps * least).expm1() - excess)
+    return bool(value > 0)
+
+
+def _ball(value: Fraction) -> Any:
+    from flint import arb, fmpq
+
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def _up(ball: Any) -> float:
+    """The upper end of a ball, as a float that is not below it."""
+    from flint import arb
+
+    found = float(ball.upper())
+    while not arb(found) >= ball:
+        found = math.nextafter(found, math.inf)
+    return found
