@@ -185,6 +185,7 @@ class EngineSuite:
 
     pairs = SOME
     lost = 3
+    numbered = True
 
     def make(self, tmp_path, names, rows, numbers):
         """(engine, source) that holds ``rows`` (user, values…) under ``names``; ``numbers`` says which are numbers."""
@@ -286,8 +287,9 @@ class EngineSuite:
         assert report.private
         assert not report.usable
         assert report.to_json()["private"] is True
-        assert report.examples[0]["row"] == 2
-        assert report.examples[0]["c0"] == SECRET
+        if self.numbered:
+            assert report.examples[0]["row"] == 2
+        assert SECRET in {example["c0"] for example in report.examples}
         assert str(report).startswith("PRIVATE")
         assert SECRET in str(report)
 

@@ -9,95 +9,35 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from barrow.engines import Columns, DuckDBEngine, MemoryEngine
-from barrow.engines.columns import width
-from barrow.engines.memory import _encode
+from barrow.engines import Columns, DuckDBEngine, MemoryEngine, Source
+from barrow.engines.conformance import (
+    ODD,
+    SPACES,
+    adversarial_rows,
+    boundaries,
+    conformance,
+    items_in_python,
+    items_in_sql,
+)
 from barrow.engines.numbers import to_number
 from barrow.engines.sql import encoding
-from barrow.engines.sql.dialects import Dialect
+from barrow.engines.sql.dialects import DUCKDB, Dialect
 from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.sql.reading import reading_of
 from barrow.errors import ParameterError
-from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Product
-
-SPACES = {
-    "line": Line(0, 3, step=0.1),
-    "line-odd": Line(-1e-3, 7.3, step=0.013),
-    "line-far": Line(1e9, 1e9 + 1, step=0.001),
-    "line-points": Line(-5, 5, points=sorted({math.sin(i) * 4.9 for i in range(200)})),
-    "line-uneven": Line(0, 100, points=[10.0**-i for i in range(12, 0, -1)] + [1.0, 2.0, 50.0, math.nextafter(50, 99)]),
-    "line-decades": Line(0, 1e9, points=[10.0 ** (-9 + i / 20) for i in range(360)]),
-    "one-point": Line(0, 1, points=[0.3]),
-    "circle": Circle(24, step=0.7),
-    "circle-odd": Circle(0.3, step=0.001),
-    "box": Euclidean([0, -1, 5], [3, 1, 5.5], step=0.1),
-    "disc": Euclidean(center=[0.1, -0.3], radius=1, step=0.07),
-    "ball": Euclidean(center=[0.1, -0.3, 2], radius=1, step=0.3),
-    "city": Earth(box=(40.5, -74.3, 41.0, -73.6), cell=1),
-    "globe": Earth(cell=777),
-    "pacific": Earth(box=(-10, 170, 10, 180), cell=100),
-    "product": Product([Line(0, 3, step=0.1), Earth(cell=900)], weights=["1/2", "1/2"]),
-}  # fmt: skip
+from barrow.spaces import Euclidean, Hexagons, Line
 
 
-def duckdb_ids(space, values, mode, types="real"):
+def duckdb_ids(space, values, mode, form="real"):
     """Ids of rows of ``values``, -1 where lost, found in SQL."""
-    columns = Columns("uid", [f"c{i}" for i in range(values.shape[1])])
-    code = encoding_for(space, columns, mode)
-    with DuckDBEngine(progress=False)._session() as session:
-        for table, arrays in code.tables.items():
-            session.table(table, arrays)
-        names = {"uid": "integer", **dict.fromkeys(columns.items, types)}
-        given_rows = {"uid": np.arange(len(values)), **{f"c{i}": values[:, i] for i in range(values.shape[1])}}
-        session.table("given_rows", given_rows)
-        coded = reading_of("given_rows", names, columns, space, code).coded()
-        sql = (
-            f"SELECT u, coalesce({code.item}, -1)::BIGINT AS item FROM ({coded}) {' '.join(code.late_joins)} ORDER BY u"
-        )
-        return session.arrays(sql)["item"]
+    with DuckDBEngine(progress=False)._open(ANY, None) as reader:
+        return items_in_sql(reader, DUCKDB, space, values, mode, form)
 
 
 def space_ids(space, values, mode):
-    columns = Columns("uid", [f"c{i}" for i in range(values.shape[1])])
-    return _encode({f"c{i}": values[:, i] for i in range(values.shape[1])}, columns, space, mode)
+    return items_in_python(space, values, mode)
 
 
-def boundaries(space):
-    """Values where the item changes, one list for each column."""
-    if isinstance(space, Product):
-        return [edges for part in space.parts for edges in boundaries(part)]
-    if isinstance(space, Line):
-        edges = space.thresholds if space.exact_points else space.low + np.arange(space.items + 1) / space.scale
-        return [[space.low, space.high, *edges]]
-    if isinstance(space, Circle):
-        return [[0.0, space.period, *(np.arange(space.items + 1) / space.scale)]]
-    if isinstance(space, Earth):
-        rows, (south, west, north, east) = space.rows, space.box
-        columns = [west + i / s for s in rows.column_scale[:3] for i in range(9)]
-        return [[south, north, *(south + np.arange(len(rows.first) + 1) / rows.row_scale)], [west, east, *columns]]
-    return [
-        [lo, hi, *(lo + np.arange(n + 1) / s)]
-        for lo, hi, n, s in zip(space.low, space.high, space.shape, space.scale, strict=True)
-    ]
-
-
-ODD = [
-    0.0,
-    -0.0,
-    5e-324,
-    -5e-324,
-    1e308,
-    -1e308,
-    1e17,
-    math.inf,
-    -math.inf,
-    math.nan,
-    90.0,
-    -90.0,
-    180.0,
-    -180.0,
-    360.0,
-]
+ANY = Source("sql", sql="SELECT 1 AS uid", acknowledged=True)
 
 
 @st.composite
@@ -137,13 +77,7 @@ def test_ids_are_those_of_the_space(name, mode, data):
 @pytest.mark.parametrize("name", SPACES)
 def test_every_boundary_and_its_neighbours(name, mode):
     space = SPACES[name]
-    edges = [np.array(e, dtype=np.float64) for e in boundaries(space)]
-    rng = np.random.default_rng(7)
-    columns = []
-    for e in edges:
-        near = np.concatenate([e, np.nextafter(e, np.inf), np.nextafter(e, -np.inf), np.array(ODD)])
-        columns.append(rng.permutation(near[rng.integers(0, len(near), 4000)]))
-    values = np.stack(columns, axis=1)
+    values = adversarial_rows(space, 4000)
     # Not a comparison of lists: where it fails on purpose, a picture of the difference would take minutes.
     assert np.array_equal(duckdb_ids(space, values, mode), space_ids(space, values, mode))
 
@@ -243,6 +177,12 @@ def test_many_points_that_are_too_near_are_refused():
         encoding_for(Line(0, 1e6, points=points), Columns("uid", "x"), "error")
 
 
-def test_widths_agree_with_boundaries():
-    for space in SPACES.values():
-        assert width(space) == len(boundaries(space))
+def test_the_report_of_conformance(monkeypatch):
+    report = conformance(ANY, rows=100, progress=False)
+    assert report.passed, str(report)
+    assert report.to_json()["passed"] is True
+    monkeypatch.setattr(type(DUCKDB), "parsed", lambda self, sql: f"TRY_CAST({sql} AS DOUBLE)")
+    report = conformance(ANY, rows=10, progress=False)
+    assert "number-texts" in str(report)
+    with pytest.raises(ParameterError, match="no SQL"):
+        conformance({"uid": [1]})

@@ -123,7 +123,7 @@ class MemoryEngine:
             raise refuse_null_users()
         if (weights < 0).any():
             raise refuse_weights()
-        items = _encode({name: column[kept] for name, column in table.items()}, columns, space, unknown)
+        items = encoded({name: column[kept] for name, column in table.items()}, columns, space, unknown)
         if (items < 0).any():
             raise refuse_lost_items()
         return who, items, weights[kept]
@@ -146,7 +146,7 @@ class MemoryEngine:
         kept = np.flatnonzero(weights != 0)
         table, weights = {name: column[kept] for name, column in table.items()}, weights[kept]
         who, missing = _users(table[columns.user])
-        lost = _encode(table, columns, space, "error" if unknown == "default" else unknown) < 0
+        lost = encoded(table, columns, space, "error" if unknown == "default" else unknown) < 0
         sizes = np.zeros(int(who.max(initial=0)) + 1, dtype=np.int64)
         np.add.at(sizes, who[~missing], np.maximum(weights[~missing], 1))
         sizes = sizes[sizes > 0]
@@ -245,8 +245,13 @@ def _weights(table: Mapping[str, Column], columns: Columns) -> Ids:
     return np.where(good, numbers, -1.0).astype(np.int64)
 
 
-def _encode(table: Mapping[str, Column], columns: Columns, space: Space, unknown: Unknown) -> Ids:
-    """Ids of all records by the space itself, -1 where an item is lost."""
+def encoded(table: Mapping[str, Column], columns: Columns, space: Space, unknown: Unknown) -> Ids:
+    """Ids of all records by the space itself, -1 where an item is lost.
+
+    >>> from barrow.spaces import Discrete
+    >>> encoded({"x": np.array(["b", "z"])}, Columns("uid", "x"), Discrete(["a", "b"]), "error").tolist()
+    [1, -1]
+    """
     groups = flat_groups(columns, space)
     ids = [_encode_part(table, part, group, unknown) for part, group in groups]
     lost = np.any([x < 0 for x in ids], axis=0)

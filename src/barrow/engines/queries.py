@@ -15,7 +15,7 @@ from typing import Any
 
 from barrow.engines.columns import Columns, missing_column, no_header
 from barrow.engines.sql.dialects import Dialect
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, nearest_name
 
 Node = Mapping[str, Any]
 
@@ -370,4 +370,18 @@ def refuse_view(name: str) -> ParameterError:
         f"The table {name!r} is a view, a query that may mix people or move items.",
         allowed="a table",
         fix="name the table; or acknowledge_sql = true (--acknowledge-sql), and the statement will say so",
+    )
+
+
+def missing_table(table: str, names: list[str]) -> ParameterError:
+    """The error about a table that is not there, with the nearest name.
+
+    >>> print(missing_table("visit", ["visits"]).problem)
+    There is no table 'visit'. Did you mean 'visits'?
+    """
+    close = nearest_name(table, names)
+    return ParameterError(
+        f"There is no table {table!r}." + (f" Did you mean {close!r}?" if close else ""),
+        allowed=", ".join(names[:50]) or "a database with tables",
+        fix=f"table={close}" if close else "name one of these tables",
     )

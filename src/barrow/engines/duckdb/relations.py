@@ -13,10 +13,10 @@ from barrow.engines.base import PrivateTextError, refuse_empty
 from barrow.engines.columns import Columns
 from barrow.engines.duckdb.session import Session, name, quoted
 from barrow.engines.frames import arrow_table
-from barrow.engines.queries import Selection, admit, refuse_view
+from barrow.engines.queries import Selection, admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import ParameterError
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM")
@@ -222,20 +222,6 @@ def _database(session: Session, source: Source, columns: Columns | None) -> Rela
 
 def _dotted(schema: str, table: str) -> str:
     return table if schema == "main" else f"{schema}.{table}"
-
-
-def missing_table(table: str, names: list[str]) -> ParameterError:
-    """The error about a table that is not there, with the nearest name.
-
-    >>> print(missing_table("visit", ["visits"]).problem)
-    There is no table 'visit'. Did you mean 'visits'?
-    """
-    close = nearest_name(table, names)
-    return ParameterError(
-        f"There is no table {table!r}." + (f" Did you mean {close!r}?" if close else ""),
-        allowed=", ".join(names[:50]) or "a database with tables",
-        fix=f"table={close}" if close else "name one of these tables",
-    )
 
 
 def _query(session: Session, source: Source, columns: Columns | None) -> Relation:

@@ -16,10 +16,10 @@ import numpy as np
 
 from barrow.engines.base import PrivateTextError
 from barrow.engines.columns import Columns, flat_groups, reads_numbers
-from barrow.engines.duckdb.relations import Relation, missing_table
+from barrow.engines.duckdb.relations import Relation
 from barrow.engines.duckdb.session import Session, name
 from barrow.engines.numbers import to_number
-from barrow.engines.queries import admit, refuse_view
+from barrow.engines.queries import admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Dialect
 from barrow.errors import ParameterError
