@@ -1,23 +1,14 @@
 """Figures in a real browser: what is read out, what is seen, whether anything is asked of anybody.
 
-Needs Debian's chromium and the package playwright; the check of accessibility needs npm as well.
+They are skipped where Debian's chromium or the package playwright is missing; the check of accessibility needs npm.
 """
 
 from __future__ import annotations
-
-import os
-import shutil
-import subprocess
-import tarfile
 
 import pytest
 
 from barrow import figures as fig
 from tests.figures.gallery import PICTURES, narrow
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
 
 TEXTS = """k => {
   const svg = document.querySelectorAll("svg.bw")[k], back = svg.getCTM().inverse();
@@ -28,15 +19,6 @@ TEXTS = """k => {
     return { said: t.textContent, size: parseFloat(getComputedStyle(t).fontSize), box: [x[0], y[0], x[1], y[1]] };
   });
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -173,19 +155,6 @@ def test_hostile_labels_stay_text(opened):
     page.keyboard.press("Tab")
     assert "</script>" in page.locator(".bw-said").text_content()
     assert page.troubles == []
-
-
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory):
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed: axe-core cannot be had")
-    folder = tmp_path_factory.mktemp("axe")
-    made = subprocess.run(["npm", "pack", "axe-core@4"], cwd=folder, capture_output=True, timeout=60)
-    packed = list(folder.glob("axe-core-*.tgz"))
-    if made.returncode or not packed:
-        pytest.skip("axe-core cannot be fetched here")
-    with tarfile.open(packed[0]) as archive:
-        return archive.extractfile("package/axe.min.js").read().decode()
 
 
 def test_axe_finds_nothing(opened, drawn, axe):

@@ -27,7 +27,7 @@ HOSTILE = [
     "a\x00b\x01-hatch\ud800",
     "\u202egnp.exe", "שלום עולם", "x" * 5000, "", "漢字" * 40, "{{7*7}} ${x} %s", "e\u0301" * 300,
 ]  # fmt: skip
-TAGS = {"svg", "title", "desc", "defs", "pattern", "clipPath", "g", "path", "rect", "circle", "text"}
+TAGS = {"svg", "use", "title", "desc", "defs", "pattern", "clipPath", "g", "path", "rect", "circle", "text"}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,9 @@ def checked(figure: fig.Figure) -> ET.Element:
     assert set(root.get("aria-labelledby").split()) <= set(ids)
     for node in root.iter():
         assert node.tag.removeprefix(SVG) in TAGS
-        assert not {key for key in node.attrib if key.startswith("on") or key in ("style", "href", "src")}
+        assert not {key for key in node.attrib if key.startswith("on") or key in ("style", "src")}
+        if node.get("href"):
+            assert node.get("href").removeprefix("#") in ids
         for value in re.findall(r"url\(#([^)]*)\)", " ".join(node.attrib.values())):
             assert value in ids
         if node.get("data-at"):

@@ -86,10 +86,10 @@ def map_figure(
     layers = _layers(places, readings, edges, classes, projection, redraws, (width, height))
     marks = _marks(places, readings, names, projection)
     body = [
-        element("defs", element("clipPath", element("path", d=_frame(projection)), id=f"{KEY}-frame")),
-        _under(ground, projection, bool((classes == 0).any()), readings),
+        _shapes(ground, projection),
+        _under(ground, bool((classes == 0).any())),
         "".join(shapes for shapes, _, _ in layers),
-        _over(ground, projection),
+        _over(ground),
         _scale_bar(projection, height),
         "".join(marks),
         "".join(key for _, key, _ in layers),
@@ -118,27 +118,35 @@ def place_name(lat: float, lon: float) -> str:
     return f"{north} {near(abs(round(east, 1)), digits=4)}°{side}"
 
 
-def _frame(projection: Projection) -> str:
+def _shapes(ground: Ground, projection: Projection) -> str:
+    """Shapes that are drawn more than once: the map's edge and its land."""
     x, y = projection.pixels(*projection.frame())
-    return relative_path(np.column_stack([x, y]), close=True)
-
-
-def _under(ground: Ground, projection: Projection, below: bool, readings: Readings) -> str:
-    """Sea, land, and the hatching of what is below the noise: what stands out is painted over it."""
-    frame = _frame(projection)
-    parts = [element("path", d=frame, class_="sea" if ground.sea else "land")]
+    edge = relative_path(np.column_stack([x, y]), close=True)
+    parts = [element("path", d=edge, id=f"{KEY}-edge"), element("clipPath", _again("edge"), id=f"{KEY}-frame")]
     if ground.land:
-        parts.append(element("path", d=ground.land, class_="land", fill_rule="evenodd"))
+        parts.append(element("path", d=ground.land, id=f"{KEY}-land", fill_rule="evenodd"))
+    return element("defs", *parts)
+
+
+def _again(name: str, **attributes: str) -> str:
+    return element("use", href=f"#{KEY}-{name}", **attributes)
+
+
+def _under(ground: Ground, below: bool) -> str:
+    """Sea, land, and the hatching of what is below the noise: what stands out is painted over it."""
+    parts = [_again("edge", class_="sea" if ground.sea else "land")]
+    if ground.land:
+        parts.append(element("g", _again("land", class_="land"), clip_path=f"url(#{KEY}-frame)"))
     if below:
-        parts.append(element("path", d=frame, fill=hatched()))
-    return element("g", *parts, clip_path=f"url(#{KEY}-frame)")
+        parts.append(_again("edge", fill=hatched()))
+    return "".join(parts)
 
 
-def _over(ground: Ground, projection: Projection) -> str:
-    kinds = ((ground.land, "coast"), (ground.border, "border"), (ground.state, "state"))
-    lines = [element("path", d=path, class_=kind) for path, kind in kinds if path]
-    frame = element("path", d=_frame(projection), class_="frame")
-    return element("g", *lines, clip_path=f"url(#{KEY}-frame)") + frame
+def _over(ground: Ground) -> str:
+    lines = [_again("land", class_="coast")] if ground.land else []
+    kinds = ((ground.border, "border"), (ground.state, "state"))
+    lines += [element("path", d=path, class_=kind) for path, kind in kinds if path]
+    return element("g", *lines, clip_path=f"url(#{KEY}-frame)") + _again("edge", class_="frame")
 
 
 def _layers(

@@ -80,9 +80,9 @@ def timeline(
         if max(x - half, 2) > free:
             start = max(x - half, 2.0)
             parts.append(element("text", text=day, x=start, y=bottom + 17, class_="tick"))
-            name = shortened(step.label, max(slot - 12, 0), 13) if slot > 46 else ""
+            name = shortened(step.label, max(slot - 12, 0)) if slot > 46 else ""
             below = level + 15 < bottom - 4
-            parts.append(element("text", text=name, x=x + 8, y=level + (16 if below else -8), class_="strong"))
+            parts.append(element("text", text=name, x=x + 8, y=level + (16 if below else -8)))
             free = start + 2 * half + 10
         marks.append(mark(*parts, at=(x, level), said=said))
     step_line = "".join(points) + f"H{number(right)}"

@@ -1,0 +1,10 @@
+"""The report: one HTML file from plain texts, numbers and figures.
+
+It asks nobody for anything, is complete without scripts, prints well, and has the same bytes whenever its data are the
+same. Who makes a :class:`Report` out of a release decides what it says; here is only how it looks.
+"""
+
+from barrow.report.html import report_html
+from barrow.report.model import Answer, Learnt, Picture, Report, Table
+
+__all__ = ["Answer", "Learnt", "Picture", "Report", "Table", "report_html"]

@@ -1,0 +1,183 @@
+"""From a :class:`Report` to one HTML file."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+
+from barrow.figures import document, hundred, script, stylesheet
+from barrow.figures.svg import escape, lawful
+from barrow.numerics import exact
+from barrow.report.model import Answer, Picture, Report, Table
+
+MOST_ROWS = 1000
+MOST_CSV = 400_000
+"""Letters of a table that are put into the page for saving; a longer file lies beside the report."""
+
+_SHORT = 12
+_BOLD = re.compile(r"\*\*(.+?)\*\*")
+
+
+def report_html(report: Report) -> str:
+    """The report as one HTML file: strict content policy inside, complete without scripts, the same bytes every time.
+
+    >>> page = report_html(Report("A map", glance=[("Are the numbers exact?", "No: **they are noisy**.")]))
+    >>> "<h1" in page, "<b>they are noisy</b>" in page, "default-src 'none'" in page
+    (True, True, True)
+    """
+    sections = [
+        _glance(report),
+        *(_answer(answer, k, len(report.answers)) for k, answer in enumerate(report.answers)),
+        _learnt(report),
+        _accuracy(report),
+        _budget(report),
+        _technical(report),
+    ]
+    body = f"{_header(report)}{_contents(report)}<main>{''.join(sections)}</main>"
+    css = stylesheet() + _resource("report.css")
+    return document(lawful(report.title), body, css=css, js=script() + _resource("report.js"))
+
+
+@cache
+def _resource(name: str) -> str:
+    return files("barrow.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _text(value: str) -> str:
+    """Text as HTML: escaped, bold where two stars ask for it, and no line between a number and its sign."""
+    kept = lawful(value).replace(" %", "\u00a0%").replace("± ", "±\u00a0")
+    return _BOLD.sub(r"<b>\1</b>", escape(kept))
+
+
+def _paragraphs(texts: Iterable[str], kind: str = "") -> str:
+    opening = f'<p class="{kind}" dir="auto">' if kind else '<p dir="auto">'
+    return "".join(f"{opening}{_text(text)}</p>" for text in texts)
+
+
+def _section(key: str, title: str, *parts: str) -> str:
+    inner = "".join(parts)
+    if not inner:
+        return ""
+    return f'<section aria-labelledby="{key}"><h2 id="{key}" dir="auto">{_text(title)}</h2>{inner}</section>'
+
+
+def _header(report: Report) -> str:
+    kicker = f'<p class="dim">{_text(report.kicker)}</p>' if report.kicker else ""
+    lead = f'<p class="lead" dir="auto">{_text(report.lead)}</p>' if report.lead else ""
+    chips = "".join(f'<li dir="auto">{_text(chip)}</li>' for chip in report.chips)
+    chips = f'<ul class="chips">{chips}</ul>' if chips else ""
+    warnings = "".join(f'<p class="warning" dir="auto">{_text(text)}</p>' for text in report.warnings)
+    return f'<header>{kicker}<h1 dir="auto">{_text(report.title)}</h1>{lead}{chips}{warnings}</header>'
+
+
+def _contents(report: Report) -> str:
+    """Links within the page, where it has several answers."""
+    if len(report.answers) < 2:
+        return ""
+    links = "".join(
+        f'<li><a href="#answer-{k + 1}" dir="auto">{_text(a.title)}</a></li>' for k, a in enumerate(report.answers)
+    )
+    return f'<nav aria-label="Answers"><ol>{links}</ol></nav>'
+
+
+def _glance(report: Report) -> str:
+    rows = "".join(f'<dt>{_text(q)}</dt><dd dir="auto">{_text(a)}</dd>' for q, a in report.glance)
+    return _section("glance", "At a glance", f'<dl class="card">{rows}</dl>' if rows else "")
+
+
+def _answer(answer: Answer, k: int, count: int) -> str:
+    key = f"answer-{k + 1}" if count > 1 else "answer"
+    sure = f"<h3>How sure is this?</h3>{_paragraphs(answer.certainty)}" if answer.certainty else ""
+    return _section(
+        key,
+        answer.title,
+        _paragraphs(answer.text),
+        "".join(map(_picture, answer.pictures)),
+        sure,
+        "" if answer.table is None else _table(answer.table, key),
+    ) or _section(key, answer.title, "<p>No values are shown.</p>")
+
+
+def _learnt(report: Report) -> str:
+    cards = []
+    for k, learnt in enumerate(report.learnt):
+        most = math.ceil(exact(learnt.probability) * 100)
+        number = "Worst case" if learnt.worst else str(k + 1)
+        dots = hundred(learnt.probability, title=f"{number}: 50 in 100 become at most {most} in 100")
+        words = (
+            f'<p dir="auto"><b>{number}.</b> If <b>{_text(learnt.words)}</b>: of 100 undecided guessers 50 are right '
+            f"without this release, at most <b>{most}</b> with it.</p>"
+        )
+        cards.append(f"<div>{words}{dots.svg}</div>")
+    said = f'<div class="learnt">{"".join(cards)}</div>' if cards else ""
+    return _section("learnt", "What anyone can learn about one person", said, _maybe(report.belief))
+
+
+def _accuracy(report: Report) -> str:
+    pictures = "".join(map(_picture, report.accuracy))
+    return _section("accuracy", "Privacy against accuracy", _paragraphs(report.accuracy_text), pictures)
+
+
+def _budget(report: Report) -> str:
+    table = "" if report.entries is None else _table(report.entries, "entries")
+    return _section("budget", "The budget", _paragraphs(report.budget_text), _maybe(report.budget), table)
+
+
+def _technical(report: Report) -> str:
+    rows = "".join(
+        f'<tr><th scope="row" dir="auto">{_text(name)}</th><td dir="auto">{_text(value)}</td></tr>'
+        for name, value in report.parameters
+    )
+    table = f'<div class="scroll"><table class="parameters"><tbody>{rows}</tbody></table></div>' if rows else ""
+    lines = "\n".join(escape(lawful(line)) for line in report.commands)
+    commands = f'<h3>How to verify this</h3><pre tabindex="0"><code>{lines}</code></pre>' if lines else ""
+    return _section("technical", "Technical statement", _paragraphs(report.technical), table, commands)
+
+
+def _maybe(picture: Picture | None) -> str:
+    return "" if picture is None else _picture(picture)
+
+
+def _picture(picture: Picture) -> str:
+    """A figure; on a narrow screen its own drawing, or a box to scroll in: texts keep their size either way."""
+    caption = f'<figcaption dir="auto">{_text(picture.caption)}</figcaption>' if picture.caption else ""
+    if picture.narrow is None:
+        return f'<figure><div class="scroll keep">{picture.figure.svg}</div>{caption}</figure>'
+    wide, narrow = f'<div class="wide">{picture.figure.svg}</div>', f'<div class="narrow">{picture.narrow.svg}</div>'
+    return f"<figure>{wide}{narrow}{caption}</figure>"
+
+
+def _table(table: Table, key: str) -> str:
+    """The first rows at once, all of them folded; the whole as a file to save where it is not too long."""
+    rows, total, file = table.rows, table.total or len(table.rows), escape(lawful(table.name))
+    parts = [_grid(table, rows[:_SHORT], table.caption if total <= _SHORT else f"{table.caption}: the first {_SHORT}")]
+    if len(rows) > _SHORT:
+        shown = rows[:MOST_ROWS]
+        many = f"{len(shown):,} of {total:,} rows" if len(shown) < total else f"{total:,} rows"
+        name = f"{table.caption}: {many}"
+        inner = f'<div class="scroll tall" tabindex="0" role="region" aria-label="{escape(lawful(name))}">'
+        parts.append(f"<details><summary>{_text(name)}</summary>{inner}{_grid(table, shown, name)}</div></details>")
+    if total > min(len(rows), MOST_ROWS):
+        parts.append(f'<p class="dim">All {total:,} rows are in {file} beside this page.</p>')
+    if table.csv is not None and len(table.csv) <= MOST_CSV:
+        data = json.dumps(table.csv).replace("<", "\\u003c")
+        button = f'<button type="button" data-save="{key}-csv" data-name="{file}">Save {file}</button>'
+        parts.append(f'<p class="tools" hidden>{button}</p>')
+        parts.append(f'<script type="application/json" id="{key}-csv">{data}</script>')
+    return "".join(parts)
+
+
+def _grid(table: Table, rows: Sequence[Sequence[str]], caption: str) -> str:
+    def kind(k: int) -> str:
+        return ' class="number"' if k in table.numeric else ""
+
+    head = "".join(f'<th scope="col"{kind(k)} dir="auto">{_text(name)}</th>' for k, name in enumerate(table.columns))
+    body = "".join(
+        "<tr>" + "".join(f'<td{kind(k)} dir="auto">{_text(cell)}</td>' for k, cell in enumerate(row)) + "</tr>"
+        for row in rows
+    )
+    return f"<table><caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
