@@ -22,6 +22,7 @@ max_wal_size = 64MB
 min_wal_size = 32MB
 max_connections = 40
 autovacuum = off
+recovery_init_sync_method = syncfs
 """
 
 
@@ -57,9 +58,8 @@ class Cluster:
         self.data, self.sockets = data or self.folder / "data", self.folder / "s"
         self._server: subprocess.Popen[bytes] | None = None
         self.sockets.mkdir()
-        if os.getuid() == 0:
-            shutil.chown(self.folder, _ACCOUNT)
-            shutil.chown(self.sockets, _ACCOUNT)
+        own(self.folder)
+        own(self.sockets)
         if make:
             how = ["-E", "UTF8", "--locale=C.UTF-8", "-A", "trust", "-N", "-U", "owner"]
             self._run("initdb", "-D", str(self.data), *how)
@@ -150,6 +150,12 @@ class Cluster:
         done = subprocess.run([str(place / program), *arguments], capture_output=True, text=True, check=False, **_as())
         if done.returncode:
             raise RuntimeError(done.stderr[-2000:])
+
+
+def own(path: Path) -> None:
+    """Give ``path`` to the user that the server runs as."""
+    if os.getuid() == 0:
+        shutil.chown(path, _ACCOUNT)
 
 
 def _as() -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Reads a ledger without barrow: plain SQLite, its own hashing, its own sums."""
+"""Reads a ledger without barrow: plain SQL, its own hashing, its own sums."""
 
 from __future__ import annotations
 
@@ -38,7 +38,12 @@ def look(path: Path) -> Found:
             connection.close()
     except sqlite3.Error as error:
         return Found(frozenset(), Fraction(0), Fraction(0), 0, str(error))
-    previous, flaw = "0" * 64, None if whole == "ok" else str(whole)
+    return judge(rows, None if whole == "ok" else str(whole))
+
+
+def judge(rows: list[tuple[int, str, str]], flaw: str | None = None) -> Found:
+    """What ``rows`` say, with hashing and sums of its own."""
+    previous = "0" * 64
     paid, spent, limit = set(), Fraction(0), Fraction(0)
     for number, (seq, body, digest) in enumerate(rows, start=1):
         expected = hashlib.sha256(f"barrow ledger 1\n{previous}\n{body}".encode()).hexdigest()

@@ -8,18 +8,21 @@ import signal
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from barrow.errors import LedgerError
-from barrow.ledger import Ledger, LedgerBusyError, OverBudgetError
-from tests.faults.check import look
+from barrow.ledger import Ledger, LedgerBusyError, LedgerIOError, NoAuthorityError, OverBudgetError
+from tests.faults.check import Found, look
 from tests.faults.scenario import STORES, Released, make, pay, released_in
 
+FATAL = 7
 AMOUNTS = [Fraction(1, 3), Fraction(2, 7), Fraction(1, 5), Fraction(3, 11)]
 
 
-def spend(path: Path, world: Path, name: str, *, store: str, release_first: bool) -> None:
+def spend(path: Path | str, world: Path, name: str, *, store: str, release_first: bool) -> None:
     """Pay and release until the budget is spent; the life of one spender."""
     ledger, out = Ledger(STORES[store](path)), Released(world)
     for number in range(100_000):
@@ -40,15 +43,17 @@ def spend(path: Path, world: Path, name: str, *, store: str, release_first: bool
             continue
 
 
-def fork(path: Path, name: str, *, store: str, release_first: bool) -> int:
+def fork(path: Path | str, folder: Path, name: str, *, store: str, release_first: bool) -> int:
     """Start a spender; returns its process id."""
     child = os.fork()
     if child:
         return child
     code = 1
     try:
-        spend(path, path.with_name(f"world-{name}"), name, store=store, release_first=release_first)
+        spend(path, folder / f"world-{name}", name, store=store, release_first=release_first)
         code = 0
+    except (LedgerIOError, NoAuthorityError):
+        code = FATAL  # the disk or the server failed, and the spender saw it
     except LedgerError as error:
         os.write(2, f"spender {name}: {error}\n".encode())
     finally:
@@ -63,13 +68,20 @@ def round_of(
     spenders: int = 4,
     store: str = "real",
     release_first: bool = False,
+    where: str | None = None,
+    look: Callable[[Any], Found] = look,
+    limit: object = None,
 ) -> Counter[str]:
     """One ledger, ``kills`` kills at most, then the survivors spend the rest."""
-    path, counts = folder / "a.ledger", Counter[str]()
+    path, counts = where or folder / "a.ledger", Counter[str]()
     # Enough budget that spenders are still at work when the last of them is killed.
-    make(path, 4 + kills, store)
+    make(path, limit or 4 + kills, store)
     names = iter(range(10**6))
-    alive = {fork(path, str(next(names)), store=store, release_first=release_first) for _ in range(spenders)}
+
+    def start() -> int:
+        return fork(path, folder, str(next(names)), store=store, release_first=release_first)
+
+    alive = {start() for _ in range(spenders)}
     while counts["kills"] < kills and alive:
         time.sleep(rng.uniform(0.0, 0.05))
         victim = rng.choice(sorted(alive))
@@ -78,12 +90,18 @@ def round_of(
         alive.discard(victim)
         if os.WIFSIGNALED(status):
             counts["kills"] += 1
-            alive.add(fork(path, str(next(names)), store=store, release_first=release_first))
+            alive.add(start())
         else:
             counts["failed"] += os.waitstatus_to_exitcode(status) != 0
     for child in alive:
         counts["failed"] += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
-    found = look(path)
+    counts += verdict(path, folder, look)
+    return counts
+
+
+def verdict(path: Path | str, folder: Path, look: Callable[[Any], Found] = look) -> Counter[str]:
+    """What was released and what was paid, when everybody is gone."""
+    counts, found = Counter[str](), look(path)
     released = set().union(*(released_in(file) for file in folder.glob("world-*")))
     counts["releases"] += len(released)
     counts["reservations"] += len(found.paid)

@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from barrow.errors import LedgerError
-from barrow.ledger import Budget, Ledger, NoAuthorityError, SpaceRef, SqliteStore
+from barrow.ledger import Budget, Ledger, NoAuthorityError, PostgresStore, SpaceRef, SqliteStore
 from barrow.ledger.chain import Row, canonical, link
 from barrow.ledger.ledger import first_row
 from barrow.privacy import Emd, Guarantee, PureRelease
@@ -60,12 +61,25 @@ class NoLock(SqliteStore):
                 real.append(last)
 
 
-STORES: dict[str, type[SqliteStore]] = {
+class SynchronousOff(PostgresStore):
+    """A control: the server says "committed" before anything is on its disk."""
+
+    _synchronous = "off"
+
+
+class NoQuestions(PostgresStore):
+    """A control for servers with fsync off: nobody asks whether the server keeps what it says."""
+
+    _asks = False
+
+
+STORES: dict[str, Any] = {
     "real": SqliteStore, "no-sync": NoSync, "no-folder-sync": NoFolderSync, "no-lock": NoLock,
+    "postgres": PostgresStore, "synchronous-off": SynchronousOff, "no-questions": NoQuestions,
 }  # fmt: skip
 
 
-def make(path: Path, limit: object, store: str = "real") -> Ledger:
+def make(path: Path | str, limit: object, store: str = "real") -> Ledger:
     """A new ledger whose budget is ``limit``."""
     budget = Budget("people", USERS, SPACE, Emd(str(limit), "1/1000", model="central"))
     return Ledger(STORES[store].create(path, [first_row(budget)]))
