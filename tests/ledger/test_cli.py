@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from barrow.cli.main import main
-from barrow.ledger import Ledger
+from barrow.ledger import CorruptLedgerError, Ledger
 from barrow.privacy import Emd, Guarantee, PureRelease
 from barrow.release.study import read_study
 
@@ -180,7 +180,7 @@ def test_init_needs_a_data_set_and_users(tmp_path: Path, run: Any) -> None:
     run("init", tmp_path / "b", "--study", tmp_path / "none.toml", "--alpha", 1, code=1)
 
 
-@pytest.mark.parametrize("command", ["init", "show", "head", "verify", "export"])
+@pytest.mark.parametrize("command", ["init", "show", "head", "anchor", "verify", "export"])
 def test_help_has_an_example(run: Any, command: str) -> None:
     assert f"Example:  barrow ledger {command} nyc.ledger" in run(command, "--help")
 
@@ -189,3 +189,90 @@ def test_the_study_may_name_the_separate_user_level_budget(study: Path, tmp_path
     study.write_text(STUDY + 'user_epsilon = "0.5"\n')
     made = json.loads(run("init", tmp_path / "l", "--study", study, "--alpha", "3", "--json"))
     assert made["budget"]["user_level"]["epsilon"] == "0.5"
+
+
+PROMISES = """
+dataset = "visits-2026-10"
+users = 1083
+model = "central"
+[space]
+kind = "line"
+low = 0
+high = 10
+unit = "km"
+step = 1
+[privacy]
+delta = "1e-9"
+[[promise]]
+share = "all"
+distance = "300 m"
+epsilon = 1
+[[promise]]
+share = "1 day of 30"
+distance = "anywhere"
+epsilon = 0.5
+"""
+
+
+@pytest.fixture
+def promised(tmp_path: Path, run: Any) -> Path:
+    (tmp_path / "promises.toml").write_text(PROMISES)
+    return tmp_path / "visits.ledger"
+
+
+def test_promises(promised: Path, tmp_path: Path, run: Any) -> None:
+    study = tmp_path / "promises.toml"
+    out = run("init", promised, "--study", study, "--anchor", tmp_path / "head")
+    assert out.splitlines()[0] == f"Made {promised}."
+    assert "visits-2026-10: 1083 users, line km, 2 promises, δ 1e-9 (central)" in out
+    assert "all data by 300 m: ε 0 of 1 used." in out
+    assert run("init", promised, "--study", study).startswith("Joined")
+    release(promised, study, "k1", 2)
+    shown = run("show", promised)
+    assert "all data by 300 m: ε ≈0.26 of 1 used." in shown
+    assert "1 day of 30 anywhere: ε ≈0.0666667 of 0.5 used." in shown
+    assert "heatmap 1km" in shown
+    assert (
+        run("show", promised, "--who")
+        .splitlines()[1]
+        .endswith(": all data by 300 m: ≈0.26, 1 day of 30 anywhere: ≈0.0666667.")
+    )
+    assert run("show", promised, "--by-question").splitlines()[1].startswith("heatmap 1km: all data by")
+    assert run("show", promised, "--csv").splitlines()[0].startswith("record,when,period,question,what,key,folder")
+    assert len(run("show", promised, "--quiet").split()) == 2
+    assert json.loads(run("show", promised, "--json"))["promises"][1]["of"] == "0.5"
+    assert (tmp_path / "head").read_text().split()[-1] == run("head", promised).strip()
+
+
+def test_a_second_study_may_not_loosen(promised: Path, tmp_path: Path, run: Any) -> None:
+    study, other = tmp_path / "promises.toml", tmp_path / "other.toml"
+    run("init", promised, "--study", study)
+    other.write_text(PROMISES.replace("epsilon = 1", "epsilon = 2"))
+    assert "loosens to ε = 2 the promise" in run("init", promised, "--study", other, code=1)
+    assert "has a ledger already" in run("init", tmp_path / "fresh.ledger", "--study", study, code=1)
+    other.write_text(PROMISES.replace("epsilon = 1", "epsilon = 0.9"))
+    assert "tighten" in run("init", promised, "--study", other, code=1)
+    assert "ε 0 of 0.9 used" in run("init", promised, "--study", other, "--tighten")
+    assert "loosens" in run("init", promised, "--study", study, code=1)
+
+
+def test_an_alpha_ledger_is_joined_by_promises(promised: Path, tmp_path: Path, run: Any) -> None:
+    study = tmp_path / "promises.toml"
+    run("init", promised, "--study", study, "--alpha", 10, "--delta", "1e-9")
+    release(promised, study, "k1", 2)
+    assert "all data by 300 m: ε ≈0.26 of 1 used." in run("init", promised, "--study", study)
+
+
+def test_anchor(file: Path, study: Path, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "head"
+    assert run("anchor", file, target) == f"{target} holds the head of 1 records.\n"
+    assert json.loads(run("anchor", file, target, "--json"))["length"] == 1
+    backup = file.read_bytes()
+    release(file, study, "k1", 2)
+    run("anchor", file, target, "--quiet")
+    file.write_bytes(backup)
+    assert "older copy" in run("anchor", file, target, code=1)
+    monkeypatch.setenv("BARROW_LEDGER_ANCHOR", str(target))
+    with pytest.raises(CorruptLedgerError, match="older copy"):
+        release(file, study, "k2", 2)
+    assert "is a file" in run("adopt", file, target, code=1)

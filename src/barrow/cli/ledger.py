@@ -14,11 +14,12 @@ from rich.table import Table
 
 from barrow.cli.study_options import output_options
 from barrow.errors import ParameterError
-from barrow.ledger import Budget, Head, Ledger, price_together
+from barrow.ledger import Budget, Head, Ledger, PromiseLimit, Promises, price_together
 from barrow.numerics import exact, exact_text, float_up
 from barrow.privacy import DiscreteEmd, Emd, UserLevel
+from barrow.spaces import Space
 
-_FILE = click.argument("file", type=click.Path(path_type=Path))
+_FILE = click.argument("file")
 
 
 @click.group()
@@ -52,21 +53,30 @@ def ledger() -> None:
     "--user-epsilon", help="A separate user-level budget for other spaces and definitions; by default the study's."
 )
 @click.option("--user-delta", default="0", show_default=True, help="The delta of that budget.")
+@click.option("--anchor", type=click.Path(path_type=Path), help="Keep the newest head in this file as well.")
+@click.option("--tighten", is_flag=True, help="Add the study's promises to a ledger that has fewer, for good.")
 @output_options
-def init(file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Make FILE, a budget bound to the study's space, data set, users and definition of privacy.
+def init(file: str, anchor: Path | None, tighten: bool, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Make FILE (or postgresql://…?ledger=NAME), the budget of the study's data set, or join it.
 
-    Example:  barrow ledger init nyc.ledger --study study.toml --alpha 250 --delta 1e-9 --per month
+    The budget is the study's promises, or --alpha for one space, or --epsilon with --radius.
+
+    Example:  barrow ledger init nyc.ledger --study study.toml --anchor /media/usb/nyc.anchor
     """
-    made = Ledger.create(file, _budget(**options))
+    budget, space = _budget(**options)
+    known = Ledger.exists(file)
+    if budget.promises:
+        made = Ledger.join(file, budget, spaces=[space], tighten=tighten, anchor=anchor)
+    else:
+        made = Ledger.create(file, budget, anchor=anchor)
     if as_json:
         head = made.head()
-        data = {"ledger": str(file), "budget": made.budget.to_json(), "head": _head(head)}
+        data = {"ledger": file, "budget": made.budget.to_json(), "head": _head(head)}
         click.echo(json.dumps(data))
         return
     if quiet:
         return
-    click.echo(f"Made {file}.")
+    click.echo(f"{'Joined' if known else 'Made'} {file}.")
     click.echo(made.overview().title)
     for sentence in made.overview().sentences():
         click.echo(sentence)
@@ -74,21 +84,31 @@ def init(file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
 
 @ledger.command(short_help="Show what was spent and what is left.")
 @_FILE
+@click.option("--who", is_flag=True, help="What each person spent.")
+@click.option("--by-question", is_flag=True, help="What each question cost.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print one line for each payment, for spreadsheets.")
 @output_options
-def show(file: Path, as_json: bool, quiet: bool) -> None:
+def show(file: str, who: bool, by_question: bool, as_csv: bool, as_json: bool, quiet: bool) -> None:
     """Show what was spent, when, on what, by whom, and what is left.
 
-    Example:  barrow ledger show nyc.ledger
+    Example:  barrow ledger show nyc.ledger --who
     """
-    book = Ledger.open(file)
-    overview = book.overview()
+    overview = Ledger.open(file).overview()
+    if as_csv:
+        click.echo(overview.to_csv(), nl=False)
+        return
     if quiet and not as_json:
-        click.echo(exact_text(book.left().loss))
+        for balance in overview.balances:
+            click.echo(exact_text(balance.left.loss))
         return
     if as_json:
-        click.echo(json.dumps({"ledger": str(file), **overview.to_json()}))
+        click.echo(json.dumps({"ledger": file, **overview.to_json()}))
         return
     click.echo(overview.title)
+    for sentence in overview.spent_by("who") if who else overview.spent_by("question") if by_question else ():
+        click.echo(sentence)
+    if who or by_question:
+        return
     table = Table(box=None, pad_edge=False)
     for name in overview.columns:
         table.add_column(name, justify="right" if name in "#αεδ" else "left", overflow="fold")
@@ -103,7 +123,7 @@ def show(file: Path, as_json: bool, quiet: bool) -> None:
 @ledger.command(short_help="Print LENGTH:HASH, to be kept elsewhere.")
 @_FILE
 @output_options
-def head(file: Path, as_json: bool, quiet: bool) -> None:
+def head(file: str, as_json: bool, quiet: bool) -> None:
     """Print LENGTH:HASH. Keep it elsewhere: later, verify --head shows that nothing was cut off.
 
     Example:  barrow ledger head nyc.ledger >> heads.txt
@@ -112,11 +132,45 @@ def head(file: Path, as_json: bool, quiet: bool) -> None:
     click.echo(json.dumps(_head(newest)) if as_json else str(newest))
 
 
+@ledger.command(short_help="Keep the head in another place.")
+@_FILE
+@click.argument("target", type=click.Path(path_type=Path))
+@output_options
+def anchor(file: str, target: Path, as_json: bool, quiet: bool) -> None:
+    """Write the head of the ledger into TARGET, on another disk. Spending from anything older is refused with it.
+
+    Releases look for it where `init --anchor` or BARROW_LEDGER_ANCHOR says, and move it on.
+
+    Example:  barrow ledger anchor nyc.ledger /media/usb/nyc.anchor
+    """
+    newest = Ledger.open(file).anchor(target)
+    if as_json:
+        click.echo(json.dumps({"anchor": str(target), **_head(newest)}))
+    elif not quiet:
+        click.echo(f"{target} holds the head of {newest.length} records.")
+
+
+@ledger.command(short_help="Spend again after a restore or a promotion.")
+@_FILE
+@click.argument("target", type=click.Path(path_type=Path))
+@output_options
+def adopt(file: str, target: Path, as_json: bool, quiet: bool) -> None:
+    """Accept a restored or promoted Postgres server, if its ledger continues the newest anchor TARGET.
+
+    Example:  barrow ledger adopt "postgresql://ana@db.example/stats?ledger=visits" visits.anchor
+    """
+    newest = Ledger.adopt(file, target).head()
+    if as_json:
+        click.echo(json.dumps({"adopted": True, **_head(newest)}))
+    elif not quiet:
+        click.echo(f"The ledger of {newest.length} records continues its anchor; it may be spent from again.")
+
+
 @ledger.command(short_help="Check that nothing was changed or cut off.")
 @_FILE
 @click.option("--head", "anchor", metavar="LENGTH:HASH", help="A head that was kept elsewhere.")
 @output_options
-def verify(file: Path, anchor: str | None, as_json: bool, quiet: bool) -> None:
+def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
     """Check every link of the chain, every charge, and that an anchored head is part of it.
 
     Example:  barrow ledger verify nyc.ledger --head "$(tail -n 1 heads.txt)"
@@ -143,7 +197,7 @@ def verify(file: Path, anchor: str | None, as_json: bool, quiet: bool) -> None:
 @_FILE
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
 @output_options
-def export(file: Path, out: Path | None, as_json: bool, quiet: bool) -> None:
+def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
     """Print the verified chain as one JSON object, enough to check it without barrow.
 
     Example:  barrow ledger export nyc.ledger --out nyc-ledger.json
@@ -171,7 +225,7 @@ def export(file: Path, out: Path | None, as_json: bool, quiet: bool) -> None:
 @_FILE
 @click.option("--delta", help="The total delta; by default the budget's.")
 @output_options
-def price(file: Path, delta: str | None, as_json: bool, quiet: bool) -> None:
+def price(file: str, delta: str | None, as_json: bool, quiet: bool) -> None:
     """Price all releases of the main budget together, by every way of composing them. Spends nothing.
 
     "together" is the tightest, and holds for releases whose parameters were fixed beforehand; "additive" and
@@ -185,7 +239,7 @@ def price(file: Path, delta: str | None, as_json: bool, quiet: bool) -> None:
     prices = price_together(events, total)
     if as_json:
         data = {name: None if value is None else float_up(value) for name, value in prices.items()}
-        click.echo(json.dumps({"ledger": str(file), "releases": len(events), "delta": float(total), "alpha": data}))
+        click.echo(json.dumps({"ledger": file, "releases": len(events), "delta": float(total), "alpha": data}))
         return
     if quiet:
         click.echo("" if prices["together"] is None else f"{float_up(prices['together']):.12g}")
@@ -213,16 +267,17 @@ def _budget(
     user_epsilon: str | None,
     user_delta: str,
     composition: str,
-) -> Budget:
+) -> tuple[Budget, Space]:
     from barrow.release.study import read_study
 
-    if (alpha is None) == (epsilon is None) or (epsilon is None) != (radius is None):
+    study = read_study(study_file)
+    promised = bool(study.promises) and alpha is None and epsilon is None
+    if not promised and ((alpha is None) == (epsilon is None) or (epsilon is None) != (radius is None)):
         raise ParameterError(
             "The budget has no single definition.",
-            allowed="--alpha A (EMD-DP), or --epsilon E with --radius R (discrete EMD-DP)",
+            allowed="a study with promises, --alpha A (EMD-DP), or --epsilon E with --radius R (discrete EMD-DP)",
             fix="--alpha 25",
         )
-    study = read_study(study_file)
     name = study.dataset if dataset is None else dataset
     n = study.users if users is None else users
     trust = study.model if model is None else model
@@ -232,6 +287,11 @@ def _budget(
             allowed="a data set and a number of users in the study file or as options",
             fix="--dataset visits-2026-10 --users 1083",
         )
+    if promised:
+        kept = [PromiseLimit.of(promise, study.space) for promise in study.promises]
+        total = study.delta if delta == "0" else exact(delta, "delta")
+        promises = Promises(kept, total, model=trust, bounded=bounded is not None)
+        return Budget(name, n, study.space, promises, items=bounded, per=per), study.space
     limit: Emd | DiscreteEmd
     if epsilon is not None and radius is not None:
         if bounded is not None:
@@ -248,7 +308,8 @@ def _budget(
         user_epsilon, user_delta = exact_text(study.user_level.epsilon), exact_text(study.user_level.delta)
     if user_epsilon is not None:
         user_level = UserLevel(user_epsilon, user_delta, model=trust, bounded=bounded is not None)
-    return Budget(name, n, study.space, limit, items=bounded, per=per, user_level=user_level, composition=composition)
+    made = Budget(name, n, study.space, limit, items=bounded, per=per, user_level=user_level, composition=composition)
+    return made, study.space
 
 
 def _head(newest: Head) -> dict[str, Any]:

@@ -173,6 +173,11 @@ class Ledger(Spender):
         return ledger
 
     @staticmethod
+    def exists(path: Where) -> bool:
+        """Whether there is anything at ``path``, which :meth:`join` would then open."""
+        return is_there(path)
+
+    @staticmethod
     def find(place: Where, dataset: str) -> str | None:
         """The ledger of ``dataset`` in the folder ``place``, or in a database ``postgresql://…``; None if none is."""
         return find_ledger(place, dataset)

@@ -201,6 +201,14 @@ class Overview:
             found[name] = tuple(map(add, before, paid))
         return found
 
+    def spent_by(self, what: str) -> list[str]:
+        """What each person (``"who"``) or question spent, in words."""
+        names = [p.text for p in self.budget.promises] or [self.budget.symbol_of(a) for a in self.budget.accounts]
+        return [
+            f"{who}: " + ", ".join(f"{name}: {show(paid)}" for name, paid in zip(names, amounts, strict=True)) + "."
+            for who, amounts in self.used_by(what).items()
+        ]
+
     def to_csv(self) -> str:
         """One row for each payment; amounts as exact text, promises in words at the head of their columns."""
         texts = [f"epsilon: {p.text}" for p in self.budget.promises] or [self.budget.symbol]
