@@ -15,11 +15,12 @@ import time
 
 import numpy as np
 
-from barrow.local import FrequencyServer, FrequencyStudy, ItemStudy, Report
+from barrow.local import Report, Server
 from barrow.mechanisms import TreeChannel
 from barrow.noise.simulation import SeededSource
 from barrow.randomisers.base import TOTAL
 from barrow.spaces import Clustered
+from barrow.study import Study
 from benchmarks._timing import median_seconds
 
 _CLUSTERS, _INSIDE, _R, _ALPHA0 = 1000, 1000, 0.05, 4.4
@@ -58,27 +59,28 @@ def inverse() -> dict[str, float]:
 
 def aggregation() -> dict[str, float]:
     """Reports that a server reads, checks and counts in a second; one pass over a million of them."""
-    study = FrequencyStudy(ItemStudy(Clustered.grid(20, 50, r=_R), 400, "1e-9", items=_ITEMS))
-    randomiser, source = study.items.mechanism.randomiser, SeededSource(3)
+    question = {"kind": "frequency", "items": _ITEMS}
+    study = Study(Clustered.grid(20, 50, r=_R), alpha=400, delta="1e-9", model="local", questions=[question])
+    server, seconds = Server(study), 0.0
+    randomiser, source = server.survey.plan.itemwise.randomiser, SeededSource(3)  # type: ignore[attr-defined]
     held = np.random.default_rng(2).integers(0, randomiser.space.items, _DRAWN * _ITEMS)
     drawn = np.sort(randomiser.from_items(held, source=source).reshape(_DRAWN, _ITEMS), axis=1)
-    texts = [Report(study.digest, "f" * 32, tuple(row)).to_text() + "\n" for row in drawn.tolist()]
-    server, seconds = FrequencyServer(study), 0.0
+    texts = [Report(server.survey.digest, "f" * 32, tuple(row)).to_text() + "\n" for row in drawn.tolist()]
     for copy in range(_COPIES):
         sent = [text.replace("f" * 32, f"{copy * _DRAWN + i:032x}", 1) for i, text in enumerate(texts)]
         start = time.perf_counter()
         server.add_all(sent)
         seconds += time.perf_counter() - start
     expected = np.bincount(drawn.ravel(), minlength=randomiser.reports) * _COPIES
-    if server.n != _DRAWN * _COPIES or not np.array_equal(server.result().counts, expected):
-        raise RuntimeError("reports were lost")
     start = time.perf_counter()
-    found = server.frequencies()
+    found = server.result()
     estimated = time.perf_counter() - start
+    if server.n != _DRAWN * _COPIES or list(found.details["reports"].values()) != expected.tolist():
+        raise RuntimeError("reports were lost")
     rate = server.n / seconds
     print(
         f"aggregation: {server.n:,} reports of {_ITEMS} items in {seconds:.2f} s ({rate:,.0f} per second); estimated, "
-        f"decoded ({found.decode}) and priced in {estimated:.2f} s"
+        f"decoded ({found.details['decode']}) and priced in {estimated:.2f} s"
     )
     return {"aggregate_reports_per_second": round(rate)}
 

@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from barrow.accounting import calibrate_shuffle, parse_randomiser
 from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise, tree_histogram
-from barrow.mechanisms.baselines import HistogramBaseline
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.itemwise import least_distance
+from barrow.noise import Center, rounded_gaussian
 from barrow.noise.simulation import SeededSource
-from barrow.planning import histogram_baselines
-from barrow.planning.tree import simulated_noise
 from barrow.randomisers import randomiser_from_spec
 from barrow.randomisers.spec import family_of_spec
 from barrow.spaces import Clustered, Space, Tree, edge_tree
 from benchmarks import _airports, _pyramid, trees
 from benchmarks._timing import finish
+from benchmarks.baselines import HistogramBaseline
+from benchmarks.baselines.planning import histogram_baselines
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -52,7 +52,13 @@ def ours(space: Space, alpha: float, users: int, model: str) -> Draw:
 
     def draw(held: Integers, source: SeededSource) -> dict[str, Floats]:
         exact = edge_values(tree, held / held.sum())
-        values = exact + simulated_noise(plan, source)
+        zeros = np.zeros(tree.edges)
+        if plan.reports >= 30:
+            values = exact + rounded_gaussian(zeros, Fraction(plan.variance**0.5), source=source).values
+        else:
+            values = exact + np.mean(
+                [plan.noise.draw(Center.of(zeros), source).values for _ in range(plan.reports)], axis=0
+            )
         return {"default": decode(tree, values, variances=plan.variance, law=plan.law)}
 
     return draw

@@ -17,10 +17,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.local import ItemServer, ItemStudy, Report
+from barrow.local import Report, Server, Survey
 from barrow.mechanisms import item_wise
 from barrow.randomisers import gkrr
 from barrow.spaces import Clustered
+from barrow.study import Study
 from benchmarks._timing import finish, interleaved, median_seconds
 
 _CLUSTERS, _INSIDE, _R, _ALPHA0 = 20, 50, 0.05, 4.4
@@ -125,14 +126,17 @@ def draws() -> dict[str, float]:
 
 def aggregation() -> dict[str, float]:
     """Reports of 100 items each that a server reads from JSON and counts in a second."""
-    study = ItemStudy(Clustered.grid(_CLUSTERS, _INSIDE, r=_R), 400, "1e-9", items=100)
+    space = Clustered.grid(_CLUSTERS, _INSIDE, r=_R)
+    study = Study(space, alpha=400, delta="1e-9", model="local", questions=["items(items=100)"])
+    survey = Survey(study)
+    digest = survey.digest
     rng = np.random.default_rng(2)
     number = 5000
     values = np.sort(rng.integers(0, 1000, (number, 100)), axis=1).tolist()
-    texts = [Report(study.digest, f"{i:032x}", tuple(row)).to_text() for i, row in enumerate(values)]
+    texts = [Report(digest, f"{i:032x}", tuple(row)).to_text() for i, row in enumerate(values)]
 
     def read() -> None:
-        server = ItemServer(study)
+        server = Server(survey)
         server.add_all(texts)
         if server.n != number:
             raise RuntimeError("a report was refused")

@@ -15,17 +15,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 import duckdb
 
-from barrow.engines import Source
 from barrow.ledger import Budget, Ledger, SpaceRef
 from barrow.privacy import Emd
-from barrow.release import Study
 from barrow.spaces import Discrete
+from barrow.study import Study, read
 from benchmarks._peers import peer_python
 from benchmarks._release_engine import BARE, PER_USER, make, space
 from benchmarks._timing import finish
@@ -41,15 +39,12 @@ def study(path: Path, users: int, items: Discrete, folder: Path) -> Study:
     Ledger.create(ledger, Budget("visits", users, SpaceRef.of(items), Emd(10, model="central")))
     return Study(
         items,
-        alpha=Fraction(1),
-        query={"kind": "histogram"},
-        source=Source.parse(path),
-        user="uid",
-        items=("item",),
-        dataset="visits",
+        alpha=1,
         users=users,
+        dataset="visits",
+        questions=["histogram"],
+        data=read(str(path), user="uid", item="item"),
         ledger=ledger,
-        out=str(folder / f"{number}.out"),
     )
 
 

@@ -2,10 +2,11 @@
 
 The public names load on first use, so ``import barrow`` stays fast.
 
->>> import barrow
->>> policy = barrow.Policy(barrow.Earth(), [("1/30", "1000 mi", "0.2"), (1, "100 mi", "0.2")], delta="1e-12")
->>> round(policy.alpha, 2)
-24.87
+>>> import barrow as bw
+>>> ages = bw.Line(0, 100, step=1, unit="years")
+>>> study = bw.Study(ages, ["1 of 30, 10 years, 0.5", "all, 5 years, 0.5"], users=10_000)
+>>> round(float(study.alpha), 2), study.plan("mean").error_unit
+(8.33, 'years')
 """
 
 from __future__ import annotations
@@ -20,9 +21,24 @@ if TYPE_CHECKING:
     from barrow.engines import Source
     from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
     from barrow.ledger import Budget, Ledger
+    from barrow.local import Client, Report, Server
+    from barrow.planning import Comparison
     from barrow.policy import Policy, Promise
     from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, Model, UserLevel
-    from barrow.release import Plan, Release, Study, read_study, verify, write_study
+    from barrow.questions import (
+        Density,
+        Distance,
+        Frequency,
+        Function,
+        Histogram,
+        Items,
+        Mean,
+        Plan,
+        Projection,
+        Question,
+        Region,
+        Similarity,
+    )
     from barrow.spaces import (
         Circle,
         Clustered,
@@ -40,20 +56,27 @@ if TYPE_CHECKING:
         Tree,
         space_from_spec,
     )
+    from barrow.study import Data, Release, Study, read, read_study, verify, write_study
     from barrow.transport import emd
 
 _HOMES = {
     "barrow.accounting": ("price",),
     "barrow.engines": ("Source",),
-    "barrow.ledger": ("Budget", "Ledger"),
-    "barrow.release": ("Plan", "Release", "Study", "read_study", "verify", "write_study"),
     "barrow.errors": ("BarrowError", "DataError", "MissingExtraError", "ParameterError"),
+    "barrow.ledger": ("Budget", "Ledger"),
+    "barrow.local": ("Client", "Report", "Server"),
+    "barrow.planning": ("Comparison",),
     "barrow.policy": ("Policy", "Promise"),
     "barrow.privacy": ("DiscreteEmd", "Emd", "Guarantee", "ItemMetric", "Model", "UserLevel"),
+    "barrow.questions": (
+        "Density", "Distance", "Frequency", "Function", "Histogram", "Items", "Mean", "Plan", "Projection",
+        "Question", "Region", "Similarity",
+    ),
     "barrow.spaces": (
         "Circle", "Clustered", "Covariates", "Discrete", "Earth", "Embedding", "Euclidean", "Finite", "Graph",
         "Hexagons", "Line", "Product", "Space", "Tree", "space_from_spec",
     ),
+    "barrow.study": ("Data", "Release", "Study", "read", "read_study", "verify", "write_study"),
     "barrow.transport": ("emd",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -62,30 +85,46 @@ __all__ = [
     "BarrowError",
     "Budget",
     "Circle",
+    "Client",
     "Clustered",
+    "Comparison",
     "Covariates",
+    "Data",
     "DataError",
+    "Density",
     "Discrete",
     "DiscreteEmd",
+    "Distance",
     "Earth",
     "Embedding",
     "Emd",
     "Euclidean",
     "Finite",
+    "Frequency",
+    "Function",
     "Graph",
     "Guarantee",
     "Hexagons",
+    "Histogram",
     "ItemMetric",
+    "Items",
     "Ledger",
     "Line",
+    "Mean",
     "MissingExtraError",
     "Model",
     "ParameterError",
     "Plan",
     "Policy",
     "Product",
+    "Projection",
     "Promise",
+    "Question",
+    "Region",
     "Release",
+    "Report",
+    "Server",
+    "Similarity",
     "Source",
     "Space",
     "Study",
@@ -94,6 +133,7 @@ __all__ = [
     "__version__",
     "emd",
     "price",
+    "read",
     "read_study",
     "space_from_spec",
     "verify",

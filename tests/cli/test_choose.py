@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from barrow.release import read_study
+from barrow.study import read_study
 
 PAPER = ["--space", "earth", "--promise", "1/30, 1000 mi, 0.2", "--promise", "1, 100 mi, 0.2", "--delta", "1e-12"]
 

@@ -1,92 +1,99 @@
-"""barrow local randomise and aggregate, item by item."""
+"""``barrow local`` for items, frequencies and mixed messages, from the outside."""
 
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 
 import pytest
 
-from barrow.cli.main import main
-from barrow.release import Study, write_study
-from barrow.spaces import Clustered
+STUDY = """
+users = {users}
+model = "{model}"
+alpha = 2
+delta = 1e-6
+[space]
+kind = "discrete"
+labels = ["a", "b", "c"]
+[[question]]
+kind = "{kind}"
+items = 2
+"""
 
-SPACE = Clustered.grid(2, 3, r=0.1)
+
+def make(folder, model, kind="items", users=6):
+    (folder / "study.toml").write_text(STUDY.format(model=model, kind=kind, users=users))
+    (folder / "inbox").mkdir()
+    return folder / "study.toml"
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch, capsys):
+def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    study = Study(SPACE, alpha=Fraction(20), delta=Fraction(1, 10**6), query={"kind": "items", "items": 3})
-    write_study(study, tmp_path / "study.toml")
-    (tmp_path / "mine.jsonl").write_text('"0/0"\n"0/1"\n"1/2"\n')
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main(list(arguments))
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-
-    return run
+    return tmp_path
 
 
-def test_one_person_reports_once_and_a_server_counts(call, tmp_path):
-    code, first, _ = call("local", "randomise", "mine.jsonl", "--study", "study.toml", "--memory", "m.json")
-    assert code == 0
-    assert call("local", "randomise", "mine.jsonl", "--study", "study.toml", "--memory", "m.json")[1] == first
-    assert len(json.loads(first)["values"]) == 3
-    (tmp_path / "reports").mkdir()
-    for i in range(3):
-        _, out, _ = call("local", "randomise", "mine.jsonl", "--study", "study.toml", "--memory", f"{i}.json")
-        (tmp_path / "reports" / f"{i}.json").write_text(out)
-    (tmp_path / "reports" / "bad.json").write_text("{}\n" + json.dumps({**json.loads(first), "version": 9}) + "\n")
-    code, out, _ = call("local", "aggregate", "reports", "--study", "study.toml", "--json")
-    assert code == 0
-    said = json.loads(out)
-    assert said["n"] == 3
-    assert sum(said["histogram"].values()) == 9
-    assert said["refused"] == {"malformed": 1, "another version": 1}
-    code, out, _ = call("local", "aggregate", "reports", "--study", "study.toml")
-    assert code == 0
-    assert "9 reports on items, from 3 people" in out
-    assert "Refused: 1 malformed, 1 another version" in out
+def report(barrow, place, people):
+    for person in range(people):
+        (place / "items.jsonl").write_text('"a"\n"b"\n')
+        code, out, err = barrow("local", "randomise", "items.jsonl", "--memory", f"m{person}.json")
+        assert (code, err) == (0, "")
+        (place / "inbox" / f"{person}.jsonl").write_text(out)
 
 
-def test_the_query_may_be_named_and_other_sizes_are_refused(call, tmp_path):
-    query = "items(items=3, randomiser='exponential')"
-    code, _, _ = call("local", "randomise", "mine.jsonl", "--study", "study.toml", "--query", query, "--memory", "a")
-    assert code == 0
-    code, _, err = call(
-        "local", "randomise", "mine.jsonl", "--study", "study.toml", "--query", "items(items=4)", "--memory", "b"
-    )
+@pytest.mark.parametrize("kind", ["items", "frequency"])
+def test_reports_are_counted(barrow, place, kind):
+    make(place, "local", kind)
+    report(barrow, place, 6)
+    code, out, _ = barrow("local", "aggregate", "inbox", "--json")
+    told = json.loads(out)
+    assert (code, told["n"]) == (0, 6)
+    assert sum(told["histogram" if kind == "items" else "reports"].values()) == 12
+    assert "12 reports on items, from 6 people" in barrow("local", "aggregate", "inbox")[1]
+    assert len(barrow("local", "aggregate", "inbox", "--quiet")[1].splitlines()) == 3
+
+
+def test_messages_are_mixed_before_anybody_counts(barrow, place):
+    make(place, "shuffle")
+    report(barrow, place, 6)
+    lines = [line for file in sorted((place / "inbox").iterdir()) for line in file.read_text().splitlines()]
+    assert len(lines) == 12
+    assert len({len(line) for line in lines}) == 1
+    assert not any("id" in json.loads(line) for line in lines)
+    code, _, err = barrow("local", "aggregate", "inbox")
     assert code == 1
-    assert "exactly the public number of items" in err
-    code, _, err = call("local", "aggregate", "mine.jsonl", "--study", "study.toml")
-    assert code == 1
-
-
-def test_people_who_hold_any_number_of_items(call, tmp_path):
-    query = "items(samples=40, radius='0.1', randomiser='exponential')"
-    options = ("--study", "study.toml", "--query", query)
-    (tmp_path / "one.jsonl").write_text('"0/0"\n')
-    (tmp_path / "reports").mkdir()
-    for name in ("mine", "one"):
-        code, out, _ = call("local", "randomise", f"{name}.jsonl", *options, "--memory", f"{name}.json")
-        assert code == 0
-        assert len(json.loads(out)["values"]) == 40
-        (tmp_path / "reports" / f"{name}.json").write_text(out)
-    code, out, _ = call("local", "aggregate", "reports", *options, "--json")
+    assert "barrow local mix" in err
+    code, out, _ = barrow("local", "mix", "inbox", "--out", "batch.jsonl")
     assert code == 0
-    said = json.loads(out)
-    assert sum(said["histogram"].values()) == 80
-    assert said["guarantee"]["definition"] | {"epsilon": ""} == {
-        "definition": "DiscreteEmd", "epsilon": "", "delta": "0.000001", "radius": "0.1", "model": "local",
-    }  # fmt: skip
-    code, _, err = call("local", "randomise", "one.jsonl", "--study", "study.toml", "--memory", "x",
-                        "--query", "items(samples=40)")  # fmt: skip
-    assert code != 0
-    assert "radius" in err
-    code, _, err = call("local", "randomise", "one.jsonl", "--study", "study.toml", "--memory", "x",
-                        "--query", "items(samples=0, radius='0.1')")  # fmt: skip
-    assert code != 0
-    assert "samples is 0" in err
+    assert "12 messages of 6 people" in out
+    code, out, _ = barrow("local", "aggregate", "batch.jsonl", "--json")
+    told = json.loads(out)
+    assert (code, told["n"], told["weaker"]) == (0, 6, False)
+    assert sum(told["histogram"].values()) == 12
+    code, _, err = barrow("local", "mix", "inbox", "--out", "batch.jsonl")
+    assert code == 1
+    assert "exists" in err
+    told = json.loads(barrow("local", "mix", "inbox", "--out", "b2.jsonl", "--json")[1])
+    assert told == {"batch": "b2.jsonl", "people": 6, "messages": 12, "refused": {}}
+
+
+def test_fewer_people_are_refused_or_said_to_be_weaker(barrow, place):
+    make(place, "shuffle", users=1000)
+    report(barrow, place, 2)
+    assert barrow("local", "mix", "inbox", "--out", "batch.jsonl", "--quiet")[1] == "batch.jsonl\n"
+    code, out, err = barrow("local", "aggregate", "batch.jsonl")
+    assert (code, out) == (1, "")
+    assert "2 people, and the guarantee was made for 1,000" in err
+    assert "--accept-weaker" in err
+    code, out, _ = barrow("local", "aggregate", "batch.jsonl", "--accept-weaker")
+    assert code == 0
+    assert "What now holds is weaker" in out
+    assert json.loads(barrow("local", "aggregate", "batch.jsonl", "--accept-weaker", "--json")[1])["weaker"] is True
+
+
+def test_a_local_study_is_planned_too(barrow, place):
+    make(place, "shuffle")
+    code, out, _ = barrow("plan")
+    assert code == 0
+    assert "α₀" in out
+    assert json.loads(barrow("plan", "--model", "local", "--json")[1])["model"] == "local"
+    assert "Example" in barrow("local", "mix", "--help")[1]

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from barrow.release import write_study
-from tests.release.helpers import USERS, make_ledger, make_study, write_ages
+from tests.study.helpers import USERS, make_ledger, make_study, write_ages
 
 LINE = "line(low=0, high=100, unit='years', step=1)"
 
@@ -15,38 +14,54 @@ LINE = "line(low=0, high=100, unit='years', step=1)"
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    study = make_study(tmp_path, ledger="ages.ledger", out=None)
-    write_study(study, tmp_path / "study.toml")
+    study = make_study(tmp_path, ledger="ages.ledger")
+    study.write(tmp_path / "study.toml")
     return study
 
 
+INIT = ["--user", "uid", "--item", "age", "--users", USERS, "--space", LINE, "--question", "mean",
+        "--promise", "all, 5 years, 0.5", "--promise", "1/10, 20 years, 0.3", "--dataset", "ages"]  # fmt: skip
+
+
+def test_two_commands_from_a_file_to_a_published_release(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_ages(tmp_path / "ages.csv")
+    code, out, err = barrow("init", "ages.csv", *INIT)
+    assert (code, err) == (0, "")
+    assert "made the ledger ages.ledger" in out
+    code, out, err = barrow("release")
+    assert (code, err) == (0, "")
+    assert (tmp_path / "release" / "mean" / "values.csv").is_file()
+    assert len(out.splitlines()) <= 30
+    assert barrow("verify", "release/mean")[0] == 0
+
+
 def test_from_a_file_to_a_verified_statement(barrow, study, tmp_path):
-    code, out, _ = barrow("plan", "--study", "study.toml")
+    code, out, _ = barrow("plan")
     assert code == 0
     assert "No private value was read" in out
     assert "± " in out
-    code, out, err = barrow("release", "--study", "study.toml", "--out", "o")
+    code, out, err = barrow("release", "--out", "o")
     assert code == 1
-    assert "barrow ledger init" in err
-    assert barrow("ledger", "init", "ages.ledger", "--study", "study.toml", "--alpha", "20", "--delta", "0")[0] == 0
-    code, out, err = barrow("release", "--study", "study.toml", "--out", "o")
+    assert "ages.ledger" in err
+    make_ledger(study)
+    code, out, err = barrow("release", "--out", "o")
     assert (code, err) == (0, "")
     for words in ("We released", "Not hidden", f"{USERS} people", "Wrote o:", "barrow verify o"):
         assert words in out
     code, out, _ = barrow("verify", "o")
     assert code == 0
     assert "✗" not in out
-    assert "7. " in barrow("explain", "o/statement.json")[1]
-    code, out, _ = barrow("release", "--study", "study.toml", "--out", "o2", "--json", "--key", "again")
+    assert "7. " in barrow("explain", "o")[1]
+    code, out, _ = barrow("release", "--out", "o2", "--json")
     data = json.loads(out)
     assert code == 0
-    assert data["folder"] == "o2"
+    assert data["folder"] == str(tmp_path / "o")  # the same question again is the same answer, where it is
     assert len(data["values"]) == 1
     assert {"worst_case", "alpha", "delta", "unit", "theorem"} <= set(data)
-    code, out, err = barrow("release", "--study", "study.toml", "--out", "o3", "--key", "third")
+    code, out, err = barrow("release", "--out", "o3", "--key", "third")
     assert code == 1
-    for words in ("Requested", "Remaining", "Difference"):
-        assert words in err
+    assert "all data by 5 years" in err
     (tmp_path / "o" / "values.csv").write_text("changed")
     code, out, _ = barrow("verify", "o", "--json")
     assert code == 1
@@ -54,15 +69,63 @@ def test_from_a_file_to_a_verified_statement(barrow, study, tmp_path):
 
 
 def test_flags_say_the_same_as_a_study(barrow, study):
-    flags = ["ages.csv", "--user", "uid", "--item", "age", "--users", USERS, "--space", LINE, "--query", "mean",
-             "--promise", "all, 5 years, 0.5", "--promise", "1/10, 20 years, 0.3"]  # fmt: skip
+    flags = ["ages.csv", *INIT]
     by_flags = json.loads(barrow("plan", *flags, "--json")[1])
     by_file = json.loads(barrow("plan", "--study", "study.toml", "--json")[1])
     assert by_flags == by_file
     assert json.loads(barrow("plan", "study.toml", "--json")[1]) == by_file
-    halved = json.loads(barrow("plan", "--study", "study.toml", "--alpha", "1", "--json")[1])
-    assert halved["alpha"] == 1.0
-    assert float(barrow("plan", *flags, "--quiet")[1]) == pytest.approx(by_file["half_width_95"], rel=1e-5)
+    assert json.loads(barrow("plan", "mean", "--json")[1]) == by_file
+    other = json.loads(barrow("plan", "--alpha", "1", "--json")[1])
+    assert other["alpha"] == 1.0
+    assert float(barrow("plan", *flags, "--quiet")[1]) == pytest.approx(by_file["error"], rel=1e-5)
+
+
+def test_all_questions_are_released_and_none_twice(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_ages(tmp_path / "ages.csv")
+    barrow("init", "ages.csv", *INIT, "--question", "density(bandwidth='20 years', name='curve')")
+    told = json.loads(barrow("plan", "--json")[1])["plans"]
+    assert [plan["fraction"] for plan in told] == ["0.5", "0.5"]
+    code, out, _ = barrow("release", "--quiet")
+    assert (code, out.split()) == (0, ["release/mean", "release/curve"])
+    code, _, err = barrow("release")
+    assert code == 1
+    assert "has been released" in err
+    assert barrow("release", "curve", "--quiet")[1].split() == ["release/curve"]
+    shown = barrow("ledger", "show", "ages.ledger")[1]
+    assert "all data by 5 years" in shown
+
+
+def test_a_second_study_joins_the_ledger_and_cannot_loosen_it(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_ages(tmp_path / "ages.csv")
+    assert barrow("init", "ages.csv", *INIT)[0] == 0
+    code, out, _ = barrow("init", "ages.csv", *INIT, "--study", "second.toml")
+    assert code == 0
+    assert "ages.ledger" in out
+    loose = [word if word != "all, 5 years, 0.5" else "all, 5 years, 5" for word in INIT]
+    code, _, err = barrow("init", "ages.csv", *loose, "--study", "third.toml")
+    assert code == 1
+    assert "fix:" in err
+    assert not (tmp_path / "third.toml").exists()
+
+
+@pytest.mark.parametrize("missing", ["--space", "--users", "--dataset", "--promise"])
+def test_init_says_what_is_missing(barrow, tmp_path, monkeypatch, missing):
+    monkeypatch.chdir(tmp_path)
+    write_ages(tmp_path / "ages.csv")
+    words = [word for i, word in enumerate(INIT) if missing not in (word, INIT[i - 1])]
+    code, _, err = barrow("init", "ages.csv", *words)
+    assert code == 1
+    assert missing in err
+    assert not (tmp_path / "study.toml").exists()
+    assert not (tmp_path / "ages.ledger").exists()
+
+
+def test_a_year_of_releases_is_planned_in_twelfths(barrow, study):
+    once, often = (json.loads(barrow("plan", "--times", n, "--json")[1]) for n in (1, 12))
+    assert often["fraction"] == "1/12"
+    assert often["alpha"] == pytest.approx(once["alpha"] / 12)
 
 
 def test_plan_reads_column_names_only(barrow, study, tmp_path, monkeypatch):
@@ -106,14 +169,14 @@ def test_a_release_never_prints_what_the_records_hold(barrow, study, tmp_path):
 
 
 WRONG = [
-    (["plan", "ages.csv", "--user", "uid", "--item", "age"], "No space is named"),
+    (["plan", "--study", "/dev/null"], "No space is named"),
     (["plan", "--study", "none.toml"], "no study file"),
     (["plan", "--study", "study.toml", "--query", "median("], "cannot be read"),
-    (["plan", "--study", "study.toml", "--query", "median"], "kind of query is 'median'"),
+    (["plan", "--study", "study.toml", "--query", "meen"], "Did you mean 'mean'"),
     (["plan", "--study", "study.toml", "--alpha", "-1"], "alpha is -1"),
-    (["plan", "--study", "study.toml", "--delta", "0", "--noise", "gaussian"], "no pure guarantee"),
+    (["plan", "--study", "study.toml", "--query", "mean(noise='gaussian')"], "no pure guarantee"),
     (["plan", "nothing.csv", "--study", "study.toml"], "no file"),
-    (["release", "--study", "study.toml"], "No output folder"),
+    (["plan", "meen"], "no question 'meen'"),
     (["check", "--space", LINE], "No source is named"),
     (["explain", "nowhere"], "no statement"),
     (["verify", "nowhere"], "no statement"),
@@ -131,7 +194,7 @@ def test_errors_teach(barrow, study, arguments, words):
     assert words in json.loads(out)["problem"]
 
 
-@pytest.mark.parametrize("command", ["plan", "release", "check", "explain", "verify"])
+@pytest.mark.parametrize("command", ["init", "plan", "compare", "release", "check", "explain", "verify"])
 def test_help_has_an_example(barrow, command):
     code, out, _ = barrow(command, "--help")
     assert code == 0
@@ -150,16 +213,8 @@ def test_an_interruption_before_the_payment_says_so(barrow, study, monkeypatch):
     monkeypatch.setattr(DuckDBEngine, "count", interrupt)
     code, _, err = barrow("release", "--study", "study.toml", "--out", "o")
     assert code == 130
-    assert "before the release was paid for" in err
+    assert "before it was paid for" in err
     assert json.loads(barrow("ledger", "show", "ages.ledger", "--json")[1])
-
-
-def test_quiet_ledgers(barrow, study):
-    make_ledger(study)
-    assert barrow("ledger", "show", "ages.ledger", "--quiet")[1] == "30\n"
-    assert barrow("ledger", "verify", "ages.ledger", "--quiet")[1] == "holds\n"
-    assert barrow("ledger", "price", "ages.ledger", "--quiet")[1] == "0\n"
-    assert barrow("ledger", "init", "b.ledger", "--study", "study.toml", "--alpha", "1", "--quiet")[1] == ""
 
 
 def test_quiet_account(barrow):

@@ -9,25 +9,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.local import ItemServer, ItemStudy, Report
+from barrow.local import Report, Server, Survey
 from barrow.local.batches import BatchReader
 from barrow.spaces import Clustered, Discrete
-
-STUDY = ItemStudy(Clustered.grid(3, 40, r=0.1), 60, "1e-6", items=4)
-OTHER = ItemStudy(Clustered.grid(3, 40, r=0.1), 61, "1e-6", items=4)
+from barrow.study import Study
 
 
-def both(texts: list) -> tuple[ItemServer, ItemServer]:
-    fast, strict = ItemServer(STUDY), ItemServer(STUDY)
+def survey(alpha, space=None, items=4):
+    where = Clustered.grid(3, 40, r=0.1) if space is None else space
+    question = {"kind": "items", "items": items}
+    return Survey(Study(where, alpha=alpha, delta="1e-6", model="local", questions=[question]))
+
+
+STUDY = survey(60)
+OTHER = survey(61)
+
+
+def both(texts: list) -> tuple[Server, Server]:
+    fast, strict = Server(STUDY), Server(STUDY)
     fast.add_all(texts)
     for text in texts:
         strict.add(text)
     return fast, strict
 
 
-def told(server: ItemServer) -> tuple:
+def told(server: Server) -> tuple:
     """All that a server knows after reading."""
-    return server.n, dict(server.refused), server._counts.tolist(), server._seen
+    return server.n, dict(server.refused), server._collector.counts.tolist(), server._seen
 
 
 def agree(texts: list) -> bool:
@@ -129,18 +137,18 @@ def test_good_reports_take_the_fast_way():
     server, strict = both(texts)
     assert told(server) == told(strict)
     assert server.n == 5000
-    assert np.array_equal(server._counts, np.bincount(values.ravel(), minlength=120))
-    again = ItemServer(STUDY)
+    assert np.array_equal(server._collector.counts, np.bincount(values.ravel(), minlength=120))
+    again = Server(STUDY)
     again.add_all(iter(texts + texts))
     assert again.refused == {"repeated": 5000}
-    assert np.array_equal(again._counts, server._counts)
+    assert np.array_equal(again._collector.counts, server._collector.counts)
 
 
 def test_long_numbers_and_large_spaces():
-    study = ItemStudy(Discrete([str(i) for i in range(5000)]), 60, "1e-6", items=3)
-    server = ItemServer(study)
+    study = survey(60, Discrete([str(i) for i in range(5000)]), 3)
+    server = Server(study)
     server.add_all([Report(study.digest, f"{i:032x}", (i, 1234, 4999)).to_text() for i in range(9)])
     assert server.n == 9
-    assert server._counts[1234] == 9
-    assert server._counts[4999] == 9
-    assert server._counts.sum() == 27
+    assert server._collector.counts[1234] == 9
+    assert server._collector.counts[4999] == 9
+    assert server._collector.counts.sum() == 27

@@ -10,89 +10,94 @@ import numpy as np
 import pytest
 
 from barrow.errors import DataError, LedgerError, ParameterError
-from barrow.local import (
-    LocalClient,
-    LocalServer,
-    LocalStudy,
-    MalformedReportError,
-    Memory,
-    Report,
-    noise_half_width,
-    report_from_json,
-    study_from_json,
-)
+from barrow.local import Client, MalformedReportError, Memory, Report, Server, Survey, report_from_json
 from barrow.mechanisms import UserCounts
 from barrow.noise.simulation import SeededSource
 from barrow.privacy import Emd, UserLevel
-from barrow.queries import density, distance_to, function, histogram, mean
-from barrow.spaces import Earth, Line
+from barrow.questions import Density, Distance, Function, Mean
+from barrow.spaces import Line
+from barrow.study import Study
 
 LINE = Line(0, 10, unit="km", step=1)
-STUDY = LocalStudy(distance_to(LINE, 3), alpha=25)
-WIDE = LocalStudy(density(LINE, bandwidth="2 km"), alpha=25, delta="1e-9")
+
+
+def survey(question, alpha=25, space=LINE, **options):
+    return Survey(Study(space, alpha=alpha, model="local", questions=[question], **options))
+
+
+def client(path, asked=None):
+    return Client(asked or STUDY, memory=path)
+
+
+def server_of(asked=None):
+    return Server(asked or STUDY)
+
+
+STUDY = survey(Distance(3))
+WIDE = survey(Density(bandwidth="2 km"), delta="1e-9")
+GRID = STUDY.plan.noise.grid
 
 
 def reports(study, users, seed):
     """Seeded reports: what clients would send, but replayable."""
     source = SeededSource(seed)
-    space = study.query.space
+    plan = study.plan
     for i, items in enumerate(users):
-        values = study.noise.draw(UserCounts.of_users(space, [items]).center(study.query), source)
+        values = plan.noise.draw(UserCounts.of_users(plan.space, [items]).center(plan.query), source)
         yield Report(study.digest, f"{i:032x}", tuple(int(v) for v in values.integers))
 
 
 def test_round_trip(tmp_path):
-    server = LocalServer(STUDY)
+    server = server_of()
     for i in range(30):
-        report = LocalClient(STUDY, tmp_path / f"{i}.json").report([i % 10, 3.2])
+        report = client(tmp_path / f"{i}.json").report([i % 10, 3.2])
         assert server.add(report.to_text()) is None
     assert server.n == 30
     truth = np.mean([(abs(i % 10 + 0.5 - 3) + 0.5) / 2 for i in range(30)])
-    assert abs(float(sum(server._sums)) * float(STUDY.noise.grid) / 30 - truth) < 5 * STUDY.noise.deviation / math.sqrt(
-        30
-    )
+    found = server.result().details["means"][0]
+    assert abs(found - truth) < 5 * STUDY.plan.noise.deviation / math.sqrt(30)
 
 
 def test_asking_twice_gives_the_same_report_even_for_other_items(tmp_path):
-    client = LocalClient(STUDY, tmp_path / "memory.json")
-    first = client.report([1.0])
-    assert client.report([1.0]) == first
-    assert client.report([9.0]) == first
-    assert LocalClient(STUDY, tmp_path / "memory.json").report(ids=[0]) == first
-    assert client.answered == (STUDY.digest,)
+    mine = client(tmp_path / "memory.json")
+    first = mine.report([1.0])
+    assert mine.report([1.0]) == first
+    assert mine.report([9.0]) == first
+    assert client(tmp_path / "memory.json").report(ids=[0]) == first
+    assert mine.answered == (STUDY.digest,)
 
 
 def test_another_study_gets_its_own_report_and_both_are_remembered(tmp_path):
-    other = LocalStudy(distance_to(LINE, 3), alpha=26)
-    one = LocalClient(STUDY, tmp_path / "memory.json").report([1.0])
-    two = LocalClient(other, tmp_path / "memory.json").report([1.0])
+    other = survey(Distance(3), 26)
+    one = client(tmp_path / "memory.json").report([1.0])
+    two = client(tmp_path / "memory.json", other).report([1.0])
     assert one.study != two.study
-    assert LocalClient(STUDY, tmp_path / "memory.json").report([1.0]) == one
-    assert set(LocalClient(STUDY, tmp_path / "memory.json").answered) == {STUDY.digest, other.digest}
+    assert client(tmp_path / "memory.json").report([1.0]) == one
+    assert set(client(tmp_path / "memory.json").answered) == {STUDY.digest, other.digest}
 
 
 def test_two_clients_draw_different_noise(tmp_path):
-    values = {LocalClient(STUDY, tmp_path / f"{i}.json").report([1.0]).values for i in range(8)}
+    values = {client(tmp_path / f"{i}.json").report([1.0]).values for i in range(8)}
     assert len(values) > 1
 
 
 def test_the_report_is_on_disk_before_it_is_handed_out(tmp_path, monkeypatch):
-    client = LocalClient(STUDY, tmp_path / "memory.json")
+    mine = client(tmp_path / "memory.json")
 
     def fail(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(LedgerError, match="no report is handed out"):
-        client.report([1.0])
+        mine.report([1.0])
     assert not (tmp_path / "memory.json").exists()
     assert not list(tmp_path.glob("*.partial"))
     monkeypatch.undo()
-    assert client.report([1.0]) == client.report([2.0])
+    assert mine.report([1.0]) == mine.report([2.0])
 
 
 def test_a_crash_after_storing_gives_the_stored_report(tmp_path, monkeypatch):
-    client = LocalClient(STUDY, tmp_path / "memory.json")
+    mine = client(tmp_path / "memory.json")
     store = Memory.store
 
     def store_and_crash(self, report):
@@ -101,10 +106,10 @@ def test_a_crash_after_storing_gives_the_stored_report(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Memory, "store", store_and_crash)
     with pytest.raises(KeyboardInterrupt):
-        client.report([1.0])
+        mine.report([1.0])
     monkeypatch.undo()
     kept = Memory(tmp_path / "memory.json").load()[STUDY.digest]
-    assert client.report([5.0]) == kept
+    assert mine.report([5.0]) == kept
 
 
 @pytest.mark.parametrize(
@@ -115,7 +120,7 @@ def test_a_crash_after_storing_gives_the_stored_report(tmp_path, monkeypatch):
 def test_a_damaged_memory_is_never_taken_for_empty(tmp_path, text):
     (tmp_path / "memory.json").write_text(text)
     with pytest.raises(LedgerError, match="cannot be read"):
-        LocalClient(STUDY, tmp_path / "memory.json").report([1.0])
+        client(tmp_path / "memory.json").report([1.0])
     assert (tmp_path / "memory.json").read_text() == text
 
 
@@ -123,21 +128,21 @@ def test_a_memory_with_a_report_of_the_wrong_length_is_refused(tmp_path):
     memory = Memory(tmp_path / "memory.json")
     memory.store(Report(STUDY.digest, "0" * 32, (1, 2, 3)))
     with pytest.raises(LedgerError, match="does not fit"):
-        LocalClient(STUDY, memory.path).report([1.0])
+        client(memory.path).report([1.0])
 
 
 def test_a_memory_that_cannot_be_written_is_an_error(tmp_path):
     with pytest.raises(LedgerError, match="cannot be written"):
-        LocalClient(STUDY, tmp_path / "missing" / "memory.json").report([1.0])
+        client(tmp_path / "missing" / "memory.json").report([1.0])
 
 
 def test_only_the_owner_can_read_the_memory(tmp_path):
-    LocalClient(STUDY, tmp_path / "memory.json").report([1.0])
+    client(tmp_path / "memory.json").report([1.0])
     assert stat.S_IMODE((tmp_path / "memory.json").stat().st_mode) == 0o600
 
 
 def _ask(path, queue):
-    queue.put(LocalClient(STUDY, path).report([1.0]).to_text())
+    queue.put(client(path).report([1.0]).to_text())
 
 
 def test_processes_that_ask_at_once_get_one_report(tmp_path):
@@ -153,23 +158,23 @@ def test_processes_that_ask_at_once_get_one_report(tmp_path):
 
 
 def test_no_items_mean_the_default_item_and_unknown_ones_are_an_error(tmp_path):
-    report = LocalClient(STUDY, tmp_path / "a.json").report([])
+    report = client(tmp_path / "a.json").report([])
     assert len(report.values) == 1
     with pytest.raises(DataError):
-        LocalClient(STUDY, tmp_path / "b.json").report([99.0])
+        client(tmp_path / "b.json").report([99.0])
     assert not (tmp_path / "b.json").exists()
-    assert LocalClient(STUDY, tmp_path / "b.json").report([99.0], unknown="nearest").study == STUDY.digest
+    assert client(tmp_path / "b.json").report([99.0], unknown="nearest").study == STUDY.digest
     for wrong in ({}, {"records": [1.0], "ids": [1]}):
         with pytest.raises(ParameterError, match="not clear"):
-            LocalClient(STUDY, tmp_path / "c.json").report(**wrong)
+            client(tmp_path / "c.json").report(**wrong)
     with pytest.raises(ParameterError, match="item ids"):
-        LocalClient(STUDY, tmp_path / "c.json").report(ids=[77])
+        client(tmp_path / "c.json").report(ids=[77])
 
 
 def test_the_client_has_no_seed():
     import inspect
 
-    names = {*inspect.signature(LocalClient).parameters, *inspect.signature(LocalClient.report).parameters}
+    names = {*inspect.signature(Client).parameters, *inspect.signature(Client.report).parameters}
     assert not names & {"seed", "source", "rng", "random_state"}
 
 
@@ -188,14 +193,14 @@ def good(**change):
         (good(extra=1), "malformed"),
         (good(barrow="other"), "malformed"),
         (good(version=2), "another version"),
-        (good(version=True), "another version"),
+        (good(version=True), "malformed"),
         (good(study="sha256:" + "0" * 64), "another study"),
         (good(study="sha256:zz"), "malformed"),
         (good(study=None), "malformed"),
         (good(id="xyz"), "malformed"),
         (good(id=5), "malformed"),
         (good(values=[]), "malformed"),
-        (good(values=[1, 2]), "malformed"),
+        (good(values=[1, 2]), "wrong size"),
         (good(values=5), "malformed"),
         (good(values=[1.5]), "malformed"),
         (good(values=[True]), "malformed"),
@@ -208,80 +213,70 @@ def good(**change):
     ],
 )
 def test_tampered_reports_are_refused_with_a_reason(received, reason):
-    server = LocalServer(STUDY)
+    server = server_of()
     assert server.add(received) == reason
     assert server.refused == {reason: 1}
     assert server.n == 0
-    assert server._sums == [0]
 
 
 def test_a_report_that_comes_twice_counts_once():
-    server = LocalServer(STUDY)
+    server = server_of()
     report = Report(STUDY.digest, "ab" * 16, (5,))
     server.add_all([report, report.to_text(), report.to_json()])
     assert server.n == 1
     assert server.refused == {"repeated": 2}
 
 
-@pytest.mark.parametrize("study", [STUDY, WIDE, LocalStudy(mean(LINE), 1, noise="laplace")])
+@pytest.mark.parametrize("study", [STUDY, WIDE, survey(Mean(), 1)])
 def test_honest_reports_are_never_impossible(study):
-    server = LocalServer(study)
+    server = server_of(study)
     server.add_all(reports(study, [[i % 10] for i in range(500)], seed=1))
     assert not server.refused
 
 
 def test_every_public_choice_changes_the_digest():
-    base = distance_to(LINE, 3)
-    studies = [
-        LocalStudy(base, 25),
-        LocalStudy(base, 26),
-        LocalStudy(base, 25, "1e-9", noise="laplace"),
-        LocalStudy(base, 25, "1e-9", noise="gaussian"),
-        LocalStudy(base, 25, grid="1/1000"),
-        LocalStudy(distance_to(LINE, 4), 25),
-        LocalStudy(distance_to(Line(0, 10, unit="km", step=0.5), 3), 25),
-        LocalStudy(distance_to(Line(0, 10, unit="mi", step=1), 3), 25),
+    surveys = [
+        survey(Distance(3)),
+        survey(Distance(3), 26),
+        survey(Distance(3, noise="laplace"), delta="1e-9"),
+        survey(Distance(3, noise="gaussian"), delta="1e-9"),
+        survey(Distance(3), users=100),
+        survey(Distance(4)),
+        survey(Distance(3), space=Line(0, 10, unit="km", step=0.5)),
+        survey(Distance(3), space=Line(0, 10, unit="mi", step=1)),
     ]
-    assert len({s.digest for s in studies}) == len(studies)
+    assert len({s.digest for s in surveys}) == len(surveys)
 
 
-@pytest.mark.parametrize(
-    "study",
-    [
-        STUDY,
-        WIDE,
-        LocalStudy(histogram(LINE), "3/7", noise="l2"),
-        LocalStudy(function(LINE, np.arange(20).reshape(10, 2)), 5, noise="5/2"),
-        LocalStudy(distance_to(Earth(box=(40, -74, 41, -73), cell=20), (40.5, -73.5)), 121),
-    ],
-)
-def test_studies_survive_json(study):
-    again = study_from_json(json.loads(json.dumps(study.to_json())))
-    assert again.digest == study.digest
-    assert again.noise == study.noise
+def test_a_survey_survives_its_study_file(tmp_path):
+    for number, one in enumerate([STUDY, WIDE, survey(Mean(noise="laplace"), "3/7", users=9)]):
+        one.study.write(tmp_path / f"{number}.toml")
+        again = Survey(Study.read(tmp_path / f"{number}.toml"))
+        assert again.digest == one.digest
+        assert again.plan.noise == one.plan.noise
 
 
-def test_a_study_that_understates_its_noise_is_refused():
-    data = STUDY.to_json()
-    scale = str(STUDY.noise.scale * 9 / 10)
-    with pytest.raises(ParameterError, match="states the scale"):
-        study_from_json(data | {"scale": scale})
-    with pytest.raises(ParameterError, match="not a local study"):
-        study_from_json({k: v for k, v in data.items() if k != "grid"})
-    with pytest.raises(ParameterError, match="not a local study"):
-        study_from_json(data | {"version": 2})
+def test_bad_surveys_are_refused(tmp_path):
+    with pytest.raises(ParameterError, match="trust no center"):
+        Client(STUDY.study.replace(model="central"), memory=tmp_path / "m")
+    with pytest.raises(ParameterError, match="gains nothing from shuffling"):
+        Survey(STUDY.study.replace(model="shuffle", users=10))
+    with pytest.raises(ParameterError, match="delta is 0"):
+        survey(Distance(3, noise="gaussian"))
 
 
-def test_bad_studies_are_refused():
-    for change, message in [
-        ({"alpha": 0}, "alpha is 0"),
-        ({"delta": 1}, "delta is 1"),
-        ({"delta": -1}, "delta is -1"),
-        ({"noise": "gaussian"}, "delta is 0"),
-        ({"grid": 50}, "too coarse"),
-    ]:
-        with pytest.raises(ParameterError, match=message):
-            LocalStudy(**({"query": distance_to(LINE, 3), "alpha": 25} | change))
+def test_a_declared_constant_is_not_believed_by_a_client(tmp_path, monkeypatch):
+    """A hostile study with one spike would read a person's home in the clear under a small alpha."""
+    spike = np.zeros(10)
+    spike[3] = 1.0
+    honest = survey(Function(spike.tolist()), 1)
+    assert honest.plan.query.constant_proved
+    client(tmp_path / "honest", honest).report([3.0])
+    monkeypatch.setattr("barrow.queries.base.Query.constant_proved", False)
+    hostile = survey(Function(spike.tolist()), 1)
+    with pytest.raises(ParameterError, match="cannot be proved here"):
+        client(tmp_path / "hostile", hostile)
+    assert "declared" in str(hostile.plan)
 
 
 def test_reports_and_results_say_nothing_else():
@@ -294,45 +289,49 @@ def test_reports_and_results_say_nothing_else():
 
 def test_predicted_half_width_covers_the_noise_and_ten_percent_less_does_not():
     """The mean of n reports against the true mean over these people, 400 times."""
-    study = LocalStudy(function(LINE, np.random.default_rng(1).normal(size=(10, 30))), 3, noise="laplace")
+    values = np.random.default_rng(1).normal(size=(10, 30)).tolist()
+    study = survey(Function(values, noise="laplace"), 3)
+    plan = study.plan
     users = [[0, 5], [9], [2, 2, 7], [4]]
-    truth = [float(UserCounts.of_users(LINE, users).center(study.query).exact_entry(j)) for j in range(30)]
+    truth = [float(UserCounts.of_users(LINE, users).center(plan.query).exact_entry(j)) for j in range(30)]
     found = []
     for seed in range(400):
         total = np.sum([r.values for r in reports(study, users, seed)], axis=0)
-        found.append(total * float(study.noise.grid) / len(users) - truth)
+        found.append(total * float(plan.noise.grid) / len(users) - truth)
     size = np.abs(found)
-    width = noise_half_width(study, len(users))
+    width = plan.noise.mean_half_width(len(users))
     sd = math.sqrt(0.05 * 0.95 / size.size)
     assert 0.95 - 5 * sd <= (size <= width).mean() <= 0.975
     assert (size <= 0.85 * width).mean() < 0.95 - 5 * sd
-    assert np.sqrt((np.array(found) ** 2).mean()) == pytest.approx(study.noise.deviation / 2, rel=0.04)
+    assert np.sqrt((np.array(found) ** 2).mean()) == pytest.approx(plan.noise.deviation / 2, rel=0.04)
 
 
 def test_half_widths_from_the_spread_cover_the_population():
     """People drawn from a public population: the interval covers its mean 95% of the time, noise alone does not."""
-    study = LocalStudy(mean(LINE), 200)
+    study = survey(Mean(), 200, space=Line(0, 10, unit="km", points=[x + 0.5 for x in range(10)]))
     rng = np.random.default_rng(3)
     covered, by_noise, runs, n = 0, 0, 400, 25
     for seed in range(runs):
         users = [[int(x)] for x in rng.integers(0, 10, size=n)]
-        server = LocalServer(study)
+        server = server_of(study)
         server.add_all(reports(study, users, 1000 + seed))
-        estimate = server._sums[0] * float(study.noise.grid) / n
-        covered += abs(estimate - 5.0) <= server._half_widths()[0]
-        by_noise += abs(estimate - 5.0) <= noise_half_width(study, n)
+        told = server.result().details
+        spread = told["half_width_95"][0] - study.plan.snapping
+        covered += abs(told["means"][0] - 5.0) <= spread
+        by_noise += abs(told["means"][0] - 5.0) <= told["noise_half_width_95"]
     assert abs(covered / runs - 0.95) < 5 * math.sqrt(0.05 * 0.95 / runs)
     assert by_noise / runs < 0.5
 
 
 def test_the_result_carries_the_guarantee_with_its_worst_case_and_says_what_is_public():
-    server = LocalServer(WIDE)
+    server = server_of(WIDE)
     server.add_all(reports(WIDE, [[i % 10] for i in range(40)], seed=2))
     server.add("nonsense")
     result = server.result()
     assert result.n == 40
     assert result.refused == {"malformed": 1}
-    assert len(result.means) == len(result.half_widths) == WIDE.query.dimension
+    told = result.to_json()
+    assert len(told["means"]) == len(told["half_width_95"]) == WIDE.plan.query.dimension
     definition, worst = result.guarantee.definition, result.guarantee.worst_case
     assert isinstance(definition, Emd)
     assert definition.model == "local"
@@ -340,14 +339,14 @@ def test_the_result_carries_the_guarantee_with_its_worst_case_and_says_what_is_p
     assert float(definition.alpha) == pytest.approx(25, rel=1e-6)
     assert isinstance(worst, UserLevel)
     assert worst.epsilon < definition.alpha / 2  # a density of bandwidth h changes by h/1 of its constant
-    assert any("alpha = 25" in line for line in result.public)
-    assert json.loads(json.dumps(result.to_json()))["n"] == 40
-    pure = LocalServer(STUDY)
+    assert any("alpha = 25" in line for line in told["public"])
+    assert json.loads(json.dumps(told))["n"] == 40
+    pure = server_of()
     pure.add_all(reports(STUDY, [[1]], seed=2))
     assert pure.result().guarantee.definition == Emd(25, model="local")
-    assert pure.result().half_widths is None
+    assert pure.result().to_json()["half_width_95"] is None
 
 
 def test_no_reports_no_result():
     with pytest.raises(ParameterError, match="No report"):
-        LocalServer(STUDY).result()
+        server_of().result()

@@ -116,7 +116,7 @@ def test_a_decoder_that_suits_the_space():
 
 def test_a_tiny_alpha0_says_what_error_to_expect():
     weak = estimator("0.001", users=10)
-    assert "more than a blind guess" in weak.warning
+    assert "more than a uniform guess" in weak.warning
     assert f"{weak.predicted_error():.3g}" in weak.warning
     assert any(line.startswith("Warning") for line in weak.lines())
     assert weak.to_json()["warning"] == weak.warning

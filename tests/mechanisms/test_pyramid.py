@@ -15,7 +15,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import DensityPyramid, NoiseDistribution, UserCounts, density_pyramid, linear_noise
 from barrow.mechanisms.decoding import discrepancy_map, nearest_in_simplex, nearest_map, smooth_map
 from barrow.mechanisms.pyramid_errors import emd_tree_upper, map_distance
-from barrow.mechanisms.pyramid_scales import best_shares, predicted_error, scales_of, town_and_country
+from barrow.mechanisms.pyramid_scales import best_shares, mixed_reference, predicted_error, scales_of
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
 from barrow.queries import pyramid
@@ -112,7 +112,7 @@ def test_the_nearest_map_of_the_cells_is_the_projection():
 
 def test_decoding_does_not_depend_on_the_units_of_the_weights():
     made = density_pyramid(SQUARE, 25, users=1000)
-    values = made._matrix @ town_and_country(SQUARE) + made.noise.draw(zeros(made), SeededSource(3)).values
+    values = made._matrix @ mixed_reference(SQUARE) + made.noise.draw(zeros(made), SeededSource(3)).values
     scales, sigma = scales_of(SQUARE), made.noise.deviation
     maps = [
         discrepancy_map(
@@ -131,7 +131,7 @@ def test_decoding_does_not_depend_on_the_units_of_the_weights():
 
 def test_entropy_is_as_strong_as_the_residual_allows():
     made = density_pyramid(SQUARE, 25, users=100_000)
-    truth = town_and_country(SQUARE)
+    truth = mixed_reference(SQUARE)
     scales, sigma = scales_of(SQUARE), made.noise.deviation
     values = made._matrix @ truth + made.noise.draw(zeros(made), SeededSource(4)).values
 
@@ -251,7 +251,7 @@ def test_predictions_are_replayed_and_fall_with_users():
     first, again = made.predict(draws=2), made.predict(draws=2)
     assert first == again
     assert first.method == "exact"
-    assert first.reference == "town and country"
+    assert first.reference == "mixed"
     assert density_pyramid(SQUARE, 25, users=100_000).predict(draws=2).mean < first.mean / 3
     given_weights = np.arange(SQUARE.items)
     assert made.predict(given_weights, draws=1).reference == "given"

@@ -259,14 +259,14 @@ def test_spaces_that_do_not_fit():
         laplace(Embedding(["a", "b"], [[1, 0], [0, 1]], metric="angular"), 2)
 
 
-def test_displacements_agree_with_the_rows():
+def test_distortions_agree_with_the_rows():
     for name, channel in CHANNELS.items():
-        if channel.displacements() is None or name == "mapped":
+        if channel.distortions() is None or name == "mapped":
             continue
         space = channel.space
         rows = np.array([[float(q) for q in exact_row(channel, x)] for x in range(space.items)])
         want = (rows * space.block()).sum(axis=1)
-        assert channel.displacements() == pytest.approx(want, rel=1e-9, abs=1e-12), name
+        assert channel.distortions() == pytest.approx(want, rel=1e-9, abs=1e-12), name
 
 
 def test_noise_alone_is_warned_about():
@@ -287,7 +287,7 @@ def test_laplace_in_coordinates_has_its_law_and_a_wrong_scale_is_seen():
     found = np.histogram(lengths, bins=[0, *edges, np.inf])[0]
     assert chi_square(found, np.full(10, 400.0)) > 1e-6
     assert chi_square(np.histogram(lengths * 1.1, bins=[0, *edges, np.inf])[0], np.full(10, 400.0)) < 1e-6
-    assert float(np.mean(space.distance(reports, np.full(4000, middle[0])))) < channel.displacements().max()
+    assert float(np.mean(space.distance(reports, np.full(4000, middle[0])))) < channel.distortions().max()
 
 
 def test_laplace_on_words_reports_the_nearest_word():
@@ -396,4 +396,4 @@ def test_degenerate_spaces(make, space):
     assert channel.from_counts(held).sum() == held.sum()
     assert channel.from_items(np.arange(space.items)).max() < space.items
     assert 0 < float(channel.alpha0_upper) <= 2.0
-    assert channel.displacements().shape == (space.items,)
+    assert channel.distortions().shape == (space.items,)

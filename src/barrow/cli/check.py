@@ -7,18 +7,19 @@ from typing import Any
 
 import click
 
-from barrow.cli.study_options import data_options, make_study, output_options
-from barrow.engines import engine_for
+from barrow.cli.study_options import data_options, make_study, output_options, split_words, study_option
 from barrow.errors import ParameterError
 
 
 @click.command()
+@click.argument("words", nargs=-1, metavar="[SOURCE]")
+@study_option
 @data_options
 @click.option(
     "--examples", type=click.IntRange(0, 100), default=5, show_default=True, help="How many bad rows to show."
 )
 @output_options
-def check(as_json: bool, quiet: bool, examples: int, **flags: Any) -> None:
+def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, examples: int, **flags: Any) -> None:
     """Look for records that a release would refuse. The output is PRIVATE: it shows counts and values.
 
     Exits with 1 if the records cannot be used as they are.
@@ -27,13 +28,20 @@ def check(as_json: bool, quiet: bool, examples: int, **flags: Any) -> None:
     Example:
       barrow check visits.csv --user uid --item lat --item lon --space 'earth(cell=10)'
     """  # noqa: D301  (click reads the backspace)
-    study = make_study(flags.pop("file"), **flags)
-    if study.source is None:
+    file, _ = split_words(words, file, flags)
+    study = make_study(file, **flags)
+    data = study.data
+    if data is None or data.source is None:
         raise ParameterError(
             "No source is named.", allowed="a file, a pattern or a table", fix="barrow check visits.csv …"
         )
-    report = engine_for(study.source).check(
-        study.source, study.columns, study.space, unknown=study.unknown, users=study.users, examples=examples
+    report = data.engine().check(
+        data.source,
+        data.columns,
+        study.space,
+        unknown=data.unknown,
+        users=study.users,
+        examples=examples,
     )
     if as_json:
         click.echo(json.dumps(report.to_json(), ensure_ascii=False))

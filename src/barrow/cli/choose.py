@@ -11,8 +11,8 @@ import click
 from barrow.errors import ParameterError
 from barrow.numerics import exact
 from barrow.policy import Policy, Promise, describe_distance, odds_sentence, odds_upper, percent_up
-from barrow.release.study import Study, read_study, write_study
 from barrow.spaces import Space, parse_space, units_of
+from barrow.study import Study, read_study, write_study
 
 
 @click.command()

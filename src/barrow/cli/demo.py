@@ -21,7 +21,7 @@ import click
 def demo(out: str, data: str, as_json: bool, quiet: bool) -> None:
     """Release from bundled real data: promises, alpha, answers with their errors, the worst case.
 
-    It works offline and takes a few seconds. The folder holds the data, the studies, a ledger and the results.
+    It works offline and takes a few seconds. The folder holds the data, the study, a ledger and the results.
 
     \b
     Example:
@@ -37,19 +37,25 @@ def demo(out: str, data: str, as_json: bool, quiet: bool) -> None:
     elif quiet:
         click.echo(str(result.folder))
     else:
-        click.echo("\n".join(lines(result, next_steps=_next_steps(str(result.folder), next(iter(result.releases))))))
+        click.echo(
+            "\n".join(
+                lines(
+                    result,
+                    next_steps=_next_steps(str(result.folder), next(iter(result.shown)), str(result.study.ledger)),
+                )
+            )
+        )
 
 
-def _next_steps(folder: str, name: str) -> list[str]:
+def _next_steps(folder: str, name: str, ledger: str) -> list[str]:
     """What to type next; outside an activated environment, with the path of the program that was started."""
     started = Path(sys.argv[0])
     hidden = shutil.which("barrow") is None and started.name == "barrow"
     barrow = os.path.relpath(started) if hidden else "barrow"
     return [
-        f"{barrow} explain {folder}/{name}/statement.json",
+        f"{barrow} explain {folder}/{name}",
         f"{barrow} verify {folder}/{name}",
-        f"{barrow} plan --study {folder}/study-{name}.toml",
-        f"{barrow} compare --study {folder}/study-{name}.toml",
-        f"{barrow} ledger show {folder}/demo.ledger",
-        f"{barrow} choose",
+        f"{barrow} plan {folder}/study.toml",
+        f"{barrow} ledger show {ledger}",
+        f"{barrow} init YOUR-FILE",
     ]

@@ -7,8 +7,8 @@ import json
 import click
 
 from barrow.cli.study_options import output_options
-from barrow.release import explain as explain_statement
-from barrow.release import read_statement, statement_text
+from barrow.study import explain as explain_statement
+from barrow.study import read_statement, statement_text
 
 
 @click.command()

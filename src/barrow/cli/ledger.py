@@ -268,7 +268,7 @@ def _budget(
     user_delta: str,
     composition: str,
 ) -> tuple[Budget, Space]:
-    from barrow.release.study import read_study
+    from barrow.study import read_study
 
     study = read_study(study_file)
     promised = bool(study.promises) and alpha is None and epsilon is None

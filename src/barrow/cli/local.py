@@ -1,4 +1,4 @@
-"""``barrow local``: one person's report, and the mean of many reports."""
+"""``barrow local``: one person's report, the mixing of messages, and what many reports say."""
 
 from __future__ import annotations
 
@@ -6,81 +6,33 @@ import glob
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from barrow.cli.study_options import make_study, output_options
+from barrow.cli.study_options import make_study, output_options, study_option
 from barrow.errors import DataError, ParameterError
-from barrow.local import (
-    FrequencyResult,
-    FrequencyServer,
-    FrequencyStudy,
-    ItemClient,
-    ItemResult,
-    ItemServer,
-    ItemStudy,
-    LocalClient,
-    LocalResult,
-    LocalServer,
-    LocalStudy,
-    SampledStudy,
-)
-from barrow.planning import FrequencyQuestion, frequency_question, goals_for, sampling_of
+from barrow.local import Client, Server, Survey, mix, read_batch
+from barrow.local.mixing import kinds_of
 from barrow.privacy import Model
-from barrow.release.items import items_question
-from barrow.spaces import TREES, Product, Space
+from barrow.questions import Collected
+from barrow.study import Study
 
-_STUDY = [
-    click.option("--study", "file", required=True, type=click.Path(), help="The study file, the same for everybody."),
-    click.option("--query", metavar="QUERY", help="The question, if the study asks none."),
-]
-
-
-def _study_options(command: Any) -> Any:
-    for option in reversed(_STUDY):
-        command = option(command)
-    return command
+_QUESTION = click.option(
+    "--question", "--query", "asked", metavar="QUESTION", help="Which question; the only one by default."
+)
 
 
-def _local_study(file: str, query: str | None) -> LocalStudy | ItemStudy | FrequencyStudy:
-    study = make_study(file, query=query)
-    kind = (study.query or {}).get("kind")
-    if kind not in ("items", "frequency"):
-        if kind == "histogram" and isinstance(study.space, TREES):
-            # Each person's noise on the edges of the tree is far smaller than on the items; the server decodes.
-            study = replace(study, query={"kind": "tree_edges"})
-        return LocalStudy(study.question, study.alpha_exact, study.delta, noise=study.noise)
-    spec, sampling = sampling_of(study.query or {})
-    asked = (frequency_question if kind == "frequency" else items_question)(spec)
-    shuffled = study.model is Model.SHUFFLE
-    options: dict[str, Any] = {
-        "model": "shuffle" if shuffled else "local",
-        "users": study.users if shuffled else None,
-        "randomiser": asked.randomiser,
-    }
-    items = (
-        ItemStudy(study.space, study.alpha_exact, study.delta, items=asked.items, **options)
-        if sampling is None
-        else SampledStudy(
-            study.space,
-            goals_for(
-                study.policy if study.promises else None, alpha=study.alpha, radius=sampling.radius, part=study.part
-            ),
-            study.delta,
-            samples=sampling.samples,
-            radius=sampling.radius,
-            **options,
-        )
-    )
-    return FrequencyStudy(items, asked.decode) if isinstance(asked, FrequencyQuestion) else items
+def _study(file: str | None) -> Study:
+    """The study; one for data already held is taken as a local one."""
+    study = make_study(file)
+    return study.replace(model="local") if study.model is Model.CENTRAL else study
 
 
 @click.group()
 def local() -> None:
-    """The local model: each person adds noise, and a server adds up reports.
+    """The local and shuffle models: each person adds noise, and a server adds up.
 
     Example:  barrow local randomise --study study.toml --memory me.json < my_places.jsonl
     """
@@ -88,14 +40,15 @@ def local() -> None:
 
 @local.command(short_help="Turn one person's items into a report, once.")
 @click.argument("items", required=False, type=click.Path())
-@_study_options
+@study_option
+@_QUESTION
 @click.option("--memory", required=True, type=click.Path(), help="The file that remembers this person's reports.")
 @click.option("--unknown", type=click.Choice(["error", "default", "nearest"]), default="error", show_default=True)
 @output_options
 def randomise(
-    items: str | None, file: str, query: str | None, memory: str, unknown: Any, as_json: bool, quiet: bool
+    items: str | None, file: str | None, asked: str | None, memory: str, unknown: Any, as_json: bool, quiet: bool
 ) -> None:
-    """Turn one person's ITEMS into a report, printed as JSON.
+    """Turn one person's ITEMS into a report, printed as JSON; in a shuffle study into messages, one a line.
 
     ITEMS is a file (standard input by default) with one item on each line, as JSON: a text, a number, or a list such
     as [40.7, -74.0]. The report is remembered: asking again gives the same one, because a second draw would be a
@@ -105,63 +58,92 @@ def randomise(
     Example:
       barrow local randomise --study study.toml --memory me.json my_places.jsonl > report.json
     """  # noqa: D301  (click reads the backspace)
-    asked = _local_study(file, query)
-    study = asked.items if isinstance(asked, FrequencyStudy) else asked
-    if isinstance(study, ItemStudy):
-        mine = ItemClient(study, memory).report(_records(_lines(items), study.space), unknown=unknown)
-        click.echo(mine.to_text())
-        if not (as_json or quiet) and sys.stderr.isatty():
-            for line in [*study.lines(), str(study.guarantee)]:
-                click.echo(line, err=True)
-        return
-    client = LocalClient(study, memory)
-    report = client.report(_records(_lines(items), study.query.space), unknown=unknown)
-    click.echo(report.to_text())
+    client = Client(_study(file), asked, memory=memory)
+    survey = client.survey
+    records = survey.study.space.columns_of(_lines(items))
+    if survey.shuffled:
+        click.echo("\n".join(client.messages(records, unknown=unknown)))
+    else:
+        click.echo(client.report(records, unknown=unknown).to_text())
     if not (as_json or quiet) and sys.stderr.isatty():
-        unit = f" {study.query.unit}".rstrip()
-        click.echo(f"Noise ± {study.noise.half_width:.3g}{unit} (95 %) on each number; {study.guarantee}", err=True)
+        for line in [*survey.plan.answer_lines(), str(survey.guarantee)]:
+            click.echo(line, err=True)
 
 
-@local.command(short_help="The mean of many reports.")
-@click.argument("reports", nargs=-1, required=True)
-@_study_options
+@local.command(name="mix", short_help="Mix the messages of many people (shuffle studies).")
+@click.argument("messages", nargs=-1, required=True)
+@study_option
+@_QUESTION
+@click.option("--out", required=True, type=click.Path(), help="The file for the batch; it must not exist.")
 @output_options
-def aggregate(reports: tuple[str, ...], file: str, query: str | None, as_json: bool, quiet: bool) -> None:
-    """Give the mean of REPORTS: files, patterns, folders or - for standard input, one JSON report on each line.
+def mix_messages(
+    messages: tuple[str, ...], file: str | None, asked: str | None, out: str, as_json: bool, quiet: bool
+) -> None:
+    """Mix MESSAGES of many people into one batch, which is all that an aggregator of a shuffle study reads.
 
-    For the query 'items' it is the histogram of the reports; for 'frequency' the unbiased estimate of how often each
-    item occurs, the decoded one, and the error to expect. Reports of another study, malformed ones and second copies
-    are refused, and counted by reason.
+    Whoever runs this must not be the one who aggregates, and forgets what came from whom.
+
+    \b
+    Example:
+      barrow local mix inbox/ --study study.toml --out batch.jsonl
+    """  # noqa: D301  (click reads the backspace)
+    survey = Survey(_study(file), asked)
+    batch = mix(survey, _texts(messages))
+    try:
+        with open(out, "x", encoding="utf-8") as target:
+            target.writelines(line + "\n" for line in batch.lines(kinds_of(survey)))
+    except FileExistsError:
+        raise ParameterError(f"The file {out!r} exists.", allowed="a new file", fix="--out other.jsonl") from None
+    except OSError as error:
+        raise ParameterError(f"The file {out!r} cannot be written: {error.strerror}.", fix="--out elsewhere") from None
+    told = {"batch": out, "people": batch.people, "messages": len(batch.values), "refused": dict(batch.refused)}
+    if as_json:
+        click.echo(json.dumps(told))
+    elif quiet:
+        click.echo(out)
+    else:
+        click.echo(f"Mixed {len(batch.values):,} messages of {batch.people:,} people into {out}.")
+        if batch.refused:
+            click.echo("Left out: " + ", ".join(f"{count:,} {reason}" for reason, count in batch.refused.items()) + ".")
+
+
+@local.command(short_help="What many reports say.")
+@click.argument("reports", nargs=-1, required=True)
+@study_option
+@_QUESTION
+@click.option("--accept-weaker", is_flag=True, help="Open a batch of fewer people than was promised, and say so.")
+@output_options
+def aggregate(
+    reports: tuple[str, ...], file: str | None, asked: str | None, accept_weaker: bool, as_json: bool, quiet: bool
+) -> None:
+    """Say what REPORTS say together: files, patterns, folders or - for standard input, one JSON report on each line.
+
+    Reports of another study, malformed ones and second copies are refused, and counted by reason. In a shuffle study
+    REPORTS is one batch, made by barrow local mix.
 
     \b
     Example:
       barrow local aggregate reports/ --study study.toml
     """  # noqa: D301  (click reads the backspace)
-    study = _local_study(file, query)
-    lines = _reports(reports)
-    if sys.stderr.isatty() and not (quiet or as_json):
-        lines = _counting(lines)
-    result: LocalResult | ItemResult | FrequencyResult
-    if isinstance(study, LocalStudy):
-        means = LocalServer(study)
-        means.add_all(lines)
-        result = means.result()
-    elif isinstance(study, ItemStudy):
-        counts = ItemServer(study)
-        counts.add_all(lines)
-        result = counts.result()
+    server = Server(_study(file), asked)
+    lines = _texts(reports)
+    if server.survey.shuffled:
+        server.open(read_batch(server.survey, lines), accept_weaker=accept_weaker)
     else:
-        estimates = FrequencyServer(study)
-        estimates.add_all(lines)
-        result = estimates.frequencies()
+        server.add_all(_counting(lines) if sys.stderr.isatty() and not (quiet or as_json) else lines)
+    _show(server.result(), as_json, quiet)
+
+
+def _show(result: Collected, as_json: bool, quiet: bool) -> None:
     if as_json:
         click.echo(json.dumps(result.to_json(), ensure_ascii=False))
-    elif isinstance(result, FrequencyResult):
-        _show_frequencies(result, quiet)
-    elif isinstance(result, ItemResult):
-        _show_items(result, quiet)
+    elif quiet:
+        names = ("value", "share", "count")
+        for row in result.tables["values"]:
+            label = row.get("output") or row.get("item") or row.get("report")
+            click.echo(f"{label}: {next(row[name] for name in names if name in row):.6g}")
     else:
-        _show(result, quiet)
+        click.echo(str(result))
 
 
 def _counting(lines: Iterator[str]) -> Iterator[str]:
@@ -171,63 +153,6 @@ def _counting(lines: Iterator[str]) -> Iterator[str]:
         if number % 10_000 == 0:
             click.echo(f"\r{number:,} reports", err=True, nl=False)
     click.echo("\r", err=True, nl=False)
-
-
-def _show(result: LocalResult, quiet: bool) -> None:
-    unit = f" {result.unit}".rstrip()
-    widths = result.half_widths or [None] * len(result.means)
-    if result.histogram is not None:
-        for label, share in result.histogram.items():
-            click.echo(f"{label}: {share:.6g}")
-        if quiet:
-            return
-        click.echo("These shares were decoded from the values along the tree (length times share below):")
-    for name, mean, width in zip(result.outputs, result.means, widths, strict=True):
-        spread = "" if width is None else f" ± {width:.3g}"
-        click.echo(f"{name}: {mean:.6g}{spread}{unit}" + ("" if quiet else " (95 %)"))
-    if quiet:
-        return
-    click.echo(f"From {result.n:,} reports; noise alone: ± {result.noise_half_width:.3g}{unit} (95 %).")
-    refused = ", ".join(f"{count:,} {reason}" for reason, count in result.refused.items())
-    if refused:
-        click.echo(f"Refused: {refused}.")
-    click.echo(f"Each person was promised {result.guarantee}.")
-
-
-def _show_items(result: ItemResult, quiet: bool) -> None:
-    for label, count in zip(result.labels, result.counts, strict=True):
-        click.echo(f"{label}: {count}")
-    if not quiet:
-        _show_counted(result)
-
-
-def _show_counted(result: ItemResult) -> None:
-    click.echo(f"{sum(result.counts):,} reports on items, from {result.n:,} people.")
-    refused = ", ".join(f"{count:,} {reason}" for reason, count in result.refused.items())
-    if refused:
-        click.echo(f"Refused: {refused}.")
-    click.echo(f"Each person was promised {result.guarantee}.")
-
-
-def _show_frequencies(result: FrequencyResult, quiet: bool) -> None:
-    for i, (label, value) in enumerate(zip(result.labels, result.estimate, strict=True)):
-        if result.histogram is None:
-            click.echo(f"{label}: {value:.6g}")
-        else:
-            click.echo(f"{label}: {result.histogram[i]:.6g}" + ("" if quiet else f" (unbiased {value:.6g})"))
-    if quiet:
-        return
-    unit = f" {result.unit}".rstrip()
-    click.echo(
-        f"The unbiased estimate is off by EMD {result.predicted_error:.3g}{unit} on average; by at most "
-        f"{result.error_upper:.3g}{unit} on average, whatever the items."
-    )
-    if result.histogram is not None:
-        known = "" if result.decoded_upper is None else f", by at most {result.decoded_upper:.3g}{unit} on average"
-        click.echo(f"The first number is the histogram decoded from it ({result.decode}){known}.")
-    if result.warning:
-        click.echo(f"Warning: {result.warning}")
-    _show_counted(result.counted)
 
 
 def _lines(path: str | None) -> list[Any]:
@@ -240,7 +165,7 @@ def _lines(path: str | None) -> list[Any]:
         raise ParameterError(f"The file {path!r} cannot be read.", allowed="a file of items", fix="check it") from None
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DataError(
             "Some lines are not JSON.",
             allowed='one item on each line: "a text", a number, or a list such as [40.7, -74.0]',
@@ -248,20 +173,7 @@ def _lines(path: str | None) -> list[Any]:
         ) from None
 
 
-def _records(items: list[Any], space: Space) -> Any:
-    """A product reads one sequence for each part; everything else reads the items as they are."""
-    if not isinstance(space, Product):
-        return items
-    if any(not isinstance(item, list) or len(item) != len(space.parts) for item in items):
-        raise DataError(
-            "Some items do not have one part for each part of the space.",
-            allowed=f"lists of {len(space.parts)} records",
-            fix="write one list on each line",
-        )
-    return [[item[i] for item in items] for i in range(len(space.parts))]
-
-
-def _reports(names: tuple[str, ...]) -> Iterator[str]:
+def _texts(names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         if name == "-":
             yield from (line for line in sys.stdin if line.strip())

@@ -16,6 +16,7 @@ from barrow.errors import BarrowError
 
 _COMMANDS = {
     "demo": ("barrow.cli.demo", "Release from bundled real data, in seconds."),
+    "init": ("barrow.cli.init", "Write a study and make its data set's ledger."),
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
     "plan": ("barrow.cli.plan", "Show what a release would give and cost; reads no private value."),
     "compare": ("barrow.cli.compare", "Compare all mechanisms, and ordinary user-level DP, before choosing."),
@@ -23,7 +24,7 @@ _COMMANDS = {
     "check": ("barrow.cli.check", "Look for records that a release would refuse (private output)."),
     "explain": ("barrow.cli.explain", "Say how a release was made, from its statement."),
     "verify": ("barrow.cli.verify", "Check a release's files and its entry in the ledger."),
-    "local": ("barrow.cli.local", "One person's report, and the mean of many reports."),
+    "local": ("barrow.cli.local", "One person's report, mixing, and what many reports say."),
     "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
     "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
 }
@@ -53,7 +54,7 @@ class _Lazy(click.Group):
 def cli() -> None:
     """User-level metric differential privacy via the earth mover's distance.
 
-    Start with:  barrow choose --space earth --promise "1/30, 1000 mi, 0.2"
+    Start with:  barrow demo, or barrow init FILE
     """
 
 

@@ -7,31 +7,60 @@ from typing import Any
 
 import click
 
-from barrow.cli.study_options import data_options, make_study, output_options, question_options
-from barrow.engines import engine_for
+from barrow.cli.study_options import (
+    data_options,
+    make_study,
+    output_options,
+    question_options,
+    split_words,
+    study_option,
+)
 
 
 @click.command()
+@click.argument("words", nargs=-1, metavar="[NAME]…")
+@study_option
 @data_options
 @question_options
+@click.option(
+    "--times", type=click.IntRange(1, 10_000), default=1, help="Plan so many equal releases, e.g. one a month."
+)
 @output_options
-def plan(as_json: bool, quiet: bool, **flags: Any) -> None:
-    """Show what a release would give and cost. No budget is spent, and of the data only column names are read.
+def plan(words: tuple[str, ...], file: str | None, times: int, as_json: bool, quiet: bool, **flags: Any) -> None:
+    """Show what a release would give and cost. Nothing is spent, and of the data only column names are read.
+
+    NAME is a question of the study; all of them by default.
 
     \b
     Example:
-      barrow plan visits.parquet --user uid --item lat --item lon --users 1083 \\
-        --space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=0.2)' --query "density(bandwidth='1 km')" \\
-        --promise "1 day of 30, 10 km, 0.5" --promise "all, 300 m, 0.5"
+      barrow plan
+      barrow plan --space 'line(low=0, high=100, step=1, unit="years")' --users 1083 \\
+        --promise "all, 5 years, 0.5" --question mean
     """  # noqa: D301  (click reads the backspace)
-    study = make_study(flags.pop("file"), **flags)
-    if study.source is not None and study.user is not None and study.items:
-        engine_for(study.source).validate(study.source, study.columns, study.space, unknown=study.unknown)
-    made = study.plan()
+    file, names = split_words(words, file, flags)
+    study = make_study(file, **flags)
+    if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
+        study.data.validate(study.space)
+    asked = [study.question(name) for name in names] or list(study.questions) or [study.question()]
+    if times > 1:
+        from dataclasses import replace
+        from fractions import Fraction
+
+        share = {q.label: study.terms(q).fraction / Fraction(times) for q in asked}
+        asked = [replace(q, fraction=share[q.label]) for q in asked]
+        study = study.replace(questions=asked)
+    plans = [study.plan(question) for question in asked]
     if as_json:
-        click.echo(json.dumps(made.to_json(), ensure_ascii=False))
-    elif quiet:
-        click.echo(f"{made.error:.6g}")
-    else:
+        told = [made.to_json() for made in plans]
+        click.echo(json.dumps(told[0] if len(told) == 1 else {"plans": told}, ensure_ascii=False))
+        return
+    for made in plans:
+        if quiet:
+            click.echo(f"{made.error:.6g}" if len(plans) == 1 else f"{made.question.label}: {made.error:.6g}")
+            continue
+        if len(plans) > 1:
+            click.echo(f"── {made.question.label}")
         click.echo(str(made))
-        click.echo("\nNo private value was read and nothing was spent. Next: barrow release with the same words.")
+    if not quiet:
+        many = f" Each of {times:,} releases gets this." if times > 1 else ""
+        click.echo(f"\nNo private value was read and nothing was spent.{many} Next: barrow release")

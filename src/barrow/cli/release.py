@@ -4,46 +4,114 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
-from barrow.cli.study_options import data_options, make_study, output_options, question_options
+from barrow.cli.study_options import (
+    data_options,
+    make_study,
+    output_options,
+    question_options,
+    split_words,
+    study_option,
+)
 from barrow.errors import ParameterError
+from barrow.study import Release, Study
+from barrow.study.release import run_release
 
 
 @click.command()
+@click.argument("words", nargs=-1, metavar="[NAME]…")
+@study_option
 @data_options
 @question_options
-@click.option("--ledger", type=click.Path(), help="The ledger to charge (barrow ledger init makes one).")
-@click.option("--out", type=click.Path(), help="A new folder for values and statement.")
+@click.option("--ledger", type=click.Path(), help="The ledger to charge, if the study names none.")
+@click.option("--out", type=click.Path(), help="A new folder for the results; release/NAME by default.")
 @click.option("--key", help="Names this release; the same key is never paid or drawn twice.")
 @output_options
-def release(as_json: bool, quiet: bool, key: str | None, **flags: Any) -> None:
-    """Release an answer: validate, read, reserve in the ledger, draw noise, commit, write.
+def release(
+    words: tuple[str, ...],
+    file: str | None,
+    out: str | None,
+    key: str | None,
+    as_json: bool,
+    quiet: bool,
+    **flags: Any,
+) -> None:
+    """Release answers: validate, read, reserve in the ledger, draw noise, stage, commit, publish.
+
+    NAME is a question of the study; by default every question that has not been released yet. A release that was made
+    before is shown again and costs nothing; one that was interrupted is finished without a second payment.
 
     \b
     Example:
-      barrow release --study study.toml --ledger visits.ledger --out visits-map
+      barrow release
+      barrow release map --out visits-map
     """  # noqa: D301  (click reads the backspace)
-    study = make_study(flags.pop("file"), **flags)
-    if study.out is None:
-        raise ParameterError("No output folder is named.", allowed="a new folder", fix="--out results")
+    file, names = split_words(words, file, flags)
+    study = make_study(file, **flags)
+    asked = [study.question(name) for name in names] or list(study.questions) or [study.question()]
+    if not names and len(asked) > 1:
+        asked = [question for question in asked if not _place(None, question.label).exists()]
+        if not asked:
+            raise ParameterError(
+                "Every question of the study has been released.",
+                allowed="names of questions, whose answers are then shown again",
+                fix=f"barrow release {study.questions[0].label}",
+            )
+    if len(asked) > 1 and (out is not None or key is not None):
+        raise ParameterError("Several questions are asked.", allowed="--out and --key for one", fix="name the question")
+    done = []
+    for question in asked:
+        done.append(_released(study, question, _place(out, question.label), key, quiet or as_json))
+        if not as_json:
+            _show(done[-1], quiet)
+    if as_json:
+        told = [_plain(result) for result in done]
+        click.echo(json.dumps(told[0] if len(told) == 1 else {"releases": told}, ensure_ascii=False))
+
+
+def _released(study: Study, question: Any, place: Path, key: str | None, silent: bool) -> Release:
+    reached = "validate"
+
+    def stages(stage: str) -> None:
+        nonlocal reached
+        reached = stage
+        if not silent and sys.stderr.isatty():
+            click.echo(f"\r{question.label}: {stage} … ", err=True, nl=False)
+
     try:
-        result = study.release(key=key, progress=sys.stderr.isatty() and not (quiet or as_json))
+        result = run_release(
+            study, question, out=place, key=key, progress=sys.stderr.isatty() and not silent, stages=stages
+        )
     except KeyboardInterrupt:
         # After the payment an interruption is a LostReleaseError, which says what was spent.
-        click.echo("Interrupted before the release was paid for; barrow ledger show tells what was spent.", err=True)
+        text = {
+            "commit": "Interrupted while it was recorded; the same command finishes it and costs nothing.",
+            "publish": "Interrupted while it was published; the same command finishes it and costs nothing.",
+        }.get(reached, "Interrupted before it was paid for; nothing was spent.")
+        click.echo(text, err=True)
         raise SystemExit(130) from None
-    if as_json:
-        rows = result.rows() if len(result.values) <= 1000 else None
-        click.echo(json.dumps({**result.statement, "folder": str(result.folder), "values": rows}, ensure_ascii=False))
-        return
+    if not silent and sys.stderr.isatty():
+        click.echo("\r", err=True, nl=False)
+    return result
+
+
+def _place(out: str | None, label: str) -> Path:
+    return Path(out) if out is not None else Path("release") / label
+
+
+def _plain(result: Release) -> dict[str, Any]:
+    rows = result.rows() if len(result.rows()) <= 1000 else None
+    return {**result.statement, "folder": str(result.folder), "values": rows}
+
+
+def _show(result: Release, quiet: bool) -> None:
     if quiet:
         click.echo(str(result.folder))
         return
-    click.echo(result.text)
-    click.echo()
-    click.echo("\n".join(result.plan.summary(result.drawn)))
-    click.echo(f"Wrote {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir())))  # type: ignore[union-attr]
-    click.echo(f"Next: barrow verify {result.folder}, barrow explain {result.folder}/statement.json")
+    click.echo(str(result))
+    click.echo(f"Wrote {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir())))
+    click.echo(f"Next: barrow verify {result.folder}, barrow explain {result.folder}")

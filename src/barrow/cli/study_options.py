@@ -2,54 +2,70 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from barrow.errors import ParameterError
 from barrow.policy import Promise
-from barrow.release.study import Study, read_table, study_from_spec
-from barrow.spaces import parse_call, parse_space
+from barrow.questions import to_question
+from barrow.spaces import parse_space
+from barrow.study import Study, study_from_spec
+from barrow.study.data import OUTSIDE
+from barrow.study.file import read_table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+DEFAULT = "study.toml"
+_SOURCE = re.compile(r"\.(csv|tsv|txt|parquet|pq|duckdb|ddb|sqlite|sqlite3|db)(\.gz|\.zst)?$")
 
+_STUDY = [
+    click.option("--study", "file", type=click.Path(), help=f"The study file; {DEFAULT} in this folder by default.")
+]
 _DATA = [
-    click.argument("source", required=False),
-    click.option("--study", "file", type=click.Path(), help="A study file; flags replace what it says."),
+    click.option("--source", help="Where the records are: a file, a pattern, the address of a database."),
     click.option("--user", help="The column that says whose record it is."),
     click.option("--item", "items", multiple=True, help="A column of the item; repeat it, e.g. for lat and lon."),
     click.option("--sql", help="A query over the source (its records are the table 'records')."),
+    click.option("--acknowledge-sql", is_flag=True, default=None, help="Let a query through that nobody has checked."),
     click.option(
-        "--unknown", type=click.Choice(["error", "default", "nearest"]), help="What to do with unknown records."
+        "--outside", "--unknown", type=click.Choice(OUTSIDE), help="What to do with records outside the space."
     ),
+    click.option("--data-version", "version", help="A public name of this state of the records, e.g. 2026-10."),
     click.option("--space", metavar="SPACE", help="The public space, e.g. 'earth(box=(40, -75, 41, -73), cell=1)'."),
     click.option("--users", type=int, help="How many people the data are about (public)."),
-]
-_QUESTION = [
-    click.option("--query", metavar="QUERY", help="mean, histogram, \"density(bandwidth='5 km')\", …"),
-    click.option("--promise", "promises", multiple=True, metavar="'SHARE, DISTANCE, EPSILON'", help="May be repeated."),
-    click.option("--alpha", help="alpha itself, instead of promises."),
-    click.option("--delta", help="Probability with which promises may fail."),
-    click.option("--part", help="The part of the promised alpha that this release may use."),
-    click.option("--noise", help="auto, laplace, l2, linf or gaussian."),
-    click.option("--model", type=click.Choice(["local", "shuffle", "central"]), help="Who adds the noise."),
     click.option("--dataset", help="A public name of the data set."),
 ]
+_QUESTION = [
+    click.option(
+        "--question", "--query", "questions", multiple=True, metavar="QUESTION",
+        help="mean, histogram, \"density(bandwidth='5 km')\", …; may be repeated.",
+    ),
+    click.option("--promise", "promises", multiple=True, metavar="'SHARE, DISTANCE, EPSILON'", help="May be repeated."),
+    click.option("--alpha", help="alpha itself, instead of promises."),
+    click.option("--delta", help="The delta of all releases together."),
+    click.option("--fraction", "--part", "fraction", help="The share of every promise that the question may use."),
+    click.option("--model", type=click.Choice(["local", "shuffle", "central"]), help="Who adds the noise."),
+]  # fmt: skip
 
 
-def data_options(command: Command) -> Command:
-    """Flags about where the records are and what they are."""
-    for option in reversed(_DATA):
-        command = option(command)
-    return command
+def _with(options: list[Any]) -> Callable[[Command], Command]:
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-def question_options(command: Command) -> Command:
-    """Flags about what is asked and what is promised."""
-    for option in reversed(_QUESTION):
-        command = option(command)
-    return command
+study_option = _with(_STUDY)
+"""``--study``."""
+data_options = _with(_DATA)
+"""Flags about where the records are and what they are."""
+question_options = _with(_QUESTION)
+"""Flags about what is asked and what is promised."""
 
 
 def output_options(command: Command) -> Command:
@@ -58,66 +74,68 @@ def output_options(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")(command)
 
 
+def split_words(words: tuple[str, ...], file: str | None, flags: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:
+    """The study file among a command's words, if one ends in .toml, and names of questions; a source goes to flags."""
+    files = [word for word in words if word.endswith(".toml")]
+    sources = [word for word in words if word not in files and (_SOURCE.search(word) or "://" in word)]
+    if len(files) + (file is not None) > 1 or len(sources) + (flags.get("source") is not None) > 1:
+        raise ParameterError("Several study files or sources are named.", allowed="one of each", fix="name one")
+    if sources:
+        flags["source"] = sources[0]
+    names = tuple(word for word in words if word not in files and word not in sources)
+    return (files[0] if files else file), names
+
+
 def make_study(file: str | None, **flags: Any) -> Study:
     """The study of a file, with what the flags say in place of what it says."""
-    if file is None and str(flags.get("source")).endswith(".toml"):
-        file = flags.pop("source")  # barrow plan study.toml means --study study.toml
+    if file is None and Path(DEFAULT).is_file() and flags.get("space") is None:
+        file = DEFAULT
     spec: dict[str, Any] = {} if file is None else read_table(file)
-    for name in ("users", "dataset", "model", "ledger", "out"):
+    for name in ("users", "dataset", "model", "ledger", "alpha", "delta"):
         if flags.get(name) is not None:
             spec[name] = flags[name]
+    if flags.get("delta") is not None or flags.get("alpha") is not None:
+        old = {key: value for key, value in spec.get("privacy", {}).items() if key not in ("alpha", "delta")}
+        spec["privacy"] = old
+    _data(spec, flags)
+    if flags.get("space") is not None:
+        spec["space"] = _space_spec(flags["space"])
+    if flags.get("questions"):
+        spec.pop("query", None)
+        spec["question"] = [to_question(text).to_spec() for text in flags["questions"]]
+    if flags.get("fraction") is not None:
+        spec["question"] = [{**question, "fraction": flags["fraction"]} for question in spec.get("question", [])]
+    if flags.get("promises"):
+        made = [Promise.parse(text) for text in flags["promises"]]
+        spec["promise"] = [{"share": p.share_text, "distance": p.distance, "epsilon": str(p.epsilon)} for p in made]
+        if flags.get("alpha") is None:
+            spec.pop("alpha", None)
+            spec.get("privacy", {}).pop("alpha", None)
+    elif flags.get("alpha") is not None:
+        spec.pop("promise", None)
+    if "space" not in spec:
+        raise ParameterError(
+            "No space is named.",
+            allowed="a public space: barrow never learns the domain from the data",
+            fix="--space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)', or a study file: barrow init",
+        )
+    return study_from_spec(spec)
+
+
+def _data(spec: dict[str, Any], flags: dict[str, Any]) -> None:
     data = dict(spec.get("data", {}))
     if flags.get("source") is not None or flags.get("sql") is not None:
-        data = {k: v for k, v in data.items() if k not in ("source", "sql")}
-    for name in ("source", "sql", "user", "unknown"):
+        data = {key: value for key, value in data.items() if key not in ("source", "sql")}
+    for name in ("source", "sql", "user", "outside", "version", "acknowledge_sql"):
         if flags.get(name) is not None:
             data[name] = flags[name]
     if flags.get("items"):
         data["items"] = list(flags["items"])
     if data:
         spec["data"] = data
-    if flags.get("space") is not None:
-        spec["space"] = _space_spec(flags["space"])
-    if flags.get("query") is not None:
-        spec["query"] = _query_spec(flags["query"])
-    _privacy(spec, flags)
-    if "space" not in spec:
-        raise ParameterError(
-            "No space is named.",
-            allowed="a public space: barrow never learns the domain from the data",
-            fix="--space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)', or --study study.toml",
-        )
-    return study_from_spec(spec)
-
-
-def _privacy(spec: dict[str, Any], flags: dict[str, Any]) -> None:
-    privacy = dict(spec.get("privacy", {}))
-    for name in ("alpha", "delta", "part", "noise"):
-        if flags.get(name) is not None:
-            privacy[name] = flags[name]
-    if flags.get("promises"):
-        rows = [Promise.parse(text) for text in flags["promises"]]
-        spec["promise"] = [{"share": p.share_text, "distance": p.distance, "epsilon": str(p.epsilon)} for p in rows]
-        if flags.get("alpha") is None:
-            privacy.pop("alpha", None)
-    elif flags.get("alpha") is not None:
-        spec.pop("promise", None)
-    if privacy:
-        spec["privacy"] = privacy
 
 
 def _space_spec(text: str) -> dict[str, Any]:
     if text.endswith(".toml"):
         return dict(read_table(text).get("space", {}))
     return parse_space(text).to_spec()
-
-
-def _query_spec(text: str) -> dict[str, Any]:
-    spec = parse_call(text)
-    if spec is None:
-        raise ParameterError(
-            f"The query {text!r} cannot be read.",
-            allowed="a kind of query with named arguments",
-            fix="--query mean, --query histogram, --query \"density(bandwidth='5 km')\"",
-        )
-    return spec

@@ -7,7 +7,7 @@ import json
 import click
 
 from barrow.cli.study_options import output_options
-from barrow.release import verify as verify_folder
+from barrow.study import verify as verify_folder
 
 
 @click.command()

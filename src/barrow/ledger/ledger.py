@@ -182,6 +182,12 @@ class Ledger(Spender):
         """The ledger of ``dataset`` in the folder ``place``, or in a database ``postgresql://…``; None if none is."""
         return find_ledger(place, dataset)
 
+    @property
+    def file(self) -> Path | None:
+        """The file that holds it; None for a ledger in a database."""
+        place = getattr(self._store, "path", None)
+        return None if place is None else Path(place)
+
     def left(self, account: Account = "main") -> Amount:
         """What is left of ``account``, in the current period where there are periods."""
         book = self._fresh()

@@ -1,44 +1,21 @@
-"""The local model: each person's client adds noise, and a server adds up reports."""
+"""The local and the shuffle model: each person adds noise, a server adds up; they take a study and a question."""
 
-from barrow.local.client import LocalClient
-from barrow.local.frequency import FrequencyResult, FrequencyServer, FrequencyStudy, aggregate_frequency
-from barrow.local.items import (
-    ItemClient,
-    ItemResult,
-    ItemServer,
-    ItemStudy,
-    aggregate_items,
-    item_study_from_json,
-    randomise_items,
-)
+from barrow.local.client import Client, Survey
 from barrow.local.memory import Memory
-from barrow.local.report import MalformedReportError, Report, report_from_json
-from barrow.local.sampled import SampledStudy, sampled_study_from_json
-from barrow.local.server import LocalResult, LocalServer, noise_half_width
-from barrow.local.study import LocalStudy, study_from_json
+from barrow.local.mixing import Batch, mix, read_batch
+from barrow.local.report import MalformedReportError, Report, message_of, report_from_json
+from barrow.local.server import Server
 
 __all__ = [
-    "FrequencyResult",
-    "FrequencyServer",
-    "FrequencyStudy",
-    "ItemClient",
-    "ItemResult",
-    "ItemServer",
-    "ItemStudy",
-    "LocalClient",
-    "LocalResult",
-    "LocalServer",
-    "LocalStudy",
+    "Batch",
+    "Client",
     "MalformedReportError",
     "Memory",
     "Report",
-    "SampledStudy",
-    "aggregate_frequency",
-    "aggregate_items",
-    "item_study_from_json",
-    "noise_half_width",
-    "randomise_items",
+    "Server",
+    "Survey",
+    "message_of",
+    "mix",
+    "read_batch",
     "report_from_json",
-    "sampled_study_from_json",
-    "study_from_json",
 ]

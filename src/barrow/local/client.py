@@ -1,9 +1,9 @@
-"""The client: turns one person's items into a report, once."""
+"""The client: turns one person's items into a report, once. Their items never leave it."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,96 +11,168 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import LedgerError, ParameterError
 from barrow.local.memory import Memory
-from barrow.local.report import Report
-from barrow.local.study import LocalStudy
-from barrow.mechanisms import UserCounts
+from barrow.local.report import Report, message_of
 from barrow.noise import system_source
-from barrow.spaces import Space
-from barrow.spaces.base import Ids, Unknown
+from barrow.numerics import digest_of
+from barrow.privacy import Guarantee, Model
+from barrow.questions import Collector, Plan
+from barrow.spaces.base import Unknown
+from barrow.study.study import Asked, Study
+
+SURVEY_VERSION = 2
 
 
-class RememberingClient(ABC):
-    """What every client obeys: a report is drawn once, and stored before it is handed out.
+class Survey:
+    """One question of a study, asked of people who add their own noise: what clients and servers agree on.
 
-    Asking again gives the same report, even for other items: a second draw would be a second leak. There is no seed.
+    Args:
+        study: The study, with the model ``"local"`` or ``"shuffle"``.
+        asked: The question; the only one by default.
 
-    >>> issubclass(LocalClient, RememberingClient)
-    True
+    >>> survey = Survey(Study("line(low=0, high=10, step=1, unit='km')", alpha=25, users=100, model="local"), "mean")
+    >>> survey.plan.noise.name, survey.digest.startswith("sha256:")
+    ('Laplace', True)
     """
 
-    def __init__(self, digest: str, space: Space, length: int, memory: str | os.PathLike[str]) -> None:
+    def __init__(self, study: Study, asked: Asked = None) -> None:
+        if study.model is Model.CENTRAL:
+            raise ParameterError(
+                "model is 'central', but people who randomise their own items trust no center.",
+                allowed="'local' or 'shuffle'",
+                fix="study.replace(model='local'), or barrow release for data already held",
+            )
+        self.study, self.question = study, study.question(asked)
+        self.plan: Plan = self.question.plan(study.terms(self.question))
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether somebody mixes all people's messages before anybody sees them."""
+        return self.study.model is Model.SHUFFLE
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What each person is promised; a function of the study alone."""
+        return self.plan.guarantee
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of everything that is agreed on: reports name the survey by it."""
+        terms, space = self.plan.terms.to_spec(), self.study.space.to_spec()
+        agreed = {"survey": SURVEY_VERSION, "question": self.question.asked, "terms": terms, "space": space}
+        return digest_of(agreed)
+
+    def collector(self) -> Collector:
+        """What adds up its reports."""
+        return self.plan.collector()
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """What is public, and what a report reveals beside its values."""
+        space, terms = self.study.space, self.plan.terms
+        rate = "" if self.plan.alpha is None else f"alpha = {float(self.plan.alpha):.6g} and "
+        seen = (
+            "how many messages there are in all: the guarantee holds for messages that are mixed"
+            if self.shuffled
+            else "who reports, when, and how many do: the guarantee is about the values of a report only"
+        )
+        return (
+            f"the space ({space.kind}, {space.items:,} items, diameter {space.diameter:.6g} {space.unit}".rstrip()
+            + ")",
+            f"the question: {self.plan.description}",
+            f"{rate}delta = {float(terms.delta):.6g}",
+            seen,
+        )
+
+
+class Client:
+    """One person's side of a survey. A report is drawn once, and stored before it is handed out.
+
+    Asking again gives the same report, even for other items: a second draw would be a second leak. There is no seed.
+    A study whose Lipschitz constant is somebody's word is refused: a client takes only what it can prove itself.
+
+    Args:
+        study: The public study, with the model ``"local"`` or ``"shuffle"``; or a survey, which is planned already.
+        asked: The question; the only one by default.
+        memory: The file that remembers reports; one for each person.
+
+    >>> import tempfile
+    >>> study = Study("line(low=0, high=10, step=1, unit='km')", alpha=25, users=100, model="local")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     client = Client(study, "distance(to=3)", memory=f"{folder}/me.json")
+    ...     first = client.report([2.5, 7.1])
+    ...     first == client.report([9.0]), first.study == client.survey.digest
+    (True, True)
+    """
+
+    def __init__(self, study: Study | Survey, asked: Asked = None, *, memory: str | os.PathLike[str]) -> None:
+        self.survey = study if isinstance(study, Survey) else Survey(study, asked)
         self.memory = Memory(memory)
-        self._digest, self._space, self._length = digest, space, length
+        if self.survey.plan.declared:
+            raise ParameterError(
+                "The study declares a Lipschitz constant that cannot be proved here; if it is too small, a report "
+                "shows what it should hide.",
+                allowed="questions whose constants follow from the space",
+                fix="ask whoever made the study for a coarser space or another question; do not report to it",
+            )
 
     @property
     def answered(self) -> tuple[str, ...]:
-        """The digests of all studies that this memory holds reports for; their guarantees add up."""
+        """The digests of all surveys that this memory holds reports for; their guarantees add up."""
         return tuple(self.memory.load())
-
-    @abstractmethod
-    def _draw(self, items: Ids) -> list[int]:
-        """The numbers of a new report on these item ids."""
 
     def report(self, records: Any = None, *, ids: ArrayLike | None = None, unknown: Unknown = "error") -> Report:
         """The person's report: the remembered one, or a new one from their items.
 
         Args:
-            records: The person's items as records of the space.
+            records: The person's items as records of the space; none stand for the public default item.
             ids: The same as item ids, instead of ``records``.
             unknown: What to do with records that the space does not know, as in ``space.encode``.
         """
+        if self.survey.shuffled:
+            raise ParameterError(
+                "In a shuffle study a report would link all values of one person.",
+                allowed="messages, one for each value, which are mixed with those of others",
+                fix="client.messages(records)",
+            )
+        return self._report(records, ids, unknown)
+
+    def messages(
+        self, records: Any = None, *, ids: ArrayLike | None = None, unknown: Unknown = "error"
+    ) -> tuple[str, ...]:
+        """The person's messages in a shuffle study: one for each value, all of one size, with nothing in common.
+
+        They are the same whenever they are asked for. Their order is that of their values, so that it says nothing.
+        """
+        if not self.survey.shuffled:
+            raise ParameterError("The study is local.", allowed="one report a person", fix="client.report(records)")
+        report = self._report(records, ids, unknown)
+        kinds = len(self.survey.plan.itemwise.randomiser.report_labels)  # type: ignore[attr-defined]
+        return tuple(message_of(report.study, value, kinds) for value in sorted(report.values))
+
+    def _report(self, records: Any, ids: ArrayLike | None, unknown: Unknown) -> Report:
         if (records is None) == (ids is None):
             raise ParameterError(
                 "It is not clear which items the report is about.",
                 allowed="records, or ids",
                 fix="client.report([...])",
             )
+        digest, space = self.survey.digest, self.survey.study.space
         with self.memory.locked():
-            known = self.memory.load().get(self._digest)
+            known = self.memory.load().get(digest)
             if known is not None:
                 return self._checked(known)
-            items = self._space.encode(records, unknown=unknown) if ids is None else np.asarray(ids)
-            values = tuple(int(v) for v in self._draw(items))
+            items = space.encode(records, unknown=unknown) if ids is None else np.asarray(ids)
+            values = tuple(int(value) for value in self.survey.plan.report(items))
             name = "".join(f"{int(word):016x}" for word in system_source().words(2))
-            report = Report(self._digest, name, values)
+            report = Report(digest, name, values)
             self.memory.store(report)
             return report
 
     def _checked(self, report: Report) -> Report:
-        if len(report.values) != self._length:
+        if len(report.values) != self.survey.collector().length:
             raise LedgerError(
                 "The remembered report does not fit the study.",
                 allowed="a memory that this client wrote",
                 fix="restore it from a copy",
             )
         return report
-
-
-class LocalClient(RememberingClient):
-    """One person's side of a local study. Their items never leave it; their report does.
-
-    An empty list of items stands for the public default item.
-
-    Args:
-        study: The public study.
-        memory: The file that remembers reports; one for each person.
-
-    >>> import tempfile
-    >>> from barrow.queries import distance_to
-    >>> from barrow.spaces import Line
-    >>> study = LocalStudy(distance_to(Line(0, 10, unit="km", step=1), 3), alpha=25)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     client = LocalClient(study, f"{folder}/reports.json")
-    ...     first = client.report([2.5, 7.1])
-    ...     first == client.report([9.0]), first.study == study.digest
-    (True, True)
-    """
-
-    def __init__(self, study: LocalStudy, memory: str | os.PathLike[str]) -> None:
-        self.study = study
-        super().__init__(study.digest, study.query.space, study.query.dimension, memory)
-
-    def _draw(self, items: Ids) -> list[int]:
-        center = UserCounts.of_users(self._space, [items]).center(self.study.query)
-        numbers: list[int] = self.study.noise.draw(center).integers.tolist()
-        return numbers

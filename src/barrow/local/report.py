@@ -1,30 +1,52 @@
-"""One person's report: integers on the study's grid, the study's digest and a random number of its own."""
+"""What a person hands over: a report of their own (local model), or messages that nobody can link (shuffle model)."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from barrow.errors import ParameterError
 
 REPORT_VERSION = 1
 _KIND = "local report"
-_KEYS = {"barrow", "version", "study", "id", "values"}
 _MOST = 2**256
 _MOST_TEXT = 2**26
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_ID = re.compile(r"[0-9a-f]{32}")
+_DIGITS = re.compile(r"[0-9]+")
+
+
+class _Wire(msgspec.Struct, forbid_unknown_fields=True):
+    """A report as JSON: exactly these keys."""
+
+    barrow: str
+    version: int
+    study: str
+    id: str
+    values: list[Any]
+
+
+class _Message(msgspec.Struct, forbid_unknown_fields=True):
+    """A message as JSON: exactly these keys; nothing that two of them could share but the study."""
+
+    barrow: str
+    version: int
+    study: str
+    value: str
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a person hands over.
+    """What a person hands over in the local model.
 
     Attributes:
-        study: The digest of the study that it answers.
+        study: The digest of the study and question that it answers.
         id: 128 random bits in hexadecimal, so that a report sent twice is counted once.
-        values: One integer for each output, in units of the study's grid.
+        values: Integers, as the question has them.
 
     >>> report = Report("sha256:" + "0" * 64, "0" * 32, (5, -3))
     >>> report_from_json(report.to_text()) == report
@@ -38,20 +60,17 @@ class Report:
     def __post_init__(self) -> None:
         problem = _problem(self.study, self.id, self.values)
         if problem:
-            raise ParameterError(f"A report {problem}.", allowed="see docs/local.md", fix="make it with LocalClient")
+            raise ParameterError(f"A report {problem}.", allowed="see docs/local.md", fix="make it with Client")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "barrow": _KIND,
-            "version": REPORT_VERSION,
-            "study": self.study,
-            "id": self.id,
-            "values": list(self.values),
-        }
+        values = list(self.values)
+        return {"barrow": _KIND, "version": REPORT_VERSION, "study": self.study, "id": self.id, "values": values}
 
     def to_text(self) -> str:
         """One line of JSON."""
+        import json
+
         return json.dumps(self.to_json(), separators=(",", ":"))
 
 
@@ -63,7 +82,7 @@ class MalformedReportError(ParameterError):
     """
 
     def __init__(self, reason: str, problem: str) -> None:
-        super().__init__(f"A report {problem}.", allowed="see docs/local.md", fix="make it with LocalClient")
+        super().__init__(f"A report {problem}.", allowed="see docs/local.md", fix="make it with Client")
         self.reason = reason
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -78,25 +97,34 @@ def report_from_json(data: str | bytes | Mapping[str, Any]) -> Report:
     ...
     barrow.local.report.MalformedReportError: A report has not exactly the keys barrow, id, study, values, version.
       allowed: see docs/local.md
-      fix:     make it with LocalClient
+      fix:     make it with Client
     """
-    if isinstance(data, str | bytes):
-        if len(data) > _MOST_TEXT:
-            raise MalformedReportError("malformed", "is too long")
-        try:
-            data = json.loads(data)
-        except (ValueError, RecursionError):
-            raise MalformedReportError("malformed", "is not JSON") from None
-    if not isinstance(data, Mapping) or set(data) != _KEYS or data["barrow"] != _KIND:
-        raise MalformedReportError("malformed", f"has not exactly the keys {', '.join(sorted(_KEYS))}")
-    if isinstance(data["version"], bool) or data["version"] != REPORT_VERSION:
+    found = _decoded(data, _Wire)
+    if found.barrow != _KIND:
+        raise _keys(_Wire)
+    if found.version != REPORT_VERSION:
         raise MalformedReportError("another version", "is of another version")
-    values = data["values"]
-    problem = "has values that are no list" if not isinstance(values, list) else None
-    problem = problem or _problem(data["study"], data["id"], values)
+    problem = _problem(found.study, found.id, found.values)
     if problem:
         raise MalformedReportError("malformed", problem)
-    return Report(data["study"], data["id"], tuple(values))
+    return Report(found.study, found.id, tuple(found.values))
+
+
+def _decoded(data: str | bytes | Mapping[str, Any], kind: Any) -> Any:
+    try:
+        if isinstance(data, Mapping):
+            return msgspec.convert(dict(data), kind)
+        if len(data) > _MOST_TEXT:
+            raise MalformedReportError("malformed", "is too long")
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError:
+        raise _keys(kind) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        raise MalformedReportError("malformed", "is not JSON") from None
+
+
+def _keys(kind: Any) -> MalformedReportError:
+    return MalformedReportError("malformed", f"has not exactly the keys {', '.join(sorted(kind.__struct_fields__))}")
 
 
 def read_for(study: str, received: Report | str | bytes | Mapping[str, Any]) -> Report | str:
@@ -113,10 +141,45 @@ def read_for(study: str, received: Report | str | bytes | Mapping[str, Any]) -> 
 
 
 def _problem(study: Any, name: Any, values: Any) -> str | None:
-    if not isinstance(study, str) or re.fullmatch(r"sha256:[0-9a-f]{64}", study) is None:
+    if not isinstance(study, str) or _DIGEST.fullmatch(study) is None:
         return "has no digest of a study"
-    if not isinstance(name, str) or re.fullmatch(r"[0-9a-f]{32}", name) is None:
+    if not isinstance(name, str) or _ID.fullmatch(name) is None:
         return "has no id of 32 hexadecimal digits"
     if not values or any(type(v) is not int or abs(v) >= _MOST for v in values):
         return "has values that are not whole numbers"
     return None
+
+
+def message_of(study: str, value: int, kinds: int) -> str:
+    """One message of the shuffle model: one value, and nothing that says whose it is; all are of one size.
+
+    >>> len(message_of("sha256:" + "0" * 64, 3, 100)) == len(message_of("sha256:" + "0" * 64, 42, 100))
+    True
+    """
+    width = len(str(kinds - 1))
+    return f'{{"barrow":"message","version":{REPORT_VERSION},"study":"{study}","value":"{value:0{width}d}"}}'
+
+
+def value_of(study: str, text: str | bytes, kinds: int) -> int | str:
+    """The value of a message of one study, or the reason why it is none.
+
+    >>> digest = "sha256:" + "0" * 64
+    >>> value_of(digest, message_of(digest, 42, 100), 100), value_of(digest, "{}", 100)
+    (42, 'malformed')
+    """
+    line = text.decode("utf-8", "replace").strip() if isinstance(text, bytes) else text.strip()
+    try:
+        found = _decoded(line, _Message)
+    except MalformedReportError as error:
+        return "linked report" if f'"{_KIND}"' in line[:200] else error.reason
+    if found.version != REPORT_VERSION:
+        return "another version"
+    if found.study != study:
+        return "another study"
+    if _DIGITS.fullmatch(found.value) is None or len(found.value) != len(str(kinds - 1)):
+        return "malformed"
+    value = int(found.value)
+    # Sizes and spellings are fixed: anything else could mark a person.
+    if value >= kinds or line != message_of(study, value, kinds):
+        return "malformed"
+    return value

@@ -1,210 +1,177 @@
-"""The server: adds up reports of one study, refuses all others, and gives the mean with its uncertainty."""
+"""The server: adds up reports of one survey, refuses all others, and says what they say together."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from barrow.errors import ParameterError
+from barrow.local.batches import BatchReader
+from barrow.local.client import Survey
+from barrow.local.mixing import Batch
 from barrow.local.report import Report, read_for
-from barrow.local.study import LocalStudy
-from barrow.mechanisms import NoiseDistribution
-from barrow.mechanisms.decoding import decode
-from barrow.numerics import float_up
-from barrow.privacy import Guarantee
+from barrow.questions import Collected
+from barrow.questions.collecting import Counted
+from barrow.questions.items import ItemsPlan
+from barrow.study.study import Asked, Study
 
-_MANY = 30
-"""The mean of so many reports is taken as normal, for decoding only."""
-_NEVER = 1e-18
-"""A value that an honest report holds with less than this probability is refused."""
+Received = Report | str | bytes | Mapping[str, Any]
+_BATCH = 4096
+_BATCH_LENGTH = 2**22
 
 
-@dataclass(frozen=True)
-class LocalResult:
-    """The mean over those who reported, and how sure it is.
+class Server:
+    """The collecting side of a survey; it sees noisy reports only, and keeps sums and counts of them.
 
-    Attributes:
-        study: The digest of the study.
-        n: How many reports were counted.
-        outputs: The names of the outputs.
-        unit: Their unit.
-        means: The mean of the reports, one for each output: an unbiased estimate of the mean over these n people.
-        noise_half_width: 95% half width from noise alone: how far the means are from those of these n people.
-        half_widths: 95% half widths from noise and from who happened to report, for the mean of the people that the n
-            were drawn from; by the spread of the reports themselves. None below two reports.
-        refused: How many reports were refused, by reason.
-        guarantee: What each person was promised.
-        public: What is public.
-        histogram: For a question along a tree, the histogram decoded from the means, a share for each item.
-
-    >>> LocalResult.__dataclass_params__.frozen
-    True
-    """
-
-    study: str
-    n: int
-    outputs: tuple[str, ...]
-    unit: str
-    means: tuple[float, ...]
-    noise_half_width: float
-    half_widths: tuple[float, ...] | None
-    refused: Mapping[str, int]
-    guarantee: Guarantee
-    public: tuple[str, ...]
-    histogram: Mapping[str, float] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "study": self.study,
-            "n": self.n,
-            "outputs": list(self.outputs),
-            "unit": self.unit,
-            "means": list(self.means),
-            "noise_half_width_95": self.noise_half_width,
-            "half_width_95": None if self.half_widths is None else list(self.half_widths),
-            "refused": dict(self.refused),
-            "guarantee": self.guarantee.to_json(),
-            "public": list(self.public),
-            **({} if self.histogram is None else {"histogram": dict(self.histogram)}),
-        }
-
-
-class LocalServer:
-    """The collecting side of a local study; it sees noisy reports only.
+    In a shuffle study it opens mixed batches and nothing else: reports that link one person's values are refused.
 
     Args:
-        study: The public study.
+        study: The public study, with the model ``"local"`` or ``"shuffle"``; or a survey, which is planned already.
+        asked: The question; the only one by default.
 
-    >>> from barrow.queries import distance_to
-    >>> from barrow.spaces import Line
-    >>> study = LocalStudy(distance_to(Line(0, 10, unit="km", step=1), 3), alpha=25)
-    >>> server = LocalServer(study)
-    >>> server.add(Report(study.digest, "0" * 32, (4000,))), server.add("hello"), server.n
+    >>> study = Study("line(low=0, high=10, step=1, unit='km')", alpha=25, users=100, model="local")
+    >>> server = Server(study, "distance(to=3)")
+    >>> server.add(Report(server.survey.digest, "0" * 32, (4000,))), server.add("hello"), server.n
     (None, 'malformed', 1)
     """
 
-    def __init__(self, study: LocalStudy) -> None:
-        self.study = study
+    def __init__(self, study: Study | Survey, asked: Asked = None) -> None:
+        self.survey = study if isinstance(study, Survey) else Survey(study, asked)
         self.refused: Counter[str] = Counter()
+        self._collector = self.survey.collector()
         self._seen: set[str] = set()
-        self._sums = [0] * study.query.dimension
-        self._squares = [0] * study.query.dimension
-        self._limits = _limits(study)
+        self._reader = BatchReader(self.survey.digest)
 
     @property
     def n(self) -> int:
-        """How many reports were counted."""
-        return len(self._seen)
+        """How many people's reports were counted."""
+        return self._collector.n
 
-    def add(self, report: Report | str | bytes | Mapping[str, Any]) -> str | None:
+    def add(self, report: Received) -> str | None:
         """Counts one report; or refuses it, counts the refusal and returns its reason.
 
-        Reasons are ``"malformed"``, ``"another version"``, ``"another study"``, ``"repeated"`` and
-        ``"impossible value"`` (farther out than honest noise ever gets).
+        Reasons are ``"malformed"``, ``"another version"``, ``"another study"``, ``"wrong size"``, ``"repeated"``,
+        ``"impossible value"``, and in a shuffle study ``"linked report"``.
         """
         reason = self._add(report)
         if reason is not None:
             self.refused[reason] += 1
         return reason
 
-    def add_all(self, reports: Iterable[Report | str | bytes | Mapping[str, Any]]) -> None:
-        """Counts many reports."""
-        for report in reports:
-            self.add(report)
-
-    def _add(self, received: Report | str | bytes | Mapping[str, Any]) -> str | None:
-        report = read_for(self.study.digest, received)
+    def _add(self, received: Received) -> str | None:
+        if self.survey.shuffled:
+            return "linked report"
+        report = read_for(self.survey.digest, received)
         if isinstance(report, str):
             return report
-        if len(report.values) != self.study.query.dimension:
-            return "malformed"
+        if len(report.values) != self._collector.length:
+            return "wrong size"
         if report.id in self._seen:
             return "repeated"
-        if any(not low <= v <= high for v, (low, high) in zip(report.values, self._limits, strict=True)):
-            return "impossible value"
-        self._seen.add(report.id)
-        for j, value in enumerate(report.values):
-            self._sums[j] += value
-            self._squares[j] += value * value
-        return None
+        reason = self._collector.refusal(report.values)
+        if reason is None:
+            self._seen.add(report.id)
+            self._collector.add(report.values)
+        return reason
 
-    def result(self) -> LocalResult:
-        """The mean of all reports so far, with 95% half widths and the guarantee."""
+    def add_all(self, reports: Iterable[Received]) -> None:
+        """Counts many reports, in their order, some thousands at a time: memory does not grow with what they hold."""
+        counted = self._collector if isinstance(self._collector, Counted) and not self.survey.shuffled else None
+        some: list[Received] = []
+        length = 0
+        for report in reports:
+            if counted is None:
+                self.add(report)
+                continue
+            some.append(report)
+            length += len(report) if isinstance(report, str) else 0
+            if len(some) == _BATCH or length > _BATCH_LENGTH:
+                self._add_batch(some, counted)
+                some, length = [], 0
+        if counted is not None and some:
+            self._add_batch(some, counted)
+
+    def _add_batch(self, some: list[Received], counted: Counted) -> None:
+        """The same decisions as :meth:`add`, report by report; what they hold was read all at once."""
+        batch = self._reader.read(some)
+        impossible = batch.falling | (batch.largest >= len(counted.counts))
+        wrong, seen = batch.sizes != counted.length, self._seen
+        good = np.zeros(len(some), dtype=bool)
+        read, wrong_sizes, no_values = batch.read.tolist(), wrong.tolist(), impossible.tolist()
+        for i, name in enumerate(batch.ids):
+            if not read[i]:
+                self.add(some[i])
+            elif wrong_sizes[i]:
+                self.refused["wrong size"] += 1
+            elif name in seen:
+                self.refused["repeated"] += 1
+            elif no_values[i]:
+                self.refused["impossible value"] += 1
+            else:
+                seen.add(name)
+                good[i] = True
+        chosen = batch.firsts[good][:, None] + np.arange(counted.length)
+        counted.add_many(batch.values[chosen.ravel()], int(good.sum()))
+
+    def open(self, batch: Batch, *, accept_weaker: bool = False) -> None:
+        """Counts a mixed batch of a shuffle study, if it holds the messages of the study's public number of people.
+
+        Args:
+            batch: What :func:`barrow.local.mix` made.
+            accept_weaker: Open a smaller one too; the result then says what holds, and that less was kept than was
+                promised.
+        """
+        if not self.survey.shuffled:
+            raise ParameterError("The study is local.", allowed="reports", fix="server.add(report)")
+        if batch.study != self.survey.digest:
+            raise ParameterError(
+                "The batch belongs to another study or question.",
+                allowed="a batch of this study",
+                fix="barrow local mix",
+            )
+        if batch.id in self._seen or self.n:
+            raise ParameterError(
+                "A batch was opened before.", allowed="one batch, once", fix="mix all messages together"
+            )
+        planned = self.survey.plan.terms.users
+        if batch.people < planned and not accept_weaker:
+            raise ParameterError(
+                f"The batch holds the messages of {batch.people:,} people, and the guarantee was made for {planned:,}: "
+                "fewer messages hide each other less.",
+                allowed=f"the messages of at least {planned:,} people",
+                fix="wait for more messages; or --accept-weaker, and tell everybody what now holds",
+            )
+        counted = self._collector
+        if not isinstance(counted, Counted):
+            raise ParameterError("This question has no messages.", allowed="items or frequency", fix="kind='frequency'")
+        self._seen.add(batch.id)
+        counted.add_many(batch.values, batch.people)
+        self.refused.update(batch.refused)
+
+    def result(self) -> Collected:
+        """What the reports say together, with its error, the guarantee, and what was refused."""
         if self.n == 0:
             raise ParameterError("No report has been counted.", allowed="at least one", fix="server.add(report) first")
-        query, noise, n = self.study.query, self.study.noise, self.n
-        means = tuple(float(total * noise.grid / n) for total in self._sums)
-        return LocalResult(
-            self.study.digest,
-            n,
-            query.outputs,
-            query.unit,
-            means,
-            noise_half_width(self.study, n),
-            self._half_widths() if n > 1 else None,
-            dict(self.refused),
-            self.study.guarantee,
-            self.study.public,
-            self._decoded(means) if query.kind == "tree_edges" else None,
-        )
-
-    def _decoded(self, means: tuple[float, ...]) -> dict[str, float]:
-        """The histogram that mean edge values speak for; they are all that it sees."""
-        space, noise = self.study.query.space, self.study.noise
-        law = "gaussian" if noise.p is None or self.n >= _MANY else "laplace"
-        shares = decode(space, means, variances=noise.deviation**2 / self.n, law=law)
-        return dict(zip(space.labels, shares.tolist(), strict=True))
-
-    def _half_widths(self) -> tuple[float, ...]:
-        """Student's interval from the spread of the reports, which holds both noise and people."""
-        from scipy.special import stdtrit
-
-        n, grid = self.n, self.study.noise.grid
-        t = float(stdtrit(n - 1, 0.975))
-        widths = []
-        for total, square in zip(self._sums, self._squares, strict=True):
-            variance = Fraction(n * square - total * total, n * (n - 1)) * grid * grid
-            widths.append(t * math.sqrt(float_up(variance) / n) + self.study.query.rounding_upper)
-        return tuple(widths)
-
-
-def noise_half_width(study: LocalStudy, n: int) -> float:
-    """The 95% half width of the mean of n reports from noise alone, predicted before any is collected.
-
-    The larger of the normal one and the exact one of a single report divided by sqrt(n): the laws used here have
-    heavier tails than the normal law, less so the more reports are averaged.
-
-    >>> from barrow.queries import distance_to
-    >>> from barrow.spaces import Line
-    >>> study = LocalStudy(distance_to(Line(0, 10, unit="km", step=1), 3), alpha=25)
-    >>> round(noise_half_width(study, 10_000), 4)
-    0.012
-    """
-    noise = study.noise
-    normal = NoiseDistribution(None, 1).quantile(0.05) * noise.deviation
-    single = noise.distribution.quantile(0.05) * float_up(noise.scale) + float_up(noise.grid) / 2.0
-    return max(normal, single) / math.sqrt(n) + study.query.rounding_upper
-
-
-def _limits(study: LocalStudy) -> list[tuple[int, int]]:
-    """The least and the largest integer that an honest report holds, for each output."""
-    from scipy.special import gammainccinv
-
-    table, noise = study.query.table, study.noise
-    if noise.p is None or noise.p == "1" or noise.dimension == 1:
-        far = noise.distribution.quantile(_NEVER)
-    else:
-        far = float(gammainccinv(noise.dimension, _NEVER))  # no coordinate exceeds the norm
-    reach = Fraction(far) * noise.scale + noise.grid
-    low = table.integers.min(axis=0)
-    high = table.integers.max(axis=0)
-    lows, highs = (x.toarray().ravel().tolist() if table.sparse else x.tolist() for x in (low, high))
-    return [
-        (math.floor((a * table.step - reach) / noise.grid), math.ceil((b * table.step + reach) / noise.grid))
-        for a, b in zip(lows, highs, strict=True)
-    ]
+        plan = self.survey.plan
+        found = plan.collected(self._collector)
+        lines = list(found.lines)
+        planned = plan.terms.users
+        if self.survey.shuffled and self.n < planned and isinstance(plan, ItemsPlan):
+            lines.append(
+                f"Promised to each person: {plan.guarantee}. What now holds is weaker: {found.guarantee}, because "
+                f"{self.n:,} people's messages were mixed and not {planned:,}."
+            )
+        else:
+            lines.append(f"Each person was promised {plan.guarantee}.")
+        details = {
+            "study": self.survey.digest,
+            **found.details,
+            "promised": plan.guarantee.to_json(),
+            "weaker": self.survey.shuffled and self.n < planned,
+            "public": list(self.survey.public),
+        }
+        return replace(found, lines=lines, details=details, refused=dict(self.refused))

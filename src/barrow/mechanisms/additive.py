@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.noise_distribution import NoiseDistribution
@@ -17,6 +17,45 @@ from barrow.queries import Query, norm_order
 
 _NAMES = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}
 CONFIDENCE = 0.95
+_TWO_SIDED = 1.959963984540055
+
+
+class Noise(Protocol):
+    """What every calibrated noise on a query has; everything in it is public."""
+
+    @property
+    def name(self) -> str:
+        """What the noise is called."""
+
+    @property
+    def scale(self) -> Fraction:
+        """Its exact scale."""
+
+    @property
+    def grid(self) -> Fraction:
+        """The public grid of the answer."""
+
+    @property
+    def event(self) -> Event:
+        """What drawing it will cause."""
+
+    @property
+    def half_width(self) -> float:
+        """What one output is off by with probability at most 5 %."""
+
+    @property
+    def simultaneous_half_width(self) -> float:
+        """What no output is off by more than, with probability at least 95 %."""
+
+    @property
+    def deviation(self) -> float:
+        """The largest standard deviation of an output."""
+
+    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
+        """``center`` plus noise, exactly rounded to the grid."""
+
+
+AnyNoise = TypeVar("AnyNoise", bound=Noise)
 
 
 @dataclass(frozen=True)
@@ -78,6 +117,24 @@ class AdditiveNoise:
         grid = float(self.grid)
         return math.sqrt((self.distribution.deviation * float_up(self.scale)) ** 2 + grid * grid / 12.0)
 
+    def mean_half_width(self, reports: int) -> float:
+        """What the mean of independent answers, each with this noise, is off by with probability at most 5 %.
+
+        The larger of the normal one and the exact one of a single answer divided by sqrt(n): the distributions used
+        here have heavier tails than the normal one, less so the more answers are averaged.
+
+        >>> from barrow.mechanisms import linear_noise
+        >>> from barrow.queries import distance_to
+        >>> from barrow.spaces import Line
+        >>> noise = linear_noise(distance_to(Line(0, 10, unit="km", step=1), 3), 25, model="local")
+        >>> round(noise.mean_half_width(10_000), 4), noise.mean_half_width(1) == noise.half_width
+        (0.012, True)
+        """
+        if reports == 1:
+            return self.half_width
+        single = self.distribution.quantile(0.05) * float_up(self.scale) + float_up(self.grid) / 2.0
+        return max(_TWO_SIDED * self.deviation, single) / math.sqrt(reports) + self.rounding_upper
+
     def _width(self, quantile: float) -> float:
         return quantile * float_up(self.scale) + float_up(self.grid) / 2.0 + self.rounding_upper
 
@@ -106,7 +163,7 @@ class LinearAnswer:
     """
 
     query: Query
-    noise: AdditiveNoise
+    noise: Noise
     rounded: RoundedValues
 
     @property
@@ -201,7 +258,7 @@ def checked_model(model: str, users: int | None) -> tuple[Model, int]:
     return Model.CENTRAL, whole(users, "users")
 
 
-def by_predicted_error(candidates: Iterable[AdditiveNoise], model: Model) -> list[AdditiveNoise]:
+def by_predicted_error(candidates: Iterable[AnyNoise], model: Model) -> list[AnyNoise]:
     """Best first, by the predicted error of one output.
 
     Central: its 95% half width. Local: its standard deviation, which is what remains when many reports are averaged.

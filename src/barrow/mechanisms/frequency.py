@@ -27,9 +27,8 @@ from barrow.mechanisms.itemwise import ItemWise
 from barrow.noise import exact_multinomials
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import whole
-from barrow.spaces import TREES, Line, Space
+from barrow.spaces import Line, Space
 from barrow.spaces.base import Floats
-from barrow.transport import kr_norm
 
 Integers = NDArray[np.int64]
 
@@ -104,7 +103,7 @@ class FrequencyEstimator:
         (True, 9)
         """
         made = FrequencyEstimator.__new__(FrequencyEstimator)
-        made.__dict__.update({k: v for k, v in self.__dict__.items() if k != "blind_error"})
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k != "uniform_guess"})
         object.__setattr__(made, "users", users)
         made.__post_init__()
         return made
@@ -139,7 +138,7 @@ class FrequencyEstimator:
         if way == "tree":
             return self._along_tree(found)
         start = None
-        if isinstance(self.space, TREES):
+        if self.space.has_tree:
             start = (1.0 - _EVEN) * self._along_tree(found) + _EVEN / self.space.items
         most = MOST_UPDATES
         if isinstance(self.channel, MatrixChannel):  # an update is two products with the matrix
@@ -219,31 +218,15 @@ class FrequencyEstimator:
             return None
         return min(2.0 * self.error_upper, self.space.diameter)
 
-    def decoded_error(self, reference: ArrayLike | None = None, *, draws: int = 8) -> float:
-        """The mean EMD between the decoded histogram and the truth over ``draws`` simulated releases.
-
-        The items are those of ``reference``, rounded to whole numbers; the simulation has a fixed seed, and nothing
-        in it is private.
-
-        >>> from barrow.mechanisms import item_wise
-        >>> from barrow.randomisers import gkrr
-        >>> from barrow.spaces import Clustered
-        >>> plan = FrequencyEstimator(item_wise(gkrr(Clustered.grid(2, 2, r=0.25), 2), items=10, users=1000))
-        >>> 0.0 < plan.decoded_error([0.7, 0.3, 0, 0]) < plan.error_upper
-        True
-        """
+    def simulated(self, reference: Floats, source: SeededSource) -> Floats:
+        """One decoded histogram if everybody's items followed ``reference``; the reports are simulated."""
         held = whole_counts(self.error.law(reference), self.reports)
-        source, truth = SeededSource(62), held / self.reports
-        differences = []
-        for _ in range(draws):
-            # If everybody holds the reference, their samples together are N draws from it.
-            drawn = exact_multinomials([self.reports], [held], source=source)[0] if self.sampled else held
-            differences.append(self.decode(self.itemwise.randomiser.from_counts(drawn, source=source)) - truth)
-        errors = kr_norm(self.space, np.array([d - d.mean() for d in differences]))
-        return float(np.mean(errors)) * self.space.diameter
+        # If everybody holds the reference, their samples together are N draws from it.
+        drawn = exact_multinomials([self.reports], [held], source=source)[0] if self.sampled else held
+        return self.decode(self.itemwise.randomiser.from_counts(drawn, source=source))
 
     @cached_property
-    def blind_error(self) -> float:
+    def uniform_guess(self) -> float:
         """What guessing the even histogram errs by at worst (on large spaces: where all items are the first)."""
         if self.space.items > _MOST_PAIRS:
             return float(self.space.block([0]).mean()) * self.space.diameter
@@ -258,16 +241,16 @@ class FrequencyEstimator:
         >>> from barrow.spaces import Discrete
         >>> weak = item_wise(randomised_response(Discrete(["a", "b"]), "0.01"), items=1, users=100)
         >>> print(FrequencyEstimator(weak).warning)
-        The estimate will be off by 7.98 on average, more than a blind guess (0.5): undoing the randomiser magnifies noise 200 times. More users, or a larger alpha, would help.
+        The estimate will be off by 7.98 on average, more than a uniform guess (0.5): undoing the randomiser magnifies noise 200 times. More users, or a larger alpha, would help.
         """  # noqa: E501
         unit = f" {self.space.unit}" if self.space.unit else ""
         times = f"{self.channel.condition:,.0f}" if self.channel.condition < 1e6 else f"{self.channel.condition:.3g}"
         if self.users is not None:
             error = self.predicted_error()
-            if error >= self.blind_error:
+            if error >= self.uniform_guess:
                 return (
-                    f"The estimate will be off by {error:.3g}{unit} on average, more than a blind guess "
-                    f"({self.blind_error:.3g}{unit}): undoing the randomiser magnifies noise {times} times. More "
+                    f"The estimate will be off by {error:.3g}{unit} on average, more than a uniform guess "
+                    f"({self.uniform_guess:.3g}{unit}): undoing the randomiser magnifies noise {times} times. More "
                     "users, or a larger alpha, would help."
                 )
         if self.channel.condition > DOUBTFUL_CONDITION:
@@ -300,7 +283,7 @@ class FrequencyEstimator:
         return {
             "decode": self.how,
             "condition": self.channel.condition,
-            "blind_error": self.blind_error,
+            "uniform_guess": self.uniform_guess,
             "warning": self.warning,
             **known,
         }
@@ -336,10 +319,10 @@ def checked_decoder(how: str | None, space: Space) -> str:
     ('bayesian', 'none')
     """
     if how is None:
-        if isinstance(space, TREES):
+        if space.has_tree:
             return "tree"
         return "bayesian" if space.items <= _MOST_BAYESIAN else "simplex"
-    if how == "tree" and not isinstance(space, TREES):
+    if how == "tree" and not space.has_tree:
         raise ParameterError(
             f"decode is 'tree', and the distances of the {space.kind} space are not those of a tree.",
             allowed="'tree' on tree, clustered, discrete and line spaces",

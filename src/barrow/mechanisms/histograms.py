@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -16,20 +17,22 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
-from barrow.mechanisms.baselines.user_level import user_level_candidates
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.linear import linear_candidates
 from barrow.mechanisms.pyramid import DensityPyramid, density_pyramid
 from barrow.mechanisms.tree_histogram import tree_histogram
+from barrow.noise import Center, rounded_gaussian
+from barrow.noise.simulation import SeededSource
 from barrow.numerics import Exact
 from barrow.privacy import Event
-from barrow.privacy.definitions import positive
 from barrow.queries import Query, histogram
-from barrow.spaces import TREES, Space, edge_tree
+from barrow.spaces import Space, edge_tree
 from barrow.spaces.base import Floats
 
 KINDS = ("tree", "pyramid", "cells")
 """The ways by name."""
+MANY = 30
+"""The mean of so many reports is taken as Gaussian, for decoding and for predictions only."""
 HOW = ("auto", "nearest")
 """Decoders: the most accurate one on average, and the one with a proven bound (docs/proofs/histograms.md)."""
 
@@ -46,6 +49,7 @@ class HistogramNoise:
         decoder: From released values to a histogram.
         undecoded: The expected EMD error before decoding, normalised, where it has a closed form.
         upper: No data have a larger expected EMD error, normalised, if the decoder is ``"nearest"``.
+        reports: How many noisy values are averaged for each output: n in the local model, else 1.
 
     >>> from barrow.spaces import Clustered
     >>> made = histogram_noise(Clustered.grid(2, 2, r=0.25), "tree", 25, users=1000)
@@ -60,6 +64,7 @@ class HistogramNoise:
     decoder: Callable[[Floats], Floats]
     undecoded: float | None = None
     upper: float = 1.0
+    reports: int = 1
 
     @property
     def space(self) -> Space:
@@ -78,7 +83,23 @@ class HistogramNoise:
 
     def shares(self, values: Floats) -> tuple[Floats, Floats]:
         """The unbiased shares that the values are, and the half width of each (95 %)."""
-        return np.asarray(values) * self.factors, self.noise.half_width * self.factors
+        return np.asarray(values) * self.factors, self.half_width * self.factors
+
+    @property
+    def half_width(self) -> float:
+        """Each value that is decoded is off by more with probability at most 5 %."""
+        return self.noise.mean_half_width(self.reports)
+
+    def simulated(self, reference: Floats, source: SeededSource) -> Floats:
+        """One decoded histogram if everybody's items followed ``reference``; means of many reports are Gaussian."""
+        true = np.asarray(self.matrix @ reference)
+        zeros = Center.from_integers(np.zeros(len(true), dtype=np.int64))
+        if self.reports >= MANY:
+            spread = Fraction(self.noise.deviation / math.sqrt(self.reports))
+            noise = rounded_gaussian(zeros, spread, source=source).values
+        else:
+            noise = np.mean([self.noise.draw(zeros, source).values for _ in range(self.reports)], axis=0)
+        return self.decode(true + noise)
 
     @cached_property
     def matrix(self) -> Any:
@@ -88,9 +109,17 @@ class HistogramNoise:
 
 
 def histogram_noise(
-    space: Space, kind: str, alpha: Exact, delta: Exact = 0, *, users: int, noise: str = "auto", how: str = "auto"
+    space: Space,
+    kind: str,
+    alpha: Exact,
+    delta: Exact = 0,
+    *,
+    users: int,
+    model: str = "central",
+    noise: str = "auto",
+    how: str = "auto",
 ) -> HistogramNoise:
-    """A central histogram of one kind under (alpha, delta)-EMD-DP, unbounded.
+    """A histogram of one kind under (alpha, delta)-EMD-DP, unbounded.
 
     Args:
         space: The public space.
@@ -98,7 +127,8 @@ def histogram_noise(
             ``"cells"`` (any).
         alpha: Privacy loss per unit of EMD.
         delta: 0 for pure noise; above 0, Gaussian noise is considered too.
-        users: n, public.
+        users: n, public; in the local model, how many reports are expected.
+        model: ``"central"``, or ``"local"``: each person adds noise, and the mean of all reports is decoded.
         noise: ``"auto"``, ``"laplace"`` or ``"gaussian"``; others where the query allows them.
         how: The decoder: ``"auto"``, the most accurate one on average, or ``"nearest"``, which has a proven bound.
 
@@ -109,8 +139,9 @@ def histogram_noise(
     """
     if how not in HOW:
         raise ParameterError(f"decode is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="decode = 'auto'")
+    reports = users if model == "local" else 1
     if kind == "tree":
-        made = tree_histogram(space, alpha, delta, users=users, noise=noise)
+        made = tree_histogram(space, alpha, delta, users=users, noise=noise, model=model)
         tree, variance, law = made.tree, made.variance, made.law
         return HistogramNoise(
             kind,
@@ -120,37 +151,18 @@ def histogram_noise(
             lambda values: decode(tree, values, how=how, variances=variance, law=law),
             made.undecoded_error,
             min(made.nearest_error_upper, 1.0),
+            reports,
         )
     if kind == "pyramid":
+        if model == "local":
+            raise ParameterError("Noise at several scales is made for a curator who holds all data.")
         return _of_scales(density_pyramid(space, alpha, delta, users=users, noise=noise), how)
     if kind == "cells":
         query = histogram(space)
-        best = linear_candidates(query, alpha, delta, noise=noise, model="central", users=users)[0]
-        return _of_cells(query, best, how)
+        n = None if model == "local" else users
+        best = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n)[0]
+        return _of_cells(query, best, how, reports)
     raise ParameterError(f"The kind of histogram is {kind!r}.", allowed=", ".join(KINDS), fix="kind='cells'")
-
-
-def user_level_histogram_noise(
-    space: Space, kind: str, epsilon: Exact, delta: Exact = 0, *, users: int
-) -> HistogramNoise:
-    """The same question and decoder with noise for ordinary (epsilon, delta)-user-level DP: a baseline.
-
-    >>> from barrow.spaces import Line
-    >>> made = user_level_histogram_noise(Line(0, 8, step=1), "pyramid", 1, users=1000)
-    >>> made.kind, type(made.event).__name__
-    ('pyramid', 'UserLevelRelease')
-    """
-    if kind == "cells":
-        query = histogram(space)
-        return _of_cells(query, user_level_candidates(query, epsilon, delta, users=users)[0], "auto")
-    if kind != "pyramid":
-        raise ParameterError(f"The kind of histogram is {kind!r}.", allowed="'cells' or 'pyramid'", fix="kind='cells'")
-    # Noise for epsilon at the range B is noise for alpha = epsilon ell/B: the shares are chosen for that alpha.
-    first = density_pyramid(space, epsilon, users=users)
-    ratio = first.query.range_ratio(1)
-    scales = density_pyramid(space, positive(epsilon, "epsilon") / ratio, users=users)
-    best = user_level_candidates(scales.query, epsilon, delta, users=users)[0]
-    return _of_scales(replace(scales, noise=best), "auto")
 
 
 def _of_scales(scales: DensityPyramid, how: str) -> HistogramNoise:
@@ -168,21 +180,39 @@ def _of_scales(scales: DensityPyramid, how: str) -> HistogramNoise:
     )
 
 
-def _of_cells(query: Query, noise: AdditiveNoise, how: str) -> HistogramNoise:
-    k = query.space.items
-    decoder = nearest_in_simplex if how == "nearest" else _flat(query.space, noise)
+def _of_cells(query: Query, noise: AdditiveNoise, how: str, reports: int = 1) -> HistogramNoise:
+    k, deviation = query.space.items, noise.deviation / math.sqrt(reports)
+    decoder = nearest_in_simplex if how == "nearest" else _flat(query.space, deviation)
     # Projections bring points of a convex set no farther apart, and EMD <= 1-norm/2 <= sqrt(k) 2-norm/2.
-    return HistogramNoise("cells", query, noise, np.ones(k), decoder, upper=min(1.0, 0.5 * k * noise.deviation))
+    upper = min(1.0, 0.5 * k * deviation)
+    undecoded = _undecoded(query.space, noise) if reports == 1 else None
+    return HistogramNoise("cells", query, noise, np.ones(k), decoder, undecoded, upper, reports)
 
 
-def _flat(space: Space, noise: AdditiveNoise) -> Callable[[Floats], Floats]:
+def _undecoded(space: Space, noise: AdditiveNoise) -> float | None:
+    """The expected EMD of noisy cells moved to the sum 1, where the space is a tree: E|error| of every edge's run."""
+    if not space.has_tree or space.items == 1 or noise.p not in ("1", None):
+        return None
+    from scipy.special import gammaln
+
+    tree, k = edge_tree(space), space.items
+    below = (tree.ends - tree.starts).astype(np.float64)
+    mean: Any = math.sqrt(2.0 / math.pi)
+    if noise.p == "1":
+        # The sum of t Laplace variables is no normal one: its mean size is 2 t binom(2t, t)/4^t scales.
+        t = np.maximum(np.minimum(below, k - below), 1.0)
+        mean = np.sqrt(2.0 * t) * np.exp(gammaln(2.0 * t + 1.0) - 2.0 * gammaln(t + 1.0) - t * math.log(4.0))
+    return float(tree.lengths @ (mean * noise.deviation * np.sqrt(below * (1.0 - below / k))))
+
+
+def _flat(space: Space, deviation: float) -> Callable[[Floats], Floats]:
     """The decoder of noisy cells: along the tree where there is one, by the variances of its edges; else flat."""
-    if not isinstance(space, TREES) or space.items == 1:
+    if not space.has_tree or space.items == 1:
         return nearest_in_simplex
     tree, k = edge_tree(space), space.items
     below = tree.ends - tree.starts
     # The sum is known to be 1: what is moved to it is spread evenly, and a run of t items keeps t (1 - t/k) variances.
-    variances = np.maximum(below * (1.0 - below / k), 1.0 / k) * (noise.deviation * tree.lengths) ** 2
+    variances = np.maximum(below * (1.0 - below / k), 1.0 / k) * (deviation * tree.lengths) ** 2
 
     def along(values: Floats) -> Floats:
         whole = values + (1.0 - values.sum()) / k

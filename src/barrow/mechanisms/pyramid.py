@@ -143,11 +143,11 @@ class DensityPyramid:
         rounded = self.noise.draw(counts.center(self.query), source)
         return PyramidAnswer(self.query, self.noise, rounded, self, self.decode(rounded.values))
 
-    def predict(self, reference: Any = "town and country", *, draws: int = 4, method: str = "smooth") -> MapError:
+    def predict(self, reference: Any = "mixed", *, draws: int = 4, method: str = "smooth") -> MapError:
         """The mean EMD error of the decoded map at a public reference distribution, by simulation.
 
         Args:
-            reference: ``"town and country"`` (half in clusters, half in single cells), ``"uniform"``, or public
+            reference: ``"mixed"`` (half in clusters, half in single cells), ``"uniform"``, or public
                 weights, one for each item.
             draws: How many simulated releases.
             method: The decoder.

@@ -16,13 +16,13 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
-from barrow.mechanisms.pyramid_scales import scales_of, town_and_country
+from barrow.mechanisms.pyramid_scales import mixed_reference, scales_of
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import whole
 from barrow.spaces import EARTH_RADIUS_KM, Earth, Euclidean, Hexagons, Space
 from barrow.spaces.base import Floats, Ids
-from barrow.transport import emd
+from barrow.transport import kr_norm
 from barrow.transport.closed_forms import CLOSED_FORMS
 from barrow.transport.solvers import pot
 
@@ -82,10 +82,20 @@ def map_distance(space: Space, a: Floats, b: Floats) -> tuple[float, str]:
     >>> map_distance(Line(0, 4, step=1), np.eye(4)[0], np.eye(4)[2])
     (0.5, 'exact')
     """
+    return signed_distance(space, np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64))
+
+
+def signed_distance(space: Space, difference: Floats) -> tuple[float, str]:
+    """The EMD norm of a difference of mass 0 and ``"exact"``, or an upper bound and ``"tree, at most"``.
+
+    >>> from barrow.spaces import Line
+    >>> signed_distance(Line(0, 4, step=1), np.array([1.0, 0.0, -1.0, 0.0]))
+    (0.5, 'exact')
+    """
     most = _EXACT_ITEMS if pot() is not None else _EXACT_ITEMS_WITHOUT_POT
     if type(space) in CLOSED_FORMS or space.items <= most:
-        return float(emd(space, a, b)), "exact"
-    return emd_tree_upper(space, a, b), "tree, at most"
+        return float(kr_norm(space, difference - difference.mean())), "exact"
+    return emd_tree_upper(space, difference, np.zeros(len(difference))), "tree, at most"
 
 
 def emd_tree_upper(space: Space, a: Floats, b: Floats) -> float:
@@ -94,6 +104,7 @@ def emd_tree_upper(space: Space, a: Floats, b: Floats) -> float:
     A way through the tree is at least as long as the distance (triangle inequality), so its transport cost is too.
 
     >>> square = Euclidean([0, 0], [1, 1], step=1/8)
+    >>> from barrow.transport import emd
     >>> a, b = np.eye(64)[0], np.eye(64)[63]
     >>> bool(emd(square, a, b) <= emd_tree_upper(square, a, b) < 3.0)
     True
@@ -159,11 +170,9 @@ def _reference(space: Space, reference: Any) -> tuple[str, Floats]:
     if isinstance(reference, str):
         if reference == "uniform":
             return reference, np.full(space.items, 1.0 / space.items)
-        if reference == "town and country":
-            return reference, town_and_country(space)
-        raise ParameterError(
-            f"reference is {reference!r}.", allowed="'town and country', 'uniform', or weights", fix="'uniform'"
-        )
+        if reference == "mixed":
+            return reference, mixed_reference(space)
+        raise ParameterError(f"reference is {reference!r}.", allowed="'mixed', 'uniform', or weights", fix="'uniform'")
     weights = np.asarray(reference, dtype=np.float64)
     total = float(weights.sum()) if weights.shape == (space.items,) else math.nan
     if not total > 0.0 or not np.isfinite(total) or (weights < 0.0).any():

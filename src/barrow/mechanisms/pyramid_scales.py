@@ -88,11 +88,11 @@ def usable_bandwidths(space: Space) -> list[str]:
 
 
 @lru_cache(maxsize=16)
-def town_and_country(space: Space) -> Floats:
+def mixed_reference(space: Space) -> Floats:
     """A public stand-in for a population: half in broad clusters, half in single cells, with sizes 1, 1/2, 1/3...
 
     >>> from barrow.spaces import Line
-    >>> weights = town_and_country(Line(0, 1, step=1/16))
+    >>> weights = mixed_reference(Line(0, 1, step=1/16))
     >>> round(float(weights.sum()), 12), bool((weights > 0).all())
     (1.0, True)
     """
@@ -132,7 +132,7 @@ def predicted_error(query: PyramidQuery, rate: float, shares: Sequence[Floats] |
     table = np.atleast_2d(np.asarray(shares, dtype=np.float64))
     levels = sorted(range(len(query.levels)), key=lambda j: -query.levels[j].width)
     smooth = np.full(query.space.items, 1.0 / query.space.items)
-    reference = town_and_country(query.space)
+    reference = mixed_reference(query.space)
     outputs = np.array([query.levels[j].query.dimension for j in levels], dtype=np.float64)
     # Shares w become weights w_j/usual_j; their joint constant is at most sum_j w_j real_j/usual_j.
     usual = np.array([usual_constant(query.levels[j].query, query.levels[j].width) for j in levels])

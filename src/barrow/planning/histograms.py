@@ -3,166 +3,123 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
-from barrow.mechanisms import FrequencyEstimator, item_wise, tree_histogram
-from barrow.mechanisms.baselines import CentralHistogram
-from barrow.mechanisms.histograms import histogram_noise, user_level_histogram_noise
-from barrow.mechanisms.pyramid_errors import map_distance, predicted_map_error
-from barrow.numerics import Exact
-from barrow.planning.baselines import decoded_emd, histogram_baselines, predicted_error
+from barrow.mechanisms import FrequencyEstimator, item_wise
+from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
+from barrow.mechanisms.pyramid_errors import map_distance
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.items import choose_items
-from barrow.planning.references import GEOMETRY, Reference, reference_distribution
-from barrow.planning.tree import decoded_error
-from barrow.privacy.definitions import positive, probability
+from barrow.planning.simulate import simulate
+from barrow.planning.terms import Terms
+from barrow.privacy import Model
 from barrow.randomisers import randomiser_from_spec
-from barrow.spaces import TREES, Clustered, Space
+from barrow.spaces import Clustered
 from barrow.spaces.base import Floats
 
-DRAWS = 12
-"""Simulated releases behind each predicted error."""
-_FEW_DRAWS, _MANY_OUTPUTS = 4, 500
-"""Errors of many outputs average out, so that few draws are enough."""
-_MOST_BASELINES = 3
+WORDS = {
+    "tree": "noise on every edge of the tree, decoded along it",
+    "pyramid": "noise on densities at several scales, decoded to one map",
+    "cells": "noise on every item's share",
+}
 
 
 @dataclass(frozen=True)
-class HistogramQuestion:
-    """What a histogram is asked for with: public numbers only.
+class HistogramTarget:
+    """What a histogram is wanted for: public numbers only.
 
     Attributes:
-        space: The public space.
-        delta: The probability with which guarantees may fail.
-        users: n.
-        items: m, where it is public and the same for all; None otherwise.
-        model: ``"central"`` or ``"local"``.
+        terms: What must be kept.
         reference: The distribution at which decoded errors are predicted.
+        items: m, where it is public and the same for all; None otherwise.
         noise: The additive noise to use.
         decode: ``"auto"``, or ``"nearest"``, which has a proven bound.
 
     >>> from barrow.spaces import Discrete
-    >>> HistogramQuestion.of(Discrete(["a", "b"]), users=10).model
-    'central'
+    >>> terms = Terms(Discrete(["a", "b"]), 10, given=Fraction(5))
+    >>> HistogramTarget(terms, np.array([0.5, 0.5])).uniform_guess
+    0.0
     """
 
-    space: Space
-    delta: Fraction
-    users: int
-    items: int | None
-    model: str
+    terms: Terms
     reference: Floats
-    noise: str
+    items: int | None = None
+    noise: str = "auto"
     decode: str = "auto"
 
-    @classmethod
-    def of(
-        cls,
-        space: Space,
-        delta: Exact = 0,
-        *,
-        users: int,
-        items: int | None = None,
-        model: str = "central",
-        reference: Reference = "auto",
-        noise: str = "auto",
-        decode: str = "auto",
-    ) -> HistogramQuestion:
-        """The question, checked."""
-        if model not in ("central", "local", "shuffle"):
-            raise ParameterError(
-                f"model is {model!r}.", allowed="'central', 'shuffle' or 'local'", fix="model='central'"
-            )
-        guess = reference_distribution(space, reference)
-        return cls(space, probability(delta), users, items, model, guess, noise, decode)
-
     @property
-    def blind_error(self) -> float:
-        """The EMD between the even histogram and the reference: what a guess without any data errs by."""
-        even = np.full(self.space.items, 1.0 / self.space.items)
-        return map_distance(self.space, even, self.reference)[0] * self.space.diameter
+    def uniform_guess(self) -> float:
+        """The EMD between the uniform histogram and the reference: what a guess without any data errs by."""
+        space = self.terms.space
+        uniform = np.full(space.items, 1.0 / space.items)
+        return map_distance(space, uniform, self.reference)[0] * space.diameter
 
 
-def histogram_candidates(
-    question: HistogramQuestion, alpha: Exact, *, only: str = "auto"
-) -> tuple[list[Candidate], dict[str, str]]:
+def histogram_candidates(target: HistogramTarget, *, only: str = "auto") -> tuple[list[Candidate], dict[str, str]]:
     """All mechanisms that can answer, best first, and why each of the others cannot.
 
-    Errors are earth mover's distances in the space's units, after decoding, at the question's reference; they come from
+    Errors are earth mover's distances in the space's units, after decoding, at the target's reference; they come from
     simulations with fixed seeds.
 
     Args:
-        question: What is asked.
-        alpha: Privacy loss per unit of EMD.
+        target: What is wanted.
         only: The name of the one candidate that is wanted.
 
-    >>> from barrow.spaces import Clustered
-    >>> asked = HistogramQuestion.of(Clustered.grid(5, 4, r=0.02), "1e-9", users=1000, items=100)
-    >>> found, cannot = histogram_candidates(asked, 25)
+    >>> from barrow.planning import reference_distribution
+    >>> space = Clustered.grid(5, 4, r=0.02)
+    >>> terms = Terms(space, 1000, given=Fraction(25), delta=Fraction(1, 10**9))
+    >>> found, cannot = histogram_candidates(HistogramTarget(terms, reference_distribution(space), 100))
     >>> [c.name for c in found], sorted(cannot)
     (['tree', 'frequency', 'paper', 'cells'], ['pyramid'])
     """
-    rate = positive(alpha, "alpha")
     made: list[Candidate] = []
     cannot: dict[str, str] = {}
-    builders: dict[str, Callable[[HistogramQuestion, Fraction], Candidate]] = (
-        {"tree": _local_tree, "frequency": _frequency, "paper": _paper}
-        if question.model != "central"
-        else {"tree": _additive("tree"), "pyramid": _additive("pyramid"), "cells": _additive("cells"),
-              "frequency": _frequency, "paper": _paper}
-    )  # fmt: skip
+    additive = {kind: _additive(kind) for kind in WORDS}
+    builders: dict[str, Callable[[HistogramTarget], Candidate]] = {
+        **({} if target.terms.model is Model.SHUFFLE else additive),
+        "frequency": _frequency,
+        "paper": _paper,
+    }
     for name in builders if only == "auto" else [only]:
         if name not in builders:
             raise ParameterError(
-                f"The mechanism {name!r} is not known here.",
+                f"The mechanism {name!r} is not known in the {target.terms.model.value} model.",
                 allowed="'auto', " + ", ".join(map(repr, builders)),
                 fix="mechanism = 'auto'",
             )
         try:
-            made.append(builders[name](question, rate))
+            made.append(builders[name](target))
         except ParameterError as error:
             if only != "auto":
                 raise
             cannot[name] = error.problem.rstrip(".")
     if not made:
         raise ParameterError(
-            "No mechanism can give this histogram with a valid guarantee.",
-            allowed="a central model, or a delta above 0 with a public number of items for each person",
-            fix="model='central'",
+            "No mechanism can give this histogram: "
+            + "; ".join(f"{name}: {why}" for name, why in cannot.items())
+            + ".",
+            allowed="a delta above 0 and a public number of items for each person (items = 30), or another model",
+            fix="items = 30 in the question, and a delta such as 1e-9",
         )
     return best_first(made), cannot
 
 
-def _additive(kind: str) -> Callable[[HistogramQuestion, Fraction], Candidate]:
-    words = {
-        "tree": "noise on every edge of the tree, decoded along it",
-        "pyramid": "noise on densities at several scales, decoded to one map",
-        "cells": "noise on every item's share",
-    }
-
-    def build(question: HistogramQuestion, alpha: Fraction) -> Candidate:
-        space = question.space
-        made = histogram_noise(
-            space, kind, alpha, question.delta, users=question.users, noise=question.noise, how=question.decode
-        )
-        draws = DRAWS if made.query.dimension < _MANY_OUTPUTS else _FEW_DRAWS
-        found = predicted_map_error(space, made.matrix, made.noise, made.decode, question.reference, draws)
-        undecoded = made.undecoded
-        if kind == "cells" and made.noise.p in ("1", None):
-            flat = CentralHistogram(space, question.users, made.noise)
-            undecoded = predicted_error(flat, question.reference)
-        size = space.diameter
+def _additive(kind: str) -> Callable[[HistogramTarget], Candidate]:
+    def build(target: HistogramTarget) -> Candidate:
+        terms, made = target.terms, kept_noise(target, kind)
+        found, size = simulate(made, target.reference), terms.space.diameter
+        whose = "each person's " if terms.model is Model.LOCAL else ""
         return Candidate(
             kind,
-            f"{words[kind]} ({made.noise.name})",
+            f"{whose}{WORDS[kind]} ({made.noise.name})",
             price(made.event),
-            found.mean * size,
-            None if undecoded is None else undecoded * size,
+            found.mean,
+            None if made.undecoded is None else made.undecoded * size,
             made.upper * size,
             "" if found.method == "exact" else "its error is an upper bound along a tree of the cells",
             made,
@@ -171,105 +128,81 @@ def _additive(kind: str) -> Callable[[HistogramQuestion, Fraction], Candidate]:
     return build
 
 
-def _local_tree(question: HistogramQuestion, alpha: Fraction) -> Candidate:
-    if question.model == "shuffle":
-        raise ParameterError("Noise on edges has no gain from shuffling; it is local or central.")
-    made = tree_histogram(question.space, alpha, question.delta, users=question.users, model="local")
-    found, size = decoded_error(made, reference=question.reference, repeats=DRAWS), question.space.diameter
-    return Candidate(
-        "tree",
-        f"each person's noise on every edge of the tree, decoded along it ({made.noise.name})",
-        price(made.event),
-        found.mean * size,
-        made.undecoded_error * size,
-        min(made.nearest_error_upper, 1.0) * size,
-        "",
-        made,
-    )
+def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
+    """The noise of one kind with the largest alpha that keeps the terms: what the answer cannot show costs nothing.
+
+    >>> from barrow.planning import reference_distribution
+    >>> from barrow.policy import Promise
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 10, step=1)
+    >>> terms = Terms(line, 1000, (Promise("all", "anywhere", "1"),))
+    >>> made = kept_noise(HistogramTarget(terms, reference_distribution(line)), "cells")
+    >>> float(terms.alpha), round(float(made.event.alpha), 6)
+    (1.0, 10.0)
+    """
+    terms = target.terms
+
+    def at(alpha: Fraction) -> HistogramNoise:
+        return histogram_noise(
+            terms.space,
+            kind,
+            alpha,
+            terms.delta,
+            users=terms.users,
+            model=terms.model.value,
+            noise=target.noise,
+            how=target.decode,
+        )
+
+    made = at(terms.alpha)
+    larger = terms.alpha_for(Fraction(getattr(made.event, "range_ratio", None) or 1))
+    if larger <= terms.alpha:
+        return made
+    better = at(larger)
+    # Scales are chosen anew at another alpha, and with them the ratio: only what keeps the terms is taken.
+    return better if terms.alpha_for(Fraction(getattr(better.event, "range_ratio", None) or 1)) >= larger else made
 
 
-def _items(question: HistogramQuestion) -> int:
-    if question.items is None:
+def _items(target: HistogramTarget) -> int:
+    if target.items is None:
         raise ParameterError(
             "It needs people who all hold the same public number of items, and that number is not given."
         )
-    return question.items
+    return target.items
 
 
-def _frequency(question: HistogramQuestion, alpha: Fraction) -> Candidate:
-    n = None if question.model == "local" else question.users
-    choice = choose_items(question.space, alpha, question.delta, items=_items(question), users=n, model=question.model)
-    made = FrequencyEstimator(choice.mechanism, question.users)
+def _frequency(target: HistogramTarget) -> Candidate:
+    terms = target.terms
+    n = None if terms.model is Model.LOCAL else terms.users
+    choice = choose_items(terms.space, terms.alpha, terms.delta, items=_items(target), users=n, model=terms.model.value)
+    made = FrequencyEstimator(choice.mechanism, terms.users)
     words = f"every item randomised ({choice.mechanism.randomiser.description}), priced by {choice.guarantee.method}"
-    return _estimated("frequency", words, made, question)
+    return _estimated("frequency", words, made, target)
 
 
-def _paper(question: HistogramQuestion, alpha: Fraction) -> Candidate:
+def _paper(target: HistogramTarget) -> Candidate:
     """The paper's own: GKRR with the alpha0 of its Theorem 4.4, safely inverted."""
-    if not isinstance(question.space, Clustered):
+    terms = target.terms
+    if not isinstance(terms.space, Clustered):
         raise ParameterError("The paper's histogram is for clustered spaces.")
-    n = None if question.model == "local" else question.users
-    choice = choose_items(question.space, alpha, question.delta, items=_items(question), users=n, model=question.model)
+    n = None if terms.model is Model.LOCAL else terms.users
+    choice = choose_items(terms.space, terms.alpha, terms.delta, items=_items(target), users=n, model=terms.model.value)
     methods = choice.calibration.methods
     alpha0 = max(methods.get("theorem") or 0.0, float(choice.calibration.composition))
-    randomiser = randomiser_from_spec(question.space, Fraction(alpha0), None)
-    made = item_wise(randomiser, items=_items(question), users=n, model=question.model, delta=question.delta)
+    randomiser = randomiser_from_spec(terms.space, Fraction(alpha0), None)
+    made = item_wise(randomiser, items=_items(target), users=n, model=terms.model.value, delta=terms.delta)
     words = "every item randomised (GKRR) with the alpha0 of the paper's Theorem 4.4"
-    return _estimated("paper", words, FrequencyEstimator(made, question.users), question)
+    return _estimated("paper", words, FrequencyEstimator(made, terms.users), target)
 
 
-def _estimated(name: str, words: str, made: FrequencyEstimator, question: HistogramQuestion) -> Candidate:
+def _estimated(name: str, words: str, made: FrequencyEstimator, target: HistogramTarget) -> Candidate:
     return Candidate(
         name,
         words,
         price(made.itemwise.event),
-        made.decoded_error(question.reference, draws=DRAWS),
-        made.predicted_error(question.reference),
+        simulate(made, target.reference).mean,
+        made.predicted_error(target.reference),
         made.decoded_upper,
         f"every person must hold exactly {made.itemwise.items:,} items",
         made,
     )
-
-
-def user_level_histograms(question: HistogramQuestion, epsilon: Exact) -> list[Candidate]:
-    """The most accurate histograms under ordinary user-level DP, by the error after decoding where that is known.
-
-    >>> from barrow.spaces import Clustered
-    >>> asked = HistogramQuestion.of(Clustered.grid(5, 4, r=0.02), "1e-9", users=1000, items=100)
-    >>> user_level_histograms(asked, 1)[0].user_level
-    True
-    """
-    space, size = question.space, question.space.diameter
-    if question.model == "central" and not isinstance(space, TREES):
-        return best_first(_user_level_maps(question, epsilon))
-    found = histogram_baselines(
-        space,
-        epsilon,
-        question.delta,
-        users=question.users,
-        items=question.items or 1,
-        model="central" if question.model == "central" else "local",
-        reference=question.reference,
-    )
-    decoded = []
-    for candidate in found[:_MOST_BASELINES]:
-        error = candidate.error
-        if isinstance(space, TREES):
-            reference = question.reference
-            error = decoded_emd(candidate.mechanism, reference, items=question.items or 1000, draws=DRAWS)
-        decoded.append(replace(candidate, error=error * size, undecoded=candidate.error * size))
-    return best_first(decoded)
-
-
-def _user_level_maps(question: HistogramQuestion, epsilon: Exact) -> list[Candidate]:
-    """Where there is no tree: the same questions and decoders as under EMD-DP, with noise for user-level DP."""
-    space, found = question.space, []
-    for kind in ("cells", "pyramid") if isinstance(space, GEOMETRY) else ("cells",):
-        made = user_level_histogram_noise(space, kind, epsilon, question.delta, users=question.users)
-        error = predicted_map_error(space, made.matrix, made.noise, made.decode, question.reference, DRAWS)
-        words = f"user-level: {'noise on every share' if kind == 'cells' else 'densities at several scales'}"
-        name, size = f"user-level-{kind}", space.diameter
-        found.append(
-            Candidate(name, f"{words} ({made.noise.name})", price(made.event), error.mean * size, mechanism=made)
-        )
-    return found

@@ -42,9 +42,9 @@ class ItemChoice:
     calibration: Calibration
 
     @property
-    def displacement(self) -> float | None:
+    def distortion(self) -> float | None:
         """The expected distance between an item and its report, for the worst item, in the space's units."""
-        return self.mechanism.randomiser.displacement
+        return self.mechanism.randomiser.distortion
 
     @property
     def warning(self) -> str | None:
@@ -59,10 +59,10 @@ class ItemChoice:
         lines = [
             f"Reports   {made.randomiser.description}; α₀ = {alpha0:.4g} for each item (by {self.guarantee.method})"
         ]
-        moved, blind = self.displacement, made.randomiser.blind_displacement
+        moved, blind = self.distortion, made.randomiser.uniform_guess
         if moved is not None and blind is not None:
             lines.append(
-                f"Error     an item is reported {moved:.3g}{unit} away on average (a blind guess: {blind:.3g}{unit})"
+                f"Error     an item is reported {moved:.3g}{unit} away on average (a uniform guess: {blind:.3g}{unit})"
             )
         if self.warning:
             lines.append(f"Warning   {self.warning}")
@@ -77,8 +77,8 @@ class ItemChoice:
             "method": self.guarantee.method,
             "items": made.items,
             "reports": made.reports,
-            "displacement": self.displacement,
-            "blind_displacement": made.randomiser.blind_displacement,
+            "distortion": self.distortion,
+            "uniform_guess": made.randomiser.uniform_guess,
             "warning": self.warning,
             "methods": dict(self.calibration.methods),
         }

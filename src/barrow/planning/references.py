@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.pyramid_scales import town_and_country
+from barrow.mechanisms.pyramid_scales import mixed_reference
 from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Space
 from barrow.spaces.base import Floats
 
@@ -16,7 +16,7 @@ GEOMETRY = (Line, Circle, Euclidean, Earth, Hexagons)
 """Spaces whose items are places."""
 
 Reference = Any
-"""``"auto"``, ``"uniform"``, ``"zipf"``, ``"town and country"``, one weight for each item, or weights by label."""
+"""``"auto"``, ``"uniform"``, ``"zipf"``, ``"mixed"``, one weight for each item, or weights by label."""
 
 
 def reference_distribution(space: Space, reference: Reference = "auto") -> Floats:
@@ -24,9 +24,9 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
 
     Args:
         space: The public space.
-        reference: ``"uniform"``; ``"zipf"`` (the i-th item in the space's order has weight 1/i); ``"town and country"``
+        reference: ``"uniform"``; ``"zipf"`` (the i-th item in the space's order has weight 1/i); ``"mixed"``
             (half in clusters, half in single cells, for spaces with a geometry); a list of weights, one for each item;
-            or weights by label, 0 for the others. ``"auto"`` is town and country where there is a geometry, else zipf:
+            or weights by label, 0 for the others. ``"auto"`` is mixed where there is a geometry, else zipf:
             the even one flatters decoders, which turn noise into it.
 
     >>> from barrow.spaces import Discrete
@@ -36,13 +36,13 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
     k = space.items
     if isinstance(reference, str):
         if reference == "auto":
-            reference = "town and country" if isinstance(space, GEOMETRY) else "zipf"
-        if reference == "town and country" and isinstance(space, GEOMETRY):
-            return town_and_country(space)
+            reference = "mixed" if isinstance(space, GEOMETRY) else "zipf"
+        if reference == "mixed" and isinstance(space, GEOMETRY):
+            return mixed_reference(space)
         if reference not in ("uniform", "zipf"):
             raise ParameterError(
                 f"The reference distribution is {reference!r}.",
-                allowed="'auto', 'uniform', 'zipf', 'town and country' (with a geometry), or public weights",
+                allowed="'auto', 'uniform', 'zipf', 'mixed' (with a geometry), or public weights",
                 fix="reference='uniform'",
             )
         values = np.ones(k) if reference == "uniform" else 1.0 / np.arange(1, k + 1)

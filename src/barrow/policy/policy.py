@@ -64,7 +64,7 @@ class Policy:
 
     def __init__(self, space: Space, promises: Iterable[PromiseLike], *, delta: Exact = 0) -> None:
         object.__setattr__(self, "space", space)
-        object.__setattr__(self, "promises", tuple(_to_promise(p) for p in promises))
+        object.__setattr__(self, "promises", tuple(to_promise(p) for p in promises))
         object.__setattr__(self, "delta", exact(delta, "delta"))
         if not 0 <= self.delta < 1:
             raise ParameterError(f"delta is {delta}.", allowed="a number in [0, 1)", fix="delta=1e-12")
@@ -250,16 +250,21 @@ def describe_distance(promise: Promise, space: Space) -> str:
     return text if isinstance(promise.distance, str) or space.unit else f"{text} of the largest distance"
 
 
-def _to_promise(promise: PromiseLike) -> Promise:
+def to_promise(promise: PromiseLike) -> Promise:
+    """The promise that was meant: an object, a text ``"share, distance, epsilon"``, or a triple.
+
+    >>> to_promise("all, 5 km, 0.5") == to_promise(("all", "5 km", "0.5"))
+    True
+    """
     if isinstance(promise, Promise):
         return promise
     if isinstance(promise, str):
         return Promise.parse(promise)
-    parts = tuple(promise)
-    if len(parts) != 3:
+    parts = tuple(promise.values()) if isinstance(promise, dict) else promise
+    if not isinstance(parts, tuple | list) or len(parts) != 3:
         raise ParameterError(
-            f"The promise {promise!r} has {len(parts)} parts.",
-            allowed="three: share, distance, epsilon",
+            f"The promise {promise!r} cannot be read.",
+            allowed="three parts: share, distance, epsilon",
             fix='("1/30", "1000 mi", 0.2)',
         )
     return Promise(*parts)

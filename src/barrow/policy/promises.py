@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact
+from barrow.numerics import Exact, exact, exact_text
 
 _EVERYTHING = ("all", "all of it", "everything", "all data", "the whole data")
 _OF = re.compile(r"([\d.,/]+)\s*[^\d]*?\s+of\s+(?:the\s+)?([\d.,]+)(?:\s+\D*)?")
@@ -76,6 +76,15 @@ class Promise:
         object.__setattr__(self, "distance", distance.strip() if isinstance(distance, str) else distance)
         object.__setattr__(self, "epsilon", parse_epsilon(epsilon))
         object.__setattr__(self, "share_text", str(share).strip())
+
+    @property
+    def text(self) -> str:
+        """The promise as :meth:`parse` reads it.
+
+        >>> Promise("1 day of 30", "1000 mi", 0.25).text
+        '1 day of 30, 1000 mi, 0.25'
+        """
+        return f"{self.share_text}, {self.distance}, {exact_text(self.epsilon)}"
 
     @classmethod
     def parse(cls, text: str) -> Promise:

@@ -105,6 +105,25 @@ class Query:
         """How far the quantised f may be from the function in words, in units."""
         return self.table.error_upper
 
+    @property
+    def snapping_upper(self) -> float:
+        """How far snapping records to the grid may move an output, in units: the Lipschitz constant times rho.
+
+        Cells are where records are snapped to, so that their shares do not change. Where no constant of the real
+        function is known on paper, twice that of its values on the grid is taken: a piecewise linear function has a
+        whole cell on each of its slopes (docs/proofs/snapping.md).
+
+        >>> from barrow.queries import mean
+        >>> round(mean(Line(0, 100, unit="years", step=2)).snapping_upper, 9)
+        1.0
+        """
+        rho = self.space.snapping_upper
+        if not rho or self.kind in ("histogram", "tree_edges", "pyramid"):
+            return 0.0
+        if self.closed_form is not None and self.closed_form.method != DECLARED:
+            return self.closed_form.bound(math.inf) * rho
+        return 2.0 * self.lipschitz_upper("inf") * rho
+
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs."""

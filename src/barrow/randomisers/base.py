@@ -22,7 +22,7 @@ TOTAL = 2**62
 DEEPEST = 28.0
 """Reports are at least e^-28 times as likely as the likeliest: rarer ones could not be told apart by 62-bit weights."""
 USELESS = 0.9
-"""Reports that move an item at least this far, in units of what a blind guess does, say next to nothing."""
+"""Reports that move an item at least this far, in units of what a uniform guess does, say next to nothing."""
 
 
 class Randomiser(ABC):
@@ -59,7 +59,7 @@ class Randomiser(ABC):
         """The histogram of reports of ``counts[x]`` items of each kind x: the same law as counting ``from_items``."""
 
     @abstractmethod
-    def displacements(self) -> Floats | None:
+    def distortions(self) -> Floats | None:
         """For each item, the expected normalised distance to its report (or a bound); None where reports are no items.
 
         Of public parameters only.
@@ -85,27 +85,27 @@ class Randomiser(ABC):
     # What follows from these.
 
     @property
-    def displacement(self) -> float | None:
-        """The largest of :meth:`displacements`, in the space's units.
+    def distortion(self) -> float | None:
+        """The largest of :meth:`distortions`, in the space's units.
 
         >>> from barrow.randomisers import randomised_response
         >>> from barrow.spaces import Discrete
-        >>> round(randomised_response(Discrete(["a", "b"]), 1).displacement, 3)
+        >>> round(randomised_response(Discrete(["a", "b"]), 1).distortion, 3)
         0.269
         """
-        found = self.displacements()
+        found = self.distortions()
         return None if found is None else float(found.max()) * self.space.diameter
 
     @property
-    def blind_displacement(self) -> float | None:
+    def uniform_guess(self) -> float | None:
         """What a report drawn blindly, evenly from all items, would be off by on average, for the same item.
 
         >>> from barrow.randomisers import randomised_response
         >>> from barrow.spaces import Discrete
-        >>> randomised_response(Discrete(["a", "b"]), 1).blind_displacement
+        >>> randomised_response(Discrete(["a", "b"]), 1).uniform_guess
         0.5
         """
-        found = self.displacements()
+        found = self.distortions()
         if found is None:
             return None
         worst = int(np.argmax(found))
@@ -118,9 +118,9 @@ class Randomiser(ABC):
         >>> from barrow.randomisers import randomised_response
         >>> from barrow.spaces import Discrete
         >>> print(randomised_response(Discrete(["a", "b"]), "0.01").warning)
-        The reports are nearly useless one by one: an item moves by 0.498 on average, and a blind guess by 0.5.
+        The reports are nearly useless one by one: an item moves by 0.498 on average, and a uniform guess by 0.5.
         """
-        moved, blind = self.displacement, self.blind_displacement
+        moved, blind = self.distortion, self.uniform_guess
         if moved is None or blind is None or moved < USELESS * blind:
             return None
         unit = f" {self.space.unit}" if self.space.unit else ""

@@ -24,7 +24,7 @@ class ExponentialRandomiser(MatrixRandomiser):
 
     >>> from barrow.spaces import Circle
     >>> clock = exponential(Circle(24, unit="h", step=1), 5)
-    >>> float(clock.alpha0_upper) <= 5.0, round(clock.displacement, 2)
+    >>> float(clock.alpha0_upper) <= 5.0, round(clock.distortion, 2)
     (True, 2.25)
     """
 
@@ -91,7 +91,7 @@ def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser:
 
     >>> from barrow.spaces import Euclidean
     >>> grid = planar_laplace(Euclidean([0, 0], [3, 4], unit="km", step=1), 10)
-    >>> grid.displacement < 1.5
+    >>> grid.distortion < 1.5
     True
     """
     if not isinstance(space, Earth | Hexagons | Euclidean):

@@ -97,7 +97,7 @@ class LaplaceRandomiser(Randomiser):
             fix="randomiser 'exponential', which is drawn from counts",
         )
 
-    def displacements(self) -> Floats:
+    def distortions(self) -> Floats:
         """An upper bound: the noise has mean length dimension/alpha0, and the nearest item is at most twice as far."""
         dimension = self._points.shape[1]
         return np.full(self.space.items, min(1.0, 2.0 * dimension / float(self.alpha0_upper)))

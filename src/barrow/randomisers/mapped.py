@@ -72,9 +72,9 @@ class MappedRandomiser(Randomiser):
         np.add.at(found, self._answer, self.inner.from_counts(counts, source=source))
         return found
 
-    def displacements(self) -> Floats | None:
+    def distortions(self) -> Floats | None:
         """That of the randomised item before the function."""
-        return self.inner.displacements()
+        return self.inner.distortions()
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data: the inner randomiser and the answer for each of its reports."""

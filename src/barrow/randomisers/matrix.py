@@ -143,7 +143,7 @@ class MatrixRandomiser(Randomiser):
             found += exact_multinomials(held[some], self.weights[some], source=source).sum(axis=0)
         return found
 
-    def displacements(self) -> Floats | None:
+    def distortions(self) -> Floats | None:
         """The expected distance from each item to its report; None where reports are no items."""
         if not self._square:
             return None

@@ -188,7 +188,7 @@ class MixtureRandomiser(Randomiser):
     def _pooled(self) -> PooledStops:
         return PooledStops.of(self.shape, self.stops, self._through)
 
-    def displacements(self) -> Floats:
+    def distortions(self) -> Floats:
         """The expected distance from each item to its report."""
         shape, k = self.shape, self.space.items
         found = np.zeros(k)

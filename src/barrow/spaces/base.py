@@ -44,6 +44,12 @@ class Space(ABC):
     """
 
     kind: ClassVar[str]
+    axes: ClassVar[tuple[str, ...]] = ("x", "y", "z", "u", "v", "w")
+    """What the columns of :attr:`places` are called."""
+    on_earth: ClassVar[bool] = False
+    """Whether the places are latitudes and longitudes."""
+    has_tree: ClassVar[bool] = False
+    """Whether distances are lengths of ways in a tree, so that histograms have closed forms."""
     """The name of the kind in plain data, e.g. ``"line"``."""
 
     @property
@@ -91,6 +97,11 @@ class Space(ABC):
         ('line years', True)
         """
         return f"{self.kind} {self.digest}"
+
+    @property
+    def places(self) -> Floats | None:
+        """Coordinates of all items, a row each, where people know items by where they are; else None."""
+        return getattr(self, "points", None)
 
     @property
     def snapping_upper(self) -> float:
@@ -200,6 +211,15 @@ class Space(ABC):
                 )
             ids = np.where(lost, self.default_item, ids)
         return ids
+
+    def columns_of(self, records: list[Any]) -> Any:
+        """Records, one a person's item, in the form that :meth:`encode` reads.
+
+        >>> from barrow.spaces import Discrete
+        >>> Discrete(["a", "b"]).columns_of(["a"])
+        ['a']
+        """
+        return records
 
     def distances_from(self, record: Any) -> Floats:
         """Normalised distances of all items from one public record (a point or a label).

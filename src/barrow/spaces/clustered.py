@@ -34,6 +34,7 @@ class Clustered(LabelledSpace):
     """
 
     kind: ClassVar[str] = "clustered"
+    has_tree: ClassVar[bool] = True
     clusters: tuple[tuple[str, tuple[str, ...]], ...]
     r: float
     cluster_of: Ids = field(repr=False)

@@ -136,6 +136,11 @@ class Embedding(LabelledSpace):
             )
 
     @property
+    def places(self) -> None:
+        """Vectors are no places that people know."""
+        return None
+
+    @property
     def unit(self) -> str:
         """The unit of distance."""
         return self._unit

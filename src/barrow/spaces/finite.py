@@ -161,6 +161,7 @@ class Discrete(LabelledSpace):
     """
 
     kind: ClassVar[str] = "discrete"
+    has_tree: ClassVar[bool] = True
 
     def __init__(self, labels: Sequence[str], *, default: str | None = None) -> None:
         object.__setattr__(self, "index", LabelIndex(labels))

@@ -64,6 +64,8 @@ class Earth(Space):
     """
 
     kind: ClassVar[str] = "earth"
+    axes: ClassVar[tuple[str, ...]] = ("lat", "lon")
+    on_earth: ClassVar[bool] = True
     box: Box
     cell: float | None
     default: tuple[float, float] | None

@@ -44,6 +44,8 @@ class Hexagons(LabelledSpace):
     """
 
     kind: ClassVar[str] = "hexagons"
+    axes: ClassVar[tuple[str, ...]] = ("lat", "lon")
+    on_earth: ClassVar[bool] = True
     resolution: int
     points: Floats = field(repr=False)
 

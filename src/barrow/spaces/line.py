@@ -43,6 +43,7 @@ class Line(Space):
     """
 
     kind: ClassVar[str] = "line"
+    has_tree: ClassVar[bool] = True
     low: float
     high: float
     step: float | None

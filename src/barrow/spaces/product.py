@@ -78,6 +78,16 @@ class Product(Space):
     def _split(self, ids: Ids) -> tuple[Ids, ...]:
         return tuple(x.astype(np.int64) for x in np.unravel_index(ids, self._shape))
 
+    def columns_of(self, records: list[Any]) -> Any:
+        """One sequence for each part."""
+        if any(not isinstance(record, list | tuple) or len(record) != len(self.parts) for record in records):
+            raise DataError(
+                "Some items do not have one part for each part of the space.",
+                allowed=f"lists of {len(self.parts)} records",
+                fix="write one list for each item",
+            )
+        return [[record[i] for record in records] for i in range(len(self.parts))]
+
     def label(self, item: int) -> str:
         """The parts' labels, joined."""
         split = self._split(np.array([item]))

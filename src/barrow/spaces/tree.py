@@ -35,6 +35,7 @@ class Tree(LabelledSpace):
     """
 
     kind: ClassVar[str] = "tree"
+    has_tree: ClassVar[bool] = True
     edges: tuple[Edge, ...] = field(repr=False)
     starts: Ids = field(repr=False)
     ends: Ids = field(repr=False)

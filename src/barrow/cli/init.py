@@ -1,0 +1,125 @@
+"""``barrow init``: a study file and its data set's ledger, from flags or by asking."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from barrow.cli.study_options import DEFAULT, data_options, make_study, output_options, question_options
+from barrow.engines import Source, engine_for
+from barrow.errors import ParameterError
+from barrow.ledger import Ledger
+from barrow.spaces import parse_space, units_of
+from barrow.study import Study
+
+_CATALOGUE = (
+    "earth(box=(south, west, north, east), cell=KM), line(low=0, high=100, step=1, unit='years'), hours, weekdays, "
+    "months, discrete(labels=[…])"
+)
+
+
+@click.command()
+@click.argument("records", required=False, metavar="[SOURCE]")
+@click.option("--study", "file", type=click.Path(), default=DEFAULT, show_default=True, help="The study file to write.")
+@data_options
+@question_options
+@click.option("--ledger", type=click.Path(), help="The data set's ledger; DATASET.ledger by default.")
+@click.option("--anchor", type=click.Path(), help="A file, on another disk at best, that holds the ledger's head.")
+@output_options
+def init(
+    records: str | None, file: str, ledger: str | None, anchor: str | None, as_json: bool, quiet: bool, **flags: Any
+) -> None:
+    """Write a study and make its data set's ledger, or join the one that there is.
+
+    What is missing is asked for on a terminal. The columns come from the file's header; the space is typed, never
+    learnt from records.
+
+    \b
+    Example:
+      barrow init visits.parquet --user uid --item lat --item lon --users 1083 --dataset visits \\
+        --space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=0.2)' \\
+        --promise "1 day of 30, 10 km, 0.5" --question "density(bandwidth='1 km')"
+    """  # noqa: D301  (click reads the backspace)
+    if Path(file).exists():
+        raise ParameterError(
+            f"The file {file!r} exists.", allowed="a new file", fix="--study other.toml, or remove it first"
+        )
+    if records is not None:
+        flags["source"] = records
+    if sys.stdin.isatty() and not (as_json or quiet):
+        _ask(flags)
+    _complete(flags)
+    study = make_study_without_file(**flags)
+    place = ledger or str(Path(file).parent / f"{study.dataset}.ledger")
+    study = study.replace(ledger=place)
+    if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
+        study.data.validate(study.space)
+    book = Ledger.join(place, study, spaces=[study.space], anchor=anchor)
+    study.write(file)
+    told = {"study": file, "ledger": place, "dataset": study.dataset, "alpha": float(study.alpha)}
+    if as_json:
+        click.echo(json.dumps({**told, "budget": book.budget.to_json()}, ensure_ascii=False))
+    elif quiet:
+        click.echo(file)
+    else:
+        click.echo(f"Wrote {file} and {'joined' if book.head().length > 1 else 'made'} the ledger {place}.")
+        click.echo("Next: barrow plan, then barrow release")
+
+
+def make_study_without_file(**flags: Any) -> Study:
+    """The study that flags alone describe."""
+    return make_study("/dev/null", **flags)
+
+
+def _complete(flags: dict[str, Any]) -> None:
+    """What a study cannot be without."""
+    needed = {
+        "space": ("No space is named.", f"--space, one of: {_CATALOGUE}"),
+        "users": ("It is not said how many people the data are about.", "--users 100000, a public number"),
+        "dataset": ("The data set has no name.", "--dataset visits: its ledger is found by it"),
+    }
+    for name, (problem, fix) in needed.items():
+        if flags.get(name) is None:
+            raise ParameterError(problem, allowed="a flag, or an answer on a terminal", fix=fix)
+    if not flags.get("promises") and flags.get("alpha") is None:
+        raise ParameterError(
+            "Nothing is promised.",
+            allowed="at least one --promise, or --alpha",
+            fix='--promise "1 day of 30, 10 km, 0.5"',
+        )
+
+
+def _ask(flags: dict[str, Any]) -> None:
+    """Fill in what is missing, one question at a time."""
+    say = click.prompt
+    if flags.get("source") is not None:
+        names = list(engine_for(Source.parse(flags["source"])).columns(Source.parse(flags["source"])))
+        if flags.get("user") is None:
+            flags["user"] = say(f"Which column says whose record it is ({', '.join(names)})")
+        if not flags.get("items"):
+            text = say("Which column or columns say what the item is (commas between)")
+            flags["items"] = tuple(part.strip() for part in text.split(","))
+    if flags.get("space") is None:
+        flags["space"] = say(f"In which public space do items live\n  {_CATALOGUE}\n")
+    space = parse_space(flags["space"])
+    if not flags.get("promises") and flags.get("alpha") is None:
+        units = ", ".join(units_of(space)) or "a share of the largest distance"
+        promises: list[str] = []
+        while not promises or click.confirm("Another promise?", default=False):
+            share = say("Which share of a person's data might have been different", default="1 of 30")
+            distance = say(f"How far away might it have been ({units}, or anywhere)")
+            epsilon = say("Largest acceptable epsilon (0.2: a 50 % guess becomes at most 55 %)", default="0.2")
+            promises.append(f"{share}, {distance}, {epsilon}")
+        flags["promises"] = tuple(promises)
+    if not flags.get("questions"):
+        flags["questions"] = (
+            say("What do you ask (mean, histogram, density(bandwidth='1 km'), …)", default="histogram"),
+        )
+    if flags.get("users") is None:
+        flags["users"] = say("How many people are the data about (public)", type=int)
+    if flags.get("dataset") is None:
+        flags["dataset"] = say("What is the data set called (public)")

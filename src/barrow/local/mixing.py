@@ -1,0 +1,145 @@
+"""Mixing: the messages of many people, permuted by the system's entropy, so that nobody can say whose one is.
+
+What a batch holds is a multiset of values: sizes are equal, and no id, order or time comes with a message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barrow.errors import ParameterError
+from barrow.local.client import Survey
+from barrow.local.report import message_of, value_of
+from barrow.noise import system_source, uniform_below
+
+_KIND, _VERSION = "batch", 1
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The mixed messages of many people.
+
+    Attributes:
+        study: The digest of the survey.
+        id: 128 random bits in hexadecimal: a batch is opened once.
+        people: Whose messages are in it, in number.
+        values: The values, in a random order.
+        refused: How many messages were left out, by reason.
+
+    >>> Batch("sha256:" + "0" * 64, "0" * 32, 1, np.array([3]), {}).people
+    1
+    """
+
+    study: str
+    id: str
+    people: int
+    values: Integers
+    refused: Mapping[str, int]
+
+    def lines(self, kinds: int) -> Iterable[str]:
+        """The batch as lines of a file: a head, then one message a line."""
+        head = {"barrow": _KIND, "version": _VERSION, "study": self.study, "id": self.id, "people": self.people}
+        yield json.dumps(head, separators=(",", ":"))
+        for value in self.values.tolist():
+            yield message_of(self.study, value, kinds)
+
+
+def permuted(values: Integers) -> Integers:
+    """A uniformly random order, exactly, from the system's entropy (Fisher and Yates).
+
+    >>> sorted(permuted(np.arange(5)).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    mixed = np.array(values, dtype=np.int64)
+    places = uniform_below(np.arange(1, len(mixed) + 1)).tolist()
+    held = mixed.tolist()
+    for i in range(len(held) - 1, 0, -1):
+        j = places[i]
+        held[i], held[j] = held[j], held[i]
+    return np.array(held, dtype=np.int64)
+
+
+def mix(survey: Survey, messages: Iterable[str | bytes]) -> Batch:
+    """The messages of many people in a random order, as one batch.
+
+    Args:
+        survey: The survey, of a shuffle study.
+        messages: Lines as clients write them, of any number of people.
+
+    >>> from barrow.study import Study
+    >>> study = Study("discrete(labels=['a', 'b'])", alpha=6, users=2, delta="1e-6", model="shuffle")
+    >>> survey = Survey(study, "items(items=2)")
+    >>> batch = mix(survey, [message_of(survey.digest, value, 2) for value in (0, 1, 1, 1)])
+    >>> batch.people, sorted(batch.values.tolist())
+    (2, [0, 1, 1, 1])
+    """
+    kinds, length = kinds_of(survey), survey.collector().length
+    refused: Counter[str] = Counter()
+    values = []
+    for line in messages:
+        found = value_of(survey.digest, line, kinds)
+        if isinstance(found, str):
+            refused[found] += 1
+        else:
+            values.append(found)
+    if not values or len(values) % length:
+        raise ParameterError(
+            "The messages are not those of a whole number of people.",
+            allowed=f"exactly {length:,} messages of each person",
+            fix="collect all messages of each person, each once",
+        )
+    name = "".join(f"{int(word):016x}" for word in system_source().words(2))
+    return Batch(survey.digest, name, len(values) // length, permuted(np.array(values)), dict(refused))
+
+
+def read_batch(survey: Survey, lines: Iterable[str]) -> Batch:
+    """The batch that a file holds; anything else is refused, linked reports with a reason of their own."""
+    kinds, length = kinds_of(survey), survey.collector().length
+    rows = iter(lines)
+    first = next(rows, "")
+    try:
+        head = json.loads(first)
+        good = set(head) == {"barrow", "version", "study", "id", "people"} and head["barrow"] == _KIND
+    except (ValueError, TypeError, RecursionError):
+        good = False
+    if not good:
+        linked = '"local report"' in first[:200]
+        raise ParameterError(
+            "These are reports that link the values of one person." if linked else "This is not a mixed batch.",
+            allowed="a file that barrow local mix wrote",
+            fix="barrow local mix MESSAGES… --study study.toml --out batch.jsonl",
+        )
+    values = [value_of(survey.digest, line, kinds) for line in rows if line.strip()]
+    whole = [value for value in values if isinstance(value, int)]
+    if len(whole) != len(values) or len(whole) != length * head["people"] or head["study"] != survey.digest:
+        raise ParameterError(
+            "The batch is not whole, or belongs to another study.",
+            allowed="a file that barrow local mix wrote for this study",
+            fix="mix the messages again",
+        )
+    return Batch(head["study"], str(head["id"]), int(head["people"]), np.array(whole, dtype=np.int64), {})
+
+
+def kinds_of(survey: Survey) -> int:
+    """How many kinds of messages a survey has.
+
+    >>> from barrow.study import Study
+    >>> study = Study("discrete(labels=['a', 'b'])", alpha=6, users=2, delta="1e-6", model="shuffle")
+    >>> kinds_of(Survey(study, "items(items=2)"))
+    2
+    """
+    made = getattr(survey.plan, "itemwise", None)
+    if not survey.shuffled or made is None:
+        raise ParameterError(
+            "The study is not one of mixed messages.",
+            allowed="model = 'shuffle' and a question about items or frequencies",
+            fix="barrow local aggregate, for reports",
+        )
+    return len(made.randomiser.report_labels)

@@ -1,0 +1,87 @@
+"""What a study grants one question: the space, who is trusted, how many people, and how much of every promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from barrow.errors import ParameterError
+from barrow.numerics import exact_text
+from barrow.policy import Policy, Promise
+from barrow.privacy import Model
+from barrow.spaces import Space
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Public numbers only: what an answer must keep.
+
+    Attributes:
+        space: The public space.
+        users: n.
+        promises: The promises, or
+        given: alpha itself.
+        delta: The delta of this question alone.
+        fraction: The share of every promise that this question may use.
+        model: Who adds the noise.
+
+    >>> from barrow.spaces import Line
+    >>> terms = Terms(Line(0, 100, unit="years", step=1), 1000, (Promise("all", "5 years", "0.5"),))
+    >>> round(float(terms.alpha), 3), terms.epsilons
+    (8.333, (Fraction(1, 2),))
+    """
+
+    space: Space
+    users: int
+    promises: tuple[Promise, ...] = ()
+    given: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    fraction: Fraction = Fraction(1)
+    model: Model = Model.CENTRAL
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The promises as a policy."""
+        return Policy(self.space, self.promises, delta=self.delta)
+
+    @property
+    def epsilons(self) -> tuple[Fraction, ...]:
+        """What each promise leaves to this question."""
+        return tuple(promise.epsilon * self.fraction for promise in self.promises)
+
+    @property
+    def alpha(self) -> Fraction:
+        """The alpha that keeps the terms whatever the answer can show."""
+        return self.alpha_for(Fraction(1))
+
+    def alpha_for(self, ratio: Fraction) -> Fraction:
+        """The alpha that keeps them if no change of an item moves the answer by more than ``ratio`` times ell.
+
+        A promise about a share tau moved by q costs alpha tau min(q + 2 rho, B/ell) (docs/proofs/promises.md).
+        """
+        if not self.promises:
+            if self.given is None:
+                raise ParameterError(
+                    "Neither promises nor alpha are given.",
+                    allowed='promises such as "1 of 30, 10 km, 0.5", or alpha',
+                    fix='promises=["all, 300 m, 0.5"]',
+                )
+            return self.given * self.fraction
+        return min(
+            epsilon / (kept.promise.share * min(kept.emd / kept.promise.share, ratio))
+            for epsilon, kept in zip(self.epsilons, self.policy.kept, strict=True)
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        """Every public number in it, as plain data."""
+        return {
+            "space": self.space.digest,
+            "users": self.users,
+            "promises": [[p.share_text, str(p.distance), exact_text(p.epsilon)] for p in self.promises],
+            "alpha": None if self.given is None else exact_text(self.given),
+            "delta": exact_text(self.delta),
+            "fraction": exact_text(self.fraction),
+            "model": self.model.value,
+        }

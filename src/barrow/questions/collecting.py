@@ -1,0 +1,159 @@
+"""Adding up reports: integers that are averaged, or integers that are counted. Neither keeps a report."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barrow.numerics import float_up
+from barrow.privacy import Guarantee
+
+Integers = NDArray[np.int64]
+
+
+class Collector(ABC):
+    """What a server keeps of reports: how many there were, and sums of what they hold.
+
+    Attributes:
+        n: How many people's reports were added.
+        length: How many integers a report holds.
+
+    >>> Counted(2, 3).length
+    2
+    """
+
+    n: int
+    length: int
+
+    @abstractmethod
+    def refusal(self, values: Sequence[int]) -> str | None:
+        """Why an honest client cannot have sent these values; None if it can."""
+
+    @abstractmethod
+    def add(self, values: Sequence[int]) -> None:
+        """Adds the values of one report, which :meth:`refusal` let through."""
+
+
+class Averaged(Collector):
+    """Sums and sums of squares of reports with additive noise, exact.
+
+    Args:
+        limits: The least and the largest integer that an honest report holds, for each output.
+
+    >>> sums = Averaged([(-9, 9)])
+    >>> sums.add([3]), sums.add([5]), sums.means(Fraction(1, 2)), sums.refusal([10])
+    (None, None, [2.0], 'impossible value')
+    """
+
+    def __init__(self, limits: Sequence[tuple[int, int]]) -> None:
+        self.n, self.length, self._limits = 0, len(limits), limits
+        self._sums = [0] * self.length
+        self._squares = [0] * self.length
+
+    def refusal(self, values: Sequence[int]) -> str | None:
+        """A value farther out than honest noise ever gets is refused."""
+        inside = all(low <= v <= high for v, (low, high) in zip(values, self._limits, strict=True))
+        return None if inside else "impossible value"
+
+    def add(self, values: Sequence[int]) -> None:
+        """Adds one report."""
+        self.n += 1
+        for j, value in enumerate(values):
+            self._sums[j] += value
+            self._squares[j] += value * value
+
+    def means(self, grid: Fraction) -> list[float]:
+        """The mean of the reports, one for each output."""
+        return [float(total * grid / self.n) for total in self._sums]
+
+    def half_widths(self, grid: Fraction) -> list[float] | None:
+        """Student's 95 % interval from the spread of the reports, which holds both noise and people."""
+        from scipy.special import stdtrit
+
+        if self.n < 2:
+            return None
+        n, t, widths = self.n, float(stdtrit(self.n - 1, 0.975)), []
+        for total, square in zip(self._sums, self._squares, strict=True):
+            variance = Fraction(n * square - total * total, n * (n - 1)) * grid * grid
+            widths.append(t * math.sqrt(float_up(variance) / n))
+        return widths
+
+
+class Counted(Collector):
+    """How often each kind of report occurs.
+
+    Args:
+        length: How many reports each person makes.
+        kinds: How many kinds of reports there are.
+
+    >>> counts = Counted(2, 3)
+    >>> counts.add([0, 2]), counts.counts.tolist(), counts.refusal([2, 3]), counts.refusal([2, 0])
+    (None, [1, 0, 1], 'impossible value', 'impossible value')
+    """
+
+    def __init__(self, length: int, kinds: int) -> None:
+        self.n, self.length = 0, length
+        self.counts: Integers = np.zeros(kinds, dtype=np.int64)
+
+    def refusal(self, values: Sequence[int]) -> str | None:
+        """Reports are kinds in ascending order: their order would say which item is which."""
+        numbers = np.asarray(values)
+        good = numbers.min() >= 0 and numbers.max() < len(self.counts) and (np.diff(numbers) >= 0).all()
+        return None if good else "impossible value"
+
+    def add(self, values: Sequence[int]) -> None:
+        """Adds one report."""
+        self.n += 1
+        np.add.at(self.counts, np.asarray(values, dtype=np.int64), 1)
+
+    def add_many(self, numbers: Integers, people: int) -> None:
+        """Adds the values of many reports at once."""
+        self.n += people
+        if len(self.counts) <= 4 * len(numbers):
+            self.counts += np.bincount(numbers, minlength=len(self.counts))
+        else:
+            np.add.at(self.counts, numbers, 1)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What many reports say together.
+
+    Attributes:
+        n: How many people's reports were counted.
+        tables: The rows of values, as a central release has them.
+        lines: The values in a few lines, with units and errors.
+        details: The same as plain data, and what is this kind's own.
+        guarantee: What each person was promised.
+
+    >>> from barrow.privacy import Emd
+    >>> Collected(2, {}, (), {}, Guarantee(Emd(1, model="local"), "pure", "def:emd-dp")).n
+    2
+    """
+
+    n: int
+    tables: Mapping[str, list[dict[str, Any]]]
+    lines: Sequence[str]
+    details: Mapping[str, Any]
+    guarantee: Guarantee
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for ``--json``."""
+        return {
+            "n": self.n,
+            **self.details,
+            "refused": dict(self.refused),
+            "guarantee": self.guarantee.to_json(),
+        }
+
+    def __str__(self) -> str:
+        refused = ", ".join(f"{count:,} {reason}" for reason, count in self.refused.items())
+        return "\n".join([*self.lines, *([f"Refused: {refused}."] if refused else [])])

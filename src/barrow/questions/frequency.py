@@ -1,0 +1,201 @@
+"""How frequent each item is, estimated from randomised items (FreqEstLocal)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.mechanisms import FrequencyEstimator
+from barrow.mechanisms.decoding import nearest_in_simplex
+from barrow.mechanisms.frequency import DECODERS
+from barrow.planning import simulate
+from barrow.planning.terms import Terms
+from barrow.privacy import Model
+from barrow.questions.base import Said
+from barrow.questions.collecting import Collected, Collector
+from barrow.questions.items import (
+    ItemsPlan,
+    ItemWiseQuestion,
+    counted_of,
+    how_many,
+    items_counted,
+    reports_sentence,
+)
+from barrow.questions.plan import Plan, Rows, labelled
+
+_WORDS = {
+    "tree": "the nearest histogram along the tree",
+    "simplex": "the nearest histogram",
+    "bayesian": "the likeliest histogram",
+    "none": "no histogram: the estimate is left as it is",
+}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Frequency(ItemWiseQuestion):
+    """The mean histogram over people, estimated from reports on all their items.
+
+    Args:
+        decode: ``"tree"``, ``"simplex"``, ``"bayesian"`` or ``"none"``; the one that suits the space by default.
+
+    >>> Frequency(items=30).to_spec()
+    {'kind': 'frequency', 'items': 30}
+    """
+
+    kind: ClassVar[str] = "frequency"
+    decode: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.decode is not None and self.decode not in DECODERS:
+            raise ParameterError(
+                f"decode is {self.decode!r}.",
+                allowed=", ".join(map(repr, DECODERS)) + ", or nothing",
+                fix="leave it out",
+            )
+
+    def plan(self, terms: Terms) -> Plan:
+        """The randomiser that keeps the terms, and the estimate made of its reports; it reads no data."""
+        choice, made, guarantee = self.choose(terms)
+        estimator = FrequencyEstimator(choice.mechanism, terms.users, self.decode, sampled=self.samples is not None)
+        return FrequencyPlan(self, terms, choice, made, guarantee, estimator)
+
+    @classmethod
+    def released(cls, said: Said) -> str:
+        """What was released, and how accurate it is."""
+        found, unit = said["frequency"], said["unit"]
+        warning = f" {said['warning']}" if said["warning"] else ""
+        before, most = (f"{found[key]:.3g} {unit}".rstrip() for key in ("predicted_error", "error_upper"))
+        return (
+            f"We released {said['released']}, of {said['people']:,} people, {how_many(said)}. Every item was replaced "
+            f"by a random report ({said['noise']['distribution']}); the estimate is off by an earth mover's distance "
+            f"of about {before} before decoding, at most {most} on average for any data.{warning}"
+        )
+
+    @classmethod
+    def counted(cls, said: Said) -> str:
+        """What was randomised."""
+        return items_counted(said)
+
+    @classmethod
+    def drawn(cls, said: Said) -> list[str]:
+        """How reports were drawn, and what was made of them."""
+        return [
+            reports_sentence(said),
+            f"From the reports an unbiased estimate was made by undoing the randomiser, and from it "
+            f"{_WORDS[said['frequency']['decode']]}; both use the reports alone and cost nothing more.",
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyPlan(ItemsPlan):
+    """What frequencies would be like: reports on all items, the estimate made of them, its error, the guarantee.
+
+    Args:
+        estimator: From counts of reports to estimates.
+
+    >>> from barrow.spaces import Clustered
+    >>> terms = Terms(Clustered.grid(5, 4, r=0.05), 1000, given=Fraction(25), delta=Fraction("1e-9"))
+    >>> plan = Frequency(items=100).plan(terms)
+    >>> plan.items, plan.error < 0.05
+    (100, True)
+    """
+
+    estimator: FrequencyEstimator
+
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        return "how frequent each item is, estimated from randomised items"
+
+    @cached_property
+    def decoded_error(self) -> float:
+        """The mean EMD after decoding at the uniform histogram, simulated."""
+        uniform = np.full(self.space.items, 1.0 / self.space.items)
+        return simulate(self.estimator, uniform).mean
+
+    @property
+    def error(self) -> float:
+        """The expected EMD before decoding if all items are as frequent, in the space's units."""
+        return self.estimator.predicted_error()
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the rows are places on a map."""
+        return self.space.on_earth
+
+    def tables(self, drawn: Any) -> dict[str, Rows]:
+        """One row for each item: the decoded share, and the unbiased one, which may be negative; and the reports."""
+        shares, unbiased = self.estimator.decode(drawn).tolist(), self.estimator.estimate(drawn).tolist()
+        return {
+            "values": labelled(self.space, {"share": shares, "unbiased": unbiased}),
+            "reports": super().tables(drawn)["values"],
+        }
+
+    def summary(self, drawn: Any) -> list[str]:
+        """The largest shares, and the error to expect."""
+        rows = sorted(self.tables(drawn)["values"], key=lambda row: -row["share"])[:8]
+        return [
+            *(f"{row['item']}: {100 * row['share']:.3g} % (unbiased {100 * row['unbiased']:.3g} %)" for row in rows),
+            f"From {int(drawn.sum()):,} reports; EMD about {self.sized(self.error)} before decoding (predicted).",
+        ]
+
+    def collected(self, collector: Collector) -> Collected:
+        """The estimate that many people's reports give."""
+        counts = counted_of(collector)
+        made = self.estimator.for_users(counts.n)
+        estimate, decoded = made.estimate(counts.counts), made.decode(counts.counts)
+        # Which error to expect depends on the items; what has been decoded is the best public guess of them.
+        reference = nearest_in_simplex(estimate) if made.how == "none" else decoded
+        expected = made.predicted_error(reference / reference.sum())
+        labels = self.space.labels
+        details = {
+            "reports": dict(zip(self.itemwise.randomiser.report_labels, counts.counts.tolist(), strict=True)),
+            "estimate": dict(zip(labels, estimate.tolist(), strict=True)),
+            "decoded": None if made.how == "none" else dict(zip(labels, decoded.tolist(), strict=True)),
+            "decode": made.how,
+            "unit": self.space.unit,
+            "predicted_error": expected,
+            "error_upper": made.error_upper,
+            "decoded_error_upper": made.decoded_upper,
+            "warning": made.warning,
+        }
+        lines = [
+            f"{label}: {share:.6g}" + ("" if made.how == "none" else f" (unbiased {raw:.6g})")
+            for label, share, raw in zip(labels, decoded.tolist(), estimate.tolist(), strict=True)
+        ]
+        lines.append(
+            f"The unbiased estimate is off by EMD {self.sized(expected)} on average; by at most "
+            f"{self.sized(made.error_upper)} on average, whatever the items."
+        )
+        lines += [f"Warning: {made.warning}"] if made.warning else []
+        lines.append(self.counted_line(counts))
+        tables = {"values": labelled(self.space, {"share": decoded.tolist(), "unbiased": estimate.tolist()})}
+        return Collected(counts.n, tables, lines, details, self.guarantee_for(counts.n))
+
+    def fields(self) -> dict[str, Any]:
+        """What the statement says about the values."""
+        return {
+            **super().fields(),
+            "unit_of_values": "",
+            "warning": self.estimator.warning,
+            "frequency": self.estimator.to_json(),
+        }
+
+    def details(self) -> dict[str, Any]:
+        """What is this kind's own in plain data."""
+        return {**super().details(), "decoded_error": self.decoded_error, **self.estimator.to_json()}
+
+    def answer_lines(self) -> list[str]:
+        """The randomiser, the estimate, and its error before and after decoding."""
+        reports = [line for line in self.choice.lines() if line.startswith("Reports")]
+        estimate, *rest = self.estimator.lines()
+        simulated = f"          EMD {self.sized(self.decoded_error)} after decoding there (simulated)"
+        lines = [*self._sampling_lines(), *reports, estimate, *rest[:1], simulated, *rest[1:], *self._bounded_lines()]
+        if self.terms.model is Model.SHUFFLE:
+            lines.append("Mixed     the reports of all people must be mixed one by one before anybody sees them")
+        return lines

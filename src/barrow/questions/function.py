@@ -1,0 +1,51 @@
+"""Any public function of the items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from barrow.numerics import Exact
+from barrow.queries import Query, function
+from barrow.questions.linear import Linear
+from barrow.spaces import Space
+
+
+@dataclass(frozen=True, repr=False)
+class Function(Linear):
+    """The mean over people of the mean of a public function of their items.
+
+    Args:
+        values: One value, or one row of values, for each item.
+        names: What the outputs are called.
+        unit: Their unit.
+        description: What they are, in plain words.
+        lipschitz: A Lipschitz constant, or one for each norm; it is checked, and where it cannot be, believed: plans
+            and statements say so, and people who randomise their own data refuse it.
+        step: The public grid of the values.
+
+    >>> from barrow.spaces import Discrete
+    >>> Function([0, 1]).query(Discrete(["no", "yes"])).dimension
+    1
+    """
+
+    kind: ClassVar[str] = "function"
+    values: Any
+    names: Sequence[str] | None = None
+    unit: str = ""
+    description: str | None = None
+    lipschitz: Exact | Mapping[Any, Exact] | None = None
+    step: Exact | None = None
+
+    def query(self, space: Space) -> Query:
+        """The question on ``space``."""
+        return function(
+            space,
+            self.values,
+            names=self.names,
+            unit=self.unit,
+            description=self.description,
+            lipschitz=self.lipschitz,
+            step=self.step,
+        )

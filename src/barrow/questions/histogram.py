@@ -1,0 +1,336 @@
+"""The histogram of people's items, by the most accurate mechanism for the promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.histograms import HistogramNoise
+from barrow.numerics import float_up, whole
+from barrow.planning import (
+    Candidate,
+    HistogramTarget,
+    histogram_candidates,
+    reasons,
+    reference_distribution,
+    useless,
+)
+from barrow.planning.terms import Terms
+from barrow.privacy import Model
+from barrow.questions.base import Question, Said
+from barrow.questions.collecting import Collected, Collector
+from barrow.questions.frequency import Frequency
+from barrow.questions.linear import LinearPlan, _averaged, noise_sentence
+from barrow.questions.plan import Plan, Rows, labelled
+from barrow.spaces.base import Floats
+
+_OUTPUTS = {
+    "tree": "what lies below each edge of the tree",
+    "pyramid": "the surroundings of each place, at each scale",
+    "cells": "each item",
+}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Histogram(Question):
+    """The mean histogram over people, one share for each item.
+
+    Args:
+        mechanism: ``"auto"``, the most accurate one, or its name: ``"tree"``, ``"pyramid"``, ``"cells"``,
+            ``"frequency"``.
+        items: m, where every person holds the same public number of items; then randomised items can answer too.
+        reference: The public distribution at which errors are predicted: ``"auto"``, ``"uniform"``, ``"zipf"``,
+            ``"mixed"``, or public weights.
+        decode: ``"auto"``, the most accurate decoder on average, or ``"nearest"``, which has a proven bound.
+        noise: ``"auto"``, ``"laplace"`` or ``"gaussian"``.
+
+    >>> Histogram(decode="nearest")
+    Histogram(decode='nearest')
+    """
+
+    kind: ClassVar[str] = "histogram"
+    formerly: ClassVar[Mapping[str, Any]] = {
+        "tree_edges": lambda old: {**old, "mechanism": "tree"},
+        "pyramid": lambda old: {**{k: v for k, v in old.items() if k in ("name", "fraction")}, "mechanism": "pyramid"},
+    }
+    mechanism: str = "auto"
+    items: int | None = None
+    reference: Any = "auto"
+    decode: str = "auto"
+    noise: str = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.items is not None:
+            object.__setattr__(self, "items", whole(self.items, "items", least=1))
+        if self.decode not in ("auto", "nearest"):
+            raise ParameterError(f"decode is {self.decode!r}.", allowed="'auto' or 'nearest'", fix="decode = 'auto'")
+        if self.mechanism == "paper":
+            raise ParameterError(
+                "The mechanism 'paper' is there to be compared with: it gives away accuracy for nothing.",
+                allowed="'auto', 'tree', 'pyramid', 'cells' or 'frequency'",
+                fix="mechanism = 'frequency', the same randomiser with a tighter accountant",
+            )
+
+    def target(self, terms: Terms) -> HistogramTarget:
+        """What is wanted of mechanisms."""
+        reference = reference_distribution(terms.space, self.reference)
+        return HistogramTarget(terms, reference, self.items, self.noise, self.decode)
+
+    def plan(self, terms: Terms) -> Plan:
+        """All mechanisms are compared, and the most accurate one is chosen; it reads no data."""
+        target = self.target(terms)
+        found, cannot = histogram_candidates(target, only=self.mechanism)
+        best = next(candidate for candidate in found if candidate.name != "paper")
+        if not isinstance(best.mechanism, HistogramNoise):
+            return Frequency(name=self.name, fraction=self.fraction, items=self.items).plan(terms)
+        return HistogramPlan(self, terms, best.mechanism.query, best, (), target, tuple(found), cannot)
+
+    @classmethod
+    def released(cls, said: Said) -> str:
+        """What was released, and how accurate it is."""
+        found, unit = said["histogram"], said["unit"]
+        error = f"{found['about']} {found['emd_predicted']:.3g} {unit}".rstrip()
+        return (
+            f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. It "
+            f"is off by an earth mover's distance of {error} (predicted at a public reference distribution). "
+            f"The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % interval."
+        )
+
+    @classmethod
+    def counted(cls, said: Said) -> str:
+        """What the noise was added to."""
+        return (
+            f"Every person counts once: the shares of {said['histogram']['unbiased_outputs']}, over "
+            f"{said['people']:,} people, as exact fractions."
+        )
+
+    @classmethod
+    def drawn(cls, said: Said) -> list[str]:
+        """How the noise was drawn and decoded."""
+        found = said["histogram"]
+        before = found["emd_undecoded"]
+        size = "" if before is None else f"{before:.3g} {said['unit']}".rstrip()
+        error = "" if before is None else f" The expected error before decoding is {size}, whatever the data."
+        return [
+            noise_sentence(said),
+            f"The noisy values ({found['words']}) were decoded to one histogram, which uses nothing else.{error}",
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramDraw:
+    """What was drawn, and the histogram decoded from it.
+
+    Attributes:
+        raw: The noisy values of the query.
+        shares: The histogram decoded from them: one share for each item, with sum 1.
+
+    >>> HistogramDraw(np.array([0.1]), np.array([1.0])).shares.tolist()
+    [1.0]
+    """
+
+    raw: Floats
+    shares: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramPlan(LinearPlan):
+    """What a histogram would be like: the mechanism that was chosen, its EMD error, the guarantee and its price.
+
+    Args:
+        target: What was wanted.
+        candidates: All mechanisms that can answer, the most accurate first.
+        cannot: Why each of the others cannot answer.
+
+    >>> from barrow.spaces import Clustered
+    >>> plan = Histogram().plan(Terms(Clustered.grid(5, 4, r=0.02), 1000, given=Fraction(25)))
+    >>> plan.chosen.name, plan.error < 0.01
+    ('tree', True)
+    """
+
+    target: HistogramTarget
+    candidates: tuple[Candidate, ...]
+    cannot: Mapping[str, str]
+
+    @property
+    def made(self) -> HistogramNoise:
+        """The query, its noise and its decoder."""
+        found: HistogramNoise = self.chosen.mechanism
+        return found
+
+    @property
+    def noise(self) -> Any:
+        """The additive noise."""
+        return self.made.noise
+
+    @property
+    def half_width(self) -> float:
+        """Each noisy value that is decoded is within this of the true one with probability at least 95 %."""
+        return self.made.half_width
+
+    @property
+    def snapping_included(self) -> bool:
+        """Shares are those of cells, which snapping does not change."""
+        return True
+
+    @property
+    def snapping(self) -> float:
+        """Snapping moves no record to another cell."""
+        return 0.0
+
+    @property
+    def error(self) -> float:
+        """The predicted EMD between the released histogram and the true one, in the space's units."""
+        return self.chosen.error
+
+    @property
+    def error_unit(self) -> str:
+        """The unit of distances."""
+        return self.space.unit
+
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        return f"the histogram of people's items over {self.space.items:,} items"
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the rows are places on a map."""
+        return self.space.on_earth
+
+    def draw(self, statistics: Any) -> tuple[HistogramDraw, bool]:
+        """Noisy values and the histogram decoded from them, and whether the noise was the system's."""
+        raw, private = super().draw(statistics)
+        return HistogramDraw(raw, self.made.decode(raw)), private
+
+    def tables(self, drawn: HistogramDraw) -> dict[str, Rows]:
+        """The histogram, and the unbiased shares with intervals from which it was decoded."""
+        values = labelled(self.space, {"share": drawn.shares.tolist()})
+        return {"values": values, "unbiased": self.intervals(drawn)}
+
+    def intervals(self, drawn: HistogramDraw) -> Rows:
+        """The released values themselves: unbiased shares, each with its 95 % interval, cut to [0, 1]."""
+        shares, widths = self.made.shares(drawn.raw)
+        low, high = np.clip(shares - widths, 0.0, 1.0), np.clip(shares + widths, 0.0, 1.0)
+        rows = zip(self.query.outputs, shares.tolist(), low.tolist(), high.tolist(), strict=True)
+        return [{"output": name, "share": s, "low_95": a, "high_95": b} for name, s, a, b in rows]
+
+    def summary(self, drawn: HistogramDraw) -> list[str]:
+        """The largest shares, and the error to expect."""
+        top = np.argsort(-drawn.shares, kind="stable")[:8]
+        labels = self.space.labels
+        return [
+            *(f"{labels[i]}: {100 * drawn.shares[i]:.3g} %" for i in top.tolist()),
+            f"The histogram is off by {self._about} {self.sized(self.error)} (EMD, predicted).",
+        ]
+
+    def collected(self, collector: Collector) -> Collected:
+        """The histogram decoded from the means of all reports."""
+        sums = _averaged(collector)
+        terms = replace(self.terms, users=sums.n)
+        here = replace(self, terms=terms, chosen=replace(self.chosen, mechanism=self._for(sums.n)))
+        drawn = HistogramDraw(np.array(sums.means(self.noise.grid)), np.zeros(0))
+        drawn = replace(drawn, shares=here.made.decode(drawn.raw))
+        histogram = dict(zip(self.space.labels, drawn.shares.tolist(), strict=True))
+        lines = [f"{label}: {share:.6g}" for label, share in histogram.items()]
+        lines.append(f"From {sums.n:,} reports; these shares were decoded from the means of noisy values.")
+        details = {
+            "outputs": list(self.query.outputs),
+            "unit": self.query.unit,
+            "means": drawn.raw.tolist(),
+            "noise_half_width_95": here.half_width,
+            "half_width_95": sums.half_widths(self.noise.grid),
+            "histogram": histogram,
+        }
+        return Collected(sums.n, here.tables(drawn), lines, details, self.guarantee)
+
+    def _for(self, users: int) -> HistogramNoise:
+        """The same mechanism when other than the planned number of people report."""
+        if users == self.terms.users:
+            return self.made
+        from barrow.planning.histograms import kept_noise
+
+        target = replace(self.target, terms=replace(self.terms, users=users), noise=self._noise_name)
+        return kept_noise(target, self.made.kind)
+
+    @property
+    def _noise_name(self) -> str:
+        return "gaussian" if self.noise.p is None else "laplace"
+
+    def parameters(self) -> dict[str, Any]:
+        """The public numbers on which the distribution of the values depends."""
+        return {**super().parameters(), "mechanism": self.chosen.name, "decode": self.target.decode}
+
+    def fields(self) -> dict[str, Any]:
+        """What the statement says about the values."""
+        return {
+            **super().fields(),
+            "histogram": {
+                "mechanism": self.chosen.name,
+                "words": self.chosen.words,
+                "unbiased_outputs": _OUTPUTS[self.made.kind],
+                "emd_predicted": self.error,
+                "about": self._about,
+                "emd_undecoded": self.chosen.undecoded,
+                "emd_upper_nearest": self.chosen.upper,
+                "decode": self.target.decode,
+            },
+        }
+
+    @cached_property
+    def uniform_guess(self) -> float:
+        """What a guess without any data errs by."""
+        return self.target.uniform_guess
+
+    def details(self) -> dict[str, Any]:
+        """What is this kind's own in plain data."""
+        return {
+            **super().details(),
+            "mechanism": self.chosen.name,
+            "emd_predicted": self.error,
+            "emd_uniform_guess": self.uniform_guess,
+            "candidates": [candidate.to_json() for candidate in self.candidates],
+            "why_others_lose": reasons(self.candidates),
+            "cannot_answer": dict(self.cannot),
+        }
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning where the histogram would be hardly better than a guess."""
+        return useless(self.chosen, self.uniform_guess, self.space.unit)
+
+    def answer_lines(self) -> list[str]:
+        """The mechanism, the error before and after decoding, and the intervals that go with it."""
+        chosen = self.chosen
+        whose = " on each person's report" if self.terms.model is Model.LOCAL else ""
+        lines = [
+            f"Chosen    {chosen.name}: {chosen.words}, scale {float_up(self.noise.scale):.3g}{whose}",
+            f"Error     the histogram is off by {self._about} {self.sized(self.error)} (EMD after decoding, predicted)",
+        ]
+        if chosen.undecoded is not None:
+            lines.append(f"          before decoding {self.sized(chosen.undecoded)} are expected, whatever the data")
+        if self.target.decode == "nearest" and chosen.upper is not None:
+            lines.append(f"          at most {self.sized(chosen.upper)} after decoding on average, whatever the data")
+        _, widths = self.made.shares(np.zeros(self.query.dimension))
+        low, high = float(widths.min()), float(widths.max())
+        each = f"± {high:.2g}" if low > 0.99 * high else f"± {low:.2g} to ± {high:.2g}"
+        return [*lines, f"Intervals the share of {_OUTPUTS[self.made.kind]} {each} (95 %), released too"]
+
+    def other_lines(self) -> list[str]:
+        """The mechanisms that lose, and why the others cannot answer."""
+        lost = [f"{name} ({why})" for name, why in reasons(self.candidates).items() if name != self.chosen.name]
+        lines = [f"Others    {', '.join(lost)}"] if lost else []
+        return lines + [
+            f"          {name} cannot answer: {why[0].lower()}{why[1:]}" for name, why in self.cannot.items()
+        ]
+
+    @property
+    def _about(self) -> str:
+        """On large spaces the EMD of simulated releases is bounded, not computed."""
+        return "at most about" if self.chosen.note else "about"

@@ -1,0 +1,391 @@
+"""Items one by one: every item of every person is replaced by a random report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.accounting import price
+from barrow.engines import Counts
+from barrow.errors import ParameterError
+from barrow.mechanisms import ItemWise, Reduced, item_wise, pooled_items, reduced
+from barrow.numerics import exact_text, float_up, whole
+from barrow.planning import ItemChoice, choose_items
+from barrow.planning.terms import Terms
+from barrow.privacy import Event, Guarantee, Model
+from barrow.questions.base import Question, Said
+from barrow.questions.collecting import Collected, Collector, Counted
+from barrow.questions.plan import Plan, Rows, placed
+from barrow.spaces.base import Floats, Ids
+
+MOST_SAMPLES = 10**7
+_MOST_LISTED = 10**7
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ItemWiseQuestion(Question):
+    """What is asked of reports on all items.
+
+    Args:
+        items: m, how many items each person holds; public. Or
+        samples: s, how many items are drawn from each person, who may hold any number of them.
+        randomiser: A kind or plain data; the one that suits the space by default.
+    """
+
+    items: int | None = None
+    samples: int | None = None
+    randomiser: Mapping[str, Any] | str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.items is not None and self.samples is not None:
+            raise ParameterError(
+                f"The question gives items = {self.items} and samples = {self.samples}.",
+                allowed="items (everybody holds exactly so many), or samples (so many are drawn from each person)",
+                fix="remove items",
+            )
+        self._whole("items", 10**12)
+        self._whole("samples", MOST_SAMPLES)
+
+    def _whole(self, name: str, most: int) -> None:
+        if getattr(self, name) is not None:
+            object.__setattr__(self, name, whole(getattr(self, name), name, least=1, most=most))
+
+    def choose(self, terms: Terms) -> tuple[ItemChoice, ItemWise | Reduced, Guarantee]:
+        """The randomiser that keeps the terms, behind samples where they are asked for, and its price."""
+        if self.items is None and self.samples is None:
+            raise ParameterError(
+                f"The question {self.kind!r} does not say how many items each person holds.",
+                allowed="items, a public whole number; or samples, where people hold any number",
+                fix="items = 30",
+            )
+        held = self.items or self.samples or 1
+        rate = terms.alpha
+        if self.samples is not None:
+            from barrow.accounting.sampling import inner_alpha_for
+
+            rate = Fraction(inner_alpha_for(rate, self.samples))
+        choice = choose_items(
+            terms.space,
+            rate,
+            terms.delta,
+            items=held,
+            users=None if terms.model is Model.LOCAL else terms.users,
+            model=terms.model.value,
+            randomiser=self.randomiser,
+        )
+        if self.samples is None:
+            return choice, choice.mechanism, choice.guarantee
+        made = reduced(choice.mechanism)
+        return choice, made, price(made.event)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Items(ItemWiseQuestion):
+    """Randomised items: how often each report occurs, or all reports.
+
+    Args:
+        output: ``"histogram"`` (how often each report occurs) or ``"list"`` (all reports, sorted).
+
+    >>> Items(items=30)
+    Items(items=30)
+    """
+
+    kind: ClassVar[str] = "items"
+    output: str = "histogram"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.output not in ("histogram", "list"):
+            raise ParameterError(
+                f"output is {self.output!r}.", allowed="'histogram' or 'list'", fix="output = 'histogram'"
+            )
+
+    def plan(self, terms: Terms) -> Plan:
+        """The randomiser that keeps the terms; it reads no data."""
+        choice, made, guarantee = self.choose(terms)
+        plan = ItemsPlan(self, terms, choice, made, guarantee)
+        reports = terms.users * plan.itemwise.items
+        if self.output == "list" and reports > _MOST_LISTED:
+            raise ParameterError(
+                f"The sorted list would hold {reports:,} reports.",
+                allowed=f"at most {_MOST_LISTED:,}; the histogram says the same",
+                fix="output = 'histogram'",
+            )
+        most = plan.itemwise.randomiser.most_items
+        if most is not None and reports > most and terms.model is not Model.LOCAL:
+            raise ParameterError(
+                f"{plan.itemwise.randomiser.description} is drawn one by one, and there are {reports:,} items.",
+                allowed=f"at most {most:,} items with this randomiser",
+                fix='randomiser = "exponential", which is drawn from counts',
+            )
+        return plan
+
+    @classmethod
+    def released(cls, said: Said) -> str:
+        """What was released, and how far reports are from their items."""
+        unit = f" {said['unit']}" if said["unit"] else ""
+        moved, guess = said["distortion"], said["uniform_guess"]
+        far = "" if moved is None else f" A report is {moved:.3g}{unit} from its item on average"
+        far += "" if moved is None else f" (a uniform guess: {guess:.3g}{unit})." if guess is not None else "."
+        warning = f" {said['warning']}" if said["warning"] else ""
+        return (
+            f"We released {said['released']} of {said['people']:,} people, {how_many(said)}. Every item was replaced "
+            f"by a random report ({said['noise']['distribution']}).{far}{warning}"
+        )
+
+    @classmethod
+    def counted(cls, said: Said) -> str:
+        """What was randomised."""
+        return items_counted(said)
+
+    @classmethod
+    def drawn(cls, said: Said) -> list[str]:
+        """How reports were drawn."""
+        moved = said["distortion"]
+        unit = said["unit"]
+        far = [] if moved is None else [f"A report is {moved:.4g} {unit}".rstrip() + " from its item on average."]
+        return [reports_sentence(said), *far]
+
+
+def how_many(said: Said) -> str:
+    """How many items each person gave.
+
+    >>> how_many({"items_per_person": 30})
+    'each holding exactly 30 items'
+    """
+    items = said["items_per_person"]
+    return f"{items:,} items drawn from each" if said.get("sampled") else f"each holding exactly {items:,} items"
+
+
+def items_counted(said: Said) -> str:
+    """What was counted before it was randomised.
+
+    >>> items_counted({"people": 9, "items_per_person": 30})
+    'The items of all 9 people, exactly 30 of each, were counted together.'
+    """
+    people, items = said["people"], said["items_per_person"]
+    if said.get("sampled"):
+        return (
+            f"{items:,} items were drawn from each of the {people:,} people with replacement, exactly uniformly, from "
+            "the operating system's entropy, and counted together inside the engine."
+        )
+    return f"The items of all {people:,} people, exactly {items:,} of each, were counted together."
+
+
+def reports_sentence(said: Said) -> str:
+    """How reports were drawn in place of items.
+
+    >>> noise = {"distribution": "randomised response", "alpha0": 1.0, "method": "flow_strong"}
+    >>> reports_sentence({"noise": noise})[:45]
+    'Every item was replaced by a random report (r'
+    """
+    noise = said["noise"]
+    return (
+        f"Every item was replaced by a random report ({noise['distribution']}, α₀ = {noise['alpha0']:.6g} for each, by "
+        f"{noise['method']}), drawn exactly, as counts, from the operating system's entropy; only the multiset of "
+        "reports is released."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ItemsPlan(Plan):
+    """What an item-wise release would give: reports, how far they are from their items, the guarantee and its price.
+
+    Args:
+        question: What is asked.
+        terms: What the study grants.
+        choice: The randomiser, and how it was found.
+        mechanism: What will be drawn; behind samples where people may hold any number of items.
+        guarantee: What it promises, by the best certified method.
+
+    >>> from barrow.spaces import Clustered
+    >>> terms = Terms(Clustered.grid(5, 4, r=0.05), 1000, given=Fraction(25), delta=Fraction("1e-9"))
+    >>> plan = Items(items=100).plan(terms)
+    >>> plan.description, plan.items
+    ('the histogram of randomised items', 100)
+    """
+
+    question: ItemWiseQuestion
+    terms: Terms
+    choice: ItemChoice
+    mechanism: ItemWise | Reduced
+    guarantee: Guarantee
+
+    @property
+    def itemwise(self) -> ItemWise:
+        """The bounded release: of the items, or of those that were drawn from each person."""
+        return self.choice.mechanism
+
+    @property
+    def samples(self) -> int | None:
+        """s, where items are drawn from each person first."""
+        return self.question.samples
+
+    @property
+    def items(self) -> int | None:
+        """m, for people who all hold exactly this many items; None where samples hide how many they hold."""
+        return self.question.items
+
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        output = getattr(self.question, "output", "histogram")
+        return f"the {'histogram' if output == 'histogram' else 'sorted list'} of randomised items"
+
+    @property
+    def event(self) -> Event:
+        """What drawing will cause."""
+        return self.mechanism.event
+
+    @property
+    def error(self) -> float:
+        """How far a report is from its item on average, in the space's units; NaN where reports are no items."""
+        moved = self.choice.distortion
+        return float("nan") if moved is None else moved
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the rows are places on a map."""
+        return (
+            self.space.on_earth and getattr(self.question, "output", "") == "histogram" and self._points() is not None
+        )
+
+    def _points(self) -> Floats | None:
+        labels, points = self.itemwise.randomiser.report_labels, self.space.places
+        same = points is not None and len(points) == len(labels) and list(labels) == list(self.space.labels)
+        return points if same else None
+
+    def statistics(self, counts: Counts) -> Any:
+        """How often each item occurs among all people, and whether samples were drawn with the system's randomness.
+
+        People of other sizes are refused with a constant text.
+        """
+        return pooled_items(
+            self.space,
+            item=counts.items,
+            size=counts.sizes,
+            count=counts.counts,
+            present=counts.users,
+            items=self.itemwise.items,
+            users=self.terms.users,
+        ), getattr(counts, "private", True)
+
+    def draw(self, statistics: Any) -> tuple[Any, bool]:
+        """The counts of reports, and whether the randomness, that of the samples too, was the system's."""
+        held, sampled_privately = statistics
+        central = self.itemwise if self.itemwise.users else replace(self.itemwise, users=self.terms.users)
+        drawn = central.release(held)
+        return drawn.counts, drawn.private and sampled_privately
+
+    def tables(self, drawn: Any) -> dict[str, Rows]:
+        """One row for each kind of report with its count, or one for each report of the sorted list."""
+        labels: Sequence[str] = self.itemwise.randomiser.report_labels
+        counted = list(zip(labels, np.asarray(drawn).tolist(), strict=True))
+        if getattr(self.question, "output", "") == "list":
+            return {"values": [{"report": label} for label, count in counted for _ in range(count)]}
+        points = self._points()
+        rows = [
+            {"report": label, **placed(self.space, points, i), "count": int(count)}
+            for i, (label, count) in enumerate(counted)
+        ]
+        return {"values": rows}
+
+    def summary(self, drawn: Any) -> list[str]:
+        """How many reports there are."""
+        return [f"{int(drawn.sum()):,} reports of {len(drawn):,} kinds."]
+
+    def report(self, items: Ids) -> list[int]:
+        """One person's reports, kinds in ascending order."""
+        drawn = self.mechanism.randomise(items).counts
+        numbers: list[int] = np.repeat(np.arange(len(drawn)), drawn).tolist()
+        return numbers
+
+    def collector(self) -> Collector:
+        """Counts of reports."""
+        return Counted(self.itemwise.items, self.itemwise.randomiser.reports)
+
+    def guarantee_for(self, users: int) -> Guarantee:
+        """What holds if the reports of ``users`` people are mixed, and not of as many as was planned."""
+        made = self.itemwise
+        if made.model is not Model.SHUFFLE or users == made.users:
+            return self.guarantee
+        here = item_wise(made.randomiser, items=made.items, users=users, model="shuffle", delta=made.delta)
+        return price(here.event if self.samples is None else reduced(here).event)
+
+    def collected(self, collector: Collector) -> Collected:
+        """The histogram of all reports."""
+        counts = counted_of(collector)
+        labels = self.itemwise.randomiser.report_labels
+        histogram = dict(zip(labels, counts.counts.tolist(), strict=True))
+        lines = [*(f"{label}: {count}" for label, count in histogram.items()), self.counted_line(counts)]
+        details = {"histogram": histogram, "distortion": self.choice.distortion}
+        return Collected(counts.n, self.tables(counts.counts), lines, details, self.guarantee_for(counts.n))
+
+    def counted_line(self, counts: Counted) -> str:
+        """How many reports of how many people were counted."""
+        return f"{int(counts.counts.sum()):,} reports on items, from {counts.n:,} people."
+
+    def parameters(self) -> dict[str, Any]:
+        """The public numbers on which the distribution of the reports depends."""
+        made = self.itemwise
+        return {
+            "randomiser": made.randomiser.kind,
+            "alpha0": exact_text(made.event.alpha0),
+            **({} if self.samples is None else {"samples": self.samples}),
+        }
+
+    def fields(self) -> dict[str, Any]:
+        """What the statement says about the values."""
+        made = self.itemwise
+        return {
+            "outputs": made.randomiser.reports,
+            "unit_of_values": "reports",
+            "items_per_person": made.items,
+            "sampled": self.samples is not None,
+            "distortion": self.choice.distortion,
+            "uniform_guess": made.randomiser.uniform_guess,
+            "warning": self.choice.warning,
+            "noise": {
+                "distribution": made.randomiser.description,
+                "alpha0": float_up(made.event.alpha0),
+                "method": self.choice.guarantee.method,
+            },
+        }
+
+    def details(self) -> dict[str, Any]:
+        """What is this kind's own in plain data."""
+        return {**self.choice.to_json(), "samples": self.samples}
+
+    def answer_lines(self) -> list[str]:
+        """The randomiser, and how far reports are from their items."""
+        return [*self._sampling_lines(), *self.choice.lines(), *self._bounded_lines()]
+
+    def _sampling_lines(self) -> list[str]:
+        if self.samples is None:
+            return []
+        inner = float_up(self.choice.guarantee.definition.parameters["alpha"])
+        return [
+            f"Sampling  {self.samples:,} items are drawn from each person; how many they hold is hidden, which costs "
+            f"a factor e^(α/s): α = {inner:.4g} inside"
+        ]
+
+    def _bounded_lines(self) -> list[str]:
+        if self.items is None:
+            return []
+        return [f"Bounded   every person must hold exactly {self.items:,} items; how many there are is not hidden"]
+
+
+def counted_of(collector: Collector) -> Counted:
+    """``collector``, if it counts.
+
+    >>> counted_of(Counted(1, 2)).n
+    0
+    """
+    if not isinstance(collector, Counted):
+        raise ParameterError("These are no counts of reports.", allowed="the plan's collector", fix="plan.collector()")
+    return collector

@@ -1,0 +1,405 @@
+"""Linear questions: the mean over people of a public function of their items, with additive noise."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from barrow.engines import Counts
+from barrow.errors import ParameterError
+from barrow.mechanisms import AdditiveNoise, UserCounts
+from barrow.numerics import exact_text, float_up
+from barrow.planning import Candidate, linear_errors
+from barrow.planning.terms import Terms
+from barrow.privacy import Event, Guarantee, Model
+from barrow.queries import Query
+from barrow.questions.base import Question, Said
+from barrow.questions.collecting import Averaged, Collected, Collector
+from barrow.questions.plan import Plan, Rows, placed
+from barrow.spaces import Space
+from barrow.spaces.base import Ids
+
+_NEVER = 1e-18
+"""A value that an honest report holds with less than this probability is refused."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Linear(Question):
+    """A question about the mean over people of a public function of their items.
+
+    Args:
+        noise: ``"auto"``, ``"laplace"``, ``"l2"``, ``"linf"``, the order of a norm, or ``"gaussian"``.
+    """
+
+    noise: str = "auto"
+
+    @abstractmethod
+    def query(self, space: Space) -> Query:
+        """The question on ``space``."""
+
+    def plan(self, terms: Terms) -> Plan:
+        """The most accurate noise that keeps the terms; it reads no data."""
+        if terms.model is Model.SHUFFLE:
+            raise ParameterError(
+                f"The question {self.kind!r} gains nothing from shuffling.",
+                allowed="model 'central' or 'local'; 'shuffle' for items, frequencies and histograms",
+                fix="model='local'",
+            )
+        if terms.model is Model.CENTRAL and terms.users == 1:
+            raise ParameterError(
+                "users is 1, so the mean over users is one person's answer.",
+                allowed="2 or more people",
+                fix="model='local', where each person adds noise",
+            )
+        query = self.query(terms.space)
+        found = []
+        # The ratio B/ell depends on the norm, and with it the alpha that keeps the promises.
+        for noise in _norms(self.noise, query, terms.delta):
+            ratio = query.range_ratio(2 if noise == "gaussian" else _ORDER.get(noise, noise))
+            alpha = terms.alpha_for(ratio)
+            found += linear_errors(query, alpha, terms.delta, users=terms.users, model=terms.model.value, noise=noise)
+        first, *others = sorted(found, key=lambda candidate: candidate.error)
+        return LinearPlan(self, terms, query, first, tuple(others))
+
+    @classmethod
+    def released(cls, said: Said) -> str:
+        """What was released, and how accurate it is."""
+        unit = f" {said['unit_of_values']}" if said["unit_of_values"] else ""
+        return (
+            f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. "
+            f"Each value is within {said['half_width_95']:.3g}{unit} of the true one with probability 95 %"
+            f"{snapping_words(said)}."
+        )
+
+    @classmethod
+    def counted(cls, said: Said) -> str:
+        """What the noise was added to."""
+        return f"Every person counts once: {said['released']}, over {said['people']:,} people, as an exact fraction."
+
+    @classmethod
+    def drawn(cls, said: Said) -> list[str]:
+        """How the noise was drawn."""
+        many = f", all {said['outputs']:,} at once by {said['half_width_95_all']:.4g}" if said["outputs"] > 1 else ""
+        each = f"Each value is off by at most {said['half_width_95']:.4g} {said['unit_of_values']}".rstrip()
+        return [noise_sentence(said), f"{each} with probability 95 %{many}{snapping_words(said)}."]
+
+
+_ORDER = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}
+
+
+def _norms(noise: str, query: Query, delta: Fraction) -> list[str]:
+    if noise != "auto":
+        return [noise]
+    if query.dimension == 1 or query.table.sparse:
+        return ["laplace", *(["gaussian"] if delta > 0 else [])]
+    return ["laplace", "l2", "linf", *(["gaussian"] if delta > 0 else [])]
+
+
+def snapping_words(said: Said) -> str:
+    """What snapping does to the values of a statement, in words that follow its half width.
+
+    >>> snapping_words({"snapping_values": 0.5, "snapping_included": True, "unit_of_values": "years"})
+    ' (0.5 years of it for snapping to the grid)'
+    """
+    moved = said.get("snapping_values") or 0.0
+    if not moved:
+        return ""
+    unit = f" {said['unit_of_values']}".rstrip()
+    if said["snapping_included"]:
+        return f" ({moved:.3g}{unit} of it for snapping to the grid)"
+    return (
+        f", where the true one is that of the records snapped to the grid; snapping itself may move a value by up to "
+        f"{min(moved, 1.0):.3g}{unit}"
+    )
+
+
+def noise_sentence(said: Said) -> str:
+    """How additive noise was drawn and rounded.
+
+    >>> noise_sentence({"noise": {"distribution": "Laplace", "scale": 0.5, "grid": "1/1024"}, "unit_of_values": "km"})[:30]
+    'Laplace noise of scale 0.5 km '
+    """  # noqa: E501
+    noise = said["noise"]
+    return (
+        f"{noise['distribution']} noise of scale {noise['scale']:.4g} {said['unit_of_values']}".rstrip()
+        + f" from the operating system's entropy was added and rounded once, exactly, to multiples of {noise['grid']}."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPlan(Plan):
+    """What a linear release would give: the noise, the error in the question's unit, the guarantee and its price.
+
+    Args:
+        question: What is asked.
+        terms: What the study grants.
+        query: The question on the space.
+        chosen: The most accurate noise that keeps the terms.
+        others: The other noises that would keep them, and lose.
+
+    >>> from barrow.questions import Mean
+    >>> from barrow.spaces import Line
+    >>> plan = Mean().plan(Terms(Line(0, 100, unit="years", points=range(101)), 1000, given=Fraction(25)))
+    >>> plan.noise.name, round(plan.half_width, 3), plan.query.unit
+    ('Laplace', 0.512, 'years')
+    """
+
+    question: Question
+    terms: Terms
+    query: Query
+    chosen: Candidate
+    others: tuple[Candidate, ...]
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """What it promises, with the worst case."""
+        return self.chosen.guarantee
+
+    @property
+    def noise(self) -> AdditiveNoise:
+        """The noise: on the mean over people, or on each person's own answer (local)."""
+        found: AdditiveNoise = self.chosen.mechanism
+        return found
+
+    @property
+    def ratio(self) -> Fraction:
+        """B/ell in the norm of the noise."""
+        found = getattr(self.event, "range_ratio", None)
+        return Fraction(1) if found is None else Fraction(found)
+
+    @property
+    def snapping(self) -> float:
+        """How far snapping records to the grid may move a value, in the question's unit."""
+        return self.query.snapping_upper
+
+    @property
+    def snapping_included(self) -> bool:
+        """Whether the half widths hold against unsnapped records; where not, the words say so."""
+        return self.query.kind not in ("density", "histogram", "function")
+
+    @property
+    def half_width(self) -> float:
+        """Each value will be within this of the true one with probability at least 95 %, in the question's unit."""
+        return self.chosen.error + (self.snapping if self.snapping_included else 0.0)
+
+    @property
+    def half_width_all(self) -> float:
+        """The same for all values at once."""
+        if self.terms.model is Model.LOCAL:
+            return self.half_width
+        return self.noise.simultaneous_half_width + (self.snapping if self.snapping_included else 0.0)
+
+    @property
+    def error(self) -> float:
+        """The half width of each value."""
+        return self.half_width
+
+    @property
+    def error_unit(self) -> str:
+        """The unit of the values."""
+        return self.query.unit
+
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        return self.query.description
+
+    @property
+    def event(self) -> Event:
+        """What drawing will cause."""
+        return self.noise.event
+
+    @property
+    def declared(self) -> str:
+        """A sentence where the Lipschitz constant is somebody's word."""
+        if self.query.constant_proved:
+            return ""
+        return (
+            "The Lipschitz constant was declared by whoever wrote the study and is not proved; if it is too small, "
+            "nothing that is promised holds."
+        )
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the rows are places on a map."""
+        return self.query.places is not None and self.space.on_earth
+
+    def statistics(self, counts: Counts) -> Any:
+        """The exact mean over people, from an engine's integers (private)."""
+        held = UserCounts.of(
+            self.space, item=counts.items, size=counts.sizes, count=counts.counts, users=self.terms.users
+        )
+        return held.center(self.query)
+
+    def draw(self, statistics: Any) -> tuple[Any, bool]:
+        """The released values, and whether the noise was the system's."""
+        drawn = self.noise.draw(statistics)
+        return drawn.values, drawn.private
+
+    def tables(self, drawn: Any) -> dict[str, Rows]:
+        """One row for each output: its name, its place if it has one, the value, its error and unit."""
+        return {"values": self._rows(drawn, [self.half_width] * len(drawn))}
+
+    def _rows(self, values: Any, widths: Any) -> Rows:
+        outputs = zip(self.query.outputs, values, widths, strict=True)
+        return [
+            {
+                "output": name,
+                **placed(self.space, self.query.places, i),
+                "value": float(value),
+                "half_width_95": float(width),
+                "unit": self.query.unit,
+            }
+            for i, (name, value, width) in enumerate(outputs)
+        ]
+
+    def summary(self, drawn: Any) -> list[str]:
+        """The values with their errors, or how many of them stand out of the noise."""
+        unit, width = self.query.unit, self.half_width
+        if len(drawn) <= 12:
+            named = zip(self.query.outputs, drawn, strict=True)
+            return [f"{name}: {float(value):.6g} ± {width:.3g} {unit} (95 %)".rstrip() for name, value in named]
+        width = self.half_width_all  # of thousands of values some pass a threshold for one value
+        above = int((drawn > width).sum())
+        return [f"{above:,} of {len(drawn):,} values stand out of the noise (all at once ± {width:.3g}, 95 %)."]
+
+    def report(self, items: Ids) -> list[int]:
+        """One person's answer with noise, in units of the noise's grid."""
+        center = UserCounts.of_users(self.space, [items]).center(self.query)
+        numbers: list[int] = self.noise.draw(center).integers.tolist()
+        return numbers
+
+    def collector(self) -> Collector:
+        """Sums of reports."""
+        return Averaged(_limits(self.query, self.noise))
+
+    def collected(self, collector: Collector) -> Collected:
+        """The mean of all reports with its half widths."""
+        sums = _averaged(collector)
+        here = replace(self, terms=replace(self.terms, users=sums.n))
+        means = sums.means(self.noise.grid)
+        noise = self.noise.mean_half_width(sums.n)
+        spread = sums.half_widths(self.noise.grid)
+        slack = self.snapping if self.snapping_included else 0.0
+        widths = (
+            [noise + slack] * len(means)
+            if spread is None
+            else [width + slack + self.query.rounding_upper for width in spread]
+        )
+        rows = here._rows(means, widths)
+        unit = f" {self.query.unit}".rstrip()
+        lines = [f"{row['output']}: {row['value']:.6g} ± {row['half_width_95']:.3g}{unit} (95 %)" for row in rows]
+        lines.append(f"From {sums.n:,} reports; noise alone: ± {noise:.3g}{unit} (95 %).")
+        details = {
+            "outputs": list(self.query.outputs),
+            "unit": self.query.unit,
+            "means": means,
+            "noise_half_width_95": noise,
+            "half_width_95": None if spread is None else widths,
+        }
+        return Collected(sums.n, {"values": rows}, lines, details, self.guarantee)
+
+    def parameters(self) -> dict[str, Any]:
+        """The public numbers on which the distribution of the values depends."""
+        return {
+            "query": self.query.to_spec(),
+            "noise": self.noise.name,
+            "scale": exact_text(self.noise.scale),
+            "grid": exact_text(self.noise.grid),
+        }
+
+    def fields(self) -> dict[str, Any]:
+        """What the statement says about the values."""
+        noise = self.noise
+        return {
+            "outputs": self.query.dimension,
+            "unit_of_values": self.query.unit,
+            "half_width_95": self.half_width,
+            "half_width_95_all": self.half_width_all,
+            "snapping_values": self.snapping,
+            "snapping_included": self.snapping_included,
+            "noise": {"distribution": noise.name, "scale": float_up(noise.scale), "grid": str(noise.grid)},
+        }
+
+    def details(self) -> dict[str, Any]:
+        """What is this kind's own in plain data."""
+        fields = self.fields()
+        return {
+            "outputs": self.query.dimension,
+            "noise": self.noise.name,
+            "scale": float_up(self.noise.scale),
+            "constant": {"proved": self.query.constant_proved, "method": self.query.constant_method},
+            **{key: fields[key] for key in ("half_width_95", "half_width_95_all", "snapping_values")},
+            "others": [{"noise": other.name, "half_width_95": other.error} for other in self.others],
+        }
+
+    def answer_lines(self) -> list[str]:
+        """The noise, the error, and from which size on a share stands out."""
+        unit = f" {self.query.unit}" if self.query.unit else ""
+        noise, many = self.noise, self.query.dimension > 1
+        whose = " on each person's answer" if self.terms.model is Model.LOCAL else ""
+        all_at_once = f"; all at once ± {self.half_width_all:.3g}{unit}" if many else ""
+        said = {"snapping_values": self.snapping, "snapping_included": self.snapping_included}
+        words = snapping_words({**said, "unit_of_values": self.query.unit})
+        lines = [
+            f"Noise     {noise.name}, scale {float_up(noise.scale):.3g}{unit}{whose}",
+            f"Error     each value ± {self.half_width:.3g}{unit} (95 %){all_at_once}{words}",
+        ]
+        if self.query.kind in ("density", "histogram"):
+            lines.append(f"          a share surely stands out of the noise if it is above {self.half_width_all:.2g}")
+        return lines
+
+    def other_lines(self) -> list[str]:
+        """The noises that lose."""
+        lost = ", ".join(f"{other.name} ± {other.error:.3g}" for other in self.others)
+        return [f"Others    {lost}"] if lost else []
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning where the half width is as large as what the answer can be."""
+        table = self.query.table
+        whole = table.range_upper(math.inf)
+        if self.half_width < whole / 2.0:
+            return []
+        unit = f" {self.query.unit}".rstrip()
+        return [
+            f"The answer will be nearly useless: ± {self.half_width:.3g}{unit} is to be expected, and all possible "
+            f"answers lie within {whole:.3g}{unit} of each other. {self._help(whole)}"
+        ]
+
+    def _help(self, whole: float) -> str:
+        times = 4.0 * self.half_width / whole
+        local = self.terms.model is Model.LOCAL
+        people = math.ceil(self.terms.users * (times * times if local else times))
+        return f"About {people:,} people, or promises {times:.2g} times looser, would make it a quarter of that."
+
+
+def _averaged(collector: Collector) -> Averaged:
+    if not isinstance(collector, Averaged):
+        raise ParameterError(
+            "These are no sums of reports.", allowed="the plan's own collector", fix="plan.collector()"
+        )
+    return collector
+
+
+def _limits(query: Query, noise: AdditiveNoise) -> list[tuple[int, int]]:
+    """The least and the largest integer that an honest report holds, for each output."""
+    from scipy.special import gammainccinv
+
+    table = query.table
+    if noise.p is None or noise.p == "1" or noise.dimension == 1:
+        far = noise.distribution.quantile(_NEVER)
+    else:
+        far = float(gammainccinv(noise.dimension, _NEVER))  # no coordinate exceeds the norm
+    reach = Fraction(far) * noise.scale + noise.grid
+    low, high = table.integers.min(axis=0), table.integers.max(axis=0)
+    lows, highs = (np.ravel(x.toarray()).tolist() if table.sparse else x.tolist() for x in (low, high))
+    return [
+        (math.floor((a * table.step - reach) / noise.grid), math.ceil((b * table.step + reach) / noise.grid))
+        for a, b in zip(lows, highs, strict=True)
+    ]

@@ -1,0 +1,299 @@
+"""The plan: what an answer would give and cost, from public numbers only."""
+
+from __future__ import annotations
+
+import html
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from barrow.engines import Counts
+from barrow.errors import ParameterError
+from barrow.numerics import exact_text, float_up
+from barrow.planning.terms import Terms
+from barrow.policy import odds_upper
+from barrow.privacy import Emd, Event, Guarantee, UserLevel
+from barrow.questions.base import Question
+from barrow.spaces import Space
+from barrow.spaces.base import Floats, Ids
+
+if TYPE_CHECKING:
+    from barrow.questions.collecting import Collected, Collector
+
+Rows = list[dict[str, Any]]
+
+
+class Plan(ABC):
+    """What a release would give: the mechanism, its error, its guarantee and its price.
+
+    Attributes:
+        question: What is asked.
+        terms: What the study grants.
+        guarantee: What it promises, with the worst case.
+
+    >>> from barrow.questions import Mean
+    >>> from barrow.spaces import Line
+    >>> plan = Mean().plan(Terms(Line(0, 100, unit="years", step=1), 1000, given=Fraction(25)))
+    >>> plan.question.kind, plan.alpha, plan.worst_epsilon <= 25
+    ('mean', Fraction(25, 1), True)
+    """
+
+    question: Question
+    terms: Terms
+    guarantee: Guarantee
+
+    @property
+    def space(self) -> Space:
+        """The public space."""
+        return self.terms.space
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What is released, in plain words."""
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """What drawing will cause."""
+
+    @property
+    @abstractmethod
+    def error(self) -> float:
+        """The one number that says how accurate the release will be."""
+
+    @property
+    def error_unit(self) -> str:
+        """The unit of :attr:`error`."""
+        return self.space.unit
+
+    @property
+    def items(self) -> int | None:
+        """m, where the guarantee is bounded; None where people may hold any number of items."""
+        return None
+
+    @property
+    def samples(self) -> int | None:
+        """s, where items are drawn from each person first; None otherwise."""
+        return None
+
+    @property
+    def ratio(self) -> Fraction:
+        """B/ell: no change of one item moves the answer by more than this many times ell."""
+        return Fraction(1)
+
+    @property
+    def declared(self) -> str:
+        """A sentence where the guarantee rests on somebody's word, not on a proof; else empty."""
+        return ""
+
+    # Central: from an engine's integers to values.
+
+    @abstractmethod
+    def statistics(self, counts: Counts) -> Any:
+        """What noise will be added to, from an engine's integers (private)."""
+
+    @abstractmethod
+    def draw(self, statistics: Any) -> tuple[Any, bool]:
+        """What is released, the statistics with noise, and whether the noise was the system's."""
+
+    @abstractmethod
+    def tables(self, drawn: Any) -> dict[str, Rows]:
+        """The rows of every file of values by the file's name without its ending; ``values`` is the first."""
+
+    @abstractmethod
+    def summary(self, drawn: Any) -> list[str]:
+        """The released values in a few lines, for a terminal."""
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the rows are places on a map."""
+        return False
+
+    # Local: what one person reports, and what a server makes of many reports.
+
+    def report(self, items: Ids) -> list[int]:
+        """The numbers of one person's report on these item ids (local and shuffle models)."""
+        raise self._central_only()
+
+    def collector(self) -> Collector:
+        """What adds up reports."""
+        raise self._central_only()
+
+    def collected(self, collector: Collector) -> Collected:
+        """What the reports say together."""
+        raise self._central_only()
+
+    def _central_only(self) -> ParameterError:
+        return ParameterError(
+            f"The question {self.question.kind!r} is not planned for reports that people make themselves.",
+            allowed="model='local' or 'shuffle'",
+            fix="study.replace(model='local')",
+        )
+
+    # What is said about it.
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The public numbers on which the distribution of the values depends, beside the terms."""
+
+    @abstractmethod
+    def fields(self) -> dict[str, Any]:
+        """What the statement says about the values."""
+
+    @abstractmethod
+    def details(self) -> dict[str, Any]:
+        """What is this kind's own in :meth:`to_json`."""
+
+    @abstractmethod
+    def answer_lines(self) -> list[str]:
+        """The lines that say how it is answered and how accurate that is."""
+
+    def other_lines(self) -> list[str]:
+        """The lines about what would keep the promises too, and loses."""
+        return []
+
+    @property
+    def alpha(self) -> Fraction | None:
+        """The alpha that the release has; None where it is user-level DP, the same for every change."""
+        definition = self.guarantee.definition
+        return definition.alpha if isinstance(definition, Emd) else None
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta that the release has."""
+        found: Fraction = self.guarantee.definition.parameters["delta"]
+        return found
+
+    def charge(self, share: Fraction, emd: Fraction) -> Fraction:
+        """The epsilon, exact, that this release costs if ``share`` of a person's data changes by ``emd`` in all.
+
+        No change of an item moves the answer by more than B, so that a share tau costs at most alpha tau B/ell.
+        """
+        definition, rate = self.guarantee.definition, self.alpha
+        if isinstance(definition, UserLevel):
+            return definition.epsilon
+        if rate is None:
+            raise ParameterError(f"{definition} says nothing about promises.", allowed="EMD-DP or user-level DP")
+        epsilon = rate * min(emd, share * self.ratio)
+        worst = self.guarantee.worst_case
+        return min(epsilon, worst.epsilon) if worst is not None and worst.delta <= self.delta else epsilon
+
+    def charges(self) -> tuple[Fraction, ...]:
+        """For each promise of the terms the epsilon, exact, that this release costs there."""
+        if not self.terms.promises:
+            return ()
+        return tuple(self.charge(kept.promise.share, kept.emd) for kept in self.terms.policy.kept)
+
+    @property
+    def price(self) -> str:
+        """What the ledger is charged with, in words."""
+        if self.terms.promises:
+            paid = ", ".join(f"{float_up(epsilon):.3g}" for epsilon in self.charges())
+            return f"ε {paid} of the promises" + (f", δ {float(self.delta):.3g}" if self.delta else "")
+        if self.alpha is None:
+            return f"ε {float_up(self.guarantee.definition.parameters['epsilon']):.4g}, δ {float(self.delta):.3g}"
+        return f"α {float_up(self.alpha):.4g}, δ {float(self.delta):.3g}"
+
+    @property
+    def worst_epsilon(self) -> float:
+        """The epsilon, rounded up, if all data of one person were different."""
+        return self.guarantee.epsilon_at(1)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about an answer that would be of little use, and what would help."""
+        return []
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for ``--json``."""
+        space = self.space
+        return {
+            "question": self.question.to_spec(),
+            "description": self.description,
+            "alpha": None if self.alpha is None else float_up(self.alpha),
+            "delta": float(self.delta),
+            "fraction": exact_text(self.terms.fraction),
+            "unit": space.unit,
+            "diameter": space.diameter,
+            "snapping": space.snapping_upper * space.diameter,
+            "users": self.terms.users,
+            "model": self.terms.model.value,
+            "error": self.error,
+            "error_unit": self.error_unit,
+            **self.details(),
+            "warnings": self.warnings,
+            "promises": [float_up(epsilon) for epsilon in self.charges()],
+            "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon)},
+            "guarantee": self.guarantee.to_json(),
+        }
+
+    def lines(self) -> list[str]:
+        """The plan in words, a line each.
+
+        >>> from barrow.questions import Mean
+        >>> from barrow.spaces import Line
+        >>> Mean().plan(Terms(Line(0, 100, unit="years", step=1), 1000, given=Fraction(25))).lines()[0]
+        'Question  the mean over people of the mean of their items (years)'
+        """
+        space = self.space
+        lines = [f"Question  {self.description}", self._rate()]
+        if space.snapping_upper:
+            moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
+            lines.append(f"Grid      {space.items:,} items; snapping moves a record by at most {moved} (counted in α)")
+        lines += self.answer_lines()
+        lines += [f"Warning   {text}" for text in [self.declared, *self.warnings] if text]
+        lines.append(f"Worst     all data of one person different: ε ≤ {self.worst_epsilon:.3g}")
+        lines.append(f"Price     {self.price} of the ledger's budget")
+        return [*lines, *self.other_lines()]
+
+    def _rate(self) -> str:
+        space, delta = self.space, float(self.delta)
+        if self.alpha is None:
+            return f"ε         {self.worst_epsilon:.4g} for every change (user-level DP), δ = {delta:.3g}"
+        largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
+        return f"α         {float_up(self.alpha):.4g} per {largest}, δ = {delta:.3g}"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        rows = (line.split(None, 1) for line in self.lines() if line.strip())
+        cells = "".join(
+            f"<tr><th align=left>{html.escape(a)}</th><td>{html.escape(''.join(b))}</td></tr>" for a, *b in rows
+        )
+        return f"<table>{cells}</table>"
+
+    def sized(self, error: float) -> str:
+        """An earth mover's distance with the space's unit."""
+        return f"{error:.3g} {self.space.unit}".rstrip()
+
+
+def placed(space: Space, points: Floats | None, i: int) -> dict[str, float]:
+    """The coordinates of the i-th of some points, by the names of the space's axes.
+
+    >>> from barrow.spaces import Line
+    >>> placed(Line(0, 2, step=1), None, 0)
+    {}
+    """
+    if points is None:
+        return {}
+    return dict(zip(space.axes, np.atleast_1d(points[i]).tolist(), strict=False))
+
+
+def labelled(space: Space, columns: Mapping[str, Sequence[Any]]) -> Rows:
+    """One row for each item of ``space``: its label, its place if it has one, and the given columns.
+
+    >>> from barrow.spaces import Discrete
+    >>> labelled(Discrete(["a", "b"]), {"share": [0.5, 0.5]})[1]
+    {'item': 'b', 'share': 0.5}
+    """
+    points, names = space.places, list(columns)
+    rows = zip(*columns.values(), strict=True)
+    return [
+        {"item": label, **placed(space, points, i), **dict(zip(names, row, strict=True))}
+        for i, (label, row) in enumerate(zip(space.labels, rows, strict=True))
+    ]

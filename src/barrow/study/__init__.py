@@ -1,0 +1,27 @@
+"""Studies: one data set, its space, its promises and its questions; planned, released, stated, verified."""
+
+from barrow.study.data import Data, read
+from barrow.study.file import read_study, study_from_spec, write_study
+from barrow.study.release import LostReleaseError, run_release
+from barrow.study.result import Release
+from barrow.study.statement import explain, make_statement, statement_text
+from barrow.study.study import Study
+from barrow.study.verify import Check, read_statement, verify
+
+__all__ = [
+    "Check",
+    "Data",
+    "LostReleaseError",
+    "Release",
+    "Study",
+    "explain",
+    "make_statement",
+    "read",
+    "read_statement",
+    "read_study",
+    "run_release",
+    "statement_text",
+    "study_from_spec",
+    "verify",
+    "write_study",
+]

@@ -1,0 +1,46 @@
+"""A study's question beside ordinary user-level DP that keeps the same promises; no data are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from barrow.numerics import Exact
+from barrow.planning import Comparison, compare
+from barrow.policy import Promise
+from barrow.questions import Linear, Question
+from barrow.study.study import Study
+
+
+def compare_study(
+    study: Study, question: Question, *, epsilons: Sequence[Exact] = (), items: int | None = None, reference: Any = None
+) -> Comparison:
+    """Every mechanism that can answer, and user-level DP at the epsilon that keeps every promise.
+
+    Args:
+        study: The study.
+        question: What is asked.
+        epsilons: More parameters of user-level DP to compare with.
+        items: How many items each person holds, where that is public and the same for all.
+        reference: Where errors of decoded histograms are predicted; as the question says by default.
+
+    >>> study = Study("line(low=0, high=100, step=1, unit='years')", ["1/50, 5 years, 0.1"], users=1000)
+    >>> compare_study(study, study.question("mean")).choice.name
+    'laplace'
+    """
+    terms = study.terms(question)
+    asked: Any = question.query(study.space) if isinstance(question, Linear) else {"kind": "histogram"}
+    held = items if items is not None else getattr(question, "items", None) or getattr(question, "samples", None)
+    promises = [Promise(p.share_text, p.distance, p.epsilon * terms.fraction) for p in study.promises]
+    return compare(
+        study.space,
+        asked,
+        terms.alpha,
+        terms.delta,
+        users=terms.users,
+        items=held,
+        model=study.model.value,
+        promises=promises or None,
+        epsilons=tuple(epsilons) if epsilons or promises else ("1",),
+        reference=reference or getattr(question, "reference", "auto"),
+    )

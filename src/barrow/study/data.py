@@ -1,0 +1,159 @@
+"""The records of a study: where they are, which columns say who and what, and what happens to odd ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from barrow.engines import Columns, Counts, Engine, Source, engine_for
+from barrow.errors import ParameterError
+from barrow.spaces import Space
+
+OUTSIDE = ("error", "default", "nearest", "elsewhere")
+
+
+@dataclass(frozen=True)
+class Data:
+    """Records, not read yet.
+
+    Args:
+        source: A path, a pattern, the address of a database, a frame, or a mapping from names to columns.
+        user: The column that says whose record it is.
+        items: The column or columns that say what the item is.
+        sql: A query over the source (its records are the table ``records``).
+        outside: What to do with missing records and those outside the space: ``"error"``, ``"default"`` (the space's
+            public default item), ``"nearest"``, or ``"elsewhere"``.
+        version: A public name of this state of the records, e.g. ``"2026-10"``: another version is another release.
+        acknowledge_sql: Let a query through whose effect on one person's records nobody has checked.
+
+    >>> Data({"uid": [1, 2], "age": [20, 30]}, user="uid", items="age").columns
+    Columns(user='uid', items=('age',))
+    """
+
+    source: Any = None
+    user: str | None = None
+    items: Any = ()
+    sql: str | None = None
+    outside: str = "error"
+    version: str | None = None
+    acknowledge_sql: bool = False
+    progress: bool = field(default=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        items = (self.items,) if isinstance(self.items, str) else tuple(self.items or ())
+        object.__setattr__(self, "items", items)
+        if self.source is None and self.sql is not None:
+            object.__setattr__(self, "source", Source.parse(None, sql=self.sql))
+        elif self.source is not None:
+            found = Source.of(self.source) if self.sql is None else Source.parse(self.source, sql=self.sql)
+            object.__setattr__(self, "source", found)
+        if self.outside not in OUTSIDE:
+            raise ParameterError(
+                f"outside is {self.outside!r}.", allowed=", ".join(map(repr, OUTSIDE)), fix="outside = 'error'"
+            )
+
+    @property
+    def columns(self) -> Columns:
+        """The user and item columns."""
+        if self.user is None or not self.items:
+            raise ParameterError(
+                "It is not said which columns hold the user and the item.",
+                allowed="user and items; barrow never guesses who is one person",
+                fix='[data]\nuser = "uid"\nitems = ["lat", "lon"]',
+            )
+        return Columns(self.user, self.items)
+
+    def engine(self) -> Engine:
+        """The engine that reads them."""
+        return engine_for(self._source, progress=self.progress)
+
+    @property
+    def _source(self) -> Source:
+        if not isinstance(self.source, Source):
+            raise ParameterError(
+                "No source of records is named.", allowed="a file, a table or a frame", fix="source = 'x.parquet'"
+            )
+        return self.source
+
+    def validate(self, space: Space) -> Engine:
+        """The engine, after everything was refused that public facts rule out; no record is read."""
+        engine = self.engine()
+        engine.validate(self._source, self.columns, space, **self._odd)
+        return engine
+
+    def count(self, engine: Engine, space: Space, users: int | None) -> Counts:
+        """C[item, size] (private integers)."""
+        return engine.count(self._source, self.columns, space, users=users, **self._odd)
+
+    def sample(self, engine: Engine, space: Space, users: int, samples: int) -> Any:
+        """Counts of items drawn from each user (private integers)."""
+        return engine.sample(self._source, self.columns, space, samples=samples, users=users, **self._odd)
+
+    @property
+    def unknown(self) -> Any:
+        """The engines' word for ``outside``."""
+        return self.outside
+
+    @property
+    def _odd(self) -> dict[str, Any]:
+        return {"unknown": self.unknown}
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data; frames in memory are left out."""
+        source = self.source
+        where = None if source is None or source.path is None else source.text if source.table else source.path
+        table = {
+            "source": where,
+            "sql": None if source is None else source.sql,
+            "user": self.user,
+            "items": list(self.items) or None,
+            "outside": None if self.outside == "error" else self.outside,
+            "version": self.version,
+            "acknowledge_sql": self.acknowledge_sql or None,
+        }
+        return {key: value for key, value in table.items() if value is not None}
+
+    def named(self) -> dict[str, Any]:
+        """What names these records in a ledger and in a key: where they are, their query and their version."""
+        source = self.source
+        return {
+            "source": None if source is None else source.text,
+            "sql": None if source is None else source.sql,
+            "user": self.user,
+            "items": list(self.items),
+            "outside": self.outside,
+            "version": self.version,
+        }
+
+
+def read(
+    source: Any = None,
+    *,
+    user: str,
+    item: str | Sequence[str] = (),
+    items: str | Sequence[str] = (),
+    sql: str | None = None,
+    outside: str = "error",
+    version: str | None = None,
+    acknowledge_sql: bool = False,
+) -> Data:
+    """Records by their source and columns; nothing is read yet.
+
+    Args:
+        source: A path, a pattern, the address of a database, a frame, or a mapping from names to columns.
+        user: The column that says whose record it is.
+        item: The column or columns that say what the item is; ``items`` is the same.
+        items: See ``item``.
+        sql: A query over the source.
+        outside: What to do with missing records and those outside the space.
+        version: A public name of this state of the records.
+        acknowledge_sql: Let a query through whose effect on one person's records nobody has checked.
+
+    >>> read("visits.parquet", user="uid", item=["lat", "lon"]).to_spec()
+    {'source': 'visits.parquet', 'user': 'uid', 'items': ['lat', 'lon']}
+    """
+    return Data(
+        source, user=user, items=item or items, sql=sql, outside=outside, version=version,
+        acknowledge_sql=acknowledge_sql,
+    )  # fmt: skip

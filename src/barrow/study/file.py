@@ -1,0 +1,303 @@
+"""The study file ``study.toml``, read strictly: what it may hold is written down as types.
+
+Numbers are read as written: ``delta = 1e-9`` is 1/10^9, not the binary number next to it.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from barrow.errors import ParameterError, nearest_name
+from barrow.numerics import exact_text
+from barrow.policy import Promise
+from barrow.privacy import Model, UserLevel
+from barrow.study.data import Data
+
+if TYPE_CHECKING:
+    from barrow.study.study import Study
+
+_LARGEST = 2**26
+Number = Any
+"""A number as written, or a text; what it means is checked where it is used."""
+
+
+class DataTable(msgspec.Struct, forbid_unknown_fields=True):
+    """``[data]``: where the records are.
+
+    >>> DataTable(user="uid").items
+    []
+    """
+
+    source: str | None = None
+    sql: str | None = None
+    user: str | None = None
+    items: list[str] | str = msgspec.field(default_factory=list)
+    outside: str | None = None
+    unknown: str | None = None
+    version: str | int | None = None
+    acknowledge_sql: bool = False
+
+
+class PromiseTable(msgspec.Struct, forbid_unknown_fields=True):
+    """``[[promise]]``: what must stay hidden.
+
+    >>> PromiseTable("all", "5 km", "0.5").distance
+    '5 km'
+    """
+
+    share: Number
+    distance: Number
+    epsilon: Number
+
+
+class PrivacyTable(msgspec.Struct, forbid_unknown_fields=True):
+    """``[privacy]``: a separate user-level budget, and what the first studies wrote here.
+
+    >>> PrivacyTable(user_epsilon="1").user_delta
+    0
+    """
+
+    alpha: Number | None = None
+    delta: Number | None = None
+    part: Number | None = None
+    noise: str | None = None
+    user_epsilon: Number | None = None
+    user_delta: Number = 0
+
+
+class StudyFile(msgspec.Struct, forbid_unknown_fields=True):
+    """Everything that a study file may hold.
+
+    >>> StudyFile(space={"kind": "earth"}).users is None
+    True
+    """
+
+    space: dict[str, Any]
+    dataset: str | int | None = None
+    users: int | None = None
+    model: str = "central"
+    ledger: str | None = None
+    alpha: Number | None = None
+    delta: Number | None = None
+    out: str | None = None
+    data: DataTable | None = None
+    promise: list[PromiseTable] = msgspec.field(default_factory=list)
+    question: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    query: dict[str, Any] | None = None
+    privacy: PrivacyTable = msgspec.field(default_factory=PrivacyTable)
+
+
+_KEYS = sorted(
+    {name for table in (StudyFile, DataTable, PromiseTable, PrivacyTable) for name in table.__struct_fields__}
+)
+
+
+def study_from_spec(spec: Mapping[str, Any]) -> Study:
+    """The study that plain data describe; unknown keys are refused.
+
+    >>> study_from_spec({"space": {"kind": "earth"}, "alpha": 25}).alpha
+    Fraction(25, 1)
+    """
+    from barrow.study.study import Study
+
+    if "space" not in spec:
+        raise ParameterError(
+            "The study names no space.",
+            allowed="a [space] table; the domain is public and never learnt from the data",
+            fix='[space]\nkind = "earth"',
+        )
+    try:
+        found = msgspec.convert(dict(spec), StudyFile)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _refused(str(error) or "it is nested too deeply") from None
+    old = found.privacy
+    delta = found.delta if found.delta is not None else old.delta
+    return Study(
+        _floats(found.space),
+        [Promise(row.share, row.distance, row.epsilon) for row in found.promise],
+        alpha=found.alpha if found.alpha is not None else old.alpha,
+        delta=0 if delta is None else delta,
+        users=found.users,
+        dataset=None if found.dataset is None else str(found.dataset),
+        questions=_questions(found),
+        model=found.model,
+        data=_data(found.data),
+        ledger=found.ledger,
+        user_level=None
+        if old.user_epsilon is None
+        else UserLevel(old.user_epsilon, old.user_delta, model=Model(found.model) if found.model else Model.CENTRAL),
+    )
+
+
+def _questions(found: StudyFile) -> list[dict[str, Any]]:
+    """The questions; the first studies asked one, in ``[query]``, with its noise and its part under ``[privacy]``."""
+    asked = [_floats(question) for question in found.question]
+    if found.query is None:
+        return asked
+    if asked:
+        raise ParameterError(
+            "The study holds [query] and [[question]].", allowed="[[question]] tables", fix="remove [query]"
+        )
+    old = _floats(found.query)
+    for key, value in (("noise", found.privacy.noise), ("fraction", found.privacy.part)):
+        if value is not None and not (key == "noise" and old.get("kind") in ("items", "frequency")):
+            old[key] = value
+    old.pop("radius", None)  # sampling pays in alpha now, at every distance
+    return [old]
+
+
+def _data(table: DataTable | None) -> Data | None:
+    if table is None:
+        return None
+    return Data(
+        table.source,
+        user=table.user,
+        items=tuple([table.items] if isinstance(table.items, str) else table.items),
+        sql=table.sql,
+        outside=table.outside or table.unknown or "error",
+        version=None if table.version is None else str(table.version),
+        acknowledge_sql=table.acknowledge_sql,
+    )
+
+
+def _refused(problem: str) -> ParameterError:
+    unknown = problem.partition("unknown field `")[2].partition("`")[0]
+    close = nearest_name(unknown, _KEYS) if unknown else None
+    return ParameterError(
+        f"The study cannot be read: {problem}." + (f" Did you mean {close!r}?" if close else ""),
+        allowed=", ".join(StudyFile.__struct_fields__),
+        fix=f"rename it to {close!r}" if close else "mend or remove that key",
+    )
+
+
+def _floats(value: Any) -> Any:
+    """Decimals as the numbers that constructors take; a float means its shortest decimal, so nothing is lost."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {str(key): _floats(item) for key, item in value.items()}
+    return [_floats(item) for item in value] if isinstance(value, list) else value
+
+
+def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The plain data in the TOML file ``path``.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "study.toml"
+    >>> _ = file.write_text("users = 3")
+    >>> read_table(file)
+    {'users': 3}
+    """
+    file = Path(path)
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise ParameterError(
+                f"The study file {str(path)!r} is too large.",
+                allowed=f"at most {_LARGEST // 2**20} MiB",
+                fix="put public tables into files of their own",
+            )
+        return tomllib.loads(file.read_text(encoding="utf-8"), parse_float=_decimal)
+    except FileNotFoundError:
+        raise ParameterError(
+            f"There is no study file {str(path)!r}.",
+            fix="barrow init … writes one; or --study FILE names another",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"The study file {str(path)!r} cannot be read: {error}.", fix="check the path") from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(
+            f"The study file {str(path)!r} is not TOML: {str(error)[:200]}.", allowed="TOML", fix="mend that line"
+        ) from None
+
+
+def _decimal(text: str) -> Decimal | float:
+    value = Decimal(text)
+    return value if value.is_finite() and value.adjusted() < 400 and -value.adjusted() < 400 else float(text)
+
+
+def read_study(path: str | os.PathLike[str]) -> Study:
+    """The study in the TOML file ``path``.
+
+    >>> read_study("nowhere.toml")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: There is no study file 'nowhere.toml'.
+      fix:     barrow init … writes one; or --study FILE names another
+    """
+    return study_from_spec(read_table(path))
+
+
+def spec_of(study: Study) -> dict[str, Any]:
+    """Plain data that :func:`study_from_spec` reads back (frames in memory are left out).
+
+    >>> from barrow.study.study import Study
+    >>> spec_of(Study("earth", alpha="1/3"))["alpha"]
+    '1/3'
+    """
+    level = study.user_level
+    privacy = {} if level is None else {"user_epsilon": _number(level.epsilon), "user_delta": _number(level.delta)}
+    spec = {
+        "dataset": study.dataset,
+        "users": study.users,
+        "model": None if study.model is Model.CENTRAL else study.model.value,
+        "ledger": study.ledger,
+        "alpha": None if study.alpha_given is None else _number(study.alpha_given),
+        "delta": _number(study.delta) if study.delta else None,
+        "data": None if study.data is None else study.data.to_spec(),
+        "space": study.space.to_spec(),
+        "privacy": privacy or None,
+        "promise": [
+            {"share": p.share_text, "distance": p.distance, "epsilon": _number(p.epsilon)} for p in study.promises
+        ]
+        or None,
+        "question": [question.to_spec() for question in study.questions] or None,
+    }
+    return {key: value for key, value in spec.items() if value is not None}
+
+
+def _number(value: Fraction) -> int | float | str:
+    """The shortest way to write an exact number: a decimal where it is one, else a fraction in quotes."""
+    text = exact_text(value)
+    if value.denominator == 1 and abs(value) < 2**53:
+        return int(value)
+    return float(text) if "/" not in text and Fraction(repr(float(text))) == value else text
+
+
+def write_study(study: Study, path: str | os.PathLike[str]) -> None:
+    """Write ``study`` to a new TOML file, whole or not at all; an existing file is never overwritten.
+
+    >>> import tempfile
+    >>> from barrow.study.study import Study
+    >>> file = Path(tempfile.mkdtemp()) / "study.toml"
+    >>> write_study(Study("earth", alpha=25), file)
+    >>> read_study(file).alpha
+    Fraction(25, 1)
+    """
+    import tomli_w
+
+    file = Path(path)
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        partial.write_text(tomli_w.dumps(spec_of(study)), encoding="utf-8")
+        try:
+            os.link(partial, file)  # unlike a rename, this fails if the file exists
+        finally:
+            partial.unlink()
+    except FileExistsError:
+        raise ParameterError(
+            f"The file {str(path)!r} exists.", allowed="a new file", fix="choose another name, or remove it first"
+        ) from None
+    except OSError as error:
+        raise ParameterError(
+            f"The file {str(path)!r} cannot be written: {error.strerror}.", fix="choose another folder"
+        ) from None

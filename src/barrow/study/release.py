@@ -1,0 +1,308 @@
+"""A release, in the one safe order: validate, read, reserve, draw, stage, commit, publish."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from barrow.errors import BarrowError, ParameterError
+from barrow.ledger import Committed, Ledger, Reservation, SpaceRef, Staged
+from barrow.ledger.pricing import emd_upper
+from barrow.privacy import Model
+from barrow.queries.base import plain
+from barrow.questions import LinearPlan, Plan, Question
+from barrow.study.outputs import Stage, digest_of, value_files
+from barrow.study.result import Release
+from barrow.study.statement import make_statement, statement_text
+from barrow.study.study import Study
+
+Renderer = Callable[[Mapping[str, Any], Mapping[str, Any], Plan], Mapping[str, bytes]]
+"""From a statement, its tables and its plan to further files, e.g. a report."""
+STAGES = ("validate", "read", "reserve", "draw", "stage", "commit", "publish")
+_STATEMENT = ("statement.json", "statement.txt")
+
+
+class LostReleaseError(BarrowError):
+    """A release was paid for and interrupted; the text says what to type to go on without paying again.
+
+    >>> LostReleaseError.exit_code
+    130
+    """
+
+    exit_code = 130
+
+
+def run_release(
+    study: Study,
+    question: Question,
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    key: str | None = None,
+    progress: bool = False,
+    renderers: Iterable[Renderer] = (),
+    stages: Callable[[str], None] = lambda stage: None,
+) -> Release:
+    """Release the answer to ``question``; the same key gives the same answer again, for free.
+
+    Args:
+        study: The study.
+        question: What is asked.
+        ledger: The ledger to charge, or its file; by default the one that the study names.
+        out: A new folder for the results; by default a private one beside the ledger.
+        key: Names this release. By default a digest of everything public about it, so that running a study again
+            returns what was drawn and never draws fresh noise by mistake.
+        progress: Show the engine's progress on a terminal.
+        renderers: What makes further files of the statement and its tables.
+        stages: Is told each stage as it begins.
+
+    >>> import tempfile
+    >>> from barrow.questions import Mean
+    >>> from barrow.spaces import Line
+    >>> from barrow.study.data import read
+    >>> people = read({"uid": [1, 2, 3], "age": [20, 30, 40]}, user="uid", item="age")
+    >>> study = Study(Line(0, 100, unit="years", step=1), alpha=5, users=3, dataset="ages", data=people)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     book = Ledger.create(folder + "/ages.ledger", study)
+    ...     first = run_release(study, Mean(), ledger=book, out=folder + "/mean")
+    ...     again = run_release(study, Mean(), ledger=book, out=folder + "/mean")
+    >>> len(first.values), first.statement["alpha"], first.values.tolist() == again.values.tolist()
+    (1, 5.0, True)
+    """
+    stages("validate")
+    data = study.data
+    if data is None:
+        raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
+    book = _open(study, ledger)
+    terms = study.terms(question)
+    _check_book(book, study)
+    data = data if not progress else _with_progress(data)
+    engine = data.validate(study.space)
+    plan = question.plan(terms)
+    _check_plan(plan)
+    parameters = parameters_of(study, plan)
+    name = key or f"{question.label}-{_digest(parameters)[:16]}"
+    stage = Stage(_place(book, out, name), name)
+    paid: dict[str, Any] = {
+        "event": plan.event,
+        "guarantee": plan.guarantee,
+        "space": study.space,
+        "dataset": study.dataset or book.budget.dataset,
+        "users": terms.users,
+        "items": plan.items,
+        "charges": _charges(book, plan),
+    }
+    known = book.resume(name, parameters)
+    if isinstance(known, Staged | Committed):
+        return _finished(book, known, stage, stages)
+    if known is None:
+        book.check(**paid)
+    stage.open(_room(plan))
+    try:
+        stages("read")
+        # Item-wise, missing people hold m default items and not one, so the plan adds them and not the engine.
+        counts = (
+            data.sample(engine, study.space, terms.users, plan.samples)
+            if plan.samples is not None
+            else data.count(engine, study.space, None if plan.items is not None else terms.users)
+        )
+        statistics = plan.statistics(counts)
+        stages("reserve")
+        reservation = known or book.reserve(
+            key=name, what=plan.description, parameters=parameters, question=question.label,
+            folder=os.path.abspath(stage.out), resumable=True, **paid,
+        )  # fmt: skip
+    except BaseException:
+        stage.discard()
+        raise
+    try:
+        files = _drawn(study, plan, reservation, name, parameters, statistics, renderers, stages)
+        stages("stage")
+        stage.write(files)
+        staged = book.stage(reservation, *_digests(files))
+    except BaseException as error:
+        stage.discard()
+        raise _interrupted(plan, reservation, error) from (error if isinstance(error, Exception) else None)
+    return _finished(book, staged, stage, stages, plan)
+
+
+def _drawn(
+    study: Study,
+    plan: Plan,
+    reservation: Reservation,
+    name: str,
+    parameters: Mapping[str, Any],
+    statistics: Any,
+    renderers: Iterable[Renderer],
+    stages: Callable[[str], None],
+) -> dict[str, bytes]:
+    """Draw, and everything that will be published."""
+    stages("draw")
+    reservation.take()
+    drawn, private = plan.draw(statistics)
+    if not private:  # noise that somebody can predict protects nobody
+        raise ParameterError("The noise came from a seed.", allowed="the system's entropy", fix="draw without a source")
+    tables = plan.tables(drawn)
+    files = value_files(tables, mapped=plan.mapped)
+    entry = {"ledger": study.ledger, "entry": reservation.seq, "key": name}
+    statement = make_statement(study, plan, entry=entry, parameters=parameters, summary=plan.summary(drawn))
+    for render in renderers:
+        files |= render(statement, tables, plan)
+    statement["files"] = [
+        {"name": file, "sha256": hashlib.sha256(content).hexdigest()} for file, content in files.items()
+    ]
+    files["statement.json"] = json.dumps(statement, indent=2, ensure_ascii=False).encode()
+    files["statement.txt"] = (statement_text(statement) + "\n").encode()
+    return files
+
+
+def _digests(files: Mapping[str, bytes]) -> tuple[str, str]:
+    """Of the values with what was made of them, and of the whole statement."""
+    values = {name: content for name, content in files.items() if name not in _STATEMENT}
+    return digest_of(values), digest_of({name: files[name] for name in _STATEMENT if name in files})
+
+
+def _finished(
+    book: Ledger, known: Staged | Committed, stage: Stage, stages: Callable[[str], None], plan: Plan | None = None
+) -> Release:
+    """Commit and publish what was staged, now or before; never draw again."""
+    files = stage.files()
+    if not files:
+        stage = Stage(book.records()[known.seq - 1].data.get("folder") or stage.out, known.key)
+        files = stage.files()
+    if _digests(files) != (known.outputs, known.statement):
+        raise LostReleaseError(
+            f"The release {known.key!r} was paid for (entry {known.seq} of the ledger), and its files are not where "
+            "they were written, or were changed.",
+            allowed="the folder as it was written, published or hidden beside it",
+            fix=f"bring {str(stage.out)!r} back, or release under a new --key, which costs again",
+        )
+    if isinstance(known, Staged):
+        stages("commit")
+        book.commit(known)
+    stages("publish")
+    try:
+        folder = stage.publish()
+    except OSError as error:
+        raise LostReleaseError(
+            f"The release {known.key!r} is paid for and written, but {str(stage.out)!r} cannot be made: "
+            f"{error.strerror}.",
+            allowed="a folder of that name that does not exist yet",
+            fix="make room and run the same command again: it publishes what was drawn, and costs nothing",
+        ) from None
+    return Release.of(files, folder, plan)
+
+
+def _interrupted(plan: Plan, reservation: Reservation, error: BaseException) -> LostReleaseError:
+    return LostReleaseError(
+        f"The release was paid for ({plan.price}, entry {reservation.seq} of the ledger) and then interrupted: "
+        f"{type(error).__name__}. Nothing was shown to anybody.",
+        allowed="what is spent is never given back, and never spent twice under one key",
+        fix="mend the cause and run the same command again: it goes on without paying again",
+    )
+
+
+def _check_book(book: Ledger, study: Study) -> None:
+    """What can be refused before a plan is made: the ledger is about another data set."""
+    budget = book.budget
+    if (study.dataset is not None and study.dataset != budget.dataset) or study.users != budget.users:
+        raise ParameterError(
+            f"The study is about {study.users:,} users of {study.dataset or budget.dataset!r}, the ledger about "
+            f"{budget.users:,} of {budget.dataset!r}.",
+            allowed="the data set and the number of users that the ledger was made for",
+            fix="use that data set's own ledger: barrow init makes one",
+        )
+
+
+def _charges(book: Ledger, plan: Plan) -> list[Fraction] | None:
+    """What the release costs at each promise of the ledger, which may hold more of them than the study."""
+    budget = book.budget
+    if not budget.promises or budget.metric is None:
+        return None
+    here = SpaceRef.of(plan.space)
+    return [plan.charge(limit.share, emd_upper(limit, here, budget.metric)) for limit in budget.promises]
+
+
+def _check_plan(plan: Plan) -> None:
+    if isinstance(plan, LinearPlan) and plan.terms.model is not Model.CENTRAL:
+        raise ParameterError(
+            f"model is {plan.terms.model.value!r}, but a release from data already held adds noise centrally.",
+            allowed="'central'",
+            fix="model='central', or barrow local for reports that people randomise themselves",
+        )
+    if any(paid > granted for paid, granted in zip(plan.charges(), plan.terms.epsilons, strict=True)):
+        raise ParameterError(
+            "The mechanism would cost more than the question's fraction of a promise.",
+            allowed="a mechanism that keeps every promise",
+            fix="leave mechanism and randomiser out",
+        )
+
+
+def _open(study: Study, ledger: Ledger | str | os.PathLike[str] | None) -> Ledger:
+    if isinstance(ledger, Ledger):
+        return ledger
+    place = ledger if ledger is not None else study.ledger
+    if place is None:
+        raise ParameterError(
+            "The study names no ledger, and nothing is released that no ledger has recorded.",
+            allowed="ledger, a file",
+            fix="barrow init … makes study and ledger; in Python Ledger.create('visits.ledger', study)",
+        )
+    return Ledger.open(place)
+
+
+def _place(book: Ledger, out: str | os.PathLike[str] | None, name: str) -> Path:
+    """The folder of the results: as asked, or a private one beside the ledger."""
+    if out is not None:
+        return Path(out)
+    place = book.file
+    if place is None:
+        raise ParameterError("No output folder is named.", allowed="a new folder", fix="out='results'")
+    return Path(f"{place}.answers") / _digest({"key": name})[:24]
+
+
+def _with_progress(data: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(data, progress=True)
+
+
+def _room(plan: Plan) -> int:
+    """A generous guess of the bytes that the files will need."""
+    outputs = int(plan.fields().get("outputs", 1)) + (plan.space.size or 0)
+    if getattr(plan.question, "output", "") == "list":
+        outputs += plan.terms.users * (plan.items or plan.samples or 1)
+    return 2**20 + 600 * outputs
+
+
+def parameters_of(study: Study, plan: Plan) -> dict[str, Any]:
+    """Every public number on which the distribution of the values depends, and which records they are about."""
+    named = {} if study.data is None else study.data.named()
+    asked = {key: value for key, value in plan.question.asked.items() if key not in ("values", "matrix", "to")}
+    return {
+        "dataset": study.dataset,
+        **plan.terms.to_spec(),
+        "question": json.loads(json.dumps(plain_deep(asked), default=str)),
+        **plan.parameters(),
+        "data": named,
+    }
+
+
+def plain_deep(value: Any) -> Any:
+    """Plain data of plain data and arrays.
+
+    >>> plain_deep({"a": (1, 2)})
+    {'a': [1, 2]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain_deep(item) for key, item in value.items()}
+    return plain(value)
+
+
+def _digest(data: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,108 @@
+"""What a release gives back: values with their errors, and the statement that goes with them."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from barrow.questions import Plan
+from barrow.questions.plan import Rows
+from barrow.study.outputs import read_tables
+
+_COLUMNS = ("value", "share", "count", "report")
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A release: everything in it may be published.
+
+    Args:
+        statement: The statement, as plain data.
+        text: The statement in words.
+        tables: The rows of every table of values; ``values`` is the first.
+        folder: Where the files are.
+        plan: What was planned, where the release was made just now.
+
+    >>> found = Release({"error": 0.1}, "", {"values": [{"output": "mean", "value": 0.5}]}, Path("mean"))
+    >>> found.values.tolist(), found.error
+    ([0.5], 0.1)
+    """
+
+    statement: Mapping[str, Any]
+    text: str
+    tables: Mapping[str, Rows]
+    folder: Path
+    plan: Plan | None = None
+
+    @classmethod
+    def of(cls, files: Mapping[str, bytes], folder: Path, plan: Plan | None = None) -> Release:
+        """The release that a folder's files hold."""
+        statement = json.loads(files["statement.json"])
+        return cls(statement, files["statement.txt"].decode().rstrip("\n"), read_tables(files), folder, plan)
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Release:
+        """The release that was published in ``folder``; :func:`barrow.verify` says whether it is whole."""
+        from barrow.study.verify import read_statement
+
+        place = Path(folder)
+        read_statement(place)
+        return cls.of({file.name: file.read_bytes() for file in place.iterdir() if file.is_file()}, place)
+
+    @property
+    def values(self) -> Any:
+        """The released values, one for each output: numbers, or the reports of a list."""
+        rows = self.tables["values"]
+        column = next(name for name in _COLUMNS if name in rows[0])
+        found = [row[column] for row in rows]
+        return found if column == "report" else np.array(found)
+
+    @property
+    def error(self) -> float:
+        """The one number that says how accurate the release is, in ``statement["error_unit"]``."""
+        return float(self.statement["error"])
+
+    @property
+    def alpha(self) -> float | None:
+        """alpha, rounded up; None for user-level DP."""
+        found: float | None = self.statement["alpha"]
+        return found
+
+    @property
+    def summary(self) -> list[str]:
+        """The values in a few lines."""
+        return list(self.statement["summary"])
+
+    def rows(self) -> Rows:
+        """One row for each output: its name, its place if it has one, the value, and its error."""
+        return self.tables["values"]
+
+    def to_pandas(self) -> Any:
+        """The values as a pandas frame."""
+        import pandas  # type: ignore[import-untyped]
+
+        return pandas.DataFrame(self.rows())
+
+    def to_polars(self) -> Any:
+        """The values as a Polars frame."""
+        import polars
+
+        return polars.DataFrame(self.rows())
+
+    def __str__(self) -> str:
+        return "\n".join([self.text, "", *self.summary])
+
+    def _repr_html_(self) -> str:
+        shown = self.rows()[:20]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in shown[0])
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(f'{v}')}</td>" for v in r.values()) + "</tr>" for r in shown)
+        more = "" if len(self.rows()) <= 20 else f"<p>… and {len(self.rows()) - 20:,} more</p>"
+        words = "".join(f"<p>{html.escape(line)}</p>" for line in self.text.splitlines() if line)
+        return f"{words}<table><tr>{head}</tr>{body}</table>{more}"

@@ -1,0 +1,220 @@
+"""The statement that goes with a release: what was released, what is protected how well, and what is not."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from barrow._version import __version__
+from barrow.numerics import float_up
+from barrow.policy import describe_distance, describe_share, odds_upper, percent_up
+from barrow.privacy import Guarantee
+from barrow.questions import Plan, Question, question_kinds
+from barrow.study.study import Study
+
+STATEMENT_VERSION = 2
+_OUTSIDE = {
+    "error": "a record outside the space would have stopped the release",
+    "default": "records outside the space counted as the public default item",
+    "nearest": "records outside the space were moved to its nearest point",
+    "elsewhere": "records outside the space counted as one public item, 'elsewhere'",
+}
+_EXCLUDED = (
+    "the promises do not cover records that move across the edge of the space: a short way there can change the "
+    "answer as much as a long one"
+)
+
+
+def make_statement(
+    study: Study,
+    plan: Plan,
+    *,
+    entry: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    summary: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The statement as plain data: public numbers only.
+
+    Args:
+        study: The study.
+        plan: What was released.
+        entry: Where the ledger remembers it.
+        parameters: The public parameters that the guarantee depends on.
+        summary: The released values in a few lines.
+
+    >>> study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
+    >>> said = make_statement(study, study.plan("mean"), entry={}, parameters={})
+    >>> said["alpha"], said["worst_case"]["epsilon"] <= 5.0
+    (5.0, True)
+    """
+    guarantee, space = plan.guarantee, study.space
+    worst = guarantee.epsilon_at(1)
+    outside = "error" if study.data is None else study.data.outside
+    return {
+        "statement": STATEMENT_VERSION,
+        "library": f"barrow {__version__}",
+        "kind": plan.question.kind if plan.question.kind in question_kinds() else "linear",
+        "name": plan.question.label,
+        "released": plan.description,
+        **plan.fields(),
+        "error": plan.error,
+        "error_unit": plan.error_unit,
+        "summary": list(summary),
+        "dataset": study.dataset,
+        "people": plan.terms.users,
+        "model": plan.terms.model.value,
+        "alpha": None if plan.alpha is None else float_up(plan.alpha),
+        "price": plan.price,
+        "delta": float(plan.delta),
+        "unit": space.unit,
+        "diameter": space.diameter,
+        "snapping": space.snapping_upper * space.diameter,
+        "protected": protected(plan),
+        "worst_case": {"epsilon": worst, "odds": odds_upper(worst), **_worst_delta(guarantee)},
+        "not_hidden": _not_hidden(plan),
+        "not_covered": _not_covered(study, plan, outside),
+        "missing_people": "people without records count as holding the public item "
+        f"{space.label(space.default_item)!r}",
+        "outside": outside,
+        "definition": str(guarantee.definition),
+        "theorem": guarantee.theorem,
+        "guarantee": guarantee.to_json(),
+        "event": plan.event.to_json(),
+        "ledger": dict(entry),
+        "parameters": dict(parameters),
+        "space_digest": space.digest,
+        "files": [],
+    }
+
+
+def protected(plan: Plan) -> list[dict[str, Any]]:
+    """What each promise gets from this release: the epsilon that it costs there, and what it means.
+
+    >>> study = Study("line(low=0, high=1, step=0.1)", ["all, 0.5, 1"], users=10)
+    >>> [row["epsilon_promised"] for row in protected(study.plan("mean"))]
+    [1.0]
+    """
+    rows = []
+    for promise, charge in zip(plan.terms.promises, plan.charges(), strict=True):
+        epsilon = float_up(charge)
+        rows.append(
+            {
+                "if": f"{describe_share(promise)} had been {describe_distance(promise, plan.space)} elsewhere",
+                "epsilon_promised": float(promise.epsilon),
+                "epsilon": epsilon,
+                "odds": odds_upper(epsilon),
+            }
+        )
+    return rows
+
+
+def _worst_delta(guarantee: Guarantee) -> dict[str, float]:
+    worst = guarantee.worst_case
+    return {"delta": float((worst or guarantee.definition).parameters["delta"])}
+
+
+def _not_hidden(plan: Plan) -> list[str]:
+    space = plan.space
+    return [
+        f"that the data are about {plan.terms.users:,} people",
+        f"the space: {space.kind}, {space.items:,} items, largest distance {space.diameter:,.6g} {space.unit}".rstrip(),
+        *([] if plan.items is None else [f"that each person holds exactly {plan.items:,} items"]),
+        *([] if plan.samples is None else [f"that {plan.samples:,} items were drawn from each person"]),
+        "the question, the noise and their parameters",
+    ]
+
+
+def _not_covered(study: Study, plan: Plan, outside: str) -> list[str]:
+    """Where what is promised stops."""
+    found = [_EXCLUDED] if outside in ("default", "nearest") else []
+    source = None if study.data is None else study.data.source
+    if source is not None and source.sql:
+        consequence = getattr(source, "consequence", None)
+        found.append(
+            consequence
+            or "shares are of the selected records; a filter on a column that depends on the item voids promises "
+            "about small moves"
+        )
+    return [*found, *([plan.declared] if plan.declared else [])]
+
+
+def kind_of(said: Mapping[str, Any]) -> type[Question]:
+    """The kind of question that a statement answers; the first statements called every linear one ``"linear"``.
+
+    >>> kind_of({"kind": "histogram"}).__name__
+    'Histogram'
+    """
+    from barrow.questions import Mean
+
+    name = said.get("kind", "items" if "items_per_person" in said else "linear")
+    return question_kinds().get(str(name), Mean)
+
+
+def statement_text(said: Mapping[str, Any]) -> str:
+    """The statement in words, from its plain data.
+
+    >>> study = Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=10)
+    >>> text = statement_text(make_statement(study, study.plan("mean"), entry={}, parameters={}))
+    >>> "a 50 % guess can become at most 62.3 %" in text
+    True
+    """
+    lines = [
+        kind_of(said).released(said),
+        "Anyone who sees it, and knows everybody else's data, can become at most this much surer about one person:",
+    ]
+    for row in said["protected"]:
+        lines.append(
+            f"- if {row['if']}, a 50 % guess can become at most {percent_up(row['odds'])} (ε = {row['epsilon']:.3g});"
+        )
+    worst = said["worst_case"]
+    lines.append(
+        f"- if everything had been different, at most {percent_up(worst['odds'])} (ε = {worst['epsilon']:.3g})."
+    )
+    if said["delta"] > 0:
+        lines.append(
+            f"On top of that comes δ = {said['delta']:.3g}: whoever guesses is right by at most that much more often."
+        )
+    lines.append("Not hidden: " + "; ".join(said["not_hidden"]) + ".")
+    if said.get("not_covered"):
+        lines.append("Not covered: " + "; ".join(text.rstrip(".") for text in said["not_covered"]) + ".")
+    largest = f" per {said['diameter']:,.1f} {said['unit']}" if said["unit"] else ""
+    rate = "" if said["alpha"] is None else f", α = {said['alpha']:.4g}{largest}"
+    lines.append(f"Guarantee: {said['definition']}{rate} [{said['theorem']}].")
+    if said["snapping"]:
+        lines.append(
+            f"Records were snapped to a public grid, which moves them by at most {said['snapping']:.3g} {said['unit']} "
+            "(the bounds allow for it)."
+        )
+    if said.get("missing_people"):
+        lines.append(said["missing_people"][0].upper() + said["missing_people"][1:] + ".")
+    entry = said["ledger"]
+    if entry:
+        lines.append(f"Releases about the same people add up; this is entry {entry['entry']} of the ledger.")
+    lines.append(f"Made by {said['library']}.")
+    return "\n".join(textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
+
+
+def explain(said: Mapping[str, Any]) -> str:
+    """How the release was made, as numbered steps, from the statement's plain data.
+
+    >>> study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
+    >>> said = make_statement(study, study.plan("mean"), entry={}, parameters={})
+    >>> explain(said).splitlines()[0]
+    '1. The records were snapped to the public space; only integer counts left the engine.'
+    """
+    outside = said.get("outside") or said["parameters"].get("unknown", "error")
+    note = "" if outside == "error" else f" ({_OUTSIDE[outside]})"
+    entry, kind = said["ledger"], kind_of(said)
+    steps = [
+        f"The records were snapped to the public space; only integer counts left the engine.{note}",
+        kind.counted(said),
+        said["price"]
+        + " was reserved in the ledger"
+        + (f" (entry {entry['entry']}, key {entry['key']!r})" if entry else "")
+        + " before any noise was drawn.",
+        *kind.drawn(said),
+        f"The guarantee, {said['definition']}, follows from {said['theorem']} and depends on public parameters only.",
+        f"If all data of one person were different: ε = {said['worst_case']['epsilon']:.4g}.",
+    ]
+    return "\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1))

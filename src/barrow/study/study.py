@@ -1,0 +1,323 @@
+"""A study: one data set, its space, its promises and its questions; everything in it is public."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, exact_text, whole
+from barrow.planning.terms import Terms
+from barrow.policy import Policy, Promise
+from barrow.policy.policy import PromiseLike, to_promise
+from barrow.privacy import Emd, Model, UserLevel
+from barrow.privacy.definitions import positive, probability, to_model
+from barrow.questions import Plan, Question, question_kinds, to_question
+from barrow.spaces import Space, parse_space, space_from_spec
+from barrow.study.data import Data
+
+if TYPE_CHECKING:
+    from barrow.ledger import Budget, Ledger
+    from barrow.planning import Comparison
+    from barrow.study.result import Release
+
+Asked = Question | str | Mapping[str, Any] | type[Question] | None
+
+
+@dataclass(frozen=True, repr=False)
+class Study:
+    """What a study says. Promises are kept by all releases about its data set together.
+
+    Args:
+        space: The space of items.
+        promises: Promises ``"share, distance, epsilon"``; or
+        alpha: alpha itself.
+        delta: The delta of all releases together.
+        users: n, how many people the data are about; public.
+        dataset: A public name of the data set.
+        questions: What is asked, each by a name.
+        model: Who adds the noise: ``"central"``, ``"local"`` or ``"shuffle"``.
+        data: The records.
+        ledger: The file that remembers what was spent.
+        user_level: For a ledger of alpha, a separate user-level budget out of which releases about other spaces are
+            paid by their worst case.
+
+    >>> from barrow.spaces import Line
+    >>> study = Study(Line(0, 100, unit="years", step=1), ["all, 5 years, 0.5"], users=1000)
+    >>> round(float(study.alpha), 3), study.plan("mean").description
+    (8.333, 'the mean over people of the mean of their items (years)')
+    """
+
+    space: Space
+    promises: tuple[Promise, ...]
+    alpha_given: Fraction | None
+    delta: Fraction
+    users: int | None
+    dataset: str | None
+    questions: tuple[Question, ...]
+    model: Model
+    data: Data | None
+    ledger: str | None
+    user_level: UserLevel | None
+
+    def __init__(
+        self,
+        space: Space | str | Mapping[str, Any],
+        promises: PromiseLike | Iterable[PromiseLike] = (),
+        *,
+        alpha: Exact | None = None,
+        delta: Exact = 0,
+        users: Any = None,
+        dataset: str | None = None,
+        questions: Any = (),
+        model: str | Model = "central",
+        data: Data | None = None,
+        ledger: str | os.PathLike[str] | None = None,
+        user_level: UserLevel | None = None,
+    ) -> None:
+        def put(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        put("space", _space(space))
+        single = isinstance(promises, str | Promise) or _is_triple(promises)
+        several: Iterable[Any] = [promises] if single else promises  # type: ignore[assignment]
+        put("promises", tuple(to_promise(promise) for promise in several))
+        put("alpha_given", None if alpha is None else positive(alpha, "alpha"))
+        put("delta", probability(delta))
+        put("users", None if users is None else whole(users, "users", least=1))
+        put("dataset", None if dataset is None else _text(dataset, "dataset"))
+        put("questions", _questions(questions))
+        put("model", to_model(model))
+        put("data", data)
+        put("ledger", None if ledger is None else os.fspath(ledger))
+        put("user_level", user_level)
+        if self.alpha_given is not None and self.promises:
+            raise ParameterError("The study gives alpha and promises.", allowed="one of them", fix="remove alpha")
+        if self.promises:
+            _ = self.policy  # distances are checked now, not at first use
+        _ = self._fractions
+
+    @property
+    def policy(self) -> Policy:
+        """The promises as a policy; a study that gives alpha itself has none."""
+        if not self.promises:
+            raise ParameterError(
+                "The study makes no promises.", allowed="[[promise]] tables", fix='promises=["all, 300 m, 0.5"]'
+            )
+        return Policy(self.space, self.promises, delta=self.delta)
+
+    @cached_property
+    def alpha(self) -> Fraction:
+        """The alpha that keeps all promises whatever is asked, or the one that was given."""
+        return self.policy.alpha_exact if self.alpha_given is None else self.alpha_given
+
+    @cached_property
+    def _fractions(self) -> dict[str, Fraction]:
+        """The share of every promise that each question may use."""
+        given = sum((q.fraction for q in self.questions if q.fraction is not None), Fraction(0))
+        open_ones = [q for q in self.questions if q.fraction is None]
+        if given > 1 or (given == 1 and open_ones):
+            raise ParameterError(
+                f"The fractions of the questions add up to {exact_text(given)}"
+                + (" and leave nothing to the others." if given == 1 else "."),
+                allowed="at most 1 in all; questions without a fraction share the rest",
+                fix=f"fraction = {exact_text(Fraction(1, max(len(self.questions), 1)))!r} for each",
+            )
+        rest = (1 - given) / len(open_ones) if open_ones else Fraction(0)
+        return {q.label: rest if q.fraction is None else q.fraction for q in self.questions}
+
+    def question(self, asked: Asked = None) -> Question:
+        """The question that is meant: by its name in the study, by a text, a table, a class; or the only one."""
+        if asked is None:
+            if len(self.questions) == 1:
+                return self.questions[0]
+            raise ParameterError(
+                "The study asks no question." if not self.questions else "The study asks several questions.",
+                allowed=", ".join(q.label for q in self.questions) or "a [[question]] table",
+                fix=self.questions[0].label if self.questions else '[[question]]\nkind = "mean"',
+            )
+        if isinstance(asked, str):
+            for question in self.questions:
+                if question.label == asked:
+                    return question
+            if self.questions and asked not in question_kinds() and "(" not in asked:
+                from barrow.errors import nearest_name
+
+                names = [q.label for q in self.questions]
+                close = nearest_name(asked, [*names, *question_kinds()])
+                raise ParameterError(
+                    f"The study has no question {asked!r}." + (f" Did you mean {close!r}?" if close else ""),
+                    allowed=", ".join(names),
+                    fix=close or names[0],
+                )
+        return to_question(asked)
+
+    def terms(self, question: Question) -> Terms:
+        """What the study grants ``question``: its fraction of every promise, or all of it if it stands alone."""
+        fraction = self._fractions.get(question.label) if question in self.questions else question.fraction
+        share = Fraction(1) if fraction is None else fraction
+        if self.users is None and self.model is not Model.LOCAL:
+            raise ParameterError(
+                "The study does not say how many people the data are about.",
+                allowed="users, a public whole number",
+                fix="--users 100000, or users = 100000 in the study",
+            )
+        return Terms(
+            self.space, self.users or 1, self.promises, self.alpha_given, self.delta * share, share, self.model
+        )
+
+    def plan(self, asked: Asked = None) -> Plan:
+        """What a release would give and cost; reads no private value."""
+        question = self.question(asked)
+        return question.plan(self.terms(question))
+
+    def compare(self, asked: Asked = None, **options: Any) -> Comparison:
+        """The plan beside ordinary user-level DP that keeps the same promises; reads no private value."""
+        from barrow.study.compare import compare_study
+
+        return compare_study(self, self.question(asked), **options)
+
+    def release(
+        self,
+        asked: Asked = None,
+        data: Data | None = None,
+        *,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        out: str | os.PathLike[str] | None = None,
+        key: str | None = None,
+        progress: bool = False,
+        renderers: Iterable[Any] = (),
+    ) -> Release:
+        """Release the answer: validate, read, reserve, draw, stage, commit, publish."""
+        from barrow.study.release import run_release
+
+        study = self if data is None else self.replace(data=data)
+        return run_release(
+            study, study.question(asked), ledger=ledger, out=out, key=key, progress=progress, renderers=renderers
+        )
+
+    @property
+    def budget(self) -> Budget:
+        """What a ledger of this data set may spend: every promise's epsilon, or alpha."""
+        from barrow.ledger import Budget, PromiseLimit, Promises, SpaceRef
+
+        if self.users is None or self.dataset is None:
+            raise ParameterError(
+                "A ledger is about a named data set and a number of people, and the study does not say both.",
+                allowed="dataset and users",
+                fix='dataset = "visits"\nusers = 100000',
+            )
+        if not self.promises:
+            limit = Emd(self.alpha, self.delta, model=self.model)
+            return Budget(self.dataset, self.users, SpaceRef.of(self.space), limit, user_level=self.user_level)
+        limits = [PromiseLimit.of(promise, self.space) for promise in self.promises]
+        return Budget(self.dataset, self.users, self.space, Promises(limits, self.delta, model=self.model))
+
+    def replace(self, **changes: Any) -> Study:
+        """The same study with some arguments changed, e.g. ``study.replace(model="local")``."""
+        return Study(**{**self._arguments, **changes})
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "space": self.space,
+            "promises": self.promises,
+            "alpha": self.alpha_given,
+            "delta": self.delta,
+            "users": self.users,
+            "dataset": self.dataset,
+            "questions": self.questions,
+            "model": self.model,
+            "data": self.data,
+            "ledger": self.ledger,
+            "user_level": self.user_level,
+        }
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str] = "study.toml") -> Study:
+        """The study in the TOML file ``path``."""
+        from barrow.study.file import read_study
+
+        return read_study(path)
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Study:
+        """The study that plain data describe; see ``to_spec``."""
+        from barrow.study.file import study_from_spec
+
+        return study_from_spec(spec)
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data, as a study file holds them."""
+        from barrow.study.file import spec_of
+
+        return spec_of(self)
+
+    def write(self, path: str | os.PathLike[str] = "study.toml") -> None:
+        """Write a new study file; an existing one is never overwritten."""
+        from barrow.study.file import write_study
+
+        write_study(self, path)
+
+    def __repr__(self) -> str:
+        shown = {
+            "alpha": None if self.alpha_given is None else exact_text(self.alpha_given),
+            "delta": exact_text(self.delta) if self.delta else None,
+            "users": self.users,
+            "dataset": self.dataset,
+            "questions": list(self.questions) or None,
+            "model": None if self.model is Model.CENTRAL else self.model.value,
+            "data": self.data,
+            "ledger": self.ledger,
+            "user_level": self.user_level,
+        }
+        promises = [promise.text for promise in self.promises]
+        first = [repr(self.space), *([repr(promises)] if promises else [])]
+        return f"Study({', '.join(first + [f'{k}={v!r}' for k, v in shown.items() if v is not None])})"
+
+
+def _space(space: Any) -> Space:
+    if isinstance(space, Space):
+        return space
+    if isinstance(space, str):
+        return parse_space(space)
+    if isinstance(space, Mapping):
+        return space_from_spec(space)
+    raise ParameterError(
+        f"The space is a {type(space).__name__}.",
+        allowed="a space, a text such as 'line(low=0, high=100, step=1)', or a table",
+        fix="bw.Line(0, 100, step=1, unit='years')",
+    )
+
+
+def _is_triple(promises: Any) -> bool:
+    """Whether this is one promise as a tuple, and not a tuple of promises."""
+    return (
+        isinstance(promises, tuple)
+        and len(promises) == 3
+        and not any(isinstance(part, Promise | tuple | list) for part in promises)
+        and not all(isinstance(part, str) and part.count(",") >= 2 for part in promises)
+    )
+
+
+def _questions(asked: Any) -> tuple[Question, ...]:
+    single = isinstance(asked, Question | str | Mapping | type)
+    found = tuple(to_question(one) for one in ([asked] if single else asked))
+    names = [question.label for question in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ParameterError(
+            f"Two questions are called {twice!r}.", allowed="a name of its own for each", fix=f'name = "{twice}-2"'
+        )
+    return found
+
+
+def _text(value: Any, name: str) -> str:
+    text = str(value).strip()
+    if not text or len(text) > 200:
+        raise ParameterError(f"{name} is {text[:50]!r}.", allowed="1 to 200 characters", fix=f'{name} = "visits"')
+    return text
