@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from barrow.accounting import calibrate_shuffle, parse_randomiser
 from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise, tree_histogram
-from barrow.mechanisms.baselines import HistogramBaseline
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.itemwise import least_distance
 from barrow.noise.simulation import SeededSource
-from barrow.planning import histogram_baselines
 from barrow.planning.tree import simulated_noise
 from barrow.randomisers import randomiser_from_spec
 from barrow.randomisers.spec import family_of_spec
 from barrow.spaces import Clustered, Space, Tree, edge_tree
 from benchmarks import _airports, _pyramid, trees
 from benchmarks._timing import finish
+from benchmarks.baselines import HistogramBaseline
+from benchmarks.baselines.planning import histogram_baselines
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.histograms import histogram_noise, user_level_histogram_noise
+from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.simulation import SeededSource
 from barrow.planning import HistogramQuestion, compare, histogram_candidates, reference_distribution
 from barrow.planning.candidates import chosen, reasons
-from barrow.privacy import Emd, UserLevel
+from barrow.privacy import Emd
 from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree
 from barrow.transport import emd
 
@@ -79,17 +79,6 @@ def test_every_candidate_has_the_guarantee_that_was_asked(kind):
     assert float(made.noise.scale) >= scale * (1 - 1e-12)
 
 
-def test_user_level_noise_on_the_same_question():
-    made = user_level_histogram_noise(SPACES["square"], "cells", "0.5", users=100)
-    assert float(made.noise.scale) == pytest.approx(2 / (100 * 0.5))
-    scales = user_level_histogram_noise(SPACES["square"], "pyramid", "0.5", users=100)
-    # The largest change of all values together, over n epsilon, by looking at all pairs.
-    values = (scales.query.table.floats() * float(scales.query.step)).toarray()
-    widest = max(np.abs(values - row).sum(axis=1).max() for row in values)
-    assert float(scales.noise.scale) >= widest / (100 * 0.5) * (1 - 1e-9)
-    assert float(scales.noise.scale) <= 1.1 * widest / (100 * 0.5)
-
-
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(["tree", "cells"]))
 def test_decoded_histograms_are_histograms(seed, kind):
@@ -128,21 +117,6 @@ def test_asking_for_what_is_not_there_says_what_is():
         HistogramQuestion.of(SPACES["clustered"], users=USERS, model="cloud")
     with pytest.raises(ParameterError, match="users"):
         compare(SPACES["clustered"], {"kind": "histogram"}, 8, users=1)
-
-
-def test_the_crossover_is_where_the_errors_cross():
-    space = SPACES["clustered"]
-    found = compare(space, {"kind": "histogram"}, 8, users=USERS, epsilons=["0.5"])
-    alpha = found.crossovers[0].measured
-    theirs = found.user_level[0]
-    assert isinstance(theirs.guarantee.definition, UserLevel)
-    assert theirs.guarantee.epsilon_at(1) == 0.5
-    asked = HistogramQuestion.of(space, users=USERS)
-    from fractions import Fraction
-
-    at = histogram_candidates(asked, Fraction(alpha), only="tree")[0][0].error
-    before = histogram_candidates(asked, Fraction(alpha) * Fraction(4, 5), only="tree")[0][0].error
-    assert at <= theirs.error < before
 
 
 def test_local_candidates():

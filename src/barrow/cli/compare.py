@@ -54,8 +54,8 @@ def compare(
         users=study.users,
         items=items,
         model=study.model.value,
-        epsilons=epsilons or ("1",),
-        policy=study.policy if study.promises else None,
+        epsilons=epsilons,
+        promises=study.policy if study.promises else None,
         reference=reference or study.query.get("reference", "auto"),
     )
     if as_json:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.noise_distribution import NoiseDistribution
@@ -17,6 +17,44 @@ from barrow.queries import Query, norm_order
 
 _NAMES = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}
 CONFIDENCE = 0.95
+
+
+class Noise(Protocol):
+    """What every calibrated noise on a query has; everything in it is public."""
+
+    @property
+    def name(self) -> str:
+        """What the noise is called."""
+
+    @property
+    def scale(self) -> Fraction:
+        """Its exact scale."""
+
+    @property
+    def grid(self) -> Fraction:
+        """The public grid of the answer."""
+
+    @property
+    def event(self) -> Event:
+        """What drawing it will cause."""
+
+    @property
+    def half_width(self) -> float:
+        """What one output is off by with probability at most 5 %."""
+
+    @property
+    def simultaneous_half_width(self) -> float:
+        """What no output is off by more than, with probability at least 95 %."""
+
+    @property
+    def deviation(self) -> float:
+        """The largest standard deviation of an output."""
+
+    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
+        """``center`` plus noise, exactly rounded to the grid."""
+
+
+AnyNoise = TypeVar("AnyNoise", bound=Noise)
 
 
 @dataclass(frozen=True)
@@ -106,7 +144,7 @@ class LinearAnswer:
     """
 
     query: Query
-    noise: AdditiveNoise
+    noise: Noise
     rounded: RoundedValues
 
     @property
@@ -201,7 +239,7 @@ def checked_model(model: str, users: int | None) -> tuple[Model, int]:
     return Model.CENTRAL, whole(users, "users")
 
 
-def by_predicted_error(candidates: Iterable[AdditiveNoise], model: Model) -> list[AdditiveNoise]:
+def by_predicted_error(candidates: Iterable[AnyNoise], model: Model) -> list[AnyNoise]:
     """Best first, by the predicted error of one output.
 
     Central: its 95% half width. Local: its standard deviation, which is what remains when many reports are averaged.

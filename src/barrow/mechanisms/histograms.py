@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,14 +16,12 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
-from barrow.mechanisms.baselines.user_level import user_level_candidates
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.linear import linear_candidates
 from barrow.mechanisms.pyramid import DensityPyramid, density_pyramid
 from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.numerics import Exact
 from barrow.privacy import Event
-from barrow.privacy.definitions import positive
 from barrow.queries import Query, histogram
 from barrow.spaces import TREES, Space, edge_tree
 from barrow.spaces.base import Floats
@@ -130,29 +128,6 @@ def histogram_noise(
     raise ParameterError(f"The kind of histogram is {kind!r}.", allowed=", ".join(KINDS), fix="kind='cells'")
 
 
-def user_level_histogram_noise(
-    space: Space, kind: str, epsilon: Exact, delta: Exact = 0, *, users: int
-) -> HistogramNoise:
-    """The same question and decoder with noise for ordinary (epsilon, delta)-user-level DP: a baseline.
-
-    >>> from barrow.spaces import Line
-    >>> made = user_level_histogram_noise(Line(0, 8, step=1), "pyramid", 1, users=1000)
-    >>> made.kind, type(made.event).__name__
-    ('pyramid', 'UserLevelRelease')
-    """
-    if kind == "cells":
-        query = histogram(space)
-        return _of_cells(query, user_level_candidates(query, epsilon, delta, users=users)[0], "auto")
-    if kind != "pyramid":
-        raise ParameterError(f"The kind of histogram is {kind!r}.", allowed="'cells' or 'pyramid'", fix="kind='cells'")
-    # Noise for epsilon at the range B is noise for alpha = epsilon ell/B: the shares are chosen for that alpha.
-    first = density_pyramid(space, epsilon, users=users)
-    ratio = first.query.range_ratio(1)
-    scales = density_pyramid(space, positive(epsilon, "epsilon") / ratio, users=users)
-    best = user_level_candidates(scales.query, epsilon, delta, users=users)[0]
-    return _of_scales(replace(scales, noise=best), "auto")
-
-
 def _of_scales(scales: DensityPyramid, how: str) -> HistogramNoise:
     levels, k = scales.query.levels, scales.query.space.items
     factors = np.concatenate([np.full(level.query.dimension, 1.0 / level.weight) for level in levels])
@@ -172,7 +147,25 @@ def _of_cells(query: Query, noise: AdditiveNoise, how: str) -> HistogramNoise:
     k = query.space.items
     decoder = nearest_in_simplex if how == "nearest" else _flat(query.space, noise)
     # Projections bring points of a convex set no farther apart, and EMD <= 1-norm/2 <= sqrt(k) 2-norm/2.
-    return HistogramNoise("cells", query, noise, np.ones(k), decoder, upper=min(1.0, 0.5 * k * noise.deviation))
+    return HistogramNoise(
+        "cells", query, noise, np.ones(k), decoder, _undecoded(query.space, noise), min(1.0, 0.5 * k * noise.deviation)
+    )
+
+
+def _undecoded(space: Space, noise: AdditiveNoise) -> float | None:
+    """The expected EMD of noisy cells moved to the sum 1, where the space is a tree: E|error| of every edge's run."""
+    if not isinstance(space, TREES) or space.items == 1 or noise.p not in ("1", None):
+        return None
+    from scipy.special import gammaln
+
+    tree, k = edge_tree(space), space.items
+    below = (tree.ends - tree.starts).astype(np.float64)
+    mean: Any = math.sqrt(2.0 / math.pi)
+    if noise.p == "1":
+        # The sum of t Laplace variables is no normal one: its mean size is 2 t binom(2t, t)/4^t scales.
+        t = np.maximum(np.minimum(below, k - below), 1.0)
+        mean = np.sqrt(2.0 * t) * np.exp(gammaln(2.0 * t + 1.0) - 2.0 * gammaln(t + 1.0) - t * math.log(4.0))
+    return float(tree.lengths @ (mean * noise.deviation * np.sqrt(below * (1.0 - below / k))))
 
 
 def _flat(space: Space, noise: AdditiveNoise) -> Callable[[Floats], Floats]:

@@ -23,6 +23,7 @@ class Candidate:
         upper: No data have a larger expected error, if the decoder is ``"nearest"``; None where nothing is proven.
         note: What it asks of the data, or warns of; empty where there is nothing to say.
         mechanism: What would be drawn.
+        standard_error: Of ``error``, where that is the mean of simulated releases.
 
     >>> from barrow.privacy import Emd
     >>> made = Candidate("tree", "noise on the edges", Guarantee(Emd(25, model="central"), "knorm", "lemma:lin"), 0.001)
@@ -38,6 +39,7 @@ class Candidate:
     upper: float | None = None
     note: str = ""
     mechanism: Any = None
+    standard_error: float | None = None
 
     @property
     def user_level(self) -> bool:
@@ -50,6 +52,7 @@ class Candidate:
             "name": self.name,
             "words": self.words,
             "error": self.error,
+            "standard_error": self.standard_error,
             "undecoded_error": self.undecoded,
             "error_upper_nearest": self.upper,
             "note": self.note,

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise, tree_histogram
-from barrow.mechanisms.baselines import CentralHistogram
-from barrow.mechanisms.histograms import histogram_noise, user_level_histogram_noise
+from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.pyramid_errors import map_distance, predicted_map_error
 from barrow.numerics import Exact
-from barrow.planning.baselines import decoded_emd, histogram_baselines, predicted_error
 from barrow.planning.candidates import Candidate, best_first
-from barrow.planning.items import choose_items
-from barrow.planning.references import GEOMETRY, Reference, reference_distribution
+from barrow.planning.items import ItemChoice, choose_items
+from barrow.planning.references import Reference, reference_distribution
 from barrow.planning.tree import decoded_error
 from barrow.privacy.definitions import positive, probability
 from barrow.randomisers import randomiser_from_spec
-from barrow.spaces import TREES, Clustered, Space
+from barrow.spaces import Clustered, Space
 from barrow.spaces.base import Floats
 
 DRAWS = 12
 """Simulated releases behind each predicted error."""
 _FEW_DRAWS, _MANY_OUTPUTS = 4, 500
 """Errors of many outputs average out, so that few draws are enough."""
-_MOST_BASELINES = 3
 
 
 @dataclass(frozen=True)
@@ -153,9 +151,6 @@ def _additive(kind: str) -> Callable[[HistogramQuestion, Fraction], Candidate]:
         draws = DRAWS if made.query.dimension < _MANY_OUTPUTS else _FEW_DRAWS
         found = predicted_map_error(space, made.matrix, made.noise, made.decode, question.reference, draws)
         undecoded = made.undecoded
-        if kind == "cells" and made.noise.p in ("1", None):
-            flat = CentralHistogram(space, question.users, made.noise)
-            undecoded = predicted_error(flat, question.reference)
         size = space.diameter
         return Candidate(
             kind,
@@ -196,9 +191,14 @@ def _items(question: HistogramQuestion) -> int:
     return question.items
 
 
+@lru_cache(maxsize=16)
+def _calibrated(space: Space, alpha: Fraction, delta: Fraction, items: int, users: int, model: str) -> ItemChoice:
+    """One calibration for all candidates that need it: it takes a second."""
+    return choose_items(space, alpha, delta, items=items, users=None if model == "local" else users, model=model)
+
+
 def _frequency(question: HistogramQuestion, alpha: Fraction) -> Candidate:
-    n = None if question.model == "local" else question.users
-    choice = choose_items(question.space, alpha, question.delta, items=_items(question), users=n, model=question.model)
+    choice = _calibrated(question.space, alpha, question.delta, _items(question), question.users, question.model)
     made = FrequencyEstimator(choice.mechanism, question.users)
     words = f"every item randomised ({choice.mechanism.randomiser.description}), priced by {choice.guarantee.method}"
     return _estimated("frequency", words, made, question)
@@ -209,7 +209,7 @@ def _paper(question: HistogramQuestion, alpha: Fraction) -> Candidate:
     if not isinstance(question.space, Clustered):
         raise ParameterError("The paper's histogram is for clustered spaces.")
     n = None if question.model == "local" else question.users
-    choice = choose_items(question.space, alpha, question.delta, items=_items(question), users=n, model=question.model)
+    choice = _calibrated(question.space, alpha, question.delta, _items(question), question.users, question.model)
     methods = choice.calibration.methods
     alpha0 = max(methods.get("theorem") or 0.0, float(choice.calibration.composition))
     randomiser = randomiser_from_spec(question.space, Fraction(alpha0), None)
@@ -229,47 +229,3 @@ def _estimated(name: str, words: str, made: FrequencyEstimator, question: Histog
         f"every person must hold exactly {made.itemwise.items:,} items",
         made,
     )
-
-
-def user_level_histograms(question: HistogramQuestion, epsilon: Exact) -> list[Candidate]:
-    """The most accurate histograms under ordinary user-level DP, by the error after decoding where that is known.
-
-    >>> from barrow.spaces import Clustered
-    >>> asked = HistogramQuestion.of(Clustered.grid(5, 4, r=0.02), "1e-9", users=1000, items=100)
-    >>> user_level_histograms(asked, 1)[0].user_level
-    True
-    """
-    space, size = question.space, question.space.diameter
-    if question.model == "central" and not isinstance(space, TREES):
-        return best_first(_user_level_maps(question, epsilon))
-    found = histogram_baselines(
-        space,
-        epsilon,
-        question.delta,
-        users=question.users,
-        items=question.items or 1,
-        model="central" if question.model == "central" else "local",
-        reference=question.reference,
-    )
-    decoded = []
-    for candidate in found[:_MOST_BASELINES]:
-        error = candidate.error
-        if isinstance(space, TREES):
-            reference = question.reference
-            error = decoded_emd(candidate.mechanism, reference, items=question.items or 1000, draws=DRAWS)
-        decoded.append(replace(candidate, error=error * size, undecoded=candidate.error * size))
-    return best_first(decoded)
-
-
-def _user_level_maps(question: HistogramQuestion, epsilon: Exact) -> list[Candidate]:
-    """Where there is no tree: the same questions and decoders as under EMD-DP, with noise for user-level DP."""
-    space, found = question.space, []
-    for kind in ("cells", "pyramid") if isinstance(space, GEOMETRY) else ("cells",):
-        made = user_level_histogram_noise(space, kind, epsilon, question.delta, users=question.users)
-        error = predicted_map_error(space, made.matrix, made.noise, made.decode, question.reference, DRAWS)
-        words = f"user-level: {'noise on every share' if kind == 'cells' else 'densities at several scales'}"
-        name, size = f"user-level-{kind}", space.diameter
-        found.append(
-            Candidate(name, f"{words} ({made.noise.name})", price(made.event), error.mean * size, mechanism=made)
-        )
-    return found

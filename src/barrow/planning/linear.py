@@ -1,19 +1,18 @@
-"""Candidates for a linear question: additive noise under EMD-DP, and under ordinary user-level DP beside it."""
+"""Candidates for a linear question: additive noise under EMD-DP."""
 
 from __future__ import annotations
 
 import math
 
 from barrow.accounting import price
-from barrow.mechanisms import AdditiveNoise, linear_candidates
-from barrow.mechanisms.baselines import DuchiNoise, user_level_candidates
+from barrow.mechanisms import linear_candidates
+from barrow.mechanisms.additive import AdditiveNoise, Noise
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
 from barrow.privacy import Model
 from barrow.queries import Query
 
 _TWO_SIDED = 1.959963984540054
-_MOST_CORNERS = 64
 
 
 def linear_errors(
@@ -31,33 +30,21 @@ def linear_errors(
     """
     n = None if model == "local" else users
     made = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n)
-    return best_first([_candidate(each, users, "") for each in made])
+    return best_first([noise_candidate(each, users, "") for each in made])
 
 
-def user_level_errors(
-    query: Query, epsilon: Exact, delta: Exact = 0, *, users: int, model: str = "central"
-) -> list[Candidate]:
-    """Every known noise for ordinary (epsilon, delta)-user-level DP, with its 95 % half width, the best first.
+def noise_candidate(noise: Noise, users: int, prefix: str) -> Candidate:
+    """A candidate from calibrated noise: its half width, of the mean of all reports where each user adds noise.
 
+    >>> from barrow.mechanisms import linear_noise
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
-    >>> found = user_level_errors(mean(Line(0, 100, unit="years", step=1)), 1, users=1000)
-    >>> found[0].user_level, round(found[0].error, 2)
-    (True, 0.3)
+    >>> noise_candidate(linear_noise(mean(Line(0, 100, step=1)), 25, users=1000), 1000, "").name
+    'laplace'
     """
-    n = None if model == "local" else users
-    made = user_level_candidates(query, epsilon, delta, model=model, users=n)
-    found = [_candidate(each, users, "user-level ") for each in made]
-    if model == "local" and query.dimension <= _MOST_CORNERS:
-        corners = DuchiNoise.of(query, epsilon)
-        width = _TWO_SIDED * float(corners.deviations.max()) / math.sqrt(users)
-        words = "user-level: a random corner of the cube (Duchi et al.)"
-        found.append(Candidate("hypercube", words, price(corners.event), width, mechanism=corners))
-    return best_first(found)
-
-
-def _candidate(noise: AdditiveNoise, users: int, prefix: str) -> Candidate:
-    name = {"Laplace": "laplace", "Gaussian": "gaussian"}.get(noise.name, f"l{noise.p}")
-    local = noise.event.to_json()["model"] == Model.LOCAL.value
+    name = {"Laplace": "laplace", "Gaussian": "gaussian"}.get(noise.name)
+    if name is None:
+        name = f"l{noise.p}" if isinstance(noise, AdditiveNoise) else "polytope"
+    local = noise.event.to_json()["model"] != Model.CENTRAL.value
     width = _TWO_SIDED * noise.deviation / math.sqrt(users) if local else noise.half_width
     return Candidate(name, f"{prefix}{noise.name} noise", price(noise.event), width, mechanism=noise)

@@ -6,18 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
-from barrow.accounting import homogeneous_delta_upper, homogeneous_epsilon0_lower
-from barrow.errors import ParameterError
-from barrow.mechanisms.baselines import SubsetSelection, laplace_histogram
-from barrow.noise.simulation import SeededSource
-from barrow.planning.baselines import (
+from benchmarks.baselines import SubsetSelection, laplace_histogram
+from benchmarks.baselines.planning import (
     CHANNELS,
     decoded_emd,
     histogram_baselines,
     local_histogram,
     predicted_error,
 )
+
+from barrow.accounting import homogeneous_delta_upper, homogeneous_epsilon0_lower
+from barrow.errors import ParameterError
+from barrow.noise.simulation import SeededSource
 from barrow.privacy import UserLevel
 from barrow.randomisers import exceeds_exp
 from barrow.spaces import Circle, Clustered, Discrete, Line

@@ -1,4 +1,4 @@
-"""Histograms under ordinary user-level DP: one small interface for every baseline (docs/baselines.md).
+"""Histograms under ordinary user-level DP: one small interface for every baseline (docs/user-level.md).
 
 All users hold the same public number m of items. The truth is the mean over users, which is then the pooled histogram.
 """
@@ -16,8 +16,17 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import DataError, ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
-from barrow.mechanisms.baselines.channels import LocalChannel
-from barrow.mechanisms.baselines.edges import (
+from barrow.mechanisms.statistics import UserCounts
+from barrow.mechanisms.user_level.noise import axis_candidates
+from barrow.mechanisms.user_level.subsets import uniform_subsets
+from barrow.noise import Source, exact_multinomials, rounded_gaussian, uniform_below
+from barrow.noise.source import checked_source
+from barrow.numerics import Exact
+from barrow.privacy import Model, UserLevelRelease
+from barrow.queries import histogram
+from barrow.spaces import Space
+from benchmarks.baselines.channels import LocalChannel
+from benchmarks.baselines.edges import (
     MEAN_ABSOLUTE,
     Edges,
     Floats,
@@ -25,15 +34,6 @@ from barrow.mechanisms.baselines.edges import (
     checked_reference,
     sum_to_one,
 )
-from barrow.mechanisms.baselines.subsets import even_subsets
-from barrow.mechanisms.baselines.user_level import user_level_candidates
-from barrow.mechanisms.statistics import UserCounts
-from barrow.noise import Source, exact_multinomials, rounded_gaussian, uniform_below
-from barrow.noise.source import checked_source
-from barrow.numerics import Exact
-from barrow.privacy import Model, UserLevelRelease
-from barrow.queries import histogram
-from barrow.spaces import Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +237,7 @@ class LocalHistogram(HistogramBaseline):
         channel: The randomiser of one item.
         event: What all reports of a user together are priced by.
 
-    >>> from barrow.mechanisms.baselines import SubsetSelection
+    >>> from benchmarks.baselines import SubsetSelection
     >>> from barrow.privacy import UserLevelRelease
     >>> from barrow.spaces import Clustered
     >>> space = Clustered.grid(10, 10, r=0.05)
@@ -287,7 +287,7 @@ class LocalHistogram(HistogramBaseline):
                 place = uniform_below(np.full(len(rows), self.items), source=origin)
                 rows = rows[np.arange(len(rows)), place]
             else:
-                rows = rows[even_subsets(len(rows), self.items, self.reports, origin)]
+                rows = rows[uniform_subsets(len(rows), self.items, self.reports, origin)]
         return np.bincount(rows.ravel(), minlength=self.space.items).astype(np.int64)
 
     def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
@@ -372,9 +372,7 @@ def laplace_histogram(space: Space, epsilon: Exact, *, users: int) -> CentralHis
     >>> round(float(laplace_histogram(Discrete(["a", "b"]), 2, users=100).noise.scale), 9)
     0.01
     """
-    return CentralHistogram(
-        space, users, user_level_candidates(histogram(space), epsilon, noise="laplace", users=users)[0]
-    )
+    return CentralHistogram(space, users, axis_candidates(histogram(space), epsilon, noise="laplace", users=users)[0])
 
 
 def gaussian_histogram(space: Space, epsilon: Exact, delta: Exact, *, users: int) -> CentralHistogram:
@@ -384,7 +382,7 @@ def gaussian_histogram(space: Space, epsilon: Exact, delta: Exact, *, users: int
     >>> round(float(gaussian_histogram(Discrete(["a", "b"]), 1, "1e-6", users=100).noise.scale), 6)
     0.059746
     """
-    noise = user_level_candidates(histogram(space), epsilon, delta, noise="gaussian", users=users)[0]
+    noise = axis_candidates(histogram(space), epsilon, delta, noise="gaussian", users=users)[0]
     return CentralHistogram(space, users, noise)
 
 
@@ -395,5 +393,5 @@ def local_gaussian_histogram(space: Space, epsilon: Exact, delta: Exact, *, user
     >>> round(float(local_gaussian_histogram(Discrete(["a", "b"]), 1, "1e-6", users=9).noise.scale), 4)
     5.9746
     """
-    noise = user_level_candidates(histogram(space), epsilon, delta, noise="gaussian", model="local")[0]
+    noise = axis_candidates(histogram(space), epsilon, delta, noise="gaussian", model="local")[0]
     return LocalNoiseHistogram(space, users, noise)

@@ -6,11 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import linalg, stats
-
-from barrow.accounting import homogeneous_delta_upper
-from barrow.errors import ParameterError
-from barrow.mechanisms.baselines import (
+from benchmarks.baselines import (
     Edges,
     HadamardResponse,
     ProjectiveResponse,
@@ -19,9 +15,13 @@ from barrow.mechanisms.baselines import (
     UnaryEncoding,
     walsh_hadamard,
 )
-from barrow.mechanisms.baselines.channels import SetChannel, set_weight
-from barrow.mechanisms.baselines.projective import best_field, points
-from barrow.mechanisms.baselines.subsets import best_subset, even_subsets
+from benchmarks.baselines.channels import SetChannel
+from benchmarks.baselines.projective import best_field, points
+from scipy import linalg, stats
+
+from barrow.accounting import homogeneous_delta_upper
+from barrow.errors import ParameterError
+from barrow.mechanisms.user_level.subsets import best_subset, set_weight, uniform_subsets
 from barrow.noise.simulation import SeededSource
 from barrow.randomisers import TOTAL, exceeds_exp, randomised_response
 from barrow.spaces import Discrete
@@ -207,8 +207,8 @@ def test_unary_tallies_are_independent_binomials():
 
 
 @pytest.mark.parametrize(("items", "size"), [(5, 2), (5, 3), (6, 5), (4, 1)])
-def test_even_subsets_are_even(items, size):
-    rows = even_subsets(30_000, items, size, SeededSource(2))
+def test_uniform_subsets_are_even(items, size):
+    rows = uniform_subsets(30_000, items, size, SeededSource(2))
     assert (rows.sum(axis=1) == size).all()
     seen = np.bincount(rows @ 2 ** np.arange(items))
     found = seen[seen > 0]
@@ -301,10 +301,8 @@ def test_errors():
 @pytest.mark.parametrize("excess", [1e-14, 1e-9])
 def test_a_wrong_exponential_is_caught_by_the_exact_comparison(kind, excess, monkeypatch):
     """If floats gave more than e^epsilon, the weight would be lowered until the claim holds, or refused."""
-    for module in ("channels", "subsets"):
-        monkeypatch.setattr(
-            f"barrow.mechanisms.baselines.{module}.float_down", lambda x: float(x) * (1 + excess), raising=True
-        )
+    for module in ("barrow.mechanisms.user_level.subsets", "benchmarks.baselines.unary"):
+        monkeypatch.setattr(f"{module}.float_down", lambda x: float(x) * (1 + excess), raising=True)
     for epsilon in ("0.5", "1", "3"):
         try:
             made = kind(10, epsilon)

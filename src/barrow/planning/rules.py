@@ -1,14 +1,12 @@
-"""When EMD-DP is more accurate than user-level DP: the paper's rules, the crossing of two errors, and the caveats."""
+"""The paper's rules of thumb for when EMD-DP is more accurate than user-level DP, and its caveats."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, float_up, smallest_safe
+from barrow.numerics import Exact, float_up
 from barrow.privacy.definitions import positive, probability
 
 
@@ -16,7 +14,7 @@ from barrow.privacy.definitions import positive, probability
 class PaperRule:
     """What the paper says: from this alpha on, EMD-DP has the smaller error bound.
 
-    Constants are left out, so it is a rule of thumb; :func:`crossover_alpha` compares the errors themselves.
+    Constants are left out, so it is a rule of thumb; a comparison predicts the errors themselves.
 
     Attributes:
         alpha: The alpha from which the rule says so.
@@ -127,56 +125,6 @@ def _inputs(epsilon: Exact, delta: Exact, items: int, users_items: int) -> tuple
         if isinstance(value, bool) or int(value) != value or value < 1:
             raise ParameterError(f"{name} is {value!r}.", allowed="a whole number, 1 or more", fix=f"{name}=100")
     return eps, int(items), int(users_items), math.log(users_items) - math.log(slack)
-
-
-def crossover_alpha(
-    emd_error: Callable[[Fraction], float],
-    user_level_error: float,
-    *,
-    low: Exact = "0.01",
-    high: Exact = 10**4,
-    relative: float = 1e-3,
-) -> Fraction | None:
-    """The smallest alpha known to give EMD-DP an error of at most that of user-level DP; None if none up to ``high``.
-
-    Args:
-        emd_error: From alpha to the predicted error under EMD-DP; it should fall as alpha grows. The alpha returned has
-            been tried and keeps its word even where it does not.
-        user_level_error: The predicted error under user-level DP.
-        low: The smallest alpha to look at.
-        high: The largest.
-        relative: How near to the crossing to come.
-
-    >>> found = crossover_alpha(lambda alpha: 100 / float(alpha), 4.0)
-    >>> 25 <= found <= 25.03
-    True
-    >>> crossover_alpha(lambda alpha: 1.0, 0.5) is None
-    True
-    """
-    bottom, top = positive(low, "low"), positive(high, "high")
-    if not bottom < top:
-        raise ParameterError(f"low is {low} and high is {high}.", allowed="low below high", fix="low=0.01, high=10000")
-    if not user_level_error >= 0.0:
-        raise ParameterError(
-            f"The error of user-level DP is {user_level_error!r}.", allowed="a number, 0 or more", fix="0.01"
-        )
-
-    def better(log_alpha: float) -> bool:
-        return emd_error(_alpha(log_alpha, bottom, top)) <= user_level_error
-
-    ends = math.log(bottom), math.log(top)
-    if not better(ends[1]):
-        return None
-    if better(ends[0]):
-        return bottom
-    # Bisection of ln alpha, to an absolute width: the bracket is moved to where that is a relative one.
-    shift = 1.0 - ends[0]
-    found = smallest_safe(lambda x: better(x - shift), 1.0, ends[1] + shift, relative=relative / (ends[1] + shift))
-    return _alpha(found - shift, bottom, top)
-
-
-def _alpha(log_alpha: float, bottom: Fraction, top: Fraction) -> Fraction:
-    return min(max(Fraction(math.exp(log_alpha)), bottom), top)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Each item x has a set C_x of reports. A report is drawn evenly from C_x with a rational probability w, and evenly from
 all reports otherwise; so a report in C_x is 1 + wK/(s(1-w)) times as likely as any other (K reports, s of them in C_x),
-a rational number that is compared exactly with e^epsilon (docs/proofs/baselines.md).
+a rational number that is compared exactly with e^epsilon (docs/proofs/user-level.md).
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.baselines.edges import Edges, Floats, Integers, sum_to_one
+from barrow.mechanisms.user_level.subsets import checked_counts, checked_items, set_weight
 from barrow.noise import Source, exact_binomial, uniform_below, uniform_multinomials
 from barrow.noise.source import checked_source
-from barrow.numerics import Exact, float_down, whole
-from barrow.privacy.definitions import positive
-from barrow.randomisers import TOTAL, exceeds_exp
-from barrow.randomisers.base import DEEPEST
+from barrow.numerics import Exact
+from barrow.randomisers import TOTAL
+from benchmarks.baselines.edges import Edges, Floats, Integers, sum_to_one
 
 _CELLS_PER_ITEM = 4
 """Drawing one report costs about as much as splitting a count between this many cells."""
@@ -71,48 +70,7 @@ class LocalChannel(ABC):
         return math.log1p(float(self.ratio - 1))
 
     def _counts(self, counts: ArrayLike) -> Integers:
-        array = np.asarray(counts)
-        if array.shape != (self.items,) or array.dtype.kind not in "iu" or (array < 0).any():
-            raise ParameterError(
-                "The counts are not one whole number for each item.",
-                allowed=f"{self.items} whole numbers of 0 or more",
-                fix="numpy.bincount(ids, minlength=items)",
-            )
-        return array.astype(np.int64)
-
-
-def checked_items(items: int) -> int:
-    """``items`` as a whole number of 2 or more.
-
-    >>> checked_items(3)
-    3
-    """
-    return whole(items, "items", least=2, fix="items=100")
-
-
-def set_weight(epsilon: Exact, share: Fraction) -> int:
-    """The largest known W for which drawing from C_x with probability W/2^62 is epsilon-private, |C_x| = share K.
-
-    >>> from barrow.randomisers import TOTAL
-    >>> round(set_weight(1, Fraction(1, 2)) / TOTAL, 6)  # (e - 1)/(e + 1)
-    0.462117
-    """
-    target = min(positive(epsilon, "epsilon"), Fraction(DEEPEST))
-    grown = float(share) * math.expm1(float_down(target))
-    if grown < 1.0:
-        weight = int(TOTAL * Fraction(grown / (1.0 + grown)) * (1 - Fraction(1, 2**50)))
-    else:
-        weight = TOTAL - int(TOTAL * Fraction(1.0 / (1.0 + grown)) * (1 + Fraction(1, 2**50))) - 1
-    for _ in range(8):
-        if 0 < weight < TOTAL and not exceeds_exp(1 + Fraction(weight, TOTAL - weight) / share, target):
-            return weight
-        # Rounding cost more than the margin: give back a little of the smaller of the two weights.
-        weight -= max(1, min(weight, TOTAL - weight) >> 46)
-    raise ParameterError(
-        f"epsilon is {float(target):.3g}, too small for whole weights: the reports would be noise.",
-        allowed="1e-12 or more",
-        fix="epsilon=1",
-    )
+        return checked_counts(counts, self.items)
 
 
 class SetChannel(LocalChannel):

@@ -14,7 +14,17 @@ import numpy as np
 
 from barrow.accounting import homogeneous_delta_upper, homogeneous_epsilon0_lower, price
 from barrow.errors import ParameterError
-from barrow.mechanisms.baselines import (
+from barrow.mechanisms.decoding import edge_values, top_down_histogram
+from barrow.noise.simulation import SeededSource
+from barrow.numerics import Exact
+from barrow.planning.candidates import Candidate, best_first
+from barrow.planning.references import Reference, reference_distribution
+from barrow.privacy import UserLevelRelease
+from barrow.privacy.definitions import positive, probability
+from barrow.spaces import TREES, Clustered, Space, Tree, edge_tree
+from barrow.spaces.base import Floats
+from barrow.transport import emd
+from benchmarks.baselines import (
     HadamardResponse,
     HistogramBaseline,
     LocalChannel,
@@ -29,17 +39,7 @@ from barrow.mechanisms.baselines import (
     levelled_local_histogram,
     local_gaussian_histogram,
 )
-from barrow.mechanisms.baselines.edges import MEAN_ABSOLUTE
-from barrow.mechanisms.decoding import edge_values, top_down_histogram
-from barrow.noise.simulation import SeededSource
-from barrow.numerics import Exact
-from barrow.planning.candidates import Candidate, best_first
-from barrow.planning.references import Reference, reference_distribution
-from barrow.privacy import UserLevelRelease
-from barrow.privacy.definitions import positive, probability
-from barrow.spaces import TREES, Clustered, Space, Tree, edge_tree
-from barrow.spaces.base import Floats
-from barrow.transport import emd
+from benchmarks.baselines.edges import MEAN_ABSOLUTE
 
 CHANNELS: dict[str, Callable[[int, Exact], LocalChannel]] = {
     "subset-selection": SubsetSelection,

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.baselines.channels import SetChannel, checked_items
-from barrow.mechanisms.baselines.edges import Floats, Integers, sum_to_one
+from barrow.mechanisms.user_level.subsets import checked_items
 from barrow.numerics import Exact, float_down
 from barrow.privacy.definitions import positive
 from barrow.randomisers import TOTAL
+from benchmarks.baselines.channels import SetChannel
+from benchmarks.baselines.edges import Floats, Integers, sum_to_one
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
 _MOST_ENTRIES = 2**24

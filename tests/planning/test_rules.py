@@ -1,4 +1,4 @@
-"""The paper's rules against its own error bounds; the crossing of two errors; sentences."""
+"""The paper's rules against its own error bounds; sentences."""
 
 import math
 from fractions import Fraction
@@ -8,16 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
-from barrow.planning.baselines import histogram_baselines
-from barrow.planning.crossover import (
+from barrow.planning.rules import (
     CAVEATS,
     REASONS_FOR,
-    crossover_alpha,
     paper_rule_central,
     paper_rule_linear,
     paper_rule_local,
 )
-from barrow.spaces import Clustered
 
 
 def costs(alpha, epsilon, log, k, central):
@@ -41,14 +38,6 @@ def test_rules_are_where_the_papers_bounds_cross(epsilon, k, m, power, central):
     assert ours < user
     user, ours = costs(rule.alpha * 0.999, epsilon, log, k, central)
     assert ours > user
-    # The same point, found numerically.
-    found = crossover_alpha(
-        lambda alpha: costs(float(alpha), epsilon, log, k, central)[1],
-        costs(1.0, epsilon, log, k, central)[0],
-        low="1e-6",
-        high=10**9,
-    )
-    assert rule.alpha * (1 - 1e-9) <= float(found) <= rule.alpha * 1.002
 
 
 def test_both_cases_and_their_assumptions():
@@ -60,29 +49,6 @@ def test_both_cases_and_their_assumptions():
     assert not paper_rule_central(2, "1e-9", items=10, users_items=10**6).holds
     assert "does not hold" in paper_rule_local(1, "1e-9", items=100, users_items=100).sentence()
     assert "does not hold" not in paper_rule_linear(1).sentence()
-
-
-def test_crossing_is_safe_even_for_errors_that_are_not_monotone():
-    def bumpy(alpha):
-        return 1.0 / float(alpha) * (1.5 if 3 < alpha < 5 else 1.0)
-
-    found = crossover_alpha(bumpy, 0.3)
-    assert bumpy(found) <= 0.3
-    assert crossover_alpha(lambda alpha: 0.0, 0.1) == Fraction("0.01")
-    exact = crossover_alpha(lambda alpha: 7 / float(alpha), 1.0, relative=1e-9)
-    assert 7 <= exact <= 7 * (1 + 2e-9)
-
-
-def test_crossing_of_a_histogram_along_the_tree_with_the_baselines():
-    """Noise on edges at alpha errs by about (edges)/(alpha n): it wins from a small multiple of epsilon on."""
-    space = Clustered.grid(10, 10, r=0.05)
-    edges, users = 110, 10**4
-    best = histogram_baselines(space, "1.25", users=users)[0].error
-    alpha = crossover_alpha(lambda a: edges / (float(a) * users), best)
-    assert 1.25 < alpha < 25
-    assert alpha == pytest.approx(edges / (users * best), rel=2e-3)
-    rule = paper_rule_central("1.25", "1e-9", items=100, users_items=1000)
-    assert alpha < rule.alpha
 
 
 def test_caveats_are_sentences():
@@ -98,7 +64,3 @@ def test_errors():
         paper_rule_local(1, 0, items=10, users_items=10)
     with pytest.raises(ParameterError, match="items is 0"):
         paper_rule_central(1, "1e-9", items=0, users_items=10)
-    with pytest.raises(ParameterError, match="low below high"):
-        crossover_alpha(lambda a: 1.0, 1.0, low=2, high=1)
-    with pytest.raises(ParameterError, match="error of user-level DP"):
-        crossover_alpha(lambda a: 1.0, math.nan)

@@ -1,10 +1,10 @@
-"""Baselines: the same queries under ordinary user-level differential privacy."""
+"""Competitors that the package does not carry: other local channels, reports of several items, the hypercube."""
 
-from barrow.mechanisms.baselines.channels import LocalChannel, RandomisedResponse, SetChannel
-from barrow.mechanisms.baselines.duchi import DuchiNoise, duchi_release
-from barrow.mechanisms.baselines.edges import Edges
-from barrow.mechanisms.baselines.hadamard import HadamardResponse, walsh_hadamard
-from barrow.mechanisms.baselines.histograms import (
+from benchmarks.baselines.channels import LocalChannel, RandomisedResponse, SetChannel
+from benchmarks.baselines.duchi import DuchiNoise, duchi_release
+from benchmarks.baselines.edges import Edges
+from benchmarks.baselines.hadamard import HadamardResponse, walsh_hadamard
+from benchmarks.baselines.histograms import (
     CentralHistogram,
     HistogramAnswer,
     HistogramBaseline,
@@ -14,15 +14,14 @@ from barrow.mechanisms.baselines.histograms import (
     laplace_histogram,
     local_gaussian_histogram,
 )
-from barrow.mechanisms.baselines.levels import (
+from benchmarks.baselines.levels import (
     LevelledHistogram,
     LevelledLocalHistogram,
     levelled_histogram,
     levelled_local_histogram,
 )
-from barrow.mechanisms.baselines.projective import ProjectiveResponse
-from barrow.mechanisms.baselines.subsets import SubsetSelection, UnaryEncoding
-from barrow.mechanisms.baselines.user_level import user_level_candidates, user_level_noise, user_level_release
+from benchmarks.baselines.projective import ProjectiveResponse
+from benchmarks.baselines.unary import SubsetSelection, UnaryEncoding
 
 __all__ = [
     "CentralHistogram",
@@ -47,8 +46,5 @@ __all__ = [
     "levelled_histogram",
     "levelled_local_histogram",
     "local_gaussian_histogram",
-    "user_level_candidates",
-    "user_level_noise",
-    "user_level_release",
     "walsh_hadamard",
 ]

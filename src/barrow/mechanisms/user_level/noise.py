@@ -1,7 +1,7 @@
 """Additive noise for linear queries under user-level DP: replacing one user moves the mean by up to B/n.
 
 B is the largest norm of f(x) - f(x') over the space; for a histogram it is 2 in the 1-norm, not 1 as the paper's
-Laplace baseline has it.
+Laplace baseline has it. The norm is a p-norm, or that of the polytope of all these differences (B = 1).
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from barrow.mechanisms.additive import (
     wanted_norms,
 )
 from barrow.mechanisms.statistics import UserCounts
+from barrow.mechanisms.user_level.polytope import QueryNoise, query_polytope
 from barrow.noise import Source
 from barrow.numerics import Exact, float_down, gdp_mu_lower
-from barrow.privacy import UserLevelRelease
+from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
 from barrow.queries import Query
+
+UserLevelNoise = AdditiveNoise | QueryNoise
 
 
 def user_level_candidates(
@@ -34,7 +37,7 @@ def user_level_candidates(
     model: str = "central",
     users: int | None = None,
     grid: Exact | None = None,
-) -> list[AdditiveNoise]:
+) -> list[UserLevelNoise]:
     """Every additive noise that makes ``query`` (epsilon, delta)-user-level DP, the most accurate first.
 
     >>> from barrow.queries import histogram
@@ -44,11 +47,42 @@ def user_level_candidates(
     >>> best.name, round(1000 * float(best.scale), 9)
     ('Laplace', 2.0)
     """
+    shaped = isinstance(noise, str) and noise.strip().lower() == "polytope"
+    found: list[UserLevelNoise] = []
+    if not shaped:
+        found += axis_candidates(query, epsilon, delta, noise=noise, model=model, users=users, grid=grid)
+    if shaped or noise == "auto":
+        found += _shaped(query, positive(epsilon, "epsilon"), *checked_model(model, users), grid)
+    if not found:
+        raise ParameterError(
+            "The query's differences span no polytope of few dimensions.",
+            allowed="2 to 5 outputs whose values are not all in one plane",
+            fix="noise='auto'",
+        )
+    return by_predicted_error(found, checked_model(model, users)[0])
+
+
+def axis_candidates(
+    query: Query,
+    epsilon: Exact,
+    delta: Exact = 0,
+    *,
+    noise: str | Exact = "auto",
+    model: str = "central",
+    users: int | None = None,
+    grid: Exact | None = None,
+) -> list[AdditiveNoise]:
+    """Those of :func:`user_level_candidates` that know the outputs' axes only: p-norms, and Gaussian noise.
+
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> axis_candidates(mean(Line(0, 10, step=5)), 1, users=100)[0].name
+    'Laplace'
+    """
     budget, slack = positive(epsilon, "epsilon"), probability(delta)
     place, divisor = checked_model(model, users)
-    norms = wanted_norms(noise, query.dimension, slack)
     found = []
-    for p in norms:
+    for p in wanted_norms(noise, query.dimension, slack):
         span = query.range_upper(2 if p is None else p)
         loss = budget if p is not None else Fraction(gdp_mu_lower(float_down(budget), float_down(slack)))
         scale = Fraction(span) / (loss * divisor)
@@ -57,6 +91,17 @@ def user_level_candidates(
             AdditiveNoise(p, query.dimension, scale, checked_grid(grid, scale), span, query.rounding_upper, event)
         )
     return by_predicted_error(found, place)
+
+
+def _shaped(query: Query, budget: Fraction, place: Model, divisor: int, grid: Exact | None) -> list[UserLevelNoise]:
+    """Noise in the norm of the query's polytope, where there is one."""
+    known = query_polytope(query)
+    if known is None:
+        return []
+    polytope, unit = known
+    scale = unit / (budget * divisor)
+    event = UserLevelRelease(budget, model=place)
+    return [QueryNoise(polytope, query.dimension, scale, checked_grid(grid, scale), query.rounding_upper, event)]
 
 
 def user_level_noise(
@@ -68,7 +113,7 @@ def user_level_noise(
     model: str = "central",
     users: int | None = None,
     grid: Exact | None = None,
-) -> AdditiveNoise:
+) -> UserLevelNoise:
     """The most accurate additive noise at user level; arguments as in :func:`barrow.mechanisms.linear_noise`.
 
     >>> from barrow.queries import mean

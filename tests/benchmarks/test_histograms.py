@@ -7,11 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from barrow.errors import DataError, ParameterError
-from barrow.mechanisms.baselines import (
+from benchmarks.baselines import (
     Edges,
     HadamardResponse,
     LevelledHistogram,
@@ -25,9 +21,14 @@ from barrow.mechanisms.baselines import (
     levelled_histogram,
     levelled_local_histogram,
     local_gaussian_histogram,
-    user_level_noise,
 )
-from barrow.mechanisms.baselines.levels import _weighted_masses, cells_of, consistent_variances, levelled_tree
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barrow.errors import DataError, ParameterError
+from barrow.mechanisms.user_level import user_level_noise
+from barrow.mechanisms.user_level.levels import cells_of, levelled_tree, weighted_masses
+from barrow.mechanisms.user_level.local import consistent_variances
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import gdp_mu_lower
 from barrow.privacy import Model, UserLevelRelease
@@ -153,7 +154,7 @@ def test_levels_pay_for_the_largest_change_of_one_user(space):
         tree = levelled_tree(space)
         table = np.array([tree.masses(row) for row in np.eye(space.items)]) * np.array(made.weights)[tree.depths]
         moved = max(np.linalg.norm(a - b, order) for a, b in itertools.combinations(table, 2))
-        query = _weighted_masses(space, tree, made.weights)
+        query = weighted_masses(space, tree, made.weights)
         assert np.array_equal(query.table.integers.toarray(), table)
         assert moved <= query.range_upper(order) <= moved * (1 + 1e-9)
         loss = 1 if noise == "laplace" else gdp_mu_lower(1.0, 1e-6)
@@ -178,7 +179,7 @@ def test_levels_are_weighed_by_their_precision():
     """With nearly all of epsilon on the leaves, the noisy masses of clusters must not spoil their sums."""
     weights, users = (30, 970), 100
     tree = levelled_tree(GRID)
-    noise = user_level_noise(_weighted_masses(GRID, tree, weights), 1, noise="laplace", users=users)
+    noise = user_level_noise(weighted_masses(GRID, tree, weights), 1, noise="laplace", users=users)
     made, source = LevelledHistogram(GRID, users, noise, weights), SeededSource(6)
     held = np.full(GRID.items, 50)
     errors = np.array([tree.masses(made.estimate_pooled(held, source=source).values - 0.05) for _ in range(300)])

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.baselines.channels import SetChannel, checked_items
-from barrow.mechanisms.baselines.edges import Floats, Integers, sum_to_one
-from barrow.numerics import Exact, float_down, whole
+from barrow.mechanisms.user_level.subsets import checked_items
+from barrow.numerics import Exact, float_down
 from barrow.privacy.definitions import positive
 from barrow.randomisers import TOTAL
+from benchmarks.baselines.channels import SetChannel
+from benchmarks.baselines.edges import Floats, Integers, sum_to_one
 
 
 class HadamardResponse(SetChannel):
@@ -40,8 +41,7 @@ class HadamardResponse(SetChannel):
         k = checked_items(items)
         if blocks is None:
             blocks = best_blocks(k, float_down(positive(epsilon, "epsilon")))
-        blocks = whole(blocks, "blocks", most=k, fix="blocks=None")
-        if blocks & (blocks - 1):
+        if isinstance(blocks, bool) or blocks < 1 or blocks & (blocks - 1) or blocks > k:
             raise ParameterError(f"blocks is {blocks!r}.", allowed=f"a power of two up to {k}", fix="blocks=None")
         self.blocks = blocks
         self.order = _order(k, blocks)

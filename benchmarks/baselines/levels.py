@@ -2,83 +2,33 @@
 
 The EMD is mostly made of the masses of large groups, which a flat histogram adds up from many noisy entries. Central:
 each level of the tree gets a share of epsilon. Local: each user reports at one level, drawn at random. Both are
-ordinary user-level DP, and on trees much stronger baselines than flat ones (docs/proofs/baselines.md).
+ordinary user-level DP, and on trees much stronger baselines than flat ones (docs/proofs/user-level.md).
 """
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
-from barrow.mechanisms.baselines.channels import LocalChannel
-from barrow.mechanisms.baselines.edges import Edges, Floats, Integers, checked_reference
-from barrow.mechanisms.baselines.histograms import HistogramAnswer, HistogramBaseline
-from barrow.mechanisms.baselines.user_level import user_level_candidates
-from barrow.mechanisms.decoding.tree_groups import firsts, spread
 from barrow.mechanisms.decoding.tree_least_squares import best_below, consistent
+from barrow.mechanisms.user_level.levels import PARTS, Cells, cells_of, levelled_tree, parts, weighted_masses
+from barrow.mechanisms.user_level.local import consistent_variances, parts_of_groups
+from barrow.mechanisms.user_level.noise import axis_candidates
 from barrow.noise import Source, exact_multinomials, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
 from barrow.privacy import UserLevelRelease
-from barrow.queries import Query
-from barrow.queries.base import ClosedForm
-from barrow.queries.quantised import Quantised
-from barrow.spaces import EdgeTree, Space, edge_tree
+from barrow.spaces import EdgeTree, Space
+from benchmarks.baselines.channels import LocalChannel
+from benchmarks.baselines.edges import Edges, Floats, Integers, checked_reference
+from benchmarks.baselines.histograms import HistogramAnswer, HistogramBaseline
 
-_PARTS = 1000
-"""Shares of epsilon and of users are multiples of 1/1000: public and exact."""
 _MISSING = 1e6
-
-
-def levelled_tree(space: Space) -> EdgeTree:
-    """The tree of a space, if it has more than one level.
-
-    >>> from barrow.spaces import Clustered
-    >>> len(levelled_tree(Clustered.grid(3, 2, r=0.1)).levels)
-    2
-    """
-    tree = edge_tree(space)
-    if tree.path or len(tree.levels) < 2:
-        raise ParameterError(
-            f"The {space.kind} space has no levels.",
-            allowed="a clustered space, or a tree of two levels or more",
-            fix="a flat histogram: laplace_histogram, local_histogram",
-        )
-    return tree
-
-
-def consistent_variances(tree: EdgeTree, variances: Floats) -> Floats:
-    """The variances of the least squares estimates below each edge, for independent values with these variances.
-
-    >>> from barrow.spaces import Discrete
-    >>> consistent_variances(edge_tree(Discrete(["a", "b", "c"])), np.ones(3)).round(6).tolist()
-    [0.666667, 0.666667, 0.666667]
-    """
-    _, noise = best_below(tree, np.zeros(tree.edges), variances)
-    part = _parts_of_groups(tree, noise)
-    found = np.zeros(tree.edges)
-    for here in tree.levels:
-        above = tree.parents[here]
-        total = np.where(above >= 0, found[above], 0.0)
-        # What is missing to the total, whose error is independent, is dealt out in proportion to the variances.
-        found[here] = noise[here] * (1.0 - part[here]) + part[here] ** 2 * total
-    return found
-
-
-def _parts_of_groups(tree: EdgeTree, values: Floats) -> Floats:
-    """Each value as a part of the sum over the edges below the same edge."""
-    found = np.zeros(tree.edges)
-    for here in tree.levels:
-        begins = firsts(tree.parents[here])
-        found[here] = values[here] / np.add.reduceat(values[here], begins)[spread(begins, len(here))]
-    return found
 
 
 class _Levelled(HistogramBaseline):
@@ -146,7 +96,7 @@ class LevelledHistogram(_Levelled):
     def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
         """The same: the pooled counts are all it needs."""
         tree = levelled_tree(self.space)
-        query = _weighted_masses(self.space, tree, self.weights)
+        query = weighted_masses(self.space, tree, self.weights)
         drawn = self.noise.draw(self._user_counts(held).center(query), source)
         each = _by_level(tree, self.weights)
         masses = consistent(tree, np.asarray(drawn.values) / each, 1.0 / each**2)
@@ -163,7 +113,7 @@ class LevelledHistogram(_Levelled):
         tree = levelled_tree(self.space)
         own = self._edge_variances(tree, np.zeros(0))
         _, best = best_below(tree, np.zeros(tree.edges), own)
-        kept = (1.0 - _parts_of_groups(tree, best)) * best / own
+        kept = (1.0 - parts_of_groups(tree, best)) * best / own
         share = np.minimum(kept**2 * own / consistent_variances(tree, own), 1.0)
         return np.asarray(flat * (1.0 - share**2 / 8.0))
 
@@ -188,11 +138,9 @@ def levelled_histogram(
     lengths = np.array([tree.lengths[level].sum() for level in tree.levels])
     # Least sum of A/w: under w_1 + w_2 + ... = 1 (Laplace) or the sum of squares (Gaussian).
     power = 1.0 / 2.0 if noise == "laplace" else 1.0 / 3.0
-    weights = _parts(lengths**power)
-    query = _weighted_masses(space, tree, weights)
-    return LevelledHistogram(
-        space, users, user_level_candidates(query, epsilon, delta, noise=noise, users=users)[0], weights
-    )
+    weights = parts(lengths**power)
+    query = weighted_masses(space, tree, weights)
+    return LevelledHistogram(space, users, axis_candidates(query, epsilon, delta, noise=noise, users=users)[0], weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +154,7 @@ class LevelledLocalHistogram(_Levelled):
         weights: Whole weights of drawing each level; their sum is 1,000.
         event: What one report is priced by.
 
-    >>> from barrow.mechanisms.baselines import SubsetSelection
+    >>> from benchmarks.baselines import SubsetSelection
     >>> from barrow.spaces import Clustered
     >>> made = levelled_local_histogram(Clustered.grid(10, 10, r=0.05), "1.25", users=10**4, channel=SubsetSelection)
     >>> made.name, made.weights, round(made.predicted_emd(), 3)
@@ -257,37 +205,9 @@ class LevelledLocalHistogram(_Levelled):
     def _edge_variances(self, tree: EdgeTree, reference: Floats) -> Floats:
         precision = np.zeros(tree.edges)
         for cells, channel, weight in zip(cells_of(tree), self.channels, self.weights, strict=True):
-            reports = self.users * weight / _PARTS
+            reports = self.users * weight / PARTS
             precision[cells.edges] += reports / _cell_variances(cells, channel, reference)
         return np.asarray(1.0 / precision)
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """The groups of one level: the edge above each, and the group of each item.
-
-    Where a leaf hangs higher than the level, it is a group of its own.
-    """
-
-    edges: Integers
-    of_item: Integers
-
-
-def cells_of(tree: EdgeTree) -> list[Cells]:
-    """The groups of items of each level, from the root downward.
-
-    >>> from barrow.spaces import Clustered
-    >>> [len(cells.edges) for cells in cells_of(levelled_tree(Clustered.grid(3, 2, r=0.1)))]
-    [3, 6]
-    """
-    found = []
-    for depth in range(len(tree.levels)):
-        at = tree.owners.copy()
-        while (deep := tree.depths[at] > depth).any():
-            at = np.where(deep, tree.parents[at], at)
-        edges, of_item = np.unique(at, return_inverse=True)
-        found.append(Cells(edges, of_item))
-    return found
 
 
 def _cell_variances(cells: Cells, channel: LocalChannel, reference: Floats) -> Floats:
@@ -310,7 +230,7 @@ def levelled_local_histogram(
         channel: A kind of channel, e.g. SubsetSelection.
         reference: A public guess of the histogram; the even one by default.
 
-    >>> from barrow.mechanisms.baselines import UnaryEncoding
+    >>> from benchmarks.baselines import UnaryEncoding
     >>> from barrow.spaces import Clustered
     >>> levelled_local_histogram(Clustered.grid(3, 2, r=0.1), 1, users=100, channel=UnaryEncoding).event.delta
     Fraction(0, 1)
@@ -324,36 +244,9 @@ def levelled_local_histogram(
         for cells, each in zip(levels, made, strict=True)
     ]
     # Least sum of B/sqrt(share).
-    weights = _parts(np.array(costs) ** (2.0 / 3.0))
+    weights = parts(np.array(costs) ** (2.0 / 3.0))
     return LevelledLocalHistogram(space, users, made, weights, UserLevelRelease(epsilon, model="local"))
-
-
-def _parts(values: Floats) -> tuple[int, ...]:
-    """Whole numbers of 1 or more in about these proportions, with the sum 1,000."""
-    found = np.maximum(np.round(values / values.sum() * _PARTS).astype(np.int64), 1)
-    found[int(np.argmax(found))] += _PARTS - int(found.sum())
-    return tuple(int(x) for x in found)
 
 
 def _by_level(tree: EdgeTree, weights: tuple[int, ...]) -> Floats:
     return np.array(weights, dtype=np.float64)[tree.depths]
-
-
-def _weighted_masses(space: Space, tree: EdgeTree, weights: tuple[int, ...]) -> Query:
-    """The mass below each edge times its level's weight, as a query; only its range is ever asked for."""
-    from scipy.sparse import csr_array
-
-    widths = tree.ends - tree.starts
-    edges = np.repeat(np.arange(tree.edges), widths)
-    items = np.arange(int(widths.sum())) - np.repeat(np.cumsum(widths) - widths - tree.starts, widths)
-    whole = np.array(weights, dtype=np.int64)[tree.depths][edges]
-    table = csr_array((whole, (items, edges)), shape=(space.items, tree.edges))
-    steep = 1.0 / space.least_distance_lower
-
-    def bound(p: float) -> float:
-        size = max(weights) if math.isinf(p) else (2.0 * sum(float(w) ** p for w in weights)) ** (1.0 / p)
-        return size * steep * (1.0 + 2.0**-40)
-
-    return Query(
-        space, "levels", "", "weighted masses below edges", Quantised(table, Fraction(1), 0.0), {}, ClosedForm(bound)
-    )

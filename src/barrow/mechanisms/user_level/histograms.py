@@ -1,0 +1,142 @@
+"""Histograms under user-level DP in the central model: the queries and decoders of EMD-DP with noise for epsilon.
+
+Noise at alpha on a query of range B is user-level DP at epsilon = alpha B/ell, so the strongest competitor on the same
+query is EMD-DP itself at alpha = epsilon ell/B; beside it stand weights by level, which suit no alpha
+(docs/proofs/user-level.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.additive import AdditiveNoise
+from barrow.mechanisms.decoding import decode
+from barrow.mechanisms.histograms import KINDS, HistogramNoise, histogram_noise
+from barrow.mechanisms.user_level.levels import levelled_tree, parts, weighted_masses
+from barrow.mechanisms.user_level.noise import axis_candidates
+from barrow.numerics import Exact, float_down, gdp_mu_lower
+from barrow.numerics.gdp import gdp_epsilon_upper
+from barrow.privacy import GaussianNoise, KNormNoise, Model, UserLevelRelease
+from barrow.privacy.definitions import positive, probability
+from barrow.spaces import Space
+from barrow.spaces.base import Floats
+
+USER_LEVEL_KINDS = ("levels", *KINDS)
+"""The ways by name."""
+_TURNS = 6
+_MARGIN = 1 - Fraction(1, 10**7)
+
+
+def user_level_histogram(
+    space: Space,
+    kind: str,
+    epsilon: Exact,
+    delta: Exact = 0,
+    *,
+    users: int,
+    noise: str = "laplace",
+    how: str = "auto",
+) -> HistogramNoise:
+    """A central histogram of one kind under (epsilon, delta)-user-level DP, ready to release.
+
+    Args:
+        space: The public space.
+        kind: ``"levels"`` (noise on the mass below every edge of a tree, weighted by level), or one of the kinds of
+            :func:`barrow.mechanisms.histograms.histogram_noise`, whose query and decoder it then shares.
+        epsilon: The privacy parameter of a user.
+        delta: The probability with which it may fail; used by Gaussian noise only.
+        users: n, public.
+        noise: ``"laplace"`` or ``"gaussian"``.
+        how: The decoder: ``"auto"`` or ``"nearest"``.
+
+    >>> from barrow.spaces import Line
+    >>> made = user_level_histogram(Line(0, 8, step=1), "cells", 1, users=1000)
+    >>> made.kind, made.event.epsilon, round(1000 * float(made.noise.scale), 6)
+    ('cells', Fraction(1, 1), 2.0)
+    """
+    if noise not in ("laplace", "gaussian"):
+        raise ParameterError(f"noise is {noise!r}.", allowed="'laplace' or 'gaussian'", fix="noise='laplace'")
+    budget = positive(epsilon, "epsilon")
+    slack = probability(delta) if noise == "gaussian" else Fraction(0)
+    if noise == "gaussian" and slack == 0:
+        raise ParameterError(
+            "delta is 0, but Gaussian noise has no pure guarantee.", allowed="a delta above 0", fix="delta=1e-9"
+        )
+    if kind == "levels":
+        return _levels(space, budget, slack, users, noise, how)
+    if kind not in KINDS:
+        raise ParameterError(
+            f"The kind of histogram is {kind!r}.", allowed=", ".join(map(repr, USER_LEVEL_KINDS)), fix="kind='cells'"
+        )
+    made = _at_worst(space, kind, budget, slack, users, noise, how)
+    event = UserLevelRelease(budget, delta=slack, model=Model.CENTRAL)
+    return replace(made, noise=replace(_additive(made), event=event))
+
+
+def _at_worst(
+    space: Space, kind: str, budget: Fraction, slack: Fraction, users: int, noise: str, how: str
+) -> HistogramNoise:
+    """The histogram at the largest alpha found whose worst case is the budget; alpha = epsilon always serves."""
+    limit = Fraction(gdp_mu_lower(float_down(budget), float_down(slack))) if slack else budget
+    alpha = budget
+    best: HistogramNoise | None = None
+    for _ in range(_TURNS):
+        made = histogram_noise(space, kind, alpha, slack, users=users, noise=noise, how=how)
+        rate, ratio = _rate_and_ratio(made)
+        if rate * ratio <= limit:
+            if best is not None and made.noise.scale >= best.noise.scale:
+                return best
+            best = made
+            if rate * ratio >= limit * _MARGIN**2:
+                return best
+        target = limit / ratio * (1 if best is made else _MARGIN)
+        alpha = Fraction(gdp_epsilon_upper(float_down(target), float_down(slack))) * _MARGIN if slack else target
+    if best is None:
+        raise ParameterError(f"No alpha was found whose worst case is epsilon = {float(budget):g}.")
+    return best
+
+
+def _rate_and_ratio(made: HistogramNoise) -> tuple[Fraction, Fraction]:
+    """Alpha (or mu), and B/ell: the product is the worst case."""
+    event = made.event
+    if isinstance(event, KNormNoise):
+        return event.alpha, Fraction(1) if event.range_ratio is None else event.range_ratio
+    if isinstance(event, GaussianNoise):
+        return event.mu, Fraction(1) if event.range_ratio is None else event.range_ratio
+    raise ParameterError("The histogram is not made by additive noise.", allowed="K-norm or Gaussian noise", fix="")
+
+
+def _additive(made: HistogramNoise) -> AdditiveNoise:
+    if not isinstance(made.noise, AdditiveNoise):
+        raise ParameterError("The histogram is not made by additive noise.", allowed="additive noise", fix="")
+    return made.noise
+
+
+def level_weights(space: Space, noise: str = "laplace") -> tuple[int, ...]:
+    """The weights of the levels that make the sum of length times noise least: multiples of 1/1000, public.
+
+    >>> from barrow.spaces import Clustered
+    >>> level_weights(Clustered.grid(10, 10, r=0.05))
+    (580, 420)
+    """
+    tree = levelled_tree(space)
+    lengths = np.array([tree.lengths[level].sum() for level in tree.levels])
+    # Least sum of A/w: under w_1 + w_2 + ... = 1 (Laplace) or the sum of squares (Gaussian).
+    return parts(lengths ** (1.0 / 2.0 if noise == "laplace" else 1.0 / 3.0))
+
+
+def _levels(space: Space, budget: Fraction, slack: Fraction, users: int, noise: str, how: str) -> HistogramNoise:
+    tree, weights = levelled_tree(space), level_weights(space, noise)
+    query = weighted_masses(space, tree, weights)
+    made = axis_candidates(query, budget, slack, noise=noise, users=users)[0]
+    factors: Floats = 1.0 / np.array(weights, dtype=np.float64)[tree.depths]
+    variances = (made.deviation * factors * tree.lengths) ** 2
+
+    def along(values: Floats) -> Floats:
+        return decode(tree, values * factors * tree.lengths, how=how, variances=variances, law=noise)
+
+    return HistogramNoise("levels", query, made, factors, along)

@@ -1,0 +1,235 @@
+"""Ordinary user-level DP as a competitor: every mechanism for an epsilon, with its error, the most accurate first.
+
+Everything here is a function of public numbers. The candidates are releasable: each carries its mechanism, whose event
+is priced as (epsilon, delta)-user-level DP.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from barrow.accounting import calibrate_shuffle, price
+from barrow.errors import ParameterError
+from barrow.mechanisms import tree_histogram
+from barrow.mechanisms.frequency import whole_counts
+from barrow.mechanisms.histograms import HistogramNoise
+from barrow.mechanisms.pyramid_errors import map_distance, predicted_map_error
+from barrow.mechanisms.user_level import BallNoise, LocalSubsets, local_subsets, user_level_candidates
+from barrow.mechanisms.user_level.ball import MOST_ENTRIES
+from barrow.mechanisms.user_level.histograms import user_level_histogram
+from barrow.mechanisms.user_level.levels import has_levels
+from barrow.noise.simulation import SeededSource
+from barrow.numerics import Exact
+from barrow.planning.candidates import Candidate, best_first
+from barrow.planning.linear import noise_candidate
+from barrow.planning.references import GEOMETRY, Reference, reference_distribution
+from barrow.planning.tree import decoded_error
+from barrow.privacy import UserLevelRelease
+from barrow.privacy.definitions import positive, probability
+from barrow.queries import Query
+from barrow.spaces import TREES, Space
+from barrow.spaces.base import Floats
+
+DRAWS, FEW_DRAWS = 12, 4
+"""Simulated releases behind each error; fewer where outputs are many, or decoding takes long."""
+_MANY_OUTPUTS = 500
+_TWO_SIDED = 1.959963984540054
+_POOL = 10**6
+"""Items of the simulated pool: users draw theirs from it."""
+_WORDS = {
+    "levels": "noise on the mass below every edge of the tree, weighted by level",
+    "tree": "noise on every edge of the tree, as EMD-DP at alpha = epsilon",
+    "pyramid": "noise on densities at several scales",
+    "cells": "noise on every item's share",
+}
+
+
+@lru_cache(maxsize=64)
+def shuffled_epsilon0(epsilon: Fraction, delta: Fraction, users: int) -> Fraction:
+    """The largest certified epsilon of one report by each user whose shuffled reports are (epsilon, delta)-private.
+
+    Any randomiser of this epsilon will do: it is the amplification of a black box, by our own accountant.
+
+    >>> round(float(shuffled_epsilon0(Fraction(1), Fraction(1, 10**9), 10**4)), 2) > 1
+    True
+    """
+    if delta == 0:
+        return epsilon
+    # One report each, so that every change has the distance 1.
+    found = calibrate_shuffle(epsilon, delta, reports=users, items=1, least_distance=1, limit=False)
+    return max(Fraction(found.alpha0), epsilon)
+
+
+def user_level_errors(
+    query: Query, epsilon: Exact, delta: Exact = 0, *, users: int, model: str = "central"
+) -> list[Candidate]:
+    """Every mechanism for a linear query under (epsilon, delta)-user-level DP, with its 95 % half width.
+
+    Args:
+        query: What is asked.
+        epsilon: The privacy parameter of a user.
+        delta: The probability with which it may fail; 0 leaves the pure ones.
+        users: n, public.
+        model: ``"central"``, ``"local"``, or ``"shuffle"``: local reports, amplified by shuffling.
+
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> found = user_level_errors(mean(Line(0, 100, unit="years", step=1)), 1, users=1000)
+    >>> found[0].user_level, round(found[0].error, 2)
+    (True, 0.3)
+    """
+    budget, slack = positive(epsilon, "epsilon"), probability(delta)
+    if model == "central":
+        made = user_level_candidates(query, budget, slack, users=users)
+        return best_first([noise_candidate(each, users, "user-level: ") for each in made])
+    own, event = _local_budget(budget, slack, users, model)
+    # Amplified reports have all of delta spent on shuffling.
+    noises = user_level_candidates(query, own, 0 if model == "shuffle" else slack, model="local")
+    if model == "shuffle":
+        noises = [replace(each, event=event) for each in noises]
+    found = [noise_candidate(each, users, "user-level: ") for each in noises]
+    if query.table.shape[0] * query.dimension <= MOST_ENTRIES:
+        ball = replace(BallNoise.of(query, own), event=event)
+        width = _TWO_SIDED * ball.deviation / math.sqrt(users) + query.rounding_upper
+        words = "user-level: a random point of a half sphere (Duchi et al., l2 ball)"
+        found.append(Candidate("ball", words, price(event), width, mechanism=ball))
+    return best_first(found)
+
+
+def _local_budget(budget: Fraction, slack: Fraction, users: int, model: str) -> tuple[Fraction, UserLevelRelease]:
+    """The epsilon of one report, and the event of all of them."""
+    if model == "local":
+        return budget, UserLevelRelease(budget, model=model)
+    if model == "shuffle":
+        return shuffled_epsilon0(budget, slack, users), UserLevelRelease(budget, delta=slack, model=model)
+    raise ParameterError(f"model is {model!r}.", allowed="'central', 'shuffle' or 'local'", fix="model='central'")
+
+
+def user_level_histograms(
+    space: Space,
+    epsilon: Exact,
+    delta: Exact = 0,
+    *,
+    users: int,
+    model: str = "central",
+    reference: Reference = "auto",
+    decode: str = "auto",
+    draws: int = DRAWS,
+) -> list[Candidate]:
+    """Every histogram under (epsilon, delta)-user-level DP, by its simulated EMD error after decoding, in units.
+
+    The decoders are those of EMD-DP, and EMD-DP at the alpha whose worst case is epsilon is among the candidates.
+
+    Args:
+        space: The public space.
+        epsilon: The privacy parameter of a user.
+        delta: The probability with which it may fail; 0 leaves the pure ones.
+        users: n, public.
+        model: ``"central"``, ``"local"``, or ``"shuffle"``: local reports, amplified by shuffling.
+        reference: The public distribution at which errors are simulated.
+        decode: ``"auto"`` or ``"nearest"``.
+        draws: How many releases are simulated.
+
+    >>> from barrow.spaces import Clustered
+    >>> found = user_level_histograms(Clustered.grid(5, 4, r=0.02), 1, users=1000)
+    >>> [c.name for c in found], found[0].user_level, found[0].standard_error < found[0].error / 5
+    (['levels', 'tree', 'cells'], True, True)
+    """
+    budget, slack = positive(epsilon, "epsilon"), probability(delta)
+    guess = reference_distribution(space, reference)
+    if model == "central":
+        made = _central(space, budget, slack, users, decode)
+        return best_first([_simulated(name, each, guess, draws) for name, each in made])
+    own, event = _local_budget(budget, slack, users, model)
+    found = [
+        _reported(local_subsets(space, own, users=users, levels=levels, event=event), guess, draws)
+        for levels in ((False, True) if has_levels(space) else (False,))
+    ]
+    if model == "local" and isinstance(space, TREES):
+        found.append(_local_tree(space, budget, slack, users, guess, draws))
+    return best_first(found)
+
+
+def _central(
+    space: Space, budget: Fraction, slack: Fraction, users: int, decode: str
+) -> Iterator[tuple[str, HistogramNoise]]:
+    kinds = ["cells"]
+    if isinstance(space, TREES):
+        kinds += ["tree", "levels"] if has_levels(space) else ["tree"]
+    if isinstance(space, GEOMETRY):
+        kinds.append("pyramid")
+    for kind in kinds:
+        try:
+            made = [user_level_histogram(space, kind, budget, users=users, how=decode)]
+            if slack:
+                noises = user_level_histogram(space, kind, budget, slack, users=users, noise="gaussian", how=decode)
+                made.append(noises)
+        except ParameterError:
+            continue  # this kind has no answer on this space
+        yield kind, min(made, key=lambda each: each.noise.deviation * float(np.mean(each.factors)))
+
+
+def _simulated(kind: str, made: HistogramNoise, guess: Floats, draws: int) -> Candidate:
+    space, size = made.space, made.space.diameter
+    few = made.query.dimension >= _MANY_OUTPUTS or kind == "pyramid"
+    found = predicted_map_error(
+        space, made.matrix, made.noise, made.decode, guess, min(draws, FEW_DRAWS) if few else draws
+    )
+    return Candidate(
+        kind,
+        f"user-level: {_WORDS[kind]} ({made.noise.name})",
+        price(made.event),
+        found.mean * size,
+        None if made.undecoded is None else made.undecoded * size,
+        note="" if found.method == "exact" else "its error is an upper bound along a tree of the cells",
+        mechanism=made,
+        standard_error=found.deviation / math.sqrt(found.draws) * size,
+    )
+
+
+def _reported(made: LocalSubsets, guess: Floats, draws: int) -> Candidate:
+    """Subset selection: reports are simulated, decoded and compared with the pool they are about."""
+    held = whole_counts(guess, _POOL)
+    truth, source = held / _POOL, SeededSource(1)
+    return _from_errors(
+        "subset-levels" if len(made.channels) > 1 else "subset",
+        f"user-level: {made.name}, one item of each person",
+        made,
+        [map_distance(made.space, made.decode(made.simulate(held, source)), truth) for _ in range(draws)],
+    )
+
+
+def _from_errors(name: str, words: str, made: LocalSubsets, errors: list[tuple[float, str]]) -> Candidate:
+    sizes, size = np.array([error for error, _ in errors]), made.space.diameter
+    return Candidate(
+        name,
+        words,
+        price(made.event),
+        float(sizes.mean()) * size,
+        note="" if errors[0][1] == "exact" else "its error is an upper bound along a tree of the cells",
+        mechanism=made,
+        standard_error=float(sizes.std()) / math.sqrt(len(sizes)) * size,
+    )
+
+
+def _local_tree(space: Space, budget: Fraction, slack: Fraction, users: int, guess: Floats, draws: int) -> Candidate:
+    """EMD-DP itself at alpha = epsilon: distances are at most 1, so it is user-level DP at epsilon."""
+    made = tree_histogram(space, budget, slack, users=users, model="local")
+    found, size = decoded_error(made, reference=guess, repeats=max(draws, 2)), space.diameter
+    delta = 0 if made.noise.p is not None else slack
+    event = UserLevelRelease(budget, delta=delta, model="local")
+    return Candidate(
+        "tree",
+        f"user-level: {_WORDS['tree']} ({made.noise.name})",
+        price(event),
+        found.mean * size,
+        made.undecoded_error * size,
+        mechanism=replace(made, noise=replace(made.noise, event=event)),
+        standard_error=found.standard_error * size,
+    )

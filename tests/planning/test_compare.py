@@ -1,0 +1,162 @@
+"""EMD-DP against user-level DP: the epsilon that keeps the promises, sentences, crossovers, predicted errors."""
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from barrow.accounting import price
+from barrow.errors import ParameterError
+from barrow.mechanisms.frequency import whole_counts
+from barrow.noise.simulation import SeededSource
+from barrow.planning import HistogramQuestion, compare, crossover, histogram_candidates
+from barrow.planning.compare import ASKED, PROMISES, WORST
+from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, user_level_histograms
+from barrow.policy import Policy
+from barrow.privacy import ShuffledReports, UserLevel
+from barrow.queries import function, mean
+from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line
+from barrow.transport import emd
+
+GRID = Clustered.grid(4, 5, r=0.1)
+HISTOGRAM = {"kind": "histogram"}
+TRIPLES = [("1/10", "0.5", "0.4"), ("all", "0.05", "0.3")]
+
+
+def test_user_level_dp_keeps_every_promise_at_the_smallest_epsilon():
+    found = compare(GRID, HISTOGRAM, users=2000, promises=TRIPLES)
+    first = found.rivals[0]
+    assert (first.why, first.epsilon) == (PROMISES, Fraction(3, 10))
+    assert found.alpha == Policy(GRID, TRIPLES).alpha_exact
+    for _, w, asked in found.changes:
+        assert first.best.guarantee.epsilon_at(w) <= asked * (1 + 1e-12)
+    assert found.lines()[0] == found.sentence
+    than = "less error than user-level DP that keeps the same promises (ε = 0.3)."
+    assert found.sentence == f"{found.ratio:.1f} times {than}"
+    assert found.better is found.choice
+    told = found.to_json()
+    assert (told["sentence"], told["ratio"]) == (found.sentence, found.ratio)
+
+
+def test_it_is_honest_the_other_way_round():
+    found = compare(GRID, HISTOGRAM, users=2000, promises=["all, 1, 1"])
+    assert found.ratio < 1 / 1.05
+    assert found.sentence.startswith("User-level DP that keeps the same promises (ε = 1) has ")
+    assert found.sentence.endswith("less error. Release that instead.")
+    assert found.better.user_level
+    assert any("wrong choice" in line for line in found.warnings())
+
+
+@pytest.mark.parametrize("model", ["central", "local"])
+def test_at_the_same_worst_case_user_level_dp_never_loses(model):
+    found = compare(GRID, HISTOGRAM, 5, "1e-6", users=2000, model=model)
+    worst = next(rival for rival in found.rivals if rival.why == WORST)
+    assert worst.error <= found.choice.error * (1 + 1e-12)
+    assert worst.best.guarantee.epsilon_at(1) <= found.choice.guarantee.epsilon_at(1) * (1 + 1e-9)
+
+
+SPACES = {
+    "clustered": GRID,
+    "discrete": Discrete(list("abcdef")),
+    "line": Line(0, 12, step=1),
+    "circle": Circle(8, step=1),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
+def test_no_crossover_lies_below_epsilon(name, epsilon):
+    found = compare(SPACES[name], HISTOGRAM, 3, users=500, epsilons=[epsilon])
+    rival = next(rival for rival in found.rivals if rival.why == ASKED)
+    assert rival.crossover is None or rival.crossover >= float(epsilon)
+    linear = compare(SPACES["line"], {"kind": "mean"}, 3, users=500, epsilons=[epsilon])
+    assert linear.rivals[0].crossover >= float(epsilon)
+
+
+def test_the_crossover_is_about_where_the_errors_cross():
+    found = compare(GRID, HISTOGRAM, 8, users=2000, epsilons=["0.5"])
+    rival = found.rivals[0]
+    asked = HistogramQuestion.of(GRID, users=2000)
+    at = [
+        histogram_candidates(asked, Fraction(rival.crossover) * times, only="tree")[0][0].error
+        for times in (Fraction(2, 3), Fraction(3, 2))
+    ]
+    assert at[1] < rival.error < at[0]
+
+
+def test_crossover_by_hand():
+    found = compare(GRID, HISTOGRAM, 8, users=2000, epsilons=["0.5"]).choice
+    # The worst case of edge noise is alpha: it errs by 4 at alpha = 1/2 and by 1/4 at 8.
+    found, same = replace(found, error=0.25), replace(found, error=4.0)
+    assert crossover(found, Fraction(8), same, Fraction(1, 2), 2.0) == pytest.approx(1.0)
+    assert crossover(found, Fraction(8), same, Fraction(1, 2), 4.0) == pytest.approx(0.5)
+    assert crossover(found, Fraction(8), same, Fraction(1, 2), 1e-6) is None
+    assert crossover(found, Fraction(8), replace(same, error=0.1), Fraction(1, 2), 0.05) is None
+
+
+@pytest.mark.parametrize("space", [GRID, Circle(8, step=1), Line(0, 12, step=1)], ids=["clustered", "circle", "line"])
+@pytest.mark.parametrize("model", ["central", "local"])
+def test_errors_are_means_and_not_bounds(space, model):
+    """What is called the error is what other seeds give on average, on spaces without a tree too."""
+    reference = np.random.default_rng(3).dirichlet(np.ones(space.items))
+    found = user_level_histograms(space, "0.7", users=800, model=model, reference=reference, draws=40)
+    best = next(c for c in found if model == "central" or c.name != "tree")  # edge noise has tests of its own
+    held = whole_counts(reference, 10**6)
+    source, measured = SeededSource(77), []
+    for _ in range(40):
+        if model == "central":
+            noisy = (
+                best.mechanism.matrix @ reference
+                + best.mechanism.noise.draw(np.zeros(best.mechanism.query.dimension), source).values
+            )
+            decoded = best.mechanism.decode(noisy)
+        else:
+            decoded = best.mechanism.decode(best.mechanism.simulate(held, source))
+        measured.append(float(emd(space, decoded, reference)) * space.diameter)
+    assert best.error == pytest.approx(np.mean(measured), rel=0.25)
+    assert 0 < best.standard_error < 0.2 * best.error
+    assert not best.note
+
+
+def test_shuffled_competitors_are_amplified_by_our_own_accountant():
+    epsilon, delta, users = Fraction(1), Fraction(1, 10**6), 5000
+    own = shuffled_epsilon0(epsilon, delta, users)
+    assert own > 2 * epsilon
+    event = ShuffledReports(own, reports=users, items=1, delta=delta, model="shuffle", least_distance=1)
+    assert price(event).epsilon_at(1) <= 1 + 1e-9
+    assert shuffled_epsilon0(epsilon, Fraction(0), users) == epsilon
+    local = user_level_histograms(GRID, 1, users=users, model="local", reference="zipf")[0]
+    mixed = user_level_histograms(GRID, 1, "1e-6", users=users, model="shuffle", reference="zipf")[0]
+    assert mixed.error < local.error / 2
+    assert mixed.guarantee.definition == UserLevel(1, "1e-6", model="shuffle")
+    square = mean(Euclidean([0, 0], [1, 1], step=0.25))
+    ball = user_level_errors(square, 1, "1e-6", users=users, model="shuffle")
+    assert ball[0].error < user_level_errors(square, 1, users=users, model="local")[0].error / 2
+    assert all(c.guarantee.definition.epsilon_at(1) == 1 for c in ball)
+
+
+def test_the_ball_and_the_polytope_are_candidates():
+    query = function(Discrete(list("abcdef")), np.random.default_rng(1).normal(size=(6, 3)))
+    assert "polytope" in {c.name for c in user_level_errors(query, 1, users=100)}
+    local = user_level_errors(query, 1, users=100, model="local")
+    assert local[0].name == "ball"
+    assert [c.error for c in local] == sorted(c.error for c in local)
+
+
+@pytest.mark.parametrize("space", [Clustered.grid(6, 4, r=0.05), Circle(24, step=1)], ids=["clustered", "circle"])
+def test_comparing_on_24_items_takes_no_time(space):
+    compare(space, HISTOGRAM, users=10_000, promises=["all, 0.05, 0.5"])  # libraries are loaded
+    start = time.process_time()
+    compare(space, HISTOGRAM, users=10_001, promises=["all, 0.05, 0.5"])
+    assert time.process_time() - start < 4.0  # on any machine; 2 on ours
+
+
+def test_errors():
+    with pytest.raises(ParameterError, match="Neither promises nor alpha"):
+        compare(GRID, HISTOGRAM, users=100)
+    with pytest.raises(ParameterError, match="users is 1"):
+        compare(GRID, HISTOGRAM, 1, users=1)
+    with pytest.raises(ParameterError, match="model is 'martian'"):
+        user_level_errors(mean(Line(0, 3, step=1)), 1, users=10, model="martian")
