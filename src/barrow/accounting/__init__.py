@@ -20,7 +20,6 @@ from barrow.accounting.calibrate import (
 from barrow.accounting.discrete import GroupPrivacy, group_privacy_upper
 from barrow.accounting.flow import FlowProfile, flow_alpha0_lower, flow_alpha_upper, flow_profile
 from barrow.accounting.gaussian import gaussian_alpha_upper, gaussian_mu_lower
-from barrow.accounting.homogeneous import homogeneous_delta_upper, homogeneous_epsilon0_lower
 from barrow.accounting.limit import attack_delta, limit_black_box
 from barrow.accounting.matrix_blanket import (
     MatrixFamily,
@@ -81,8 +80,6 @@ __all__ = [
     "gaussian_alpha_upper",
     "gaussian_mu_lower",
     "group_privacy_upper",
-    "homogeneous_delta_upper",
-    "homogeneous_epsilon0_lower",
     "inner_alpha_for",
     "inner_alpha_within",
     "limit_black_box",

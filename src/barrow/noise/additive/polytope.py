@@ -130,7 +130,7 @@ class PolytopeNoise:
             return True
         found = self._products.approximate()
         reach = np.abs(others @ found.values)
-        error = _dot_error(others, found.error)
+        error = _dot_error(others, float(np.max(found.error)))
         if (reach - error > 1.0).any():
             return False
         if (reach + error < 1.0).all():
@@ -149,7 +149,7 @@ class PolytopeNoise:
         radius, radius_error = self._radius.approximate()
         found, inverse = self._products.approximate(), self._polytope.floats[0]
         point = inverse @ found.values
-        point_error = float(_dot_error(inverse, found.error).max())
+        point_error = float(_dot_error(inverse, float(np.max(found.error))).max())
         largest = float(np.abs(point).max()) + point_error
         values = radius * point
         error = 1.01 * (radius_error * largest + radius * (point_error + 4.0 * _UNIT * largest))
