@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
-from tests.faults import cuts, kills, starve
+from tests.faults import cuts, kills, postgres, starve
+from tests.postgres_cluster import unavailable
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills need fork")
 strace = pytest.mark.skipif(cuts.available() is not None, reason=str(cuts.available()))
+no_postgres = pytest.mark.skipif(unavailable() is not None, reason=str(unavailable()))
 no_warning = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 
@@ -33,6 +35,21 @@ def test_the_kills_can_see_unpaid_releases() -> None:
 @no_warning
 def test_the_spenders_can_overspend_without_the_lock() -> None:
     assert any(kills.run(2, seed=seed, store="no-lock")["overspent"] for seed in range(12))
+
+
+@no_postgres
+@no_warning
+def test_kill_9_of_clients_and_server_of_postgres() -> None:
+    counts = postgres.clients(6, seed=7, per_round=6) + postgres.servers(1, seed=7)
+    assert (counts["kills"], counts["server_kills"]) == (6, 1)
+    assert counts["releases"] > 10
+    assert [counts[k] for k in ("unpaid", "overspent", "corrupt", "failed", "refused_by_verify")] == [0] * 5
+
+
+@no_postgres
+@no_warning
+def test_the_server_kills_can_see_lost_payments() -> None:
+    assert postgres.servers(2, seed=7, store="synchronous-off")["unpaid"] > 0
 
 
 @strace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,13 @@ from barrow.ledger import (
     SpaceRef,
     budget_from_json,
 )
+from barrow.ledger.ledger import first_row
 from barrow.ledger.pricing import emd_upper, price_at
 from barrow.policy import Policy, Promise
 from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, UserLevel
 from barrow.spaces import Circle, Discrete, Earth, Line
-from tests.ledger.helpers import OUTPUTS
+from tests.ledger.helpers import OUTPUTS, MemoryStore
+from tests.ledger.test_budget import telling, worst_pair
 
 COARSE = SpaceRef("earth", "sha256:" + "c" * 64, 30, "km", "earth km", "1/10")
 FINE = SpaceRef("earth", "sha256:" + "f" * 64, 60, "km", "earth km", "1/1000")
@@ -320,8 +323,8 @@ def test_overview_by_whom_by_question_and_csv(ledger: Ledger) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(*[st.fractions(0, 1, max_denominator=10**6)] * 2), min_size=1, max_size=12))
-def test_no_promise_is_ever_exceeded(tmp_path_factory: pytest.TempPathFactory, charges: list[Any]) -> None:
-    ledger = Ledger.create(tmp_path_factory.mktemp("l") / "a.ledger", budget())
+def test_no_promise_is_ever_exceeded(charges: list[Any]) -> None:
+    ledger = Ledger(MemoryStore([first_row(budget())]))
     kept = [Fraction(0), Fraction(0)]
     for number, pair in enumerate(charges):
         fits = all(a + b <= limit.epsilon for a, b, limit in zip(kept, pair, (NEAR, DAY), strict=True))
@@ -342,27 +345,49 @@ def test_long_epsilons_are_rounded_up(epsilon: Fraction) -> None:
     assert found.denominator.bit_length() <= 120
 
 
-def test_sums_of_many_computed_prices_stay_readable(ledger: Ledger) -> None:
+def test_sums_of_many_computed_prices_stay_readable() -> None:
+    ledger = Ledger(MemoryStore([first_row(budget())]))
     for number in range(40):
         pay(ledger, str(number), emd(Fraction(1, 3**90 + number)), charges=[Fraction(1, 3**90 + 2 * number), 0])
     assert len(str(used(ledger)[0])) < 100
     assert ledger.verify().within_limits is True
 
 
-def test_releases_on_two_grids_keep_the_promise_by_enumeration() -> None:
-    """Randomised response about two grids of one line: the joint loss of every move within a promise, exactly."""
-    share, q, eps = Fraction(1), Fraction(1), Fraction(2)
-    grids = [Line(0, 8, unit="km", step=2), Line(0, 8, unit="km", step=4)]
-    promise = PromiseLimit(share, q, eps)
-    alphas = [eps / 2 / emd_upper(promise, SpaceRef.of(grid), "line km") for grid in grids]
-    worst = 0.0
-    for a, b in itertools.product(np.arange(0, 8, 0.25), repeat=2):
-        if abs(a - b) > q:
-            continue
-        # the exponential family at exactly alpha d: the loss of a pair on each grid is the most the guarantee allows
-        loss = sum(
-            float(alpha) * float(grid.distance(*grid.encode([a, b]))) for alpha, grid in zip(alphas, grids, strict=True)
-        )
-        worst = max(worst, loss)
-    assert worst <= float(eps)
-    assert worst > float(eps) / 2  # the bound is not vacuous: a pair across two edges comes near
+GRIDS = [Line(0, 8, unit="km", step=step) for step in (0.5, 2, 4)]
+LIMIT = PromiseLimit(1, 1, "1.5", text="all data by 1 km")
+
+
+def spends(rng: random.Random, pair: tuple[float, float], snapping: bool, left: Fraction, rounds: int) -> list[Any]:
+    """All outcomes of a spender who chooses grid and alpha from what came out so far, on two versions of the raw data.
+
+    On each grid the release is the most telling one that alpha-EMD-DP allows for this pair.
+    """
+    if rounds == 0:
+        return [(1.0, 1.0)]
+    grid = rng.choice(GRIDS)
+    ref = SpaceRef.of(grid)
+    ref = ref if snapping else SpaceRef(ref.kind, ref.digest, ref.diameter, ref.unit, ref.metric, 0)
+    per_alpha = emd_upper(LIMIT, ref, "line km")
+    alpha = rng.choice([1, 2, 3]) * left / 3 / per_alpha
+    apart = float(grid.distance(*grid.encode(list(pair))))
+    outcomes = []
+    for p, q in worst_pair(float(alpha) * apart, 0.0):
+        rest = spends(rng, pair, snapping, left - alpha * per_alpha, rounds - 1)
+        outcomes += [(p * a, q * b) for a, b in rest]
+    return outcomes
+
+
+def worst_of(snapping: bool) -> float:
+    """The largest hockey-stick divergence at the promise's epsilon over pairs at most 1 km apart."""
+    found = 0.0
+    for seed, (a, b) in itertools.product(range(6), [(1.9, 2.1), (3.5, 4.5), (3.99, 4.01), (1.75, 2.25), (5.0, 6.0)]):
+        found = max(found, telling(spends(random.Random(seed), (a, b), snapping, LIMIT.epsilon, 3), 1.5))
+    return found
+
+
+def test_promises_are_kept_by_enumeration() -> None:
+    assert worst_of(snapping=True) <= 1e-12
+
+
+def test_the_enumeration_sees_grids_that_do_not_pay_for_snapping() -> None:
+    assert worst_of(snapping=False) > 0.01
