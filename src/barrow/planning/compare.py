@@ -24,7 +24,7 @@ from barrow.policy import Policy, describe_distance, describe_share
 from barrow.policy.policy import PromiseLike
 from barrow.privacy.definitions import positive, probability
 from barrow.queries import Query, query_from_spec
-from barrow.spaces import Space
+from barrow.spaces import TREES, Space
 
 PROMISES, WORST, ASKED = "keeps the same promises", "has the same worst case", "was asked for"
 """Why user-level DP is at an epsilon."""
@@ -460,7 +460,9 @@ class _Histograms:
             reference=asked.reference,
             decode=asked.decode,
         )
-        if itself and asked.model != "central" and asked.items is not None:
+        # In the local model edge noise at alpha = epsilon is among them already where there is a tree, and is better.
+        local_tree = asked.model == "local" and isinstance(asked.space, TREES)
+        if itself and asked.model != "central" and asked.items is not None and not local_tree:
             found += self._itself(epsilon)
         return found
 

@@ -39,7 +39,6 @@ from barrow.spaces.base import Floats
 DRAWS, FEW_DRAWS = 12, 4
 """Simulated releases behind each error; fewer where outputs are many, or decoding takes long."""
 _MANY_OUTPUTS = 500
-_TWO_SIDED = 1.959963984540054
 _POOL = 10**6
 """Items of the simulated pool: users draw theirs from it."""
 _WORDS = {
@@ -96,7 +95,7 @@ def user_level_errors(
     found = [noise_candidate(each, users, "user-level: ") for each in noises]
     if query.table.shape[0] * query.dimension <= MOST_ENTRIES:
         ball = replace(BallNoise.of(query, own), event=event)
-        width = _TWO_SIDED * ball.deviation / math.sqrt(users) + query.rounding_upper
+        width = ball.mean_half_width(users) + query.rounding_upper
         words = "user-level: a random point of a half sphere (Duchi et al., l2 ball)"
         found.append(Candidate("ball", words, price(event), width, mechanism=ball))
     return best_first(found)

@@ -1,6 +1,6 @@
 """Noise with density proportional to exp(-||z||_K) for a symmetric polytope K = {z : |a_i . z| <= 1 for all i}.
 
-It is a Gamma(d + 1) radius times a uniform point of K (docs/proofs/exact-noise.md). The point is drawn from the
+It is a Gamma(d + 1) radius times a uniform point of K (docs/proofs/user-level.md). The point is drawn from the
 parallelepiped that the first d facets bound, and kept if the other facets hold: every comparison is decided exactly.
 """
 
