@@ -50,6 +50,15 @@ def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighte
 
     Raises:
         NotCoveredError: The study is about something else, or promises less, or more than can still be kept.
+
+    >>> from barrow.ledger.ledger import first_row
+    >>> own = Budget("visits", 3, "earth km", Promises([(1, 1, 1)]))
+    >>> book = Book.read([first_row(own)])
+    >>> joined(book, own) is None
+    True
+    >>> tighter = joined(book, replace_limit(own, Promises([(1, 1, "0.5")])), tighten=True)
+    >>> tighter.budget.promises[0].epsilon
+    Fraction(1, 2)
     """
     own = book.budget
     if asked == own:

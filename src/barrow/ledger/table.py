@@ -305,7 +305,15 @@ def overview(book: Book, composer: Composer, period: str | None) -> Overview:
 
 
 def balances(book: Book, composer: Composer, period: str | None) -> tuple[Balance, ...]:
-    """Each account's limit, what is spent and what is left."""
+    """Each account's limit, what is spent and what is left.
+
+    >>> from barrow.ledger.budget import AdditiveComposer
+    >>> from barrow.ledger.ledger import first_row
+    >>> from barrow.ledger.promises import Promises
+    >>> row = first_row(Budget("visits", 3, "earth km", Promises([(1, 1, 1)])))
+    >>> [(b.text, b.left.loss) for b in balances(Book.read([row]), AdditiveComposer(), None)]
+    [('all data by 1', Fraction(1, 1))]
+    """
     budget, charges, found = book.budget, list(book.charges.values()), []
     for number, account in enumerate(budget.accounts):
         limit = budget.limit_of(account)
