@@ -167,6 +167,7 @@ class TestDataFusion(DialectSuite):
 
 class TestClickHouse(DialectSuite):
     pairs = (("discrete", "error"), ("line", "nearest"), ("product", "default"))
+    lost = 1
 
     def engine(self, tmp_path):
         return Foreign(ClickHouseReader, tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from barrow.engines.numbers import to_number
 from barrow.engines.runs import RunSampler
 from barrow.engines.sampling import Sampler, check_found, check_samples, sampled_counts
 from barrow.engines.source import Source
+from barrow.engines.times import time_use, to_micros
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Source as Randomness
 from barrow.spaces import Hexagons, Space
@@ -219,7 +221,6 @@ def _kind(column: Column) -> str:
         "U": "text",
         "T": "text",
         "M": "time",
-        "m": "time",
     }
     return kinds.get(column.dtype.kind, "any" if column.dtype.kind == "O" else "other")
 
@@ -263,9 +264,19 @@ def encoded(table: Mapping[str, Column], columns: Columns, space: Space, unknown
 
 def _encode_part(table: Mapping[str, Column], space: Space, group: tuple[str, ...], unknown: Unknown) -> Ids:
     """Ids of one part as the space encodes them; -1 where a record is lost."""
-    if reads_numbers(space) or len(group) > 1:
+    use = time_use(space) if len(group) == 1 else None
+    if use is not None and _is_time(table[group[0]]):
+        micros = to_micros(table[group[0]])
+        records: Any = use.labels(micros) if use.names else use.numbers(micros)
+    elif use is not None and use.names and table[group[0]].dtype.kind in "OUT":
+        moments = use.labels(to_micros(table[group[0]]))
+        records = [label if moment is None else moment for label, moment in zip(table[group[0]], moments, strict=True)]
+    elif use is not None and table[group[0]].dtype.kind in "OUT":
+        numbers = _numbers(table[group[0]])
+        records = np.where(np.isnan(numbers), use.numbers(to_micros(table[group[0]])), numbers)
+    elif reads_numbers(space) or len(group) > 1:
         values = np.stack([_numbers(table[name]) for name in group], axis=1)
-        records: Any = values if len(group) > 1 else values[:, 0]
+        records = values if len(group) > 1 else values[:, 0]
         if isinstance(space, Hexagons):
             records = [tuple(row) for row in values.tolist()]
     else:
@@ -273,6 +284,14 @@ def _encode_part(table: Mapping[str, Column], space: Space, group: tuple[str, ..
     # What "default" stands for is the default item of the whole product, so a part only says which are lost.
     with np.errstate(all="ignore"):  # a warning about overflow would be a message about private values
         return space._encode(records, "error" if unknown == "default" else unknown)
+
+
+def _is_time(column: Column) -> bool:
+    """Whether a column holds moments; mixed ones are read by their first."""
+    if column.dtype.kind != "O":
+        return column.dtype.kind == "M"
+    first = next((x for x in column.tolist() if x is not None), None)
+    return isinstance(first, datetime.date | datetime.time | np.datetime64)
 
 
 def _numbers(column: Column) -> Floats:
