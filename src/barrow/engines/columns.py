@@ -59,8 +59,7 @@ class Columns:
     def groups(self, space: Space) -> tuple[tuple[str, ...], ...]:
         """The item columns of each part of a product; a single group for any other space.
 
-        >>> from barrow.engines.times import time_use
-        from barrow.spaces import Circle, Earth, Product
+        >>> from barrow.spaces import Circle, Earth, Product
         >>> space = Product([Earth(cell=100), Circle.hours()], weights=["1/2", "1/2"])
         >>> Columns("uid", ["lat", "lon", "hour"]).groups(space)
         (('lat', 'lon'), ('hour',))
