@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import norm
 
+from barrow.accounting import price as price_event
 from barrow.errors import ParameterError
 from barrow.ledger import (
     Budget,
@@ -28,9 +31,18 @@ from barrow.ledger import (
     budget_from_json,
 )
 from barrow.ledger.ledger import first_row
-from barrow.ledger.pricing import emd_upper, price_at
+from barrow.ledger.pricing import emd_upper, price, price_at
 from barrow.policy import Policy, Promise
-from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, UserLevel
+from barrow.privacy import (
+    DiscreteEmd,
+    Emd,
+    GaussianNoise,
+    Guarantee,
+    ItemMetric,
+    KNormNoise,
+    PureRelease,
+    UserLevel,
+)
 from barrow.spaces import Circle, Discrete, Earth, Line
 from tests.ledger.helpers import OUTPUTS, MemoryStore
 from tests.ledger.test_budget import telling, worst_pair
@@ -222,6 +234,51 @@ def test_moves_never_reach_beyond_the_bound(
     q = sum((Fraction(abs(b - a)) for a, b in zip(raw[: len(moves)], new, strict=False)), Fraction(0)) / len(moves)
     if q > 0:
         assert found <= float(emd_upper(PromiseLimit(tau, q, 1), SpaceRef.of(space), "line years")) * (1 + 1e-12)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=6),
+    st.lists(st.integers(0, 9), min_size=6, max_size=6),
+    st.integers(1, 6),
+    st.sampled_from([1.0, 2.5, 5.0]),
+)
+def test_the_price_of_noise_covers_what_the_answer_can_move(
+    items: list[int], others: list[int], moved: int, cap: float
+) -> None:
+    """A second route: the change of the mean of a clipped function, measured, in units of the noise."""
+    space = Line(0, 10, unit="km", points=[0.5 + i for i in range(10)])
+    f = np.minimum(np.arange(10.0), cap)  # 1-Lipschitz per kilometre, ell = 10 per diameter, B = cap
+    moved = min(moved, len(items))
+    new = [*others[:moved], *items[moved:]]
+    q = sum(Fraction(abs(a - b)) for a, b in zip(items[:moved], new, strict=False)) / moved
+    if q == 0:
+        return
+    ref = SpaceRef(space.kind, space.digest, 10, "km", "line km", 0)  # records are the points themselves
+    noise = KNormNoise(7, model="central", range_ratio=Fraction(cap) / 10)
+    promise = PromiseLimit(Fraction(moved, len(items)), q, 1)
+    cost = price(Guarantee(Emd(7), "knorm", "lemma:lin"), ref, [promise], "line km", noise).epsilons[0]
+    loss = 7 * abs(f[items].mean() - f[new].mean()) / 10
+    assert loss <= float(cost) * (1 + 1e-12)
+    assert float(cost) <= 7 * float(promise.share) * cap / 10 * (1 + 1e-12)
+
+
+def test_gaussian_noise_is_priced_by_its_profile_at_the_promise() -> None:
+    delta = Fraction(1, 10**9)
+    noise = GaussianNoise(3, delta=delta, model="central", range_ratio="1/10")
+    guarantee = price_event(noise)
+    found = price(guarantee, COARSE, [NEAR, DAY], "earth km", noise)
+    mu = [3 * 0.1, 3 / 30 * 0.1]  # the range binds at both: 0.21 and 16/30 are above 0.1
+    for epsilon, at in zip(found.epsilons, mu, strict=True):
+        assert norm_delta(at, float(epsilon)) <= float(delta)
+        assert norm_delta(at, float(epsilon) * 0.98) > float(delta)
+    assert found.delta == delta
+    assert max(found.epsilons) < guarantee.definition.parameters["alpha"] * Fraction(21, 100)
+
+
+def norm_delta(mu: float, epsilon: float) -> float:
+    """delta of Gaussian differential privacy, by its formula."""
+    return float(norm.cdf(-epsilon / mu + mu / 2) - math.exp(epsilon) * norm.cdf(-epsilon / mu - mu / 2))
 
 
 def test_metric_names() -> None:

@@ -155,7 +155,7 @@ def _carry(book: Book, seq: int, asked: Budget, spaces: Sequence[SpaceRef]) -> P
             worst = worst_case(charge.guarantee)
             cost = Price((worst.epsilon,) * len(asked.promises), worst.delta)
         else:
-            cost = price(charge.guarantee, ref, asked.promises, str(asked.metric))
+            cost = price(charge.guarantee, ref, asked.promises, str(asked.metric), charge.event)
     except ParameterError as error:
         raise _refused(
             f"What record {seq} costs at a promise is not known: {error.problem}", "other promises"
