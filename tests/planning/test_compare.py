@@ -14,7 +14,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.frequency import whole_counts
 from barrow.noise.simulation import SeededSource
 from barrow.planning import HistogramQuestion, compare, crossover, histogram_candidates
-from barrow.planning.compare import ASKED, PROMISES, WORST
+from barrow.planning.comparison import ASKED, PROMISES, WORST
 from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, user_level_histograms
 from barrow.policy import Policy
 from barrow.privacy import ShuffledReports, UserLevel

@@ -1,7 +1,8 @@
 """Planning: from a promise to a mechanism that keeps it, from public numbers only."""
 
 from barrow.planning.candidates import Candidate, best_first, reasons, useless
-from barrow.planning.compare import Comparison, Rival, compare, crossover
+from barrow.planning.compare import compare
+from barrow.planning.comparison import Comparison, Rival
 from barrow.planning.frequency import FrequencyQuestion, frequency_question
 from barrow.planning.goals import Goal, Sampling, goals_for, goals_of, sampling_of
 from barrow.planning.histograms import HistogramQuestion, histogram_candidates
@@ -9,6 +10,7 @@ from barrow.planning.items import ItemChoice, choose_items
 from barrow.planning.linear import linear_errors
 from barrow.planning.reduction import ReductionChoice, choose_reduction, inner_alpha_lower
 from barrow.planning.references import reference_distribution
+from barrow.planning.rivals import Asked, compared, crossover
 from barrow.planning.rules import (
     CAVEATS,
     REASONS_FOR,
@@ -25,6 +27,7 @@ from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, use
 __all__ = [
     "CAVEATS",
     "REASONS_FOR",
+    "Asked",
     "Candidate",
     "Caveat",
     "Comparison",
@@ -43,6 +46,7 @@ __all__ = [
     "choose_reduction",
     "compare",
     "compare_samples",
+    "compared",
     "crossover",
     "decoded_error",
     "frequency_question",
