@@ -16,7 +16,9 @@ The tree::
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from barrow.errors import LedgerError
 from barrow.ledger.digits import show, typed_down
@@ -90,7 +92,8 @@ class OverBudgetError(LedgerError):
         lefts = [(limit.less(used), needed) for _, used, limit, needed in rows]
         shares = [left.loss / needed.loss for left, needed in lefts if needed.loss]
         shares += [left.delta / needed.delta for left, needed in lefts if needed.delta]
-        fits = typed_down(min(shares)) if min(shares) else None
+        most_of_it = Fraction(math.floor(min(shares) * 1000), 1000) or min(shares)
+        fits = typed_down(most_of_it) if most_of_it else None
         most = " and ".join(dict.fromkeys(typed_down(limit.less(used).loss) for _, used, limit, _ in short or over))
         error = cls(
             "\n".join(lines),

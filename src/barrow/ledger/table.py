@@ -15,7 +15,7 @@ from barrow.ledger.budget import Composer, running_totals, spent_by
 from barrow.ledger.digits import show
 from barrow.ledger.model import Account, Amount, Budget, Charge
 from barrow.ledger.refs import Head
-from barrow.numerics import exact_text
+from barrow.numerics import exact_text, float_up
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Overview:
         ]
 
     def to_csv(self) -> str:
-        """One row for each payment; amounts as exact text, promises in words at the head of their columns."""
+        """One row for each payment, for spreadsheets: amounts as decimals, rounded up; promises at the head."""
         texts = [f"epsilon: {p.text}" for p in self.budget.promises] or [self.budget.symbol]
         heads = ["record", "when", "period", "question", "what", "key", "folder", "account", *texts, "delta", "who"]
         out = io.StringIO()
@@ -219,7 +219,7 @@ class Overview:
         for line in self.lines:
             names = [line.seq, line.when, line.period, line.question, line.what, line.key, line.folder, line.account]
             paid = line.epsilons or (line.amount.loss,)
-            numbers = [*map(exact_text, paid), exact_text(line.amount.delta)]
+            numbers = [*map(float_up, paid), float_up(line.amount.delta)]
             rows.writerow([_plain(cell) for cell in (*names, *numbers, line.who, line.result, line.outputs)])
         return out.getvalue()
 
