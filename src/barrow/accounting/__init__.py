@@ -23,6 +23,7 @@ from barrow.accounting.gaussian import gaussian_alpha_upper, gaussian_mu_lower
 from barrow.accounting.limit import attack_delta, limit_black_box
 from barrow.accounting.matrix_blanket import (
     MatrixFamily,
+    channel_arrays,
     matrix_alpha0_upper,
     matrix_blanket_alpha0_lower,
     matrix_blanket_alpha_upper,
@@ -72,6 +73,7 @@ __all__ = [
     "blanket_alpha_upper",
     "blanket_profile",
     "calibrate_shuffle",
+    "channel_arrays",
     "compose",
     "epsilon_within_upper",
     "flow_alpha0_lower",

@@ -9,6 +9,7 @@ from barrow.accounting.calibrate import THEOREMS, price_shuffle
 from barrow.accounting.flow import FlowProfile, flow_profile
 from barrow.accounting.gaussian import gaussian_alpha_upper, price_gaussian, price_knorm
 from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
+from barrow.accounting.matrix_blanket import channel_within
 from barrow.accounting.projection import best_projection
 from barrow.accounting.sampling import sampled_alpha_upper, sampled_epsilon_upper
 from barrow.accounting.theorem import theorem_alpha_upper
@@ -73,11 +74,13 @@ def at_delta(event: Event, delta: Fraction) -> Event:
 
 
 def _blanket_within(event: ShuffledReports, delta: Fraction) -> FlowProfile | None:
-    """The blanket's profile for use at ``delta``, if the randomiser is named.
+    """The blanket's profile for use at ``delta``, if the randomiser is named, or its channel known at that delta.
 
     It is made for the event's own delta or for a power of 1/4 below ``delta``, for which it holds as well: many deltas
     then share few profiles, each of which takes a moment.
     """
+    if event.channel is not None and delta == event.delta:
+        return channel_within(event.channel, reports=event.reports, items=event.items, delta=delta)
     if event.randomiser is None:
         return None
     made_for = delta
@@ -215,6 +218,7 @@ def _price_shuffled(event: ShuffledReports) -> Guarantee:
         items=event.items,
         least_distance=event.least_distance,
         randomiser=known,
+        channel=event.channel,
     )
     farthest, _ = _shuffle_within(event, Fraction(1), event.delta)
     worst = UserLevel(farthest, event.delta, model=event.model, bounded=True) if 0 < farthest < alpha else None
