@@ -53,7 +53,7 @@ def test_every_goal_is_kept_and_one_of_them_is_tight(model, users, samples, delt
         assert epsilon(got) <= goal.epsilon
         assert got.definition.model.value == model
     used = [float(epsilon(got) / goal.epsilon) for goal, got in zip(found.goals, found.guarantees, strict=True)]
-    assert max(used) > 0.98
+    assert max(used) > 0.9  # the blanket of a channel is searched to a few per cent
     assert found.binding == int(np.argmax(used))
     assert found.guarantee == found.guarantees[found.binding]
     assert found.mechanism.event.radius == goals[found.binding].radius
@@ -62,7 +62,7 @@ def test_every_goal_is_kept_and_one_of_them_is_tight(model, users, samples, delt
 def test_the_wrong_parameter_would_break_a_promise():
     """A little more alpha0 than was chosen, and a goal is missed: nothing is wasted, and the check can fail."""
     goals = [Goal("0.02", "0.5"), Goal("0.2", 2)]
-    found = choose_reduction(YEARS, goals, "1e-9", samples=200, users=300)
+    found = choose_reduction(YEARS, goals, "1e-9", samples=200, users=300, randomiser="response")
     inner = found.inner.event
     more = ShuffledReports(
         inner.alpha0 * Fraction("1.03"),

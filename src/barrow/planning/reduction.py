@@ -27,6 +27,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import ItemWise, Reduced, item_wise, reduced
 from barrow.numerics import Exact, float_down, float_up
 from barrow.planning.goals import Goal, checked_goals, checked_samples
+from barrow.planning.items import choose_items
 from barrow.policy import Policy
 from barrow.privacy import Guarantee, ShuffledReports
 from barrow.privacy.definitions import probability, share
@@ -259,6 +260,14 @@ def choose_reduction(
         # A named randomiser's price takes a moment, so that fewer digits have to do.
         named = _largest_alpha0(event, wanted, slack, _costs(event, wanted, slack), least=nameless, relative=1e-4)
         starts.insert(0, named)
+    if event.channel is not None and slack > 0:
+        # Its own channel allows more: the alpha that all goals leave to the samples, spent on the best randomiser.
+        alpha = Fraction(inner_alpha_lower(wanted, slack, samples=count))
+        options: dict[str, Any] = {"items": count, "users": users, "model": model, "randomiser": randomiser}
+        own = choose_items(space, alpha, slack, **options).mechanism
+        kept = _kept(own, wanted, slack) if own.event.alpha0 > nameless else None
+        if kept is not None:
+            return _chosen(*kept, wanted, place, slack)
     for alpha0 in starts:
         if alpha0 < _SMALLEST:
             raise _only_noise(alpha0)
