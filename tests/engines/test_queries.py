@@ -160,7 +160,7 @@ def test_other_words_are_judged_after_translation():
     pytest.importorskip("sqlglot")
     sql = "SELECT `uid`, CAST(`age` AS DOUBLE) AS `age` FROM records WHERE `year` = 2026"
     selection = admit(sql, UID, written_for="spark")
-    assert selection.sql(SPARK, "t", ["uid", "age", "year"]).startswith("SELECT `uid` AS `uid`, CAST(`age` AS DOUBLE)")
+    assert "CAST(`age` AS DOUBLE) AS `age` FROM t" in selection.sql(SPARK, "t", ["uid", "age", "year"])
     for bad in (
         "SELECT `uid`, max(`age`) AS age FROM records GROUP BY 1",
         "SELECT uid, explode(age) AS age FROM records",
