@@ -290,6 +290,24 @@ def test_metric_names() -> None:
     assert Discrete(["a", "b"]).metric_name != Discrete(["a", "c"]).metric_name
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        budget(),
+        budget(NEAR, per="month"),
+        Budget("a", 3, "product", Promises([PromiseLimit("1/3", [5, 2], "0.1"), PromiseLimit(1, None, 3)])),
+        Budget("a", 3, "earth km", Promises([NEAR], "1/3", model="local", bounded=True), items=7),
+        Budget("visits", 1083, COARSE, Emd(10, "1e-9"), user_level=UserLevel(1), composition="quadrature"),
+        Budget("visits", 1083, AGES, DiscreteEmd(1, radius="1/10")),
+    ],
+)
+def test_reprs_say_what_was_typed(made: Budget) -> None:
+    from barrow.privacy import Model
+
+    names = [Budget, DiscreteEmd, Emd, Fraction, Model, PromiseLimit, Promises, SpaceRef, UserLevel]
+    assert eval(repr(made).replace("<Model.CENTRAL: 'central'>", "'central'"), {n.__name__: n for n in names}) == made
+
+
 def test_distances_do_not_depend_on_the_grid() -> None:
     promise = Promise("all", "300 m", 1)
     grids = [Earth(box=(40, -75, 41, -73), cell=cell) for cell in (1, 3, 10)]

@@ -87,9 +87,15 @@ def test_what_was_staged_is_published_and_never_drawn_again(path: Path) -> None:
     assert (done.outputs, done.statement) == (OUTPUTS, STATEMENT)
     with pytest.raises(ParameterError, match="committed before"):
         ledger.commit(staged)
-    with pytest.raises(AlreadyPaidError):
+    with pytest.raises(AlreadyPaidError, match="use the result that was released"):
         pay(ledger, "map", 1)
     assert ledger.left().loss == 9
+
+
+def test_paying_again_points_to_resuming(path: Path) -> None:
+    reserved(path)
+    with pytest.raises(AlreadyPaidError, match="without a second payment"):
+        pay(Ledger.open(path), "map", 1)
 
 
 def test_resume_asks_for_the_same_parameters(path: Path) -> None:

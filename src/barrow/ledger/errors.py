@@ -135,14 +135,16 @@ class AlreadyPaidError(LedgerError):
     outputs: str | None
 
     @classmethod
-    def of(cls, key: str, *, seq: int, when: str, outputs: str | None) -> AlreadyPaidError:
-        """The error for ``key``, paid by record ``seq``."""
+    def of(cls, key: str, *, seq: int, when: str, outputs: str | None, resumable: bool = False) -> AlreadyPaidError:
+        """The error for ``key``, paid by record ``seq``; ``resumable`` if it may go on without a second payment."""
         end = "and its result was recorded" if outputs else "but its result was never recorded"
         error = cls(
             f"The release {key!r} is already paid (record {seq}, {when}), {end}. No noise was drawn.",
             allowed="one draw of noise for each payment",
             fix="use the result that was released"
             if outputs
+            else "ledger.resume(key, parameters): it goes on where it stopped, without a second payment"
+            if resumable
             else "use the result if it exists; otherwise release under a new key, which pays again",
         )
         error.seq, error.outputs = seq, outputs

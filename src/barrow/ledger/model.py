@@ -212,6 +212,12 @@ class Budget:
             return Amount(0, 0)
         return Amount(limit.alpha if isinstance(limit, Emd) else limit.epsilon, limit.delta)
 
+    def __repr__(self) -> str:
+        names = ("items", "per", "user_level", "composition")
+        rest = [(name, value) for name in names if (value := getattr(self, name)) not in (None, "additive")]
+        options = "".join(f", {name}={value!r}" for name, value in rest)
+        return f"Budget({self.dataset!r}, {self.users}, {self.space or self.metric!r}, {self.limit!r}{options})"
+
     def number_of(self, account: Account) -> int:
         """The place of ``account`` among the promises, from 0.
 

@@ -279,7 +279,10 @@ def already_paid(book: Book, key: str) -> AlreadyPaidError:
     'already_paid'
     """
     seq = book.keys[key]
-    return AlreadyPaidError.of(key, seq=seq, when=book.records[seq - 1].when, outputs=book.outputs.get(seq))
+    record, done = book.records[seq - 1], book.committed.get(seq)
+    return AlreadyPaidError.of(
+        key, seq=seq, when=record.when, outputs=done and done.outputs, resumable=record.data["resumable"]
+    )
 
 
 def text_of(value: str, name: str) -> str:
