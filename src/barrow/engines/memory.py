@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -206,6 +206,8 @@ def _array(column: Any) -> Column:
         if column.ndim != 1:
             raise ParameterError("A column is not one-dimensional.", allowed="one value for each record", fix="x[:, 0]")
         return column
+    if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
+        raise ParameterError("A column is not a list of values.", allowed="one value for each record", fix="[1, 2, 3]")
     values = list(column)
     array = np.empty(len(values), dtype=object)
     array[:] = values
@@ -232,8 +234,11 @@ def _users(column: Column) -> tuple[Ids, np.ndarray[Any, np.dtype[np.bool_]]]:
         return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(len(column)), missing
     numbers: dict[Any, int] = {}
     values = column.tolist()
-    missing = np.fromiter((x is None or x != x for x in values), dtype=bool, count=len(values))
-    ids = np.fromiter((numbers.setdefault(x, len(numbers)) for x in values), dtype=np.int64, count=len(values))
+    try:
+        missing = np.fromiter((x is None or x != x for x in values), dtype=bool, count=len(values))
+        ids = np.fromiter((numbers.setdefault(x, len(numbers)) for x in values), dtype=np.int64, count=len(values))
+    except (TypeError, ValueError):
+        raise DataError("Some users are neither numbers nor texts.", allowed="numbers, texts or missing") from None
     return ids, missing
 
 

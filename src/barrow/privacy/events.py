@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_table, reading
 from barrow.numerics import Exact, exact_text, whole
 from barrow.privacy.channels import ItemChannel, to_channel
 from barrow.privacy.definitions import Model, positive, probability, share, to_model
@@ -253,6 +253,7 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
     >>> event_from_json(event.to_json()) == event
     True
     """
+    data = plain_table(data, "The event")
     kind = EVENTS.get(str(data.get("event")))
     if kind is None or data.get("version") != EVENT_VERSION:
         raise ParameterError(
@@ -270,7 +271,8 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         )
     if isinstance(rest.get("inner"), Mapping):
         rest["inner"] = event_from_json(rest["inner"])
-    return kind(**rest)
+    with reading(f"The {kind.__name__} event"):
+        return kind(**rest)
 
 
 def _ratio(value: Exact | None) -> Fraction | None:
