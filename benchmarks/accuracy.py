@@ -53,12 +53,11 @@ def ours(space: Space, alpha: float, users: int, model: str) -> Draw:
     def draw(held: Integers, source: SeededSource) -> dict[str, Floats]:
         exact = edge_values(tree, held / held.sum())
         zeros = np.zeros(tree.edges)
-        if plan.reports >= 30:
+        if plan.reports >= 30:  # the mean of many reports is drawn as a Gaussian
             values = exact + rounded_gaussian(zeros, Fraction(plan.variance**0.5), source=source).values
         else:
-            values = exact + np.mean(
-                [plan.noise.draw(Center.of(zeros), source).values for _ in range(plan.reports)], axis=0
-            )
+            drawn = [plan.noise.draw(Center.of(zeros), source).values for _ in range(plan.reports)]
+            values = exact + np.mean(drawn, axis=0)
         return {"default": decode(tree, values, variances=plan.variance, law=plan.law)}
 
     return draw

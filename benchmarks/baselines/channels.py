@@ -2,7 +2,7 @@
 
 Each item x has a set C_x of reports. A report is drawn evenly from C_x with a rational probability w, and evenly from
 all reports otherwise; so a report in C_x is 1 + wK/(s(1-w)) times as likely as any other (K reports, s of them in C_x),
-a rational number that is compared exactly with e^epsilon (docs/proofs/user-level.md).
+a rational number that is compared exactly with e^epsilon (benchmarks/baselines/PROOFS.md).
 """
 
 from __future__ import annotations

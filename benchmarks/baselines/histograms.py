@@ -227,7 +227,7 @@ class CentralHistogram(NoiseHistogram):
 class LocalHistogram(HistogramBaseline):
     """Each user reports r of their m items, drawn without replacement, each through a channel of its own epsilon0.
 
-    That r reports keep (epsilon, delta) is for an accountant to say: ``barrow.planning.baselines`` asks it.
+    That r reports keep (epsilon, delta) is for an accountant to say: ``benchmarks.baselines.planning`` asks it.
 
     Attributes:
         space: The public space.

@@ -2,7 +2,7 @@
 
 The EMD is mostly made of the masses of large groups, which a flat histogram adds up from many noisy entries. Central:
 each level of the tree gets a share of epsilon. Local: each user reports at one level, drawn at random. Both are
-ordinary user-level DP, and on trees much stronger baselines than flat ones (docs/proofs/user-level.md).
+ordinary user-level DP, and on trees much stronger baselines than flat ones (benchmarks/baselines/PROOFS.md).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.accounting import homogeneous_delta_upper, homogeneous_epsilon0_lower, price
+from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding import edge_values, top_down_histogram
 from barrow.noise.simulation import SeededSource
@@ -40,6 +40,7 @@ from benchmarks.baselines import (
     local_gaussian_histogram,
 )
 from benchmarks.baselines.edges import MEAN_ABSOLUTE
+from benchmarks.baselines.homogeneous import homogeneous_delta_upper, homogeneous_epsilon0_lower
 
 CHANNELS: dict[str, Callable[[int, Exact], LocalChannel]] = {
     "subset-selection": SubsetSelection,

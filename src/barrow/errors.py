@@ -14,7 +14,9 @@ an error is an output that nobody paid for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 
 class BarrowError(Exception):
@@ -128,3 +130,47 @@ def nearest_name(word: object, names: Iterable[str]) -> str | None:
     lower = {name.lower(): name for name in reversed(list(names))}
     close = difflib.get_close_matches(str(word).lower(), lower, n=1)
     return lower[close[0]] if close else None
+
+
+@contextmanager
+def reading(what: str, *, allowed: str = "what to_spec() or to_json() writes", fix: str = "mend it") -> Iterator[None]:
+    """Public plain data are turned into a value here: what Python says about malformed ones becomes a ParameterError.
+
+    >>> with reading("The event"):
+    ...     {"kind": "x"}["version"]
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The event has wrong or missing keys, fields or values (KeyError: 'version').
+      allowed: what to_spec() or to_json() writes
+      fix:     mend it
+    """
+    try:
+        yield
+    except BarrowError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        said = " ".join(str(error).split())[:200]
+        kind = type(error).__name__
+        text = f"{what} has wrong or missing keys, fields or values ({kind}{f': {said}' if said else ''})."
+        raise ParameterError(text, allowed=allowed, fix=fix) from None
+
+
+def plain_table(data: object, what: str) -> dict[str, Any]:
+    """``data`` as a table with names, as plain data have it; anything else is refused.
+
+    >>> plain_table({"kind": "line"}, "The space")
+    {'kind': 'line'}
+    >>> plain_table([1], "The space")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The space is a list.
+      allowed: a table of names and values
+      fix:     {"kind": …}, or in a file [table] with key = value
+    """
+    if isinstance(data, Mapping) and all(isinstance(key, str) for key in data):
+        return dict(data)
+    raise ParameterError(
+        f"{what} is a {type(data).__name__}.",
+        allowed="a table of names and values",
+        fix='{"kind": …}, or in a file [table] with key = value',
+    )

@@ -16,10 +16,10 @@ from benchmarks.baselines import (
     walsh_hadamard,
 )
 from benchmarks.baselines.channels import SetChannel
+from benchmarks.baselines.homogeneous import homogeneous_delta_upper
 from benchmarks.baselines.projective import best_field, points
 from scipy import linalg, stats
 
-from barrow.accounting import homogeneous_delta_upper
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level.subsets import best_subset, set_weight, uniform_subsets
 from barrow.noise.simulation import SeededSource

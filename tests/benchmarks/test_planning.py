@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from benchmarks.baselines import SubsetSelection, laplace_histogram
+from benchmarks.baselines.homogeneous import homogeneous_delta_upper, homogeneous_epsilon0_lower
 from benchmarks.baselines.planning import (
     CHANNELS,
     decoded_emd,
@@ -15,7 +16,6 @@ from benchmarks.baselines.planning import (
     predicted_error,
 )
 
-from barrow.accounting import homogeneous_delta_upper, homogeneous_epsilon0_lower
 from barrow.errors import ParameterError
 from barrow.noise.simulation import SeededSource
 from barrow.privacy import UserLevel

@@ -296,7 +296,8 @@ def active(server):
         return connection.execute(query).fetchone()[0]
 
 
-def test_interrupting_cancels_on_the_server(server):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_ended_client_ends_its_statement(server, how):
     name = fill(server, {"uid": "int", "item": "text"}, [(i, "a") for i in range(300)])
     sql = f"SELECT a.uid, a.item FROM {name} a, {name} b, {name} c, {name} d"
     code = (
@@ -310,9 +311,9 @@ def test_interrupting_cancels_on_the_server(server):
             break
         time.sleep(0.05)
     time.sleep(0.3)
-    os.kill(child.pid, signal.SIGINT)
+    os.kill(child.pid, how)
     assert child.wait(20) != 0
-    for _ in range(100):
+    for _ in range(100 if how == signal.SIGINT else 600):  # a killed client is missed every 5 seconds
         if not active(server):
             break
         time.sleep(0.05)

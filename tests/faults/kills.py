@@ -36,7 +36,7 @@ def spend(path: Path | str, world: Path, name: str, *, store: str, release_first
             if not release_first:
                 out.add(key)
             if store != "no-lock":
-                ledger.commit(reservation, "sha256:" + "0" * 64)  # type: ignore[arg-type]
+                ledger.commit(reservation, "sha256:" + "0" * 64)
         except OverBudgetError:
             return
         except LedgerBusyError:

@@ -9,9 +9,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from tests.faults import cuts, kills, postgres, starve, tamper
+from tests.faults import cuts, kills, postgres, resumes, starve, tamper
 
-BAD = ("unpaid", "overspent", "corrupt", "unclear", "undetected", "spenders_failed")
+BAD = ("unpaid", "overspent", "corrupt", "unclear", "undetected", "spenders_failed", "shown_twice", "lost")
 
 
 def say(name: str, counts: Counter[str], started: float) -> None:
@@ -101,6 +101,8 @@ def sqlite_faults(options: argparse.Namespace) -> dict[str, int | float]:
     killed = timed("kill -9", lambda: kills.run(options.kills or 240, seed))
     first = timed("control: release before paying", lambda: kills.run(40, seed, release_first=True))
     unlocked = timed("control: no lock", lambda: kills.run(8, seed, per_round=4, store="no-lock"))
+    resumed = timed("kill -9, then going on", lambda: resumes.run(150, seed))
+    hasty = timed("control: shown before staged", lambda: resumes.run(60, seed, stage=False))
     cut = timed("power cuts", lambda: simulated("real"))
     second = timed("second cuts, while mending", second_cuts)
     unsynced = timed("control: no fsync", lambda: simulated("no-sync"))
@@ -109,7 +111,7 @@ def sqlite_faults(options: argparse.Namespace) -> dict[str, int | float]:
     full = timed("full disks", full_disks)
     tampered = timed("tampering", tamper.run)
 
-    real = killed + cut + second + failed + full
+    real = killed + resumed + cut + second + failed + full
     return {
         "kills": killed["kills"],
         "cuts": cut["cuts"],
@@ -118,7 +120,11 @@ def sqlite_faults(options: argparse.Namespace) -> dict[str, int | float]:
         "corrupt": real["corrupt"],
         "kill_releases": killed["releases"],
         "kill_reservations": killed["reservations"],
-        "spenders_failed": killed["failed"],
+        "spenders_failed": killed["failed"] + resumed["failed"],
+        "resume_kills": resumed["kills"],
+        "resumed": resumed["resumed"],
+        "shown_twice": resumed["shown_twice"] + resumed["not_what_was_committed"],
+        "lost": resumed["lost"],
         "cut_steps": cut["steps"],
         "cut_states": cut["states"],
         "second_cuts": second["second_cuts"],
@@ -130,6 +136,7 @@ def sqlite_faults(options: argparse.Namespace) -> dict[str, int | float]:
         "tampered": tampered["tampered"],
         "undetected": tampered["undetected"],
         "control_release_first_unpaid": first["unpaid"],
+        "control_shown_before_staged": hasty["shown_twice"] + hasty["not_what_was_committed"],
         "control_no_lock_overspent": unlocked["overspent"],
         "control_no_fsync_unpaid": unsynced["unpaid"],
         "control_no_fsync_corrupt": unsynced["corrupt"],

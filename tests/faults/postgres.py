@@ -24,6 +24,8 @@ from tests.faults.kills import FATAL, fork, round_of, verdict
 from tests.faults.scenario import make
 from tests.postgres_cluster import Cluster, own, unavailable
 
+LAZY = "wal_writer_delay = 10s\n"
+"""So that a server that does not wait for its log loses something when it dies."""
 _SIZE_MB = 260
 _NAMES = iter(range(10**9))
 
@@ -46,8 +48,12 @@ def look(url: str) -> Found:
 
 
 @contextmanager
-def server(conf: str = "") -> Iterator[Cluster]:
-    cluster = Cluster(conf)
+def server(conf: str = "", running: Cluster | None = None) -> Iterator[Cluster]:
+    """A server of its own, or the one that runs."""
+    if running is not None:
+        yield running
+        return
+    cluster = Cluster(LAZY + conf)
     try:
         cluster.start()
         yield cluster
@@ -55,10 +61,12 @@ def server(conf: str = "") -> Iterator[Cluster]:
         cluster.stop()
 
 
-def clients(kills: int, seed: int, *, release_first: bool = False, per_round: int = 25) -> Counter[str]:
+def clients(
+    kills: int, seed: int, *, release_first: bool = False, per_round: int = 25, running: Cluster | None = None
+) -> Counter[str]:
     """kill -9 of spenders at random instants."""
     rng, counts = random.Random(seed), Counter[str]()
-    with server() as cluster:
+    with server(running=running) as cluster:
         while counts["kills"] < kills:
             with tempfile.TemporaryDirectory(prefix="barrow-pg-kills-") as folder:
                 wanted = min(per_round, kills - counts["kills"])
@@ -70,10 +78,10 @@ def clients(kills: int, seed: int, *, release_first: bool = False, per_round: in
     return counts
 
 
-def servers(kills: int, seed: int, *, store: str = "postgres", conf: str = "") -> Counter[str]:
+def servers(kills: int, seed: int, *, store: str = "postgres", running: Cluster | None = None) -> Counter[str]:
     """kill -9 of the server and all its children, while four spenders are at work."""
     rng, counts = random.Random(seed), Counter[str]()
-    with server("wal_writer_delay = 10s\n" + conf) as cluster:
+    with server(running=running) as cluster:
         while counts["server_kills"] < kills:
             with tempfile.TemporaryDirectory(prefix="barrow-pg-server-") as name:
                 folder, url = Path(name), cluster.url(f"servers {next(_NAMES)}")
@@ -103,7 +111,7 @@ def cuts(number: int, seed: int, *, store: str = "postgres", conf: str = "") -> 
         _run("mount", "-o", "loop", str(image), str(mount))
         (mount / "data").mkdir(mode=0o700)
         own(mount / "data")
-        cluster = Cluster("wal_writer_delay = 10s\n" + conf, data=mount / "data")
+        cluster = Cluster(LAZY + conf, data=mount / "data")
         try:
             _run("sync", "-f", str(mount))
             cluster.start()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from barrow.errors import LedgerError
-from barrow.ledger import Budget, Ledger, NoAuthorityError, PostgresStore, SpaceRef, SqliteStore
+from barrow.ledger import Budget, Ledger, NoAuthorityError, PostgresStore, Reservation, SpaceRef, SqliteStore
 from barrow.ledger.chain import Row, canonical, link
 from barrow.ledger.ledger import first_row
 from barrow.privacy import Emd, Guarantee, PureRelease
@@ -85,8 +85,9 @@ def make(path: Path | str, limit: object, store: str = "real") -> Ledger:
     return Ledger(STORES[store].create(path, [first_row(budget)]))
 
 
-def pay(ledger: Ledger, key: str, alpha: Fraction | int) -> object:
+def pay(ledger: Ledger, key: str, alpha: Fraction | int, **options: Any) -> Reservation:
     """Reserve ``alpha`` under ``key``."""
+    options.setdefault("parameters", {"filler": "x" * (zlib.crc32(key.encode()) % 7) * 300})
     return ledger.reserve(
         key=key,
         what="test",
@@ -95,7 +96,7 @@ def pay(ledger: Ledger, key: str, alpha: Fraction | int) -> object:
         space=SPACE,
         dataset="people",
         users=USERS,
-        parameters={"filler": "x" * (zlib.crc32(key.encode()) % 7) * 300},
+        **options,
     )
 
 
@@ -138,7 +139,7 @@ def run(folder: Path, store: str, releases: int, resume: bool) -> None:
             sys.exit(3 if again == NoAuthorityError.__name__ else 5)
         world.add(key)
         try:
-            ledger.commit(reservation, "sha256:" + "0" * 64)  # type: ignore[arg-type]
+            ledger.commit(reservation, "sha256:" + "0" * 64)
         except LedgerError as error:
             print(json.dumps({"error": type(error).__name__, "again": None}))
             sys.exit(3)

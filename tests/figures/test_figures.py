@@ -8,6 +8,7 @@ import sys
 import time
 import xml.etree.ElementTree as ET
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,6 +73,30 @@ def test_well_formed_and_the_same_every_time(drawn, name):
     kinds = {root.get("class").split()[1]}
     for kind in used - kinds:
         assert f".{kind}" in fig.stylesheet(), kind
+
+
+@pytest.mark.parametrize("name", ["bars", "hundred", "icicle", "timeline"])
+def test_the_pictures_of_the_documentation_are_these(drawn, name):
+    path = Path(__file__).parents[2] / "docs" / "pictures" / f"{name}.svg"
+    assert path.read_text() == drawn[name].standalone() + "\n", "run scripts/pictures"
+
+
+def test_classes_span_the_whole_range():
+    values = np.geomspace(1e-4, 0.5, 200)
+    assert class_edges(Readings.of(values, noise=1e-4)) == [0.0001, 0.001, 0.005, 0.03, 0.3]
+
+
+def test_classes_have_members_where_nothing_is_noise():
+    assert class_edges(Readings.of([0.4])) == [0.0]
+    assert class_edges(Readings.of([0.1, 0.2, 0.3, 0.4])) == [0.0, 0.1, 0.2, 0.3]
+    assert "cannot be told" not in fig.matrix(["a"], ["b", "c"], [[0.2, 0.4]]).svg
+
+
+def test_what_has_a_unit_may_be_below_zero():
+    signed = {"low": [2.0, -2.0, -0.2], "high": [4.0, -1.0, 1.0]}
+    assert Readings.of([3.2, -1.5, 0.4], **signed, unit="km").below.tolist() == [False, False, True]
+    assert Readings.of([3.2, -1.5, 0.4], noise=1, unit="km").below.tolist() == [False, False, True]
+    assert Readings.of([0.3, -0.2], noise=0.1).below.tolist() == [False, True]
 
 
 def test_sizes(drawn):
@@ -181,7 +206,7 @@ def test_mistakes_are_named():
         lambda: fig.bars(["a"], [0.1, 0.2]),
         lambda: fig.bars([], []),
         lambda: fig.bars(["a"], [0.1], low=[0.05]),
-        lambda: fig.bars(["a"], [0.1], low=[0.2], high=[0.3]),
+        lambda: fig.bars(["a"], [0.1], low=[0.3], high=[0.2]),
         lambda: fig.bars(["a"], [0.1], noise=-1),
         lambda: fig.bars(["a"], ["x"]),
         lambda: fig.histogram([0, 1], [0.1, 0.2]),

@@ -124,6 +124,12 @@ def test_boxes_of_whole_numbers_make_cells_with_an_area(box):
     assert sum(area(d) for d in re.findall(r'd="([^"]*)" class="cell', figure.svg)) > 10_000
 
 
+def test_rows_that_differ_by_rounding_are_one_row():
+    lat = np.array([15.0, 15.0 + 1e-13, 25.0, 25.0 - 1e-13])
+    corners = Places.around(lat, [25, 35, 25, 35]).corners
+    assert np.ptp(corners[:, :, 0], axis=1).min() > 9.9
+
+
 def test_cells_beyond_the_date_line_are_drawn_where_the_map_is():
     box = (-10.0, 170.0, 10.0, 200.0)
     places = Places.cells([0], [-175], [5], [-170])

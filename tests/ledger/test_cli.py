@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from barrow.study import read_study
 
 from barrow.cli.main import main
 from barrow.ledger import CorruptLedgerError, Ledger
 from barrow.privacy import Emd, Guarantee, PureRelease
+from barrow.study import read_study
 
 STUDY = """
 dataset = "visits-2026-10"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 
-from tests.faults import cuts, kills, starve
+from tests.faults import cuts, kills, postgres, resumes, starve
+from tests.postgres_cluster import Cluster, unavailable
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills need fork")
 strace = pytest.mark.skipif(cuts.available() is not None, reason=str(cuts.available()))
+no_postgres = pytest.mark.skipif(unavailable() is not None, reason=str(unavailable()))
 no_warning = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 
@@ -33,6 +36,42 @@ def test_the_kills_can_see_unpaid_releases() -> None:
 @no_warning
 def test_the_spenders_can_overspend_without_the_lock() -> None:
     assert any(kills.run(2, seed=seed, store="no-lock")["overspent"] for seed in range(12))
+
+
+@posix
+@no_warning
+def test_kill_9_and_going_on() -> None:
+    counts = resumes.run(24, seed=7)
+    assert counts["kills"] == 24
+    bad = ("shown_twice", "lost", "not_what_was_committed", "unpaid", "overspent", "corrupt", "failed")
+    assert [counts[k] for k in bad] == [0] * 7
+
+
+@posix
+@no_warning
+def test_the_kills_can_see_values_that_are_shown_before_they_are_staged() -> None:
+    assert any(resumes.run(20, seed=seed, stage=False)["not_what_was_committed"] for seed in range(6))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Cluster]:
+    with postgres.server() as cluster:
+        yield cluster
+
+
+@no_postgres
+@no_warning
+def test_kill_9_of_clients_and_server_of_postgres(server: Cluster) -> None:
+    counts = postgres.clients(6, seed=7, per_round=6, running=server) + postgres.servers(1, seed=7, running=server)
+    assert (counts["kills"], counts["server_kills"]) == (6, 1)
+    assert counts["releases"] > 10
+    assert [counts[k] for k in ("unpaid", "overspent", "corrupt", "failed", "refused_by_verify")] == [0] * 5
+
+
+@no_postgres
+@no_warning
+def test_the_server_kills_can_see_lost_payments(server: Cluster) -> None:
+    assert postgres.servers(2, seed=7, store="synchronous-off", running=server)["unpaid"] > 0
 
 
 @strace

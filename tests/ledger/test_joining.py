@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,10 @@ def test_no_second_budget_beside_the_first(path: Path, tmp_path: Path) -> None:
     assert Ledger.find(tmp_path, "ages") is None
     Ledger.create(tmp_path / "ages.ledger", Budget("ages", 3, "line years", Promises([(1, 1, 1)])))
     (tmp_path / "broken.ledger").write_bytes(path.read_bytes()[:4096])
+    connection = sqlite3.connect(tmp_path / "ages.ledger")
+    connection.execute("INSERT INTO records VALUES (2, 'edited', '00')")
+    connection.commit()
+    connection.close()
     assert Ledger.find(tmp_path, "ages") == str(tmp_path / "ages.ledger")
 
 
@@ -186,6 +191,23 @@ def test_a_promise_that_version_1_broke_is_not_made(old: Path) -> None:
     with pytest.raises(NotCoveredError, match="a number of users of 1000"):
         Ledger.join(old, Budget("ages", 999, "line years", Promises(YEARS, "1e-6")))
     assert Ledger.open(old).head() == head
+
+
+def test_a_composer_of_ones_own_is_not_asked_about_promises(path: Path) -> None:
+    class Free:
+        name = "free"
+
+        def total(self, charges: Any, limit: Amount) -> Amount:
+            return Amount(0, 0)
+
+    Ledger.create(path, Budget("visits", 1083, COARSE, Emd(10, model="central")))
+    careless = Ledger.open(path, composer=Free())
+    Ledger.join(path, budget())
+    with pytest.raises(OverBudgetError):
+        pay(careless, "a", emd(100))
+    pay(careless, "b", emd(1))
+    assert careless.records()[-1].data["composer"] == "additive"
+    assert careless.verify().within_limits is True
 
 
 def test_quadrature_is_carried_as_sums(path: Path) -> None:

@@ -153,12 +153,19 @@ def test_roles(server: Cluster, url: str) -> None:
         "DO $$ BEGIN CREATE ROLE spender LOGIN; CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN END $$",
         "GRANT USAGE ON SCHEMA barrow TO spender, reader",
         "GRANT SELECT ON barrow.ledgers, barrow.records TO spender, reader",
-        "GRANT INSERT ON barrow.records TO spender",
+        "GRANT INSERT (ledger, seq, body, hash) ON barrow.records TO spender",
         "GRANT UPDATE (turn) ON barrow.ledgers TO spender",
     )
     as_role = {name: url.replace("user=owner", f"user={name}") for name in ("spender", "reader", "nobody")}
     spender = Ledger.open(as_role["spender"])
     spender.commit(pay(spender, "a", 1), OUTPUTS)
+    import psycopg
+
+    with psycopg.connect(server.conninfo) as connection:
+        who = connection.execute(
+            "SELECT role FROM barrow.records WHERE ledger = %s ORDER BY seq", [ledger._store._ledger]
+        )  # type: ignore[attr-defined]
+        assert who.fetchall() == [("owner",), ("spender",), ("spender",)]
     reader = Ledger.open(as_role["reader"])
     assert reader.verify().releases == 1
     with pytest.raises(NoAuthorityError, match="may not do this"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+import random
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import norm
 
+from barrow.accounting import price as price_event
 from barrow.errors import ParameterError
 from barrow.ledger import (
     Budget,
@@ -26,11 +30,22 @@ from barrow.ledger import (
     SpaceRef,
     budget_from_json,
 )
-from barrow.ledger.pricing import emd_upper, price_at
+from barrow.ledger.ledger import first_row
+from barrow.ledger.pricing import emd_upper, price, price_at
 from barrow.policy import Policy, Promise
-from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, UserLevel
+from barrow.privacy import (
+    DiscreteEmd,
+    Emd,
+    GaussianNoise,
+    Guarantee,
+    ItemMetric,
+    KNormNoise,
+    PureRelease,
+    UserLevel,
+)
 from barrow.spaces import Circle, Discrete, Earth, Line
-from tests.ledger.helpers import OUTPUTS
+from tests.ledger.helpers import OUTPUTS, MemoryStore
+from tests.ledger.test_budget import telling, worst_pair
 
 COARSE = SpaceRef("earth", "sha256:" + "c" * 64, 30, "km", "earth km", "1/10")
 FINE = SpaceRef("earth", "sha256:" + "f" * 64, 60, "km", "earth km", "1/1000")
@@ -221,6 +236,51 @@ def test_moves_never_reach_beyond_the_bound(
         assert found <= float(emd_upper(PromiseLimit(tau, q, 1), SpaceRef.of(space), "line years")) * (1 + 1e-12)
 
 
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=6),
+    st.lists(st.integers(0, 9), min_size=6, max_size=6),
+    st.integers(1, 6),
+    st.sampled_from([1.0, 2.5, 5.0]),
+)
+def test_the_price_of_noise_covers_what_the_answer_can_move(
+    items: list[int], others: list[int], moved: int, cap: float
+) -> None:
+    """A second route: the change of the mean of a clipped function, measured, in units of the noise."""
+    space = Line(0, 10, unit="km", points=[0.5 + i for i in range(10)])
+    f = np.minimum(np.arange(10.0), cap)  # 1-Lipschitz per kilometre, ell = 10 per diameter, B = cap
+    moved = min(moved, len(items))
+    new = [*others[:moved], *items[moved:]]
+    q = sum(Fraction(abs(a - b)) for a, b in zip(items[:moved], new, strict=False)) / moved
+    if q == 0:
+        return
+    ref = SpaceRef(space.kind, space.digest, 10, "km", "line km", 0)  # records are the points themselves
+    noise = KNormNoise(7, model="central", range_ratio=Fraction(cap) / 10)
+    promise = PromiseLimit(Fraction(moved, len(items)), q, 1)
+    cost = price(Guarantee(Emd(7), "knorm", "lemma:lin"), ref, [promise], "line km", noise).epsilons[0]
+    loss = 7 * abs(f[items].mean() - f[new].mean()) / 10
+    assert loss <= float(cost) * (1 + 1e-12)
+    assert float(cost) <= 7 * float(promise.share) * cap / 10 * (1 + 1e-12)
+
+
+def test_gaussian_noise_is_priced_by_its_profile_at_the_promise() -> None:
+    delta = Fraction(1, 10**9)
+    noise = GaussianNoise(3, delta=delta, model="central", range_ratio="1/10")
+    guarantee = price_event(noise)
+    found = price(guarantee, COARSE, [NEAR, DAY], "earth km", noise)
+    mu = [3 * 0.1, 3 / 30 * 0.1]  # the range binds at both: 0.21 and 16/30 are above 0.1
+    for epsilon, at in zip(found.epsilons, mu, strict=True):
+        assert norm_delta(at, float(epsilon)) <= float(delta)
+        assert norm_delta(at, float(epsilon) * 0.98) > float(delta)
+    assert found.delta == delta
+    assert max(found.epsilons) < guarantee.definition.parameters["alpha"] * Fraction(21, 100)
+
+
+def norm_delta(mu: float, epsilon: float) -> float:
+    """delta of Gaussian differential privacy, by its formula."""
+    return float(norm.cdf(-epsilon / mu + mu / 2) - math.exp(epsilon) * norm.cdf(-epsilon / mu - mu / 2))
+
+
 def test_metric_names() -> None:
     assert Line(0, 10, unit="km", step=1).metric_name == Line(5, 9, unit="km").metric_name == "line km"
     assert Line(0, 10, step=1).metric_name != Line(0, 11, step=1).metric_name
@@ -228,6 +288,24 @@ def test_metric_names() -> None:
     assert Circle(24, unit="h", step=1).metric_name != Circle(12, unit="h", step=1).metric_name
     assert Earth(box=(40, -75, 41, -73), cell=5).metric_name == Earth(cell=50).metric_name == "earth km"
     assert Discrete(["a", "b"]).metric_name != Discrete(["a", "c"]).metric_name
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        budget(),
+        budget(NEAR, per="month"),
+        Budget("a", 3, "product", Promises([PromiseLimit("1/3", [5, 2], "0.1"), PromiseLimit(1, None, 3)])),
+        Budget("a", 3, "earth km", Promises([NEAR], "1/3", model="local", bounded=True), items=7),
+        Budget("visits", 1083, COARSE, Emd(10, "1e-9"), user_level=UserLevel(1), composition="quadrature"),
+        Budget("visits", 1083, AGES, DiscreteEmd(1, radius="1/10")),
+    ],
+)
+def test_reprs_say_what_was_typed(made: Budget) -> None:
+    from barrow.privacy import Model
+
+    names = [Budget, DiscreteEmd, Emd, Fraction, Model, PromiseLimit, Promises, SpaceRef, UserLevel]
+    assert eval(repr(made).replace("<Model.CENTRAL: 'central'>", "'central'"), {n.__name__: n for n in names}) == made
 
 
 def test_distances_do_not_depend_on_the_grid() -> None:
@@ -320,8 +398,8 @@ def test_overview_by_whom_by_question_and_csv(ledger: Ledger) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(*[st.fractions(0, 1, max_denominator=10**6)] * 2), min_size=1, max_size=12))
-def test_no_promise_is_ever_exceeded(tmp_path_factory: pytest.TempPathFactory, charges: list[Any]) -> None:
-    ledger = Ledger.create(tmp_path_factory.mktemp("l") / "a.ledger", budget())
+def test_no_promise_is_ever_exceeded(charges: list[Any]) -> None:
+    ledger = Ledger(MemoryStore([first_row(budget())]))
     kept = [Fraction(0), Fraction(0)]
     for number, pair in enumerate(charges):
         fits = all(a + b <= limit.epsilon for a, b, limit in zip(kept, pair, (NEAR, DAY), strict=True))
@@ -342,27 +420,49 @@ def test_long_epsilons_are_rounded_up(epsilon: Fraction) -> None:
     assert found.denominator.bit_length() <= 120
 
 
-def test_sums_of_many_computed_prices_stay_readable(ledger: Ledger) -> None:
+def test_sums_of_many_computed_prices_stay_readable() -> None:
+    ledger = Ledger(MemoryStore([first_row(budget())]))
     for number in range(40):
         pay(ledger, str(number), emd(Fraction(1, 3**90 + number)), charges=[Fraction(1, 3**90 + 2 * number), 0])
     assert len(str(used(ledger)[0])) < 100
     assert ledger.verify().within_limits is True
 
 
-def test_releases_on_two_grids_keep_the_promise_by_enumeration() -> None:
-    """Randomised response about two grids of one line: the joint loss of every move within a promise, exactly."""
-    share, q, eps = Fraction(1), Fraction(1), Fraction(2)
-    grids = [Line(0, 8, unit="km", step=2), Line(0, 8, unit="km", step=4)]
-    promise = PromiseLimit(share, q, eps)
-    alphas = [eps / 2 / emd_upper(promise, SpaceRef.of(grid), "line km") for grid in grids]
-    worst = 0.0
-    for a, b in itertools.product(np.arange(0, 8, 0.25), repeat=2):
-        if abs(a - b) > q:
-            continue
-        # the exponential family at exactly alpha d: the loss of a pair on each grid is the most the guarantee allows
-        loss = sum(
-            float(alpha) * float(grid.distance(*grid.encode([a, b]))) for alpha, grid in zip(alphas, grids, strict=True)
-        )
-        worst = max(worst, loss)
-    assert worst <= float(eps)
-    assert worst > float(eps) / 2  # the bound is not vacuous: a pair across two edges comes near
+GRIDS = [Line(0, 8, unit="km", step=step) for step in (0.5, 2, 4)]
+LIMIT = PromiseLimit(1, 1, "1.5", text="all data by 1 km")
+
+
+def spends(rng: random.Random, pair: tuple[float, float], snapping: bool, left: Fraction, rounds: int) -> list[Any]:
+    """All outcomes of a spender who chooses grid and alpha from what came out so far, on two versions of the raw data.
+
+    On each grid the release is the most telling one that alpha-EMD-DP allows for this pair.
+    """
+    if rounds == 0:
+        return [(1.0, 1.0)]
+    grid = rng.choice(GRIDS)
+    ref = SpaceRef.of(grid)
+    ref = ref if snapping else SpaceRef(ref.kind, ref.digest, ref.diameter, ref.unit, ref.metric, 0)
+    per_alpha = emd_upper(LIMIT, ref, "line km")
+    alpha = rng.choice([1, 2, 3]) * left / 3 / per_alpha
+    apart = float(grid.distance(*grid.encode(list(pair))))
+    outcomes = []
+    for p, q in worst_pair(float(alpha) * apart, 0.0):
+        rest = spends(rng, pair, snapping, left - alpha * per_alpha, rounds - 1)
+        outcomes += [(p * a, q * b) for a, b in rest]
+    return outcomes
+
+
+def worst_of(snapping: bool) -> float:
+    """The largest hockey-stick divergence at the promise's epsilon over pairs at most 1 km apart."""
+    found = 0.0
+    for seed, (a, b) in itertools.product(range(6), [(1.9, 2.1), (3.5, 4.5), (3.99, 4.01), (1.75, 2.25), (5.0, 6.0)]):
+        found = max(found, telling(spends(random.Random(seed), (a, b), snapping, LIMIT.epsilon, 3), 1.5))
+    return found
+
+
+def test_promises_are_kept_by_enumeration() -> None:
+    assert worst_of(snapping=True) <= 1e-12
+
+
+def test_the_enumeration_sees_grids_that_do_not_pay_for_snapping() -> None:
+    assert worst_of(snapping=False) > 0.01

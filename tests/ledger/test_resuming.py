@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -85,9 +87,15 @@ def test_what_was_staged_is_published_and_never_drawn_again(path: Path) -> None:
     assert (done.outputs, done.statement) == (OUTPUTS, STATEMENT)
     with pytest.raises(ParameterError, match="committed before"):
         ledger.commit(staged)
-    with pytest.raises(AlreadyPaidError):
+    with pytest.raises(AlreadyPaidError, match="use the result that was released"):
         pay(ledger, "map", 1)
     assert ledger.left().loss == 9
+
+
+def test_paying_again_points_to_resuming(path: Path) -> None:
+    reserved(path)
+    with pytest.raises(AlreadyPaidError, match="without a second payment"):
+        pay(Ledger.open(path), "map", 1)
 
 
 def test_resume_asks_for_the_same_parameters(path: Path) -> None:
@@ -116,6 +124,35 @@ def test_a_resumable_release_is_staged_before_it_is_committed(path: Path) -> Non
         ledger.commit(paid, OUTPUTS)
     ledger.stage(paid, OUTPUTS)
     ledger.commit(paid, OUTPUTS)
+
+
+def odds(fails_on: int | None, epsilon: float = 0.5) -> float:
+    """The largest likelihood ratio of what is seen: how often a release was resumed, and what came out at last.
+
+    The release is randomised response; the process dies with probability 1/2 whatever it drew, or always (at most
+    twice) when it drew ``fails_on``.
+    """
+    draw = [math.exp(epsilon) / (1 + math.exp(epsilon)), 1 / (1 + math.exp(epsilon))]
+    worst = 0.0
+    for attempts, shown in itertools.product(range(3), range(2)):
+        seen = []
+        for chances in (draw, draw[::-1]):
+            if fails_on is None:
+                broken, kept = 0.5, chances[shown] * (0.5 if attempts < 2 else 1)
+            else:
+                broken, kept = chances[fails_on], chances[shown] * (attempts == 2 or shown != fails_on)
+            seen.append(broken**attempts * kept)
+        if min(seen) > 0:
+            worst = max(worst, *(a / b for a, b in (seen, seen[::-1])))
+    return worst
+
+
+def test_faults_that_know_nothing_of_the_values_cost_nothing() -> None:
+    assert odds(None) == pytest.approx(math.exp(0.5))
+
+
+def test_faults_that_depend_on_the_values_would_cost_a_release_each() -> None:
+    assert odds(1) == pytest.approx(math.exp(1.5))
 
 
 # Anchors.

@@ -18,7 +18,7 @@ from barrow.mechanisms import UserCounts, edge_histogram, tree_histogram
 from barrow.noise import Center, rounded_edges
 from barrow.noise.simulation import SeededSource
 from barrow.privacy import KNormNoise, Model
-from barrow.queries import query_from_spec
+from barrow.queries import hats, query_from_spec
 from barrow.spaces import (
     Circle,
     Clustered,
@@ -302,6 +302,10 @@ WRONG = {
         "nothing proves",
     ),
     "other size": (lambda: edge_histogram(SQUARE, 1, users=1, graph=Line(0, 3, step=1).graph()), "nothing proves"),
+    "text": (lambda: hats(SQUARE, graph="sha256:1"), "graph is a str"),
+    "fewer nodes": (lambda: hats(SQUARE, graph=Line(0, 3, step=1).graph()), "carries 3 items"),
+    "fewer items": (lambda: hats(SQUARE, graph=Line(0, 9, step=1).graph(4)), "carries 9 items"),
+    "records": (lambda: hats(SQUARE, over="records"), "counts a person as often"),
     "both": (lambda: edge_histogram(SQUARE, 1, users=1, spacing=1, graph=SQUARE.graph()), "spacing is 1"),
 }  # fmt: skip
 

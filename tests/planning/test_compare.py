@@ -1,18 +1,20 @@
 """EMD-DP against user-level DP: the epsilon that keeps the promises, sentences, crossovers, predicted errors."""
 
+import math
 import time
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.frequency import whole_counts
 from barrow.noise.simulation import SeededSource
 from barrow.planning import HistogramQuestion, compare, crossover, histogram_candidates
-from barrow.planning.compare import ASKED, PROMISES, WORST
+from barrow.planning.comparison import ASKED, PROMISES, WORST
 from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, user_level_histograms
 from barrow.policy import Policy
 from barrow.privacy import ShuffledReports, UserLevel
@@ -135,6 +137,24 @@ def test_shuffled_competitors_are_amplified_by_our_own_accountant():
     ball = user_level_errors(square, 1, "1e-6", users=users, model="shuffle")
     assert ball[0].error < user_level_errors(square, 1, users=users, model="local")[0].error / 2
     assert all(c.guarantee.definition.epsilon_at(1) == 1 for c in ball)
+
+
+@pytest.mark.parametrize("users", [100, 2000])
+@pytest.mark.parametrize("others", [0.0, 0.5, 1.0])
+def test_amplified_randomised_response_keeps_its_word_exactly(users, others):
+    """Second route: the exact delta of shuffled binary responses, whatever share of the other users holds a 1."""
+    epsilon, delta = Fraction(1, 2), Fraction(1, 10**4)
+    own = math.exp(float(shuffled_epsilon0(epsilon, delta, users)))
+    stay = own / (1.0 + own)
+    ones = int(others * (users - 1))
+    rest = np.convolve(
+        stats.binom(ones, stay).pmf(np.arange(ones + 1)),
+        stats.binom(users - 1 - ones, 1 - stay).pmf(np.arange(users - ones)),
+    )
+    with_one = np.append((1 - stay) * rest, 0.0) + np.append(0.0, stay * rest)
+    with_zero = np.append(stay * rest, 0.0) + np.append(0.0, (1 - stay) * rest)
+    for p, q in ((with_one, with_zero), (with_zero, with_one)):
+        assert np.maximum(p - math.exp(0.5) * q, 0.0).sum() <= float(delta)
 
 
 def test_the_ball_and_the_polytope_are_candidates():

@@ -69,7 +69,8 @@ def test_the_papers_example():
 def test_what_is_named_is_priced_by_its_blanket(space, randomiser, family):
     found = choose_items(space, 10, "1e-9", items=200, users=500, randomiser=randomiser)
     assert found.mechanism.event.randomiser == family
-    assert ("blanket" in found.calibration.methods) is (family is not None)
+    assert "blanket" in found.calibration.methods
+    assert (found.mechanism.event.channel is None) is (family is not None)
     if family is not None:
         assert found.guarantee.method == "blanket"
         assert found.calibration.methods["blanket"] > found.calibration.methods["flow"]

@@ -81,6 +81,12 @@ def worst(space, graph, pairs=60, seed=0, among=None):
     return most
 
 
+def test_a_changed_graph_has_to_be_proved_again():
+    graph = Line(0, 3, step=1).graph()
+    assert graph.proved_for is not None
+    assert longer(graph, 2.0).proved_for is None
+
+
 def longer(graph, factor):
     return replace(graph, lengths=graph.lengths * factor)
 
@@ -185,6 +191,19 @@ def test_the_condition_is_exact_on_lines(gaps, spacing, start):
         cost = sum(length * abs(int(s)) for length, s in zip(lengths, running, strict=True)) / 2**WEIGHT_BITS
         apart = Fraction(float(points[x + 1])) - Fraction(float(points[x]))
         assert cost <= apart / Fraction(line.diameter)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    south=st.floats(-88, 70), height=st.floats(8, 60), west=st.floats(-180, 100), width=st.floats(5, 360),
+    rows=st.integers(3, 9), coarser=st.floats(1.0, 6.0), seed=st.integers(0, 1000),
+)  # fmt: skip
+def test_no_box_of_the_earth_breaks_the_condition(south, height, west, width, rows, coarser, seed):
+    box = (south, west, min(90.0, south + height), min(180.0, west + width))
+    cell = (box[2] - box[0]) * 111.2 / rows
+    space = Earth(box=box, cell=cell)
+    if 2 <= space.items <= 300:
+        assert worst(space, space.graph(coarser * cell), 40, seed) <= 1.0
 
 
 def test_weights_keep_the_order_of_points_that_differ_by_rounding_alone():

@@ -20,10 +20,10 @@ from barrow.accounting.calibrate import (
 from barrow.accounting.discrete import GroupPrivacy, group_privacy_upper
 from barrow.accounting.flow import FlowProfile, flow_alpha0_lower, flow_alpha_upper, flow_profile
 from barrow.accounting.gaussian import gaussian_alpha_upper, gaussian_mu_lower
-from barrow.accounting.homogeneous import homogeneous_delta_upper, homogeneous_epsilon0_lower
 from barrow.accounting.limit import attack_delta, limit_black_box
 from barrow.accounting.matrix_blanket import (
     MatrixFamily,
+    channel_arrays,
     matrix_alpha0_upper,
     matrix_blanket_alpha0_lower,
     matrix_blanket_alpha_upper,
@@ -73,6 +73,7 @@ __all__ = [
     "blanket_alpha_upper",
     "blanket_profile",
     "calibrate_shuffle",
+    "channel_arrays",
     "compose",
     "epsilon_within_upper",
     "flow_alpha0_lower",
@@ -81,8 +82,6 @@ __all__ = [
     "gaussian_alpha_upper",
     "gaussian_mu_lower",
     "group_privacy_upper",
-    "homogeneous_delta_upper",
-    "homogeneous_epsilon0_lower",
     "inner_alpha_for",
     "inner_alpha_within",
     "limit_black_box",

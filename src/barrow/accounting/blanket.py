@@ -300,7 +300,14 @@ def blanket_alpha0_lower(
 
 
 def search_alpha0(
-    price: Callable[[float], float], fits: Callable[[float], bool], pure: float, target: float, *, above: float = 0.0
+    price: Callable[[float], float],
+    fits: Callable[[float], bool],
+    pure: float,
+    target: float,
+    *,
+    above: float = 0.0,
+    within: float = 1e-3,
+    steep: float = _STEEP,
 ) -> float:
     """The largest alpha0 that was found to cost at most ``target``; ``pure`` where nothing better was found.
 
@@ -310,6 +317,8 @@ def search_alpha0(
         pure: An alpha0 that is safe in any case.
         target: The alpha to stay within.
         above: An alpha0 that may be safe: where nothing can be said, the search goes back towards it.
+        within: How near to the target, relatively, a price ends the search.
+        steep: How steeply alpha is taken to grow with alpha0 before that is known.
 
     >>> round(search_alpha0(lambda a: a * a, lambda a: a < 2.1, 0.1, 4.0), 2)
     2.0
@@ -317,16 +326,16 @@ def search_alpha0(
     low, high = pure, max(2.0 * pure, 1e-6)
     while high < 100.0 and fits(high):
         low, high = high, 2.0 * high
-    guess, best = largest_safe(fits, low, high, relative=1e-4) if fits(low) else pure, pure
+    guess, best = largest_safe(fits, low, high, relative=0.1 * within) if fits(low) else pure, pure
     # A few secant steps, in logarithms, towards the target; only an alpha0 that was priced within it is returned.
-    power, last = 1.0 / _STEEP, (0.0, 0.0)
+    power, last = 1.0 / steep, (0.0, 0.0)
     for _ in range(_STEPS):
         if guess <= best:
             break
         cost = price(guess)
         if cost <= target:
             best = guess
-            if cost > target * (1.0 - 1e-3):
+            if cost > target * (1.0 - within):
                 break
         if math.isinf(cost):
             floor = max(best, min(above, guess * 0.99))
@@ -337,5 +346,5 @@ def search_alpha0(
         if last[0] and run * rise > 0.0:
             power = min(max(run / rise, 0.05), 3.0)
         last = here
-        guess *= min(max((target * (1.0 - 3e-4) / cost) ** power, 0.6), 1.5)
+        guess *= min(max((target * (1.0 - 0.3 * within) / cost) ** power, 0.6), 1.5)
     return best

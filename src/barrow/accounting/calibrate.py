@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from barrow.accounting.blanket import ResponseRandomiser, blanket_alpha0_lower, blanket_alpha_upper
 from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper
-from barrow.accounting.inputs import alpha0_up, reports_and_items
+from barrow.accounting.inputs import alpha0_up, open_delta, reports_and_items
 from barrow.accounting.limit import limit_black_box
-from barrow.accounting.matrix_blanket import MatrixFamily, matrix_blanket_alpha0_lower
+from barrow.accounting.matrix_blanket import MatrixFamily, channel_within, matrix_blanket_alpha0_lower
 from barrow.accounting.per_report import per_report_alpha, per_report_composition
 from barrow.accounting.theorem import (
     paper_alpha0_at_w_one,
@@ -19,6 +19,7 @@ from barrow.accounting.theorem import (
 )
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down, whole
+from barrow.privacy import ItemChannel
 from barrow.privacy.definitions import positive, probability, to_model
 
 METHODS = ("per_report_composition", "theorem", "flow_standard", "flow_strong", "blanket")
@@ -162,6 +163,7 @@ def price_shuffle(
     items: int,
     least_distance: Exact | None = None,
     randomiser: ResponseRandomiser | None = None,
+    channel: ItemChannel | None = None,
 ) -> tuple[Fraction, str]:
     """The smallest certified alpha of shuffled reports at ``delta``, rounded up, and the method that gave it.
 
@@ -172,6 +174,7 @@ def price_shuffle(
         items: m, those of one user.
         least_distance: d_min of the space where it is known.
         randomiser: The randomiser that was used, if it is a known one.
+        channel: Its channel, if that is known instead.
 
     >>> price_shuffle("0.025", 0, reports=1000, items=1000)
     (Fraction(25, 1), 'per_report_composition')
@@ -188,6 +191,9 @@ def price_shuffle(
         )
     if randomiser is not None:
         candidates["blanket"] = blanket_alpha_upper(randomiser, alpha0_up(a0), reports=n, items=m, delta=small)
+    if channel is not None:
+        profile = channel_within(channel, reports=n, items=m, delta=small)
+        candidates["blanket"] = None if profile is None else profile.alpha_upper(open_delta(small, "blanket"))
     for name, value in candidates.items():
         if value is not None and value < best:
             best, method = Fraction(value), name

@@ -9,6 +9,7 @@ from barrow.accounting.calibrate import THEOREMS, price_shuffle
 from barrow.accounting.flow import FlowProfile, flow_profile
 from barrow.accounting.gaussian import gaussian_alpha_upper, price_gaussian, price_knorm
 from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
+from barrow.accounting.matrix_blanket import channel_within
 from barrow.accounting.projection import best_projection
 from barrow.accounting.sampling import sampled_alpha_upper, sampled_epsilon_upper
 from barrow.accounting.theorem import theorem_alpha_upper
@@ -32,6 +33,7 @@ from barrow.privacy import (
 
 _SHARES = (1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99, 0.999)
 """Shares of delta tried for the projection when the inner release needs some delta as well."""
+_LEAST = Fraction(1, 10**12)
 
 
 def refuse(event: object) -> ParameterError:
@@ -73,11 +75,13 @@ def at_delta(event: Event, delta: Fraction) -> Event:
 
 
 def _blanket_within(event: ShuffledReports, delta: Fraction) -> FlowProfile | None:
-    """The blanket's profile for use at ``delta``, if the randomiser is named.
+    """The blanket's profile for use at ``delta``, if the randomiser is named, or its channel known at that delta.
 
     It is made for the event's own delta or for a power of 1/4 below ``delta``, for which it holds as well: many deltas
     then share few profiles, each of which takes a moment.
     """
+    if event.channel is not None and delta == event.delta:
+        return channel_within(event.channel, reports=event.reports, items=event.items, delta=delta)
     if event.randomiser is None:
         return None
     made_for = delta
@@ -171,13 +175,13 @@ def _price_sampled(event: SampledItems) -> Guarantee:
         )
     model = model_of(inner)
     farthest, far_method = epsilon_within_upper(inner, Fraction(1), delta)
-    worst = UserLevel(farthest, delta, model=model)
+    worst = UserLevel(_stated(farthest), delta, model=model)
     known = _inner_alpha(event)
     if event.radius is None:
         if known is None:
             return Guarantee(worst, f"all_distances/{far_method}", "docs/proofs/projection.md", worst)
         alpha = Fraction(sampled_alpha_upper(known[0], event.samples))
-        definition = Emd(alpha, known[1], model=model)
+        definition = Emd(_stated(alpha), known[1], model=model)
         return Guarantee(definition, f"sampling/{known[2]}", "docs/proofs/sampling.md", worst)
     # Three proofs about one release: the smallest holds. Without sampling's help the inner epsilon at EMD 1 does.
     best, method, page = farthest, f"all_distances/{far_method}", "docs/proofs/projection.md"
@@ -188,7 +192,7 @@ def _price_sampled(event: SampledItems) -> Guarantee:
         found, name = _by_projection(event, event.radius, best)
         if found < best:
             best, method, page = found, name, "docs/proofs/projection.md"
-    return Guarantee(DiscreteEmd(best, delta, radius=event.radius, model=model), method, page, worst)
+    return Guarantee(DiscreteEmd(_stated(best), delta, radius=event.radius, model=model), method, page, worst)
 
 
 def _by_projection(event: SampledItems, radius: Fraction, best: Fraction) -> tuple[Fraction, str]:
@@ -206,6 +210,11 @@ def _by_projection(event: SampledItems, radius: Fraction, best: Fraction) -> tup
     return best, method
 
 
+def _stated(value: Fraction) -> Fraction:
+    """A certified 0 (all of the loss fits into delta) is stated as a number just above it, as definitions demand."""
+    return value if value > 0 else _LEAST
+
+
 def _price_shuffled(event: ShuffledReports) -> Guarantee:
     known = None if event.randomiser is None else parse_randomiser(event.randomiser)
     alpha, method = price_shuffle(
@@ -215,10 +224,11 @@ def _price_shuffled(event: ShuffledReports) -> Guarantee:
         items=event.items,
         least_distance=event.least_distance,
         randomiser=known,
+        channel=event.channel,
     )
     farthest, _ = _shuffle_within(event, Fraction(1), event.delta)
     worst = UserLevel(farthest, event.delta, model=event.model, bounded=True) if 0 < farthest < alpha else None
-    definition = Emd(alpha, event.delta, model=event.model, bounded=True)
+    definition = Emd(_stated(alpha), event.delta, model=event.model, bounded=True)
     return Guarantee(definition, method, THEOREMS[method], worst)
 
 

@@ -19,6 +19,7 @@ from barrow.accounting.blanket import blanket_tail_profile, parse_randomiser
 from barrow.accounting.flow import FlowProfile, tail_profile
 from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
 from barrow.accounting.losses import compose_losses, composed_epsilon_upper
+from barrow.accounting.matrix_blanket import channel_profile
 from barrow.accounting.pricing import at_delta, epsilon_within_upper, model_of, price, refuse
 from barrow.accounting.projection import best_projection
 from barrow.accounting.sampling import sampled_alpha_upper, sampled_epsilon_upper
@@ -110,6 +111,11 @@ def _tail_profiles(event: ShuffledReports, tail: float) -> list[FlowProfile]:
     if event.randomiser is not None:
         known = parse_randomiser(event.randomiser)
         profile = blanket_tail_profile(known, alpha0_up(event.alpha0), reports=n, items=m, tail=tail)
+        if profile is not None:
+            found.append(profile)
+    if event.channel is not None:
+        head = tail * (1.0 - 1e-6)
+        profile = channel_profile(event.channel, reports=n, items=m, head=head, floor=head)
         if profile is not None:
             found.append(profile)
     return found

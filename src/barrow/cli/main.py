@@ -27,6 +27,7 @@ _COMMANDS = {
     "local": ("barrow.cli.local", "One person's report, mixing, and what many reports say."),
     "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
     "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
+    "audit": ("barrow.cli.audit", "Try to break every mechanism, exactly, on tiny spaces."),
 }
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from barrow.engines.times import time_use
 from barrow.errors import ParameterError, nearest_name
 from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Product, Space
 
 NUMBERS = ("integer", "real", "decimal", "text", "any")
 LABELS = ("integer", "text", "any")
-USERS = ("integer", "real", "decimal", "text", "time", "boolean", "any", "other")
+TIMES = ("time", "date", "clock")
+USERS = ("integer", "real", "decimal", "text", *TIMES, "boolean", "any", "other")
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,6 +144,8 @@ def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, h
     for part, group in flat_groups(columns, space):
         numbers = reads_numbers(part) or len(group) > 1
         for name in group:
+            if found[name] in TIMES and len(group) == 1 and time_use(part) is not None:
+                continue
             if found[name] not in (NUMBERS if numbers else LABELS):
                 raise _wrong_type(name, found[name], "numbers" if numbers else "texts or whole numbers (labels)")
 
@@ -186,6 +190,8 @@ def missing_column(name: str, names: Sequence[str]) -> ParameterError:
 
 
 def _wrong_type(name: str, kind: str, wanted: str) -> ParameterError:
+    if kind in TIMES:
+        wanted += "; moments on circles of 24 h or 7 days, on weekdays, and on lines in s, min, h, days or weeks"
     return ParameterError(
         f"The column {name!r} holds values of the kind {kind}.",
         allowed=wanted,

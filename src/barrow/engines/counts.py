@@ -208,11 +208,11 @@ class CheckReport:
         lost_is_fine: Whether the study maps lost items to the public default item.
         advice: What the lost records look like, and how to mend them.
 
-    >>> print(CheckReport(rows=2, users=1, null_users=0, lost_items=1, smallest=2, largest=2,
+    >>> print(CheckReport(rows=9, users=1, null_users=0, lost_items=1, smallest=9, largest=9,
     ...     examples=({"row": 2, "item": "XXX"},)))
     PRIVATE: this describes the private records. Do not publish it.
-    rows        2
-    users       1, holding 2 to 2 records each
+    rows        9
+    users       1, holding 9 to 9 records each
     no user     0 rows
     lost items  1 rows whose item is missing or not an item of the public space
       row 2: item = 'XXX'
@@ -291,6 +291,8 @@ class CheckReport:
             return "Not usable: every record needs a user. Mend or remove the rows without one."
         if self.bad_weights:
             return "Not usable: every weight must be a whole number. Mend or remove the rows with another one."
+        if 2 * self.lost_items > self.rows:
+            return "Not usable: most records are lost, so the columns, the units or the space are not the right ones."
         if self.lost_items and not self.lost_is_fine:
             return "Not usable as it is: mend these rows, or say unknown='default' (or 'nearest')."
         return f"Not usable: the public number of users is {self.declared}, but the records are of {self.users}."

@@ -70,7 +70,7 @@ def frame_kinds(frame: Any) -> dict[str, str]:
         elif dtype.is_float():
             kinds[column] = "real"
         elif dtype.is_temporal():
-            kinds[column] = "time"
+            kinds[column] = {"Date": "date", "Time": "clock", "Duration": "other"}.get(text, "time")
         elif dtype.is_nested():
             kinds[column] = "nested"
         else:

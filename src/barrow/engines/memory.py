@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from barrow.engines.numbers import to_number
 from barrow.engines.runs import RunSampler
 from barrow.engines.sampling import Sampler, check_found, check_samples, sampled_counts
 from barrow.engines.source import Source
+from barrow.engines.times import time_use, to_micros
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Source as Randomness
 from barrow.spaces import Hexagons, Space
@@ -204,6 +206,8 @@ def _array(column: Any) -> Column:
         if column.ndim != 1:
             raise ParameterError("A column is not one-dimensional.", allowed="one value for each record", fix="x[:, 0]")
         return column
+    if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
+        raise ParameterError("A column is not a list of values.", allowed="one value for each record", fix="[1, 2, 3]")
     values = list(column)
     array = np.empty(len(values), dtype=object)
     array[:] = values
@@ -219,7 +223,6 @@ def _kind(column: Column) -> str:
         "U": "text",
         "T": "text",
         "M": "time",
-        "m": "time",
     }
     return kinds.get(column.dtype.kind, "any" if column.dtype.kind == "O" else "other")
 
@@ -231,8 +234,11 @@ def _users(column: Column) -> tuple[Ids, np.ndarray[Any, np.dtype[np.bool_]]]:
         return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(len(column)), missing
     numbers: dict[Any, int] = {}
     values = column.tolist()
-    missing = np.fromiter((x is None or x != x for x in values), dtype=bool, count=len(values))
-    ids = np.fromiter((numbers.setdefault(x, len(numbers)) for x in values), dtype=np.int64, count=len(values))
+    try:
+        missing = np.fromiter((x is None or x != x for x in values), dtype=bool, count=len(values))
+        ids = np.fromiter((numbers.setdefault(x, len(numbers)) for x in values), dtype=np.int64, count=len(values))
+    except (TypeError, ValueError):
+        raise DataError("Some users are neither numbers nor texts.", allowed="numbers, texts or missing") from None
     return ids, missing
 
 
@@ -263,9 +269,19 @@ def encoded(table: Mapping[str, Column], columns: Columns, space: Space, unknown
 
 def _encode_part(table: Mapping[str, Column], space: Space, group: tuple[str, ...], unknown: Unknown) -> Ids:
     """Ids of one part as the space encodes them; -1 where a record is lost."""
-    if reads_numbers(space) or len(group) > 1:
+    use = time_use(space) if len(group) == 1 else None
+    if use is not None and _is_time(table[group[0]]):
+        micros = to_micros(table[group[0]])
+        records: Any = use.labels(micros) if use.names else use.numbers(micros)
+    elif use is not None and use.names and table[group[0]].dtype.kind in "OUT":
+        moments = use.labels(to_micros(table[group[0]]))
+        records = [label if moment is None else moment for label, moment in zip(table[group[0]], moments, strict=True)]
+    elif use is not None and table[group[0]].dtype.kind in "OUT":
+        numbers = _numbers(table[group[0]])
+        records = np.where(np.isnan(numbers), use.numbers(to_micros(table[group[0]])), numbers)
+    elif reads_numbers(space) or len(group) > 1:
         values = np.stack([_numbers(table[name]) for name in group], axis=1)
-        records: Any = values if len(group) > 1 else values[:, 0]
+        records = values if len(group) > 1 else values[:, 0]
         if isinstance(space, Hexagons):
             records = [tuple(row) for row in values.tolist()]
     else:
@@ -273,6 +289,14 @@ def _encode_part(table: Mapping[str, Column], space: Space, group: tuple[str, ..
     # What "default" stands for is the default item of the whole product, so a part only says which are lost.
     with np.errstate(all="ignore"):  # a warning about overflow would be a message about private values
         return space._encode(records, "error" if unknown == "default" else unknown)
+
+
+def _is_time(column: Column) -> bool:
+    """Whether a column holds moments; mixed ones are read by their first."""
+    if column.dtype.kind != "O":
+        return column.dtype.kind == "M"
+    first = next((x for x in column.tolist() if x is not None), None)
+    return isinstance(first, datetime.date | datetime.time | np.datetime64)
 
 
 def _numbers(column: Column) -> Floats:

@@ -8,6 +8,7 @@ of the parser may add included.
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 
 from barrow.engines.columns import Columns, missing_column, no_header
 from barrow.engines.sql.dialects import Dialect
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import MissingExtraError, ParameterError, nearest_name
 
 Node = Mapping[str, Any]
 
@@ -163,12 +164,14 @@ def _columns_of(rule: Rule | Test | None) -> list[str]:
     return [] if rule is None else [rule.column]
 
 
-def admit(sql: str, columns: Columns | None) -> Selection:
+def admit(sql: str, columns: Columns | None, *, written_for: str | None = None) -> Selection:
     """The selection that a query is; refuses, with the reason, what is not on the allow-list.
 
     Args:
         sql: The curator's text.
         columns: The user and item columns; None if only the names of the columns are asked for.
+        written_for: The engine in whose words it is written, where DuckDB's parser does not know them (``"spark"``);
+            sqlglot puts it into DuckDB's. What is judged is still what is run, for a fresh text is written from it.
 
     >>> admit("SELECT uid, max(age) AS age FROM records GROUP BY uid", Columns("uid", "age"))
     Traceback (most recent call last):
@@ -178,7 +181,7 @@ def admit(sql: str, columns: Columns | None) -> Selection:
       compare other columns with constants
       fix:     a simpler query; or acknowledge_sql = true (--acknowledge-sql), and the statement will say so
     """
-    node = _parsed(sql)
+    node = _parsed(sql if written_for is None else _translated(sql, written_for))
     _check_shape(node)
     table = node["from_table"]
     if table["type"] != "BASE_TABLE":
@@ -190,6 +193,18 @@ def admit(sql: str, columns: Columns | None) -> Selection:
     selection = Selection(path, _outputs(node["select_list"]), where)
     _check_names(selection, columns)
     return selection
+
+
+def _translated(sql: str, written_for: str) -> str:
+    try:
+        sqlglot = importlib.import_module("sqlglot")
+    except ImportError:
+        raise MissingExtraError.for_extra("sqlglot", extra=written_for, purpose="Queries in its words") from None
+    try:
+        texts = sqlglot.transpile(sql, read=written_for, write="duckdb")
+    except sqlglot.errors.SqlglotError:
+        texts = []
+    return ";".join(texts)
 
 
 def _parsed(sql: str) -> Node:

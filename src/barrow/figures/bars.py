@@ -181,13 +181,13 @@ def histogram(
         note = f"Each column shows the largest of its bins: there are {len(readings):,}."
     body = [left_axis(y, left, clean(what), lambda t: near(t, unit), right=right)]
     gap = 1.2 if (right - left) / len(columns) > 5 else 0.0
-    whiskers = []
+    whiskers: list[str] = []
     for i, a, b in columns:
         zero, level = y(max(0.0, y.low)), y(readings.value[i])
         bar = _bar(a + gap, min(zero, level), b - a - 2 * gap, abs(zero - level), readings.below[i])
         body.append(mark(bar, at=((a + b) / 2, level), said=readings.said(i, name(i))))
         whiskers.append(_upright_whisker(readings, i, y, (a + b) / 2, (b - a) / 2))
-    body += whiskers
+    body += whiskers if (right - left) / len(columns) >= 5 else [_band(readings, columns, y)]
     label = " ".join(part for part in (clean(axis), note) if part) if not note else f"{clean(axis)}. {note}".strip(". ")
     body.append(bottom_axis(x, bottom, label, lambda t: near(t, digits=6)))
     about = f"{said}{note and ' ' + note}"
@@ -207,13 +207,20 @@ def _columns(readings: Readings, ends: np.ndarray, x: Scale) -> list[tuple[int, 
     return [(int(i), x.start + step * slot[i], x.start + step * (slot[i] + 1)) for i in order[first]]
 
 
+def _band(readings: Readings, columns: Sequence[tuple[int, float, float]], y: Scale) -> str:
+    """All intervals as one band, where columns are too narrow for whiskers."""
+    if readings.low is None or readings.high is None:
+        return ""
+    upper = "L".join(f"{a:.1f},{y(readings.high[i]):.1f}H{b:.1f}" for i, a, b in columns)
+    lower = "L".join(f"{b:.1f},{y(max(readings.low[i], y.low)):.1f}H{a:.1f}" for i, a, b in reversed(columns))
+    return element("path", d=f"M{upper}L{lower}Z", class_="reach")
+
+
 def _upright_whisker(readings: Readings, i: int, y: Scale, x: float, half: float) -> str:
     if readings.low is None or readings.high is None:
         return ""
     a, b = y(max(readings.low[i], y.low)), y(readings.high[i])
-    line = f"M{x:.1f},{b:.1f}V{a:.1f}"
-    if half >= 4:
-        cap = min(4.0, half - 1)
-        line += f"M{x - cap:.1f},{a:.1f}h{2 * cap:.1f}M{x - cap:.1f},{b:.1f}h{2 * cap:.1f}"
+    cap = min(4.0, max(half - 1, 0.0))
+    line = f"M{x:.1f},{b:.1f}V{a:.1f}M{x - cap:.1f},{a:.1f}h{2 * cap:.1f}M{x - cap:.1f},{b:.1f}h{2 * cap:.1f}"
     casing = element("path", d=line, class_="casing") if half >= 4 else ""
     return casing + element("path", d=line, class_="whisker")

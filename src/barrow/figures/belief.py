@@ -59,7 +59,7 @@ def belief(
     unit: str,
     title: str = "What anyone can learn about one person",
     width: int = 720,
-    height: int = 380,
+    height: int = 390,
 ) -> Figure:
     """What a 50 % guess can become, against how far elsewhere the records had been; one curve for each share of them.
 
@@ -89,14 +89,12 @@ def belief(
     ceiling = next(top for top in (0.6, 0.75, 1.0) if highest <= top * 0.99 or top == 1.0)
     ends = [f"≤ {at_most(float(c.y[-1]), PERCENT)}" for c in curves]
     room = labels_width([*(c.label for c in curves), *ends], 0.3 * width)
-    left, right, top, bottom = 52.0, width - room, 44.0, height - 48.0
+    left, right, top, bottom = 52.0, width - room, 54.0, height - 48.0
     reach = max([float(c.x[-1]) for c in curves] + [p.distance for p in promises])
     x, y = Scale(0.0, reach, left, right), Scale(0.5, ceiling, bottom, top)
     body = [
         bottom_axis(x, bottom, f"how far elsewhere the records had been ({clean(unit)})", near, top=top),
-        left_axis(
-            y, left, "a 50 % guess about one person can become at most …", lambda t: near(t, PERCENT), right=right
-        ),
+        left_axis(y, left, _GUESS, lambda t: near(t, PERCENT), right=right, lift=27),
     ]
     body += [line_of(curve, x, y, k) for k, curve in enumerate(curves)]
     body.append(_cap(worst, x, y, promises))
@@ -129,7 +127,7 @@ def _cap(worst: float, x: Scale, y: Scale, promises: Sequence[Kept]) -> str:
         x.end - wide - 8,
     )
     return element("path", d=f"M{x.start:.1f},{level:.1f}H{x.end:.1f}", class_="cap") + element(
-        "text", text=text, x=start, y=level - 8, class_="note halo"
+        "text", text=text, x=start, y=level - 8 if level - y.end > 14 else level + 17, class_="note halo"
     )
 
 

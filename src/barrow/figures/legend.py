@@ -22,22 +22,23 @@ def shades_of(names: Sequence[str]) -> list[int]:
 
 
 def legend(
-    names: Sequence[str], *, x: float, y: float, width: float, hatch_first: bool, classes: Sequence[int] | None = None
+    names: Sequence[str], *, x: float, y: float, width: float, below: bool, classes: Sequence[int] | None = None
 ) -> tuple[str, float]:
     """The key, and how high it is.
 
     Args:
-        names: What each class means; the first may be what is below the noise.
+        names: What each class means; the first is what is below the noise.
         x: Where it begins.
         y: Where it begins.
         width: How wide it may be.
-        hatch_first: Whether the first class is hatched.
+        below: Whether there is anything in the first class, which is hatched.
         classes: The class of each name; 0, 1, 2 and so on by default.
 
-    >>> legend(["few", "many"], x=0, y=0, width=300, hatch_first=False)[1]
+    >>> legend(["noise", "few", "many"], x=0, y=0, width=300, below=False)[1]
     25.0
     """
     shades = list(classes) if classes is not None else list(range(len(names)))
+    names, shades = (names, shades) if below else (names[1:], shades[1:])
     widths = [text_width(name, 11.5) + 46 for name in names]
     parts = []
     rows = wrapped(widths, width)
@@ -46,7 +47,7 @@ def legend(
         for i in row:
             level = y + _ROW * line
             box: dict[str, Any] = {"x": at, "y": level, "width": 22, "height": 14}
-            if hatch_first and i == 0:
+            if below and i == 0:
                 parts.append(element("rect", **box, class_="open"))
                 parts.append(element("rect", **box, fill=hatched()))
             else:

@@ -183,7 +183,7 @@ def _layers(
         cells = [element("path", d=d, class_=f"cell q{c}") for c, d in enumerate(paths, 1) if d]
         hidden = {"class_": "off"} if k else {}
         shapes = element("g", *cells, data_layer=name, data_about=about, clip_path=f"url(#{KEY}-frame)", **hidden)
-        key, tall = legend(words, x=6, y=height + 32, width=width - 6, hatch_first=True, classes=used)
+        key, tall = legend(words, x=6, y=height + 32, width=width - 6, below=bool((found == 0).any()), classes=used)
         out.append((shapes, element("g", key, data_layer=name, **hidden), tall))
     return out
 

@@ -88,7 +88,9 @@ def matrix(
             )
         )
     bottom = top + tall * len(down) + 14
-    key, used = legend(said_classes, x=left, y=bottom, width=width - left, hatch_first=True, classes=shades)
+    key, used = legend(
+        said_classes, x=left, y=bottom, width=width - left, below=bool((classes == 0).any()), classes=shades
+    )
     said = largest_said(readings, names)
     return drawn(*body, key, title=title, description=said, width=width, height=bottom + used, kind="matrix", reach=30)
 

@@ -68,12 +68,13 @@ class Places:
         [[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]]
         """
         y, x = _degrees(lat, lon)
-        rows, row = np.unique(y, return_inverse=True)
+        # Latitudes that differ by rounding are one row: else cells would have no height.
+        rows, row = np.unique(np.round(y, 9), return_inverse=True)
         order = np.lexsort((x, row))
         same = np.diff(row[order]) == 0
         gap = np.full(len(rows), np.inf)
         np.minimum.at(gap, row[order][1:][same], np.diff(x[order])[same])
-        if (gap <= 0).any():
+        if (gap <= 1e-9).any():
             raise ParameterError("Two points are the same.", allowed="each point once", fix="drop the second")
         tall = float(np.diff(rows).min()) if len(rows) > 1 else float("inf")
         known = gap[np.isfinite(gap)]
@@ -114,7 +115,8 @@ class Places:
         lat = self.lat if self.corners is None else self.corners[:, :, 0]
         lon = self.lon if self.corners is None else self.corners[:, :, 1]
         south, north, west, east = (float(v) for v in (lat.min(), lat.max(), lon.min(), lon.max()))
-        spare = max(0.03 * max(north - south, east - west), 0.01)
+        size = max(north - south, east - west)
+        spare = max(0.03 * size, 0.01) if size > 0 else 2.0
         if east - west + 2 * spare > 360:
             west, east = (west + east) / 2 - 180 + spare, (west + east) / 2 + 180 - spare
         return max(-90.0, south - spare), west - spare, min(90.0, north + spare), east + spare

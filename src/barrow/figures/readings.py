@@ -73,15 +73,15 @@ class Readings:
         noise: Numbers | None = None,
         unit: str = PERCENT,
     ) -> Readings:
-        """Numbers checked: finite, of one length, intervals that hold their value."""
+        """Numbers checked: finite, of one length, intervals that begin before they end."""
         value = finite(values, "values").ravel()
         if not len(value):
             raise ParameterError("values is empty.", allowed="at least one value", fix="values=[0.1]")
         if (low is None) != (high is None):
             raise ParameterError("Only one of low and high is given.", allowed="both or none", fix="give both")
         ends = [_spread(x, name, len(value)) for x, name in ((low, "low"), (high, "high"), (noise, "noise"))]
-        if ends[0] is not None and ends[1] is not None and ((ends[0] > value) | (ends[1] < value)).any():
-            raise ParameterError("A value is outside its interval.", allowed="low <= value <= high", fix="swap the two")
+        if ends[0] is not None and ends[1] is not None and (ends[0] > ends[1]).any():
+            raise ParameterError("An interval ends before it begins.", allowed="low <= high", fix="swap the two")
         if ends[2] is not None and (ends[2] < 0).any():
             raise ParameterError("noise is negative.", allowed="0 or more", fix="noise=0.01")
         return cls(value, ends[0], ends[1], ends[2], unit)
@@ -94,9 +94,10 @@ class Readings:
     def below(self) -> npt.NDArray[np.bool_]:
         """Which values cannot be told from 0."""
         if self.noise is not None:
-            return self.value <= self.noise
-        if self.low is not None:
-            return self.low <= 0
+            # A share below 0 is noise; what has a unit may be truly below 0.
+            return (self.value if self.unit == PERCENT else np.abs(self.value)) <= self.noise
+        if self.low is not None and self.high is not None:
+            return (self.low <= 0) & ((self.high >= 0) | (self.unit == PERCENT))
         return np.zeros(len(self), dtype=bool)
 
     @property
@@ -178,16 +179,19 @@ def class_edges(readings: Readings) -> list[float]:
     edges = [_first_edge(readings)]
     if top <= edges[0]:
         return edges
-    start = max(edges[0], top * 1e-6)
+    # The first class begins at the noise and has members: the ladder starts above the smallest value that stands out.
+    start = max(float(value[value > edges[0]].min()), top * 1e-6)
     powers = range(int(np.floor(np.log10(start))), int(np.ceil(np.log10(top))) + 1)
     rungs = [float(f"{m}e{k}") for k in powers for m in _LADDER]
     for rung in rungs:
-        if rung >= top:
-            break
+        if not start <= rung < top:
+            continue
         members = width[(value > edges[-1]) & (value <= rung)]
         if rung >= 1.4 * edges[-1] and rung - edges[-1] >= (members.max() if len(members) else width.min()):
             edges.append(rung)
-    return edges[: MOST_CLASSES - 1] + edges[MOST_CLASSES - 1 :][-1:] if len(edges) > MOST_CLASSES else edges
+    # Some edges may go: joined classes are only wider. Those that stay are spread over the whole ladder.
+    last, steps = len(edges) - 1, MOST_CLASSES - 1
+    return [edges[k] for k in sorted({round(last * i / steps) for i in range(MOST_CLASSES)})]
 
 
 def _first_edge(readings: Readings) -> float:
@@ -197,7 +201,7 @@ def _first_edge(readings: Readings) -> float:
     else:
         below = readings.value[readings.below]
         noise = max(0.0, float(below.max())) if len(below) else 0.0
-    return float(rounded_to(Fraction(noise), 2, ROUND_CEILING)) if noise > 0 else 0.0
+    return float(rounded_to(Fraction(repr(noise)), 2, ROUND_CEILING)) if noise > 0 else 0.0
 
 
 def classes_of(readings: Readings, edges: Sequence[float]) -> npt.NDArray[np.int64]:

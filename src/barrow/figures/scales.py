@@ -82,8 +82,10 @@ def bottom_axis(scale: Scale, y: float, label: str, write: Callable[[float], str
     return "".join(parts)
 
 
-def left_axis(scale: Scale, x: float, label: str, write: Callable[[float], str], *, right: float | None = None) -> str:
-    """Ticks on the left, grid lines up to ``right``, the label level above the axis."""
+def left_axis(
+    scale: Scale, x: float, label: str, write: Callable[[float], str], *, right: float | None = None, lift: float = 12
+) -> str:
+    """Ticks on the left, grid lines up to ``right``, the label level above the axis by ``lift``."""
     parts = []
     for tick in scale.ticks(max(2, int(abs(scale.end - scale.start) / 55))):
         y = scale(tick)
@@ -91,7 +93,7 @@ def left_axis(scale: Scale, x: float, label: str, write: Callable[[float], str],
             parts.append(element("path", d=f"M{x:.1f},{y:.1f}H{right:.1f}", class_="grid"))
         parts.append(element("text", text=write(tick), x=x - 7, y=y + 4, class_="tick end"))
     if label:
-        parts.append(element("text", text=label, x=2, y=min(scale.start, scale.end) - 12, class_="label"))
+        parts.append(element("text", text=label, x=2, y=min(scale.start, scale.end) - lift, class_="label"))
     return "".join(parts)
 
 

@@ -165,11 +165,11 @@ def _promised(
             raise ParameterError(f"{definition} is about one item, a promise about a person.")
         to_model_of(definition, limit.model)
         if charges is None:
-            cost = price(guarantee, space, limit.promises, metric)
+            cost = price(guarantee, space, limit.promises, metric, event)
         elif space.metric == metric:
             cost = _given(charges, definition, limit)
         else:
-            cost, worst = _given(charges, definition, limit), price(guarantee, space, limit.promises, metric)
+            cost, worst = _given(charges, definition, limit), price(guarantee, space, limit.promises, metric, event)
             if any(map(lt, cost.epsilons, worst.epsilons)) or cost.delta < worst.delta:
                 raise ParameterError(
                     f"The release is about the metric {space.metric!r}, the promises about {metric!r}, "

@@ -16,7 +16,9 @@ The tree::
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from barrow.errors import LedgerError
 from barrow.ledger.digits import show, typed_down
@@ -90,7 +92,8 @@ class OverBudgetError(LedgerError):
         lefts = [(limit.less(used), needed) for _, used, limit, needed in rows]
         shares = [left.loss / needed.loss for left, needed in lefts if needed.loss]
         shares += [left.delta / needed.delta for left, needed in lefts if needed.delta]
-        fits = typed_down(min(shares)) if min(shares) else None
+        most_of_it = Fraction(math.floor(min(shares) * 1000), 1000) or min(shares)
+        fits = typed_down(most_of_it) if most_of_it else None
         most = " and ".join(dict.fromkeys(typed_down(limit.less(used).loss) for _, used, limit, _ in short or over))
         error = cls(
             "\n".join(lines),
@@ -132,14 +135,16 @@ class AlreadyPaidError(LedgerError):
     outputs: str | None
 
     @classmethod
-    def of(cls, key: str, *, seq: int, when: str, outputs: str | None) -> AlreadyPaidError:
-        """The error for ``key``, paid by record ``seq``."""
+    def of(cls, key: str, *, seq: int, when: str, outputs: str | None, resumable: bool = False) -> AlreadyPaidError:
+        """The error for ``key``, paid by record ``seq``; ``resumable`` if it may go on without a second payment."""
         end = "and its result was recorded" if outputs else "but its result was never recorded"
         error = cls(
             f"The release {key!r} is already paid (record {seq}, {when}), {end}. No noise was drawn.",
             allowed="one draw of noise for each payment",
             fix="use the result that was released"
             if outputs
+            else "ledger.resume(key, parameters): it goes on where it stopped, without a second payment"
+            if resumable
             else "use the result if it exists; otherwise release under a new key, which pays again",
         )
         error.seq, error.outputs = seq, outputs

@@ -50,6 +50,15 @@ def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighte
 
     Raises:
         NotCoveredError: The study is about something else, or promises less, or more than can still be kept.
+
+    >>> from barrow.ledger.ledger import first_row
+    >>> own = Budget("visits", 3, "earth km", Promises([(1, 1, 1)]))
+    >>> book = Book.read([first_row(own)])
+    >>> joined(book, own) is None
+    True
+    >>> tighter = joined(book, replace_limit(own, Promises([(1, 1, "0.5")])), tighten=True)
+    >>> tighter.budget.promises[0].epsilon
+    Fraction(1, 2)
     """
     own = book.budget
     if asked == own:
@@ -146,7 +155,7 @@ def _carry(book: Book, seq: int, asked: Budget, spaces: Sequence[SpaceRef]) -> P
             worst = worst_case(charge.guarantee)
             cost = Price((worst.epsilon,) * len(asked.promises), worst.delta)
         else:
-            cost = price(charge.guarantee, ref, asked.promises, str(asked.metric))
+            cost = price(charge.guarantee, ref, asked.promises, str(asked.metric), charge.event)
     except ParameterError as error:
         raise _refused(
             f"What record {seq} costs at a promise is not known: {error.problem}", "other promises"

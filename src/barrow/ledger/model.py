@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_table, reading
 from barrow.ledger.digits import show
 from barrow.ledger.period import to_per
 from barrow.ledger.promises import PromiseLimit, Promises, promises_from_json
@@ -212,6 +212,12 @@ class Budget:
             return Amount(0, 0)
         return Amount(limit.alpha if isinstance(limit, Emd) else limit.epsilon, limit.delta)
 
+    def __repr__(self) -> str:
+        names = ("items", "per", "user_level", "composition")
+        rest = [(name, value) for name in names if (value := getattr(self, name)) not in (None, "additive")]
+        options = "".join(f", {name}={value!r}" for name, value in rest)
+        return f"Budget({self.dataset!r}, {self.users}, {self.space or self.metric!r}, {self.limit!r}{options})"
+
     def number_of(self, account: Account) -> int:
         """The place of ``account`` among the promises, from 0.
 
@@ -249,6 +255,7 @@ def budget_from_json(data: Mapping[str, Any]) -> Budget:
       fix:     install the version of barrow that wrote it
     """
     names = {"dataset", "users", "space", "limit", "items", "per", "user_level", "composition"}
+    data = plain_table(data, "The budget")
     if set(data) != names:
         raise ParameterError(
             f"The budget has the fields {sorted(data)}.",
@@ -256,16 +263,17 @@ def budget_from_json(data: Mapping[str, Any]) -> Budget:
             fix="install the version of barrow that wrote it",
         )
     user_level, limit, space = data["user_level"], data["limit"], data["space"]
-    return Budget(
-        data["dataset"],
-        data["users"],
-        space if isinstance(space, str) else SpaceRef(**space),
-        promises_from_json(limit) if limit["definition"] == "Promises" else definition_from_json(limit),
-        items=data["items"],
-        per=data["per"],
-        user_level=None if user_level is None else definition_from_json(user_level),
-        composition=data["composition"],
-    )
+    with reading("The budget", fix="install the version of barrow that wrote it"):
+        return Budget(
+            data["dataset"],
+            data["users"],
+            space if isinstance(space, str) else SpaceRef(**space),
+            promises_from_json(limit) if limit["definition"] == "Promises" else definition_from_json(limit),
+            items=data["items"],
+            per=data["per"],
+            user_level=None if user_level is None else definition_from_json(user_level),
+            composition=data["composition"],
+        )
 
 
 @dataclass(frozen=True)

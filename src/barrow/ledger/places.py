@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from barrow.errors import LedgerError
+from barrow.errors import BarrowError
 from barrow.ledger.book import Book
 from barrow.ledger.chain import Row
 from barrow.ledger.errors import MissingLedgerError
@@ -28,12 +28,25 @@ def is_url(where: Where) -> bool:
 
 
 def open_store(where: Where) -> Store:
-    """The store at ``where``."""
+    """The store at ``where``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = create_store(folder + "/a.ledger", [Row(1, "{}", "00")])
+    ...     open_store(folder + "/a.ledger").rows()[0].seq
+    1
+    """
     return PostgresStore(str(where)) if is_url(where) else SqliteStore(where)
 
 
 def create_store(where: Where, rows: list[Row]) -> Store:
-    """A new store at ``where`` that holds ``rows``."""
+    """A new store at ``where`` that holds ``rows``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(create_store(folder + "/a.ledger", [Row(1, "{}", "00")]).rows())
+    1
+    """
     return PostgresStore.create(str(where), rows) if is_url(where) else SqliteStore.create(where, rows)
 
 
@@ -55,10 +68,10 @@ def find_ledger(place: Where, dataset: str) -> str | None:
     True
     """
     for where in _all_in(place):
-        try:
-            if Book.read(open_store(where).rows()).budget.dataset == dataset:
+        try:  # The first record says it, even where a later one is broken.
+            if Book.read(open_store(where).rows()[:1]).budget.dataset == dataset:
                 return where
-        except LedgerError:  # A broken ledger is not this data set's, as far as anybody can tell.
+        except BarrowError:  # Not this data set's, as far as anybody can tell.
             continue
     return None
 
@@ -76,7 +89,10 @@ def _all_in(place: Where) -> list[str]:
 
 
 def refuse_second(where: Where, dataset: str) -> None:
-    """Refuse a second budget of ``dataset`` beside an old one, whatever it is called."""
+    """Refuse a second budget of ``dataset`` beside an old one, whatever it is called.
+
+    >>> refuse_second("/nowhere/visits.ledger", "visits")
+    """
     found = find_ledger(where if is_url(where) else Path(where).absolute().parent, dataset)
     if found is not None:
         raise MissingLedgerError(

@@ -11,6 +11,7 @@ Why it is done so (``scripts/faults ledger --store postgres`` shows that weaker 
 - The server's identity and timeline are kept beside the ledger: a promoted replica or a restored backup is refused
   until its owner has compared it with an anchored head. A raw copy of the files keeps both, so anchors stay necessary.
 - A connection lives for one operation only. The server's own messages never reach an error: they may quote anything.
+- The columns ``role`` and ``at`` are the server's own word on who wrote a row and when, beside the chain.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ CREATE TABLE IF NOT EXISTS barrow.ledgers (
   name text COLLATE "C" PRIMARY KEY, version integer NOT NULL, server text NOT NULL, turn integer NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS barrow.records (
   ledger text COLLATE "C" NOT NULL REFERENCES barrow.ledgers, seq bigint NOT NULL CHECK (seq >= 1),
-  body text COLLATE "C" NOT NULL, hash text COLLATE "C" NOT NULL, PRIMARY KEY (ledger, seq));
+  body text COLLATE "C" NOT NULL, hash text COLLATE "C" NOT NULL,
+  role text NOT NULL DEFAULT session_user, at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (ledger, seq));
 CREATE OR REPLACE FUNCTION barrow.never() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
   BEGIN RAISE EXCEPTION 'records are never changed'; END $$;
 CREATE OR REPLACE FUNCTION barrow.next_in_line() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$

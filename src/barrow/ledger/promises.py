@@ -35,8 +35,8 @@ class PromiseLimit:
         epsilon: The limit.
         text: The change in words; made from the numbers if left out.
 
-    >>> PromiseLimit(1, "0.3", 1, text="all data by 300 m").distances
-    (Fraction(3, 10),)
+    >>> PromiseLimit(1, "0.3", 1, text="all data by 300 m")
+    PromiseLimit('1', '0.3', '1', text='all data by 300 m')
     >>> print(PromiseLimit("1/30", 10, "0.5"))
     a share of 1/30 of the data by 10: ε ≤ 0.5
     """
@@ -95,6 +95,12 @@ class PromiseLimit:
     def __str__(self) -> str:
         return f"{self.text}: ε ≤ {show(self.epsilon)}"
 
+    def __repr__(self) -> str:
+        far = [exact_text(q) for q in self.distances]
+        distance = far if len(far) > 1 else far[0] if far else None
+        numbers = exact_text(self.share), distance, exact_text(self.epsilon)
+        return f"PromiseLimit({', '.join(map(repr, numbers))}, text={self.text!r})"
+
 
 @dataclass(frozen=True)
 class Promises:
@@ -149,6 +155,10 @@ class Promises:
             "model": self.model.value,
             "bounded": self.bounded,
         }
+
+    def __repr__(self) -> str:
+        bounded = ", bounded=True" * self.bounded
+        return f"Promises({list(self.promises)!r}, {exact_text(self.delta)!r}, model={self.model.value!r}{bounded})"
 
     def __str__(self) -> str:
         many = len(self.promises)

@@ -20,7 +20,7 @@ from typing import Any
 from barrow.errors import ParameterError
 from barrow.ledger.authority import Committed, Reservation, Staged, refuse
 from barrow.ledger.book import Book, Digests, Record
-from barrow.ledger.budget import charge_for, spent_by
+from barrow.ledger.budget import AdditiveComposer, charge_for, spent_by
 from barrow.ledger.chain import digest
 from barrow.ledger.errors import AlreadyPaidError, OverBudgetError
 from barrow.ledger.model import Account, Amount, Charge
@@ -120,7 +120,7 @@ class Spender(OpenLedger):
                 "items": items,
                 "parameters": public,
                 "parameters_digest": public_digest,
-                "composer": self.composer.name,
+                "composer": AdditiveComposer.name if charge.epsilons else self.composer.name,
                 "question": None if question is None else text_of(question, "question"),
                 "folder": None if folder is None else text_of(folder, "folder"),
                 "resumable": bool(resumable),
@@ -258,7 +258,7 @@ class Spender(OpenLedger):
         budget, before = book.budget, list(book.charges.values())
         rows = []
         for account, promise, epsilon in zip(budget.accounts, budget.promises, charge.epsilons, strict=True):
-            used = self.composer.total(spent_by(before, account, charge.period), budget.limit_of(account))
+            used = AdditiveComposer().total(spent_by(before, account, charge.period), budget.limit_of(account))
             rows.append((promise.text, used, budget.limit_of(account), Amount(epsilon, charge.amount.delta)))
         if not all((used + needed).fits(limit) for _, used, limit, needed in rows):
             raise OverBudgetError.of_promises(rows, whose=repr(budget.dataset), later=later)
@@ -273,9 +273,16 @@ class Spender(OpenLedger):
 
 
 def already_paid(book: Book, key: str) -> AlreadyPaidError:
-    """The error for a key that was paid for before."""
+    """The error for a key that was paid for before.
+
+    >>> already_paid.__name__
+    'already_paid'
+    """
     seq = book.keys[key]
-    return AlreadyPaidError.of(key, seq=seq, when=book.records[seq - 1].when, outputs=book.outputs.get(seq))
+    record, done = book.records[seq - 1], book.committed.get(seq)
+    return AlreadyPaidError.of(
+        key, seq=seq, when=record.when, outputs=done and done.outputs, resumable=record.data["resumable"]
+    )
 
 
 def text_of(value: str, name: str) -> str:

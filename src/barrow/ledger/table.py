@@ -15,7 +15,7 @@ from barrow.ledger.budget import Composer, running_totals, spent_by
 from barrow.ledger.digits import show
 from barrow.ledger.model import Account, Amount, Budget, Charge
 from barrow.ledger.refs import Head
-from barrow.numerics import exact_text
+from barrow.numerics import exact_text, float_up
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Overview:
         ]
 
     def to_csv(self) -> str:
-        """One row for each payment; amounts as exact text, promises in words at the head of their columns."""
+        """One row for each payment, for spreadsheets: amounts as decimals, rounded up; promises at the head."""
         texts = [f"epsilon: {p.text}" for p in self.budget.promises] or [self.budget.symbol]
         heads = ["record", "when", "period", "question", "what", "key", "folder", "account", *texts, "delta", "who"]
         out = io.StringIO()
@@ -219,7 +219,7 @@ class Overview:
         for line in self.lines:
             names = [line.seq, line.when, line.period, line.question, line.what, line.key, line.folder, line.account]
             paid = line.epsilons or (line.amount.loss,)
-            numbers = [*map(exact_text, paid), exact_text(line.amount.delta)]
+            numbers = [*map(float_up, paid), float_up(line.amount.delta)]
             rows.writerow([_plain(cell) for cell in (*names, *numbers, line.who, line.result, line.outputs)])
         return out.getvalue()
 
@@ -305,7 +305,15 @@ def overview(book: Book, composer: Composer, period: str | None) -> Overview:
 
 
 def balances(book: Book, composer: Composer, period: str | None) -> tuple[Balance, ...]:
-    """Each account's limit, what is spent and what is left."""
+    """Each account's limit, what is spent and what is left.
+
+    >>> from barrow.ledger.budget import AdditiveComposer
+    >>> from barrow.ledger.ledger import first_row
+    >>> from barrow.ledger.promises import Promises
+    >>> row = first_row(Budget("visits", 3, "earth km", Promises([(1, 1, 1)])))
+    >>> [(b.text, b.left.loss) for b in balances(Book.read([row]), AdditiveComposer(), None)]
+    [('all data by 1', Fraction(1, 1))]
+    """
     budget, charges, found = book.budget, list(book.charges.values()), []
     for number, account in enumerate(budget.accounts):
         limit = budget.limit_of(account)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import checked_model
+from barrow.mechanisms.decoding.graph import GraphDecoder
 from barrow.mechanisms.statistics import UserCounts
 from barrow.noise import RoundedValues, Source, edge_grid, rounded_edges
 from barrow.noise.additive.edges import cycle_moments
@@ -134,6 +135,12 @@ class EdgeHistogram:
         )
         return graph.incidence @ of_edges @ graph.incidence.T
 
+    @cached_property
+    def decoder(self) -> GraphDecoder:
+        """From values at nodes to a histogram over the items."""
+        cost = self.noise_cost_upper / math.sqrt(self.reports)
+        return GraphDecoder(self.graph, self.space.items, self.covariance, cost)
+
     def draw(self, center: Any, source: Source | None = None) -> RoundedValues:
         """``center``, one exact value for each node, with noise along the edges, exactly rounded to the grid."""
         graph = self.graph
@@ -239,6 +246,15 @@ class EdgeAnswer:
     def event(self) -> Event:
         """What the release was, for an accountant to price."""
         return self.plan.event
+
+    @cached_property
+    def histogram(self) -> Floats:
+        """The histogram by the decoder that is the most accurate on average."""
+        return self.decoded()
+
+    def decoded(self, how: str = "auto") -> Floats:
+        """The histogram by a decoder of choice: see :class:`barrow.mechanisms.decoding.GraphDecoder`."""
+        return self.plan.decoder.decode(self.values, how)
 
 
 def edge_histogram(

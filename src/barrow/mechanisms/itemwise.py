@@ -80,6 +80,7 @@ class ItemWise:
             model=self.model,
             least_distance=least_distance(self.randomiser.space),
             randomiser=self.randomiser.family,
+            channel=self.randomiser.channel,
         )
 
     def randomise(self, ids: ArrayLike, *, source: Source | None = None) -> ItemReports:

@@ -1,7 +1,8 @@
 """Planning: from what must be kept to the most accurate mechanism that keeps it, from public numbers only."""
 
 from barrow.planning.candidates import Candidate, best_first, reasons, useless
-from barrow.planning.compare import Comparison, Rival, compare, crossover
+from barrow.planning.compare import compare
+from barrow.planning.comparison import Comparison, Rival
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
 from barrow.planning.items import ItemChoice, choose_items
 from barrow.planning.linear import linear_errors
@@ -34,7 +35,6 @@ __all__ = [
     "best_first",
     "choose_items",
     "compare",
-    "crossover",
     "histogram_candidates",
     "linear_errors",
     "paper_rule_central",

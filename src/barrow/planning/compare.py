@@ -1,279 +1,28 @@
-"""EMD-DP and ordinary user-level DP side by side: errors, the cost of changes, where one overtakes the other.
-
-User-level DP is set to the epsilon that keeps every promise, the smallest that is asked, and to the worst case of the
-chosen release. EMD-DP at alpha is user-level DP at the worst case of alpha, so it is one of the competitors itself.
-"""
+"""``compare``: all mechanisms for a question under EMD-DP, and ordinary user-level DP beside them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, float_up
-from barrow.planning.candidates import Candidate, best_first, reasons, useless
+from barrow.numerics import Exact
+from barrow.planning.candidates import Candidate
+from barrow.planning.comparison import Comparison
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
 from barrow.planning.linear import linear_errors
 from barrow.planning.references import Reference, reference_distribution
-from barrow.planning.rules import CAVEATS, PaperRule, paper_rule_central, paper_rule_linear, paper_rule_local
+from barrow.planning.rivals import Asked, as_user_level, compared
+from barrow.planning.rules import PaperRule, paper_rule_central, paper_rule_linear, paper_rule_local
 from barrow.planning.terms import Terms
 from barrow.planning.user_level import user_level_errors, user_level_histograms
-from barrow.policy import Policy, describe_distance, describe_share
+from barrow.policy import Policy
 from barrow.policy.policy import PromiseLike
-from barrow.privacy import Model
 from barrow.privacy.definitions import positive, probability, to_model
 from barrow.queries import Query, query_from_spec
 from barrow.spaces import Space
-
-PROMISES, WORST, ASKED = "keeps the same promises", "has the same worst case", "was asked for"
-"""Why user-level DP is at an epsilon."""
-_ALIKE = 1.05
-_LARGEST_ALPHA = 10_000.0
-Change = tuple[str, float, float]
-"""A change of one person's data: in words, its EMD, and the epsilon that was promised."""
-
-
-@dataclass(frozen=True)
-class Rival:
-    """User-level DP at one epsilon.
-
-    Attributes:
-        why: Why it is at this epsilon: one of ``PROMISES``, ``WORST`` and ``ASKED``.
-        epsilon: Its parameter.
-        candidates: Its mechanisms, the most accurate first.
-        crossover: From about which alpha on EMD-DP is more accurate, never below epsilon; None if it is for none below
-            10,000, or if nothing is known.
-        rule: What the paper's rule says, where there is one.
-
-    >>> from barrow.privacy import Guarantee, UserLevel
-    >>> found = Candidate("laplace", "noise", Guarantee(UserLevel(1), "user_level", ""), 0.5)
-    >>> Rival(PROMISES, Fraction(1), (found,), 3.0, None).to_json()["crossover_alpha"]
-    3.0
-    """
-
-    why: str
-    epsilon: Fraction
-    candidates: tuple[Candidate, ...]
-    crossover: float | None
-    rule: PaperRule | None
-
-    @property
-    def best(self) -> Candidate:
-        """Its most accurate mechanism."""
-        return self.candidates[0]
-
-    @property
-    def error(self) -> float:
-        """The error of the most accurate mechanism."""
-        return self.best.error
-
-    @property
-    def words(self) -> str:
-        """In a sentence: "user-level DP that keeps the same promises (ε = 0.1)"."""
-        return f"user-level DP that {self.why} (ε = {float(self.epsilon):.3g})"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        rule = None if self.rule is None else {"alpha": self.rule.alpha, "formula": self.rule.formula}
-        return {
-            "why": self.why,
-            "epsilon": float_up(self.epsilon),
-            "error": self.error,
-            "mechanism": self.best.name,
-            "crossover_alpha": self.crossover,
-            "paper_rule": rule,
-        }
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All mechanisms that can answer, their predicted errors, the choice, and user-level DP beside them.
-
-    Attributes:
-        description: What is asked.
-        measure: What the errors are, in words.
-        unit: Their unit.
-        alpha: Of EMD-DP.
-        delta: Of both.
-        diameter: The largest distance, which alpha is per.
-        candidates: Under EMD-DP, the most accurate first.
-        cannot: Why each of the others cannot answer.
-        rivals: User-level DP at each epsilon; the one that keeps the promises first.
-        changes: Changes of one person's data: in words, their EMD, and the epsilon that was promised.
-        blind: What a guess without data errs by, for a histogram.
-
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 100, unit="years", step=1)
-    >>> found = compare(line, {"kind": "mean"}, promises=["all, 5 years, 0.5"], users=1000)
-    >>> print(found.sentence)
-    16 times less error than user-level DP that keeps the same promises (ε = 0.5).
-    """
-
-    description: str
-    measure: str
-    unit: str
-    alpha: Fraction
-    delta: Fraction
-    diameter: str
-    candidates: tuple[Candidate, ...]
-    cannot: Mapping[str, str]
-    rivals: tuple[Rival, ...]
-    changes: tuple[Change, ...]
-    blind: float | None = None
-
-    @property
-    def choice(self) -> Candidate:
-        """The most accurate mechanism under EMD-DP."""
-        return self.candidates[0]
-
-    @property
-    def user_level(self) -> tuple[Candidate, ...]:
-        """The most accurate mechanism of user-level DP at each epsilon."""
-        return tuple(rival.best for rival in self.rivals)
-
-    @property
-    def better(self) -> Candidate:
-        """What to release: the choice, or user-level DP where that keeps the same promises and errs less."""
-        kept = [rival.best for rival in self.rivals if rival.why == PROMISES]
-        return best_first([self.choice, *kept])[0]
-
-    @property
-    def ratio(self) -> float | None:
-        """The error of user-level DP that keeps the same promises over that of EMD-DP; of the first rival otherwise."""
-        return self._ratio(self.rivals[0]) if self.rivals else None
-
-    def _ratio(self, rival: Rival) -> float:
-        return rival.error / self.choice.error if self.choice.error > 0.0 else math.inf
-
-    @property
-    def sentence(self) -> str:
-        """The first line: how much there is to gain, or to lose, against user-level DP that keeps the same promises."""
-        return self.against(self.rivals[0]) if self.rivals else "There is no user-level DP to compare with."
-
-    def against(self, rival: Rival) -> str:
-        """The ratio of errors in words."""
-        ratio = self._ratio(rival)
-        bound = " at least" if self.choice.note.startswith("its error is an upper bound") else ""
-        if ratio >= _ALIKE:
-            return f"{_capital(bound)}{_times(ratio)} less error than {rival.words}."
-        words = rival.words[0].upper() + rival.words[1:]
-        if ratio > 1.0 / _ALIKE:
-            return f"{words} has about the same error."
-        advice = " Release that instead." if rival.why == PROMISES else ""
-        return f"{words} has {_times(1.0 / ratio)} less error.{advice}"
-
-    def warnings(self) -> list[str]:
-        """When EMD-DP is the wrong choice here, from the numbers."""
-        found = []
-        for rival in self.rivals:
-            kept = all(float(rival.epsilon) <= asked for _, _, asked in self.changes)
-            if self.changes and kept and rival.error <= self.choice.error:
-                found.append(
-                    f"User-level DP with ε = {float(rival.epsilon):.3g} keeps every promise above and is at least as "
-                    "accurate: EMD-DP is the wrong choice for these promises."
-                )
-        found += useless(self.choice, self.blind, self.unit)
-        worst = self.choice.guarantee.epsilon_at(1)
-        if worst > 10:
-            found.append(
-                f"Somebody whose whole data differ is hardly protected (ε = {worst:.3g}). If that is the secret, use "
-                "user-level DP, or add a promise about all of the data."
-            )
-        return found
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for ``--json``."""
-
-        def row(candidate: Candidate) -> dict[str, Any]:
-            at = {words: candidate.guarantee.epsilon_at(w) for words, w, _ in self.changes}
-            return {**candidate.to_json(), "epsilon_at": at, "worst_epsilon": candidate.guarantee.epsilon_at(1)}
-
-        return {
-            "sentence": self.sentence,
-            "ratio": self.ratio,
-            "question": self.description,
-            "measure": self.measure,
-            "unit": self.unit,
-            "alpha": float_up(self.alpha),
-            "delta": float(self.delta),
-            "choice": self.choice.name,
-            "better": {"name": self.better.name, "user_level": self.better.user_level},
-            "candidates": [row(candidate) for candidate in self.candidates],
-            "why_others_lose": reasons(self.candidates),
-            "cannot_answer": dict(self.cannot),
-            "blind_error": self.blind,
-            "user_level": [
-                {**rival.to_json(), "candidates": [row(candidate) for candidate in rival.candidates]}
-                for rival in self.rivals
-            ],
-            "crossovers": [
-                {
-                    "epsilon": float_up(rival.epsilon),
-                    "error": rival.error,
-                    "measured_alpha": rival.crossover,
-                    "paper_rule": rival.to_json()["paper_rule"],
-                }
-                for rival in self.rivals
-                if rival.why != WORST
-            ],
-            "warnings": self.warnings(),
-            "caveats": [caveat.sentence for caveat in CAVEATS],
-        }
-
-    def lines(self) -> list[str]:
-        """The sentence, a table, and a few more sentences."""
-        heads = ["error", *[words for words, _, _ in self.changes], "everything"]
-        rows = [
-            (("→ " if i == 0 else "  ") + f"{c.name}: {c.words}", self._cells(c))
-            for i, c in enumerate([*self.candidates, *self.user_level])
-        ]
-        first = max(len(name) for name, _ in rows)
-        widths = [max(len(head), *(len(cells[j]) for _, cells in rows)) for j, head in enumerate(heads)]
-        table = [
-            self.sentence,
-            "",
-            f"Question  {self.description}",
-            f"Error     {self.measure}{f', in {self.unit}' if self.unit else ''}",
-            f"α         {float_up(self.alpha):.4g} per {self.diameter}, δ = {float(self.delta):.3g}",
-            "",
-            " " * first + "".join(f"  {head:>{w}}" for head, w in zip(heads, widths, strict=True)),
-            *(
-                f"{name:<{first}}" + "".join(f"  {cell:>{w}}" for cell, w in zip(cells, widths, strict=True))
-                for name, cells in rows
-            ),
-            "",
-        ]
-        said = [self.against(rival) for rival in self.rivals[1:]]
-        said += [f"{name}: {why}." for name, why in reasons(self.candidates).items()]
-        notes = [f"{c.name}: {c.note}." for c in (*self.candidates, *self.user_level) if c.note]
-        notes += [f"{name} cannot answer: {why[0].lower()}{why[1:]}." for name, why in self.cannot.items()]
-        return [*table, *said, *notes, *self._crossing(), *self.warnings()]
-
-    def _cells(self, candidate: Candidate) -> list[str]:
-        at = [f"ε {candidate.guarantee.epsilon_at(w):.3g}" for _, w, _ in self.changes]
-        bound = "≤ " if candidate.note.startswith("its error is an upper bound") else ""
-        spread = "" if candidate.standard_error is None else f" ± {candidate.standard_error:.1g}"
-        return [f"{bound}{candidate.error:.3g}{spread}", *at, f"ε {candidate.guarantee.epsilon_at(1):.3g}"]
-
-    def _crossing(self) -> list[str]:
-        lines = []
-        for rival in self.rivals:
-            if rival.why == WORST:
-                continue  # at this epsilon the choice is user-level DP itself
-            start = f"Against user-level DP with ε = {float(rival.epsilon):.3g}, EMD-DP is more accurate"
-            if rival.crossover is None:
-                lines.append(f"{start} for no α below 10,000 that is known.")
-            else:
-                lines.append(f"{start} from about α = {rival.crossover:.3g} on (predicted).")
-            if rival.rule is not None:
-                lines.append("  " + rival.rule.sentence())
-        return lines
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
 
 def compare(
@@ -321,185 +70,62 @@ def compare(
             "Neither promises nor alpha are given.", allowed="one of them", fix='promises=["1/30, 10 km, 0.5"]'
         )
     rate = policy.alpha_exact if alpha is None and policy is not None else positive(alpha or 0, "alpha")
-    asked = query if isinstance(query, Query) else query_from_spec(space, dict(query))
-    sides: _Histograms | _Linear
-    if asked.kind == "histogram":
+    query = query if isinstance(query, Query) else query_from_spec(space, dict(query))
+    if query.kind == "histogram":
         terms = Terms(space, users, given=rate, delta=slack, model=to_model(model))
-        sides = _Histograms(HistogramTarget(terms, reference_distribution(space, reference), items))
+        target = HistogramTarget(terms, reference_distribution(space, reference), items)
+        asked = _histogram(target)
+        own, cannot = histogram_candidates(target)
     else:
-        sides = _Linear(asked, slack, users, model)
-    found, cannot = sides.own(rate)
-    return Comparison(
-        sides.description,
-        sides.measure,
-        sides.unit,
-        rate,
-        slack,
-        f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance",
-        tuple(found),
-        cannot,
-        tuple(_rival(sides, found, rate, why, epsilon) for why, epsilon in _levels(policy, epsilons, found[0])),
-        () if policy is None else tuple(_change(kept, space) for kept in policy.kept),
-        sides.blind,
-    )
+        asked = _linear(query, slack, users, model)
+        own, cannot = linear_errors(query, rate, slack, users=users, model=model), {}
+    return compared(space, asked, own, rate, slack, policy=policy, epsilons=epsilons, cannot=cannot)
 
 
-def _levels(policy: Policy | None, epsilons: Sequence[Exact], choice: Candidate) -> list[tuple[str, Fraction]]:
-    """Which epsilons of user-level DP to compare with, and why; each once."""
-    wanted = [] if policy is None else [(PROMISES, min(promise.epsilon for promise in policy.promises))]
-    wanted += [(ASKED, positive(epsilon, "epsilon")) for epsilon in epsilons]
-    worst = choice.guarantee.epsilon_at(1)
-    if 0.0 < worst < math.inf:
-        wanted.append((WORST, Fraction(worst)))
-    found: dict[Fraction, str] = {}
-    for why, epsilon in wanted:
-        if not any(abs(epsilon / known - 1) < Fraction(1, 10**6) for known in found):
-            found[epsilon] = why
-    return [(why, epsilon) for epsilon, why in found.items()]
-
-
-def _rival(sides: _Histograms | _Linear, own: list[Candidate], alpha: Fraction, why: str, epsilon: Fraction) -> Rival:
-    choice, others = own[0], sides.others(epsilon, why != WORST)
-    # Whatever is at most epsilon for every change is user-level DP itself.
-    known = [c for c in own if c.guarantee.epsilon_at(1) <= float(epsilon) * (1.0 + 1e-12)]
-    found = best_first([*others, *(_as_user_level(candidate) for candidate in known)])
-    same = None if why == WORST else next((c for c in others if c.name == choice.name), None)
-    crossing = None if same is None else crossover(choice, alpha, same, epsilon, found[0].error)
-    return Rival(why, epsilon, tuple(found), crossing, sides.rule(epsilon))
-
-
-def crossover(choice: Candidate, alpha: Fraction, same: Candidate, epsilon: Fraction, error: float) -> float | None:
-    """From about which alpha on the chosen mechanism errs by less than ``error``, user-level DP at ``epsilon``.
-
-    The mechanism's error is known at two values of alpha: at the one that was planned, and at the one whose worst case
-    is epsilon, where it is one of the competitors. In between and beyond, ln(error) is taken as linear in ln(alpha).
-    It is never below epsilon, where EMD-DP is user-level DP itself.
-
-    Args:
-        choice: The mechanism at ``alpha``.
-        alpha: Where it was planned.
-        same: The same mechanism at the worst case ``epsilon``.
-        epsilon: The parameter of user-level DP.
-        error: The error of the best competitor.
-
-    >>> from barrow.privacy import Emd, Guarantee
-    >>> promise = Guarantee(Emd(25, model="central"), "knorm", "lemma:lin")
-    >>> made = Candidate("tree", "", promise, 0.04)
-    >>> round(crossover(made, Fraction(25), replace(made, error=1.0), Fraction(1), 0.5), 6)
-    2.0
-    """
-    worst = choice.guarantee.epsilon_at(1)
-    # The worst case is proportional to alpha: this alpha has epsilon as its worst case.
-    first, second = float(epsilon) * float(alpha) / worst, float(alpha)
-    least = max(float(epsilon), first)
-    if error >= same.error:
-        return least
-    steps = math.log(second / first)
-    if abs(steps) < 1e-9 or not choice.error > 0.0 or (same.error - choice.error) * steps <= 0.0:
-        return None
-    slope = math.log(choice.error / same.error) / steps
-    found = first * math.exp(math.log(error / same.error) / slope)
-    return max(found, least) if found <= _LARGEST_ALPHA else None
-
-
-@dataclass(frozen=True)
-class _Linear:
+def _linear(query: Query, delta: Fraction, users: int, model: str) -> Asked:
     """A linear question: errors are half widths."""
 
-    query: Query
-    delta: Fraction
-    users: int
-    model: str
-    measure: ClassVar[str] = "95 % half width of each value"
-    blind: ClassVar[float | None] = None
+    def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
+        return user_level_errors(query, epsilon, delta, users=users, model=model)
 
-    @property
-    def description(self) -> str:
-        return self.query.description
-
-    @property
-    def unit(self) -> str:
-        return self.query.unit
-
-    def own(self, alpha: Fraction) -> tuple[list[Candidate], dict[str, str]]:
-        return linear_errors(self.query, alpha, self.delta, users=self.users, model=self.model), {}
-
-    def others(self, epsilon: Fraction, itself: bool) -> list[Candidate]:
-        return user_level_errors(self.query, epsilon, self.delta, users=self.users, model=self.model)
-
-    def rule(self, epsilon: Fraction) -> PaperRule | None:
-        return paper_rule_linear(epsilon)
+    return Asked(query.description, "95 % half width of each value", query.unit, others, paper_rule_linear)
 
 
-@dataclass(frozen=True)
-class _Histograms:
+def _histogram(target: HistogramTarget) -> Asked:
     """A histogram: errors are earth mover's distances after decoding."""
+    terms, items = target.terms, target.items
+    space, delta, users, model = terms.space, terms.delta, terms.users, terms.model.value
+    # In the local model edge noise at alpha = epsilon is a competitor where there is a tree, and better than items.
+    slow = items is not None and model != "central" and not (model == "local" and space.has_tree)
 
-    target: HistogramTarget
-    measure: ClassVar[str] = "EMD between the decoded histogram and the truth, simulated at a public reference"
-    description: ClassVar[str] = "the histogram of people's items"
-
-    @property
-    def unit(self) -> str:
-        return self.target.terms.space.unit
-
-    @property
-    def blind(self) -> float:
-        return self.target.uniform_guess
-
-    def own(self, alpha: Fraction) -> tuple[list[Candidate], dict[str, str]]:
-        return histogram_candidates(self._at(alpha))
-
-    def _at(self, alpha: Fraction) -> HistogramTarget:
-        terms = replace(self.target.terms, given=alpha, promises=(), fraction=Fraction(1))
-        return replace(self.target, terms=terms)
-
-    def others(self, epsilon: Fraction, itself: bool) -> list[Candidate]:
-        asked, terms = self.target, self.target.terms
+    def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
         found = user_level_histograms(
-            terms.space,
+            space,
             epsilon,
-            terms.delta,
-            users=terms.users,
-            model=terms.model.value,
-            reference=asked.reference,
-            decode=asked.decode,
+            delta,
+            users=users,
+            model=model,
+            reference=target.reference,
+            decode=target.decode,
         )
-        if itself and terms.model is not Model.CENTRAL and asked.items is not None:
-            found += self._itself(epsilon)
-        return found
+        return [*found, *_itself(target, epsilon)] if itself and slow else found
 
-    def _itself(self, epsilon: Fraction) -> list[Candidate]:
-        """Randomised items at alpha = epsilon: user-level DP too, with the decoders that EMD-DP has on any space."""
-        try:
-            made = histogram_candidates(self._at(epsilon), only="frequency")[0][0]
-        except ParameterError:
-            return []
-        return [_as_user_level(made)]
-
-    def rule(self, epsilon: Fraction) -> PaperRule | None:
-        held, terms = self.target.items, self.target.terms
-        if terms.delta == 0 or held is None:
+    def rule(epsilon: Fraction) -> PaperRule | None:
+        if delta == 0 or items is None:
             return None
-        sizes = {"items": terms.space.items, "users_items": held}
-        if terms.model is Model.LOCAL:
-            return paper_rule_local(epsilon, terms.delta, **sizes)
-        return paper_rule_central(epsilon, terms.delta, **sizes, users=terms.users)
+        sizes = {"items": space.items, "users_items": items}
+        if model == "local":
+            return paper_rule_local(epsilon, delta, **sizes)
+        return paper_rule_central(epsilon, delta, **sizes, users=users)
+
+    measure = "EMD between the decoded histogram and the truth, simulated at a public reference"
+    return Asked("the histogram of people's items", measure, space.unit, others, rule, target.uniform_guess)
 
 
-def _as_user_level(made: Candidate) -> Candidate:
-    return replace(made, words=f"user-level: {made.words}, by its worst case")
-
-
-def _change(kept: Any, space: Space) -> Change:
-    words = f"{describe_share(kept.promise)} by {describe_distance(kept.promise, space)}"
-    return words, float_up(kept.emd), float(kept.promise.epsilon)
-
-
-def _times(ratio: float) -> str:
-    digits = 2 if ratio < 1.95 else 1 if ratio < 9.95 else 0
-    return f"{ratio:,.{digits}f} times"
-
-
-def _capital(text: str) -> str:
-    return f"{text.strip().capitalize()} " if text else ""
+def _itself(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:
+    """Randomised items at alpha = epsilon: user-level DP too, with the decoders that EMD-DP has on any space."""
+    try:
+        here = replace(target, terms=replace(target.terms, given=epsilon))
+        return [as_user_level(histogram_candidates(here, only="frequency")[0][0])]
+    except ParameterError:
+        return []

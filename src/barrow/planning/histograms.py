@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,12 +15,12 @@ from barrow.mechanisms import FrequencyEstimator, item_wise
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.mechanisms.pyramid_errors import map_distance
 from barrow.planning.candidates import Candidate, best_first
-from barrow.planning.items import choose_items
+from barrow.planning.items import ItemChoice, choose_items
 from barrow.planning.simulate import simulate
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.randomisers import randomiser_from_spec
-from barrow.spaces import Clustered
+from barrow.spaces import Clustered, Space
 from barrow.spaces.base import Floats
 
 WORDS = {
@@ -171,11 +172,20 @@ def _items(target: HistogramTarget) -> int:
     return target.items
 
 
-def _frequency(target: HistogramTarget) -> Candidate:
+@lru_cache(maxsize=16)
+def _calibrated(space: Space, alpha: Fraction, delta: Fraction, items: int, users: int, model: str) -> ItemChoice:
+    """One calibration for all candidates that need it: it takes a second."""
+    return choose_items(space, alpha, delta, items=items, users=None if model == "local" else users, model=model)
+
+
+def _choice(target: HistogramTarget) -> ItemChoice:
     terms = target.terms
-    n = None if terms.model is Model.LOCAL else terms.users
-    choice = choose_items(terms.space, terms.alpha, terms.delta, items=_items(target), users=n, model=terms.model.value)
-    made = FrequencyEstimator(choice.mechanism, terms.users)
+    return _calibrated(terms.space, terms.alpha, terms.delta, _items(target), terms.users, terms.model.value)
+
+
+def _frequency(target: HistogramTarget) -> Candidate:
+    choice = _choice(target)
+    made = FrequencyEstimator(choice.mechanism, target.terms.users)
     words = f"every item randomised ({choice.mechanism.randomiser.description}), priced by {choice.guarantee.method}"
     return _estimated("frequency", words, made, target)
 
@@ -186,7 +196,7 @@ def _paper(target: HistogramTarget) -> Candidate:
     if not isinstance(terms.space, Clustered):
         raise ParameterError("The paper's histogram is for clustered spaces.")
     n = None if terms.model is Model.LOCAL else terms.users
-    choice = choose_items(terms.space, terms.alpha, terms.delta, items=_items(target), users=n, model=terms.model.value)
+    choice = _choice(target)
     methods = choice.calibration.methods
     alpha0 = max(methods.get("theorem") or 0.0, float(choice.calibration.composition))
     randomiser = randomiser_from_spec(terms.space, Fraction(alpha0), None)

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from barrow.accounting import METHODS, Calibration, calibrate_shuffle, parse_randomiser, price, reports_of
+from numpy.typing import ArrayLike
+
+from barrow.accounting import (
+    METHODS,
+    Calibration,
+    MatrixFamily,
+    calibrate_shuffle,
+    channel_arrays,
+    parse_randomiser,
+    price,
+    reports_of,
+)
 from barrow.errors import ParameterError
 from barrow.mechanisms import ItemWise, item_wise
 from barrow.mechanisms.itemwise import least_distance
@@ -118,7 +129,7 @@ def choose_items(
         reports=reports,
         items=items,
         least_distance=near,
-        randomiser=None if family is None else parse_randomiser(family),
+        randomiser=_family(space, randomiser) if family is None else parse_randomiser(family),
         limit=False,
     )
     for name, alpha0 in _candidates(found):
@@ -132,7 +143,7 @@ def choose_items(
                 model=model,
                 delta=slack,
             )
-            if name == "blanket" and made.randomiser.family is None:
+            if name == "blanket" and made.event.randomiser is None and made.event.channel is None:
                 break  # whole weights do not keep the name here: what holds for every randomiser is next
             guarantee = price(made.event)
             if guarantee.definition.parameters["alpha"] <= target:
@@ -149,6 +160,19 @@ def choose_items(
         allowed="a larger alpha, or a randomiser with a smaller alpha0",
         fix="leave the randomiser out",
     )
+
+
+def _family(space: Space, randomiser: Mapping[str, Any] | str | None) -> MatrixFamily | None:
+    """The randomisers of all alpha0 as matrices, where their channels are finite and small."""
+    first = randomiser_from_spec(space, 1, randomiser).channel
+    if first is None:
+        return None
+
+    def matrix(alpha0: float) -> ArrayLike:
+        found = randomiser_from_spec(space, Fraction(alpha0), randomiser).channel
+        return channel_arrays(first if found is None else found)[0]
+
+    return MatrixFamily(matrix, channel_arrays(first)[1], fast=True)
 
 
 def _candidates(found: Calibration) -> list[tuple[str, Fraction]]:

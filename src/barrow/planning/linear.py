@@ -48,10 +48,6 @@ def noise_candidate(noise: Noise, users: int, prefix: str) -> Candidate:
     local = noise.event.to_json()["model"] != Model.CENTRAL.value
     width = noise.half_width
     if local:
-        width = noise.mean_half_width(users) if isinstance(noise, AdditiveNoise) else _mean_width(noise, users)
+        normal = _TWO_SIDED * noise.deviation / math.sqrt(users)
+        width = noise.mean_half_width(users) if isinstance(noise, AdditiveNoise) else normal
     return Candidate(name, f"{prefix}{noise.name} noise", price(noise.event), width, mechanism=noise)
-
-
-def _mean_width(noise: Noise, users: int) -> float:
-    """The normal half width of the mean of many reports."""
-    return _TWO_SIDED * noise.deviation / math.sqrt(users)

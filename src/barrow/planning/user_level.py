@@ -6,7 +6,6 @@ is priced as (epsilon, delta)-user-level DP.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -35,7 +34,6 @@ from barrow.spaces.base import Floats
 DRAWS, FEW_DRAWS = 12, 4
 """Simulated releases behind each error; fewer where outputs are many, or decoding takes long."""
 _MANY_OUTPUTS = 500
-_TWO_SIDED = 1.959963984540054
 _BOUND = "its error is an upper bound along a tree of the cells"
 _WORDS = {
     "levels": "noise on the mass below every edge of the tree, weighted by level",
@@ -91,7 +89,7 @@ def user_level_errors(
     found = [noise_candidate(each, users, "user-level: ") for each in noises]
     if query.table.shape[0] * query.dimension <= MOST_ENTRIES:
         ball = replace(BallNoise.of(query, own), event=event)
-        width = _TWO_SIDED * ball.deviation / math.sqrt(users) + query.rounding_upper
+        width = ball.mean_half_width(users) + query.rounding_upper
         words = "user-level: a random point of a half sphere (Duchi et al., l2 ball)"
         found.append(Candidate("ball", words, price(event), width, mechanism=ball))
     return best_first(found)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up
 from barrow.policy.odds import odds_sentence, odds_upper
 from barrow.policy.promises import Promise
@@ -64,7 +64,8 @@ class Policy:
 
     def __init__(self, space: Space, promises: Iterable[PromiseLike], *, delta: Exact = 0) -> None:
         object.__setattr__(self, "space", space)
-        object.__setattr__(self, "promises", tuple(to_promise(p) for p in promises))
+        with reading("The list of promises", allowed="promises, or texts", fix='["1/30, 1000 mi, 0.2"]'):
+            object.__setattr__(self, "promises", tuple(to_promise(p) for p in promises))
         object.__setattr__(self, "delta", exact(delta, "delta"))
         if not 0 <= self.delta < 1:
             raise ParameterError(f"delta is {delta}.", allowed="a number in [0, 1)", fix="delta=1e-12")

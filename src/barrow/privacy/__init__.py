@@ -1,5 +1,6 @@
 """What is promised: definitions, events, guarantees and conversions. Frozen values; no noise, no data."""
 
+from barrow.privacy.channels import ItemChannel
 from barrow.privacy.conversions import (
     Conversion,
     emd_rate_from,
@@ -43,6 +44,7 @@ __all__ = [
     "Event",
     "GaussianNoise",
     "Guarantee",
+    "ItemChannel",
     "ItemMetric",
     "KNormNoise",
     "Model",

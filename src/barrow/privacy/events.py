@@ -13,13 +13,14 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_table, reading
 from barrow.numerics import Exact, exact_text, whole
+from barrow.privacy.channels import ItemChannel, to_channel
 from barrow.privacy.definitions import Model, positive, probability, share, to_model
 
 EVENT_VERSION = 1
 
-LATER_FIELDS = frozenset({"randomiser", "radius"})
+LATER_FIELDS = frozenset({"randomiser", "radius", "channel"})
 """Fields that came after the first ledgers: not written where they are None, and None where they are not written."""
 
 
@@ -46,7 +47,7 @@ def _plain(value: object) -> object:
         return exact_text(value)
     if isinstance(value, Model):
         return value.value
-    return value.to_json() if isinstance(value, Event) else value
+    return value.to_json() if isinstance(value, Event | ItemChannel) else value
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ class ShuffledReports(Event):
         randomiser: The name of the randomiser where it is a known family, ``krr:K`` or ``gkrr:SxT:R`` at alpha0, else
             None. It is a promise: the probabilities that were used agree with it to a relative 1e-12, on a space with
             the family's distances. Outputs that are a function of such reports may carry it, too.
+        channel: The exact channel of one item where it is finite and small and has no such name, else None.
 
     >>> ShuffledReports(alpha0="4.3", reports=10**8, items=1000, delta="1e-12", model="central").reports
     100000000
@@ -147,6 +149,7 @@ class ShuffledReports(Event):
     model: Model
     least_distance: Fraction | None
     randomiser: str | None
+    channel: ItemChannel | None
 
     def __init__(
         self,
@@ -158,6 +161,7 @@ class ShuffledReports(Event):
         model: str,
         least_distance: Exact | None = None,
         randomiser: str | None = None,
+        channel: ItemChannel | Mapping[str, Any] | None = None,
     ) -> None:
         object.__setattr__(self, "alpha0", positive(alpha0, "alpha0"))
         object.__setattr__(self, "reports", whole(reports, "reports"))
@@ -167,6 +171,7 @@ class ShuffledReports(Event):
         least = None if least_distance is None else share(least_distance, "least_distance")
         object.__setattr__(self, "least_distance", least)
         object.__setattr__(self, "randomiser", _family(randomiser))
+        object.__setattr__(self, "channel", to_channel(channel))
         if self.items > self.reports:
             raise ParameterError(
                 f"items is {items} but reports is only {reports}.",
@@ -248,6 +253,7 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
     >>> event_from_json(event.to_json()) == event
     True
     """
+    data = plain_table(data, "The event")
     kind = EVENTS.get(str(data.get("event")))
     if kind is None or data.get("version") != EVENT_VERSION:
         raise ParameterError(
@@ -265,7 +271,8 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         )
     if isinstance(rest.get("inner"), Mapping):
         rest["inner"] = event_from_json(rest["inner"])
-    return kind(**rest)
+    with reading(f"The {kind.__name__} event"):
+        return kind(**rest)
 
 
 def _ratio(value: Exact | None) -> Fraction | None:

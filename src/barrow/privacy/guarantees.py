@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_table, reading
 from barrow.privacy.definitions import Definition, DiscreteEmd, Emd, ItemMetric, UserLevel
 
 _DEFINITIONS: dict[str, type[Definition]] = {k.__name__: k for k in (ItemMetric, UserLevel, Emd, DiscreteEmd)}
@@ -68,7 +68,7 @@ def definition_from_json(data: Mapping[str, Any]) -> Definition:
     >>> definition_from_json(Emd(25, model="local").to_json()) == Emd(25, model="local")
     True
     """
-    rest = dict(data)
+    rest = plain_table(data, "The definition")
     kind = _DEFINITIONS.get(str(rest.pop("definition", None)))
     if kind is None:
         raise ParameterError(
@@ -76,14 +76,8 @@ def definition_from_json(data: Mapping[str, Any]) -> Definition:
             allowed=", ".join(_DEFINITIONS),
             fix="install the version of barrow that wrote it",
         )
-    try:
+    with reading(f"The {kind.__name__} definition", fix="install the version of barrow that wrote it"):
         return kind(**rest)
-    except TypeError:
-        raise ParameterError(
-            f"A {kind.__name__} definition has the fields {sorted(rest)}.",
-            allowed="the fields that to_json() writes",
-            fix="install the version of barrow that wrote it",
-        ) from None
 
 
 def guarantee_from_json(data: Mapping[str, Any]) -> Guarantee:
@@ -93,8 +87,10 @@ def guarantee_from_json(data: Mapping[str, Any]) -> Guarantee:
     >>> guarantee_from_json(g.to_json()) == g
     True
     """
+    data = plain_table(data, "The guarantee")
     worst = data.get("worst_case")
     parsed = None if worst is None else definition_from_json(worst)
     if parsed is not None and not isinstance(parsed, UserLevel):
         raise ParameterError("The worst case is not user-level DP.", allowed="UserLevel or nothing", fix="omit it")
-    return Guarantee(definition_from_json(data["definition"]), str(data["method"]), str(data["theorem"]), parsed)
+    with reading("The guarantee"):
+        return Guarantee(definition_from_json(data["definition"]), str(data["method"]), str(data["theorem"]), parsed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import ParameterError, nearest_name, plain_table, reading
 from barrow.queries.base import Query
 from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
@@ -40,7 +40,7 @@ def query_from_spec(space: Space, spec: Mapping[str, Any]) -> Query:
     >>> query_from_spec(line, {"kind": "distance_to", "point": 3}) == distance_to(line, 3)
     True
     """
-    rest = dict(spec)
+    rest = plain_table(spec, "The query")
     name = str(rest.pop("kind", None)).replace("-", "_")
     make = QUERIES.get(name)
     if make is None:
@@ -51,11 +51,7 @@ def query_from_spec(space: Space, spec: Mapping[str, Any]) -> Query:
             allowed=", ".join(QUERIES),
             fix=f'kind = "{close or "distance_to"}"',
         )
-    try:
+    with reading(
+        f"The query {name!r}", allowed="the arguments of its Python function", fix=f"see help(barrow.queries.{name})"
+    ):
         return make(space, **rest)
-    except TypeError as error:
-        raise ParameterError(
-            f"The query {name!r} has wrong or missing keys: {error}.",
-            allowed="the arguments of its Python function",
-            fix=f"see help(barrow.queries.{name})",
-        ) from None

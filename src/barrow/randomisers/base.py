@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
 from barrow.noise import Source
+from barrow.numerics import float_down
+from barrow.privacy.channels import MOST_ITEMS, MOST_REPORTS, ItemChannel
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
 
@@ -72,6 +75,37 @@ class Randomiser(ABC):
         It promises probabilities that agree with the family's at ``alpha0_upper`` to a relative 1e-12.
         """
         return None
+
+    def weight_rows(self) -> list[list[int]] | None:
+        """The exact weights of all reports on each item, rows of one sum; None where they are not whole numbers.
+
+        >>> from barrow.randomisers import randomised_response
+        >>> from barrow.spaces import Discrete
+        >>> rows = randomised_response(Discrete(["a", "b"]), 1).weight_rows()
+        >>> rows[0] == rows[1][::-1], rows[0][0] / rows[0][1] < 2.7182819
+        (True, True)
+        """
+        return None
+
+    @cached_property
+    def channel(self) -> ItemChannel | None:
+        """The channel as an event holds it: where it is finite and small, and no family has its name.
+
+        >>> from barrow.randomisers import exponential, randomised_response
+        >>> from barrow.spaces import Discrete, Line
+        >>> exponential(Line(0, 9, step=1), 2).channel.reports, randomised_response(Discrete(["a", "b"]), 1).channel
+        (9, None)
+        """
+        k = self.space.items
+        if not (2 <= k <= MOST_ITEMS and 2 <= self.reports <= MOST_REPORTS) or self.family is not None:
+            return None
+        rows = self.weight_rows()
+        if rows is None or all(row == rows[0] for row in rows):
+            return None
+        error = 1 - Fraction(self.space.distance_error)
+        block = np.asarray(self.space.block(range(k)), dtype=np.float64)
+        apart = [float_down(Fraction(float(block[x, y])) * error) for x in range(k) for y in range(x + 1, k)]
+        return ItemChannel(rows, apart) if min(apart) > 0.0 else None
 
     @property
     def description(self) -> str:

@@ -72,6 +72,17 @@ class MappedRandomiser(Randomiser):
         np.add.at(found, self._answer, self.inner.from_counts(counts, source=source))
         return found
 
+    def weight_rows(self) -> list[list[int]] | None:
+        """Those of the inner randomiser, added up over the reports of each answer."""
+        rows = self.inner.weight_rows()
+        if rows is None:
+            return None
+        found = [[0] * self.reports for _ in rows]
+        for row, sums in zip(rows, found, strict=True):
+            for answer, weight in zip(self._answer.tolist(), row, strict=True):
+                sums[answer] += weight
+        return found
+
     def distortions(self) -> Floats | None:
         """That of the randomised item before the function."""
         return self.inner.distortions()

@@ -143,6 +143,10 @@ class MatrixRandomiser(Randomiser):
             found += exact_multinomials(held[some], self.weights[some], source=source).sum(axis=0)
         return found
 
+    def weight_rows(self) -> list[list[int]] | None:
+        """The rows of the matrix."""
+        return [[int(w) for w in row] for row in self.weights.tolist()]
+
     def distortions(self) -> Floats | None:
         """The expected distance from each item to its report; None where reports are no items."""
         if not self._square:

@@ -164,6 +164,13 @@ class MixtureRandomiser(Randomiser):
         together &= self._paths[:, item] >= 0
         return self._levels[int(self._paths[np.flatnonzero(together)[-1], item])] / TOTAL
 
+    def weight_rows(self) -> list[list[int]] | None:
+        """2^62 times the probabilities, times what makes all of them whole."""
+        k = range(self.space.items)
+        rows = [[self.probability(x, y) * TOTAL for y in k] for x in k]
+        times = math.lcm(*{p.denominator for row in rows for p in row})
+        return [[int(p * times) for p in row] for row in rows]
+
     def from_items(self, ids: ArrayLike, *, source: Source | None = None) -> Ids:
         """One report for each item: 62 random bits say where it stops, and then one item below is drawn evenly."""
         items = self.space._ids(ids).ravel()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import ParameterError, nearest_name, plain_table, reading
 from barrow.numerics import Exact
 from barrow.randomisers.base import Randomiser
 from barrow.randomisers.exponential import exponential, planar_laplace
@@ -86,9 +86,13 @@ def randomiser_from_spec(space: Space, alpha0: Exact, spec: Mapping[str, Any] | 
       fix:     kind = "gkrr"
     """
     named = suited(space) if spec is None else spec
-    rest: dict[str, Any] = {"kind": named} if isinstance(named, str) else dict(named)
+    rest: dict[str, Any] = {"kind": named} if isinstance(named, str) else plain_table(named, "The randomiser")
     name = str(rest.pop("kind", None)).replace("-", "_")
-    try:
+    with reading(
+        f"The randomiser {name!r}",
+        allowed="kind alone; matrix (or weights) and labels for a matrix; inner and answers for mapped",
+        fix='randomiser = "exponential"',
+    ):
         if name == "matrix":
             if "weights" in rest:
                 rest["weights"] = np.array(rest["weights"], dtype=np.int64)
@@ -100,12 +104,6 @@ def randomiser_from_spec(space: Space, alpha0: Exact, spec: Mapping[str, Any] | 
         make = RANDOMISERS.get(name)
         if make is not None:
             return make(space, alpha0, **rest)
-    except (TypeError, KeyError) as error:
-        raise ParameterError(
-            f"The randomiser {name!r} has wrong or missing keys: {error}.",
-            allowed="kind alone; matrix (or weights) and labels for a matrix; inner and answers for mapped",
-            fix='randomiser = "exponential"',
-        ) from None
     known = [*RANDOMISERS, "matrix", "mapped"]
     close = nearest_name(name, known)
     raise ParameterError(

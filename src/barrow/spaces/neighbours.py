@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -63,7 +63,7 @@ class NeighbourGraph:
     weights: csr_array | None = None
     faces: Ints | None = None
     stretch: Fraction = Fraction(1)
-    proved_for: Space | None = None
+    proved_for: Space | None = field(default=None, init=False)  # a changed copy has to prove it again
 
     def __post_init__(self) -> None:
         for name, kind in (("tails", np.int64), ("heads", np.int64), ("lengths", np.float64)):

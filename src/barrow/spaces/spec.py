@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import ParameterError, nearest_name, plain_table, reading
 from barrow.spaces.base import Space
 from barrow.spaces.circle import Circle
 from barrow.spaces.clustered import Clustered
@@ -28,6 +28,8 @@ KINDS: dict[str, Any] = {
     )
 }  # fmt: skip
 """Every kind of space by its name in plain data."""
+_LONGEST = 10_000
+"""Characters of a call; Python's own parser needs memory for every bracket and sign."""
 
 
 def space_from_spec(spec: Mapping[str, Any]) -> Space:
@@ -43,7 +45,7 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     product, tree
       fix:     kind = "line"
     """
-    rest = dict(spec)
+    rest = plain_table(spec, "The space")
     name = rest.pop("kind", None)
     kind = KINDS.get(str(name))
     if kind is None:
@@ -54,14 +56,10 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
             allowed=", ".join(KINDS),
             fix=f'kind = "{close or "earth"}"',
         )
-    try:
+    with reading(
+        f"The {name} space", allowed="the arguments of its Python class", fix=f"see help(barrow.{kind.__name__})"
+    ):
         space = kind.from_spec(rest)
-    except (TypeError, KeyError) as error:
-        raise ParameterError(
-            f"The {name} space has wrong or missing keys: {error}.",
-            allowed="the arguments of its Python class",
-            fix=f"see help(barrow.{kind.__name__})",
-        ) from None
     if not isinstance(space, Space):
         raise ParameterError(f"The kind {name!r} is not a space.", fix="choose another kind")
     return space
@@ -75,6 +73,8 @@ def parse_call(text: str) -> dict[str, Any] | None:
     """
     import ast
 
+    if len(text) > _LONGEST:
+        return None
     try:
         node = ast.parse(text.strip(), mode="eval").body
         if isinstance(node, ast.Name):
@@ -83,7 +83,7 @@ def parse_call(text: str) -> dict[str, Any] | None:
             return None
         arguments = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords if word.arg}
         return {"kind": node.func.id, **arguments}
-    except (SyntaxError, ValueError):
+    except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
         return None
 
 

@@ -23,6 +23,7 @@ from barrow.engines.duckdb.session import Session
 from barrow.engines.duckdb.sizes import read_sizes
 from barrow.engines.sampling import Sampler, check_found, sampled_counts
 from barrow.engines.sql.reading import Reading
+from barrow.errors import ParameterError
 from barrow.noise import Source
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
@@ -51,6 +52,12 @@ def sample_records(
     ordered = numbered is not None and _looks_ordered(session, reading)
     found, rows = _read_users(session, reading, numbered, ordered)
     check_found(found, users)
+    if found >= 2**31:
+        raise ParameterError(
+            "Samples of more than 2^31 users cannot be drawn on one machine.",
+            allowed="fewer users",
+            fix="count instead, or split the study",
+        )
     keys = reading.keys
     coded = "coded" if numbered is None else f"({reading.coded()})"
     session.run(f"CREATE TEMP TABLE tally AS SELECT {keys}, 0::BIGINT AS c, true AS same FROM {coded} LIMIT 0")

@@ -26,7 +26,6 @@ _CSV_OPTIONS = (
     "header = true, all_varchar = true, skip = 0, comment = '', quote = '\"', escape = '\"', "
     "null_padding = false, ignore_errors = false"
 )
-_TIMES = ("DATE", "TIME", "TIMESTAMP", "INTERVAL")
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,8 @@ def kind(type_text: str) -> str:
     if first in (*_INTEGERS, *_WIDE):
         return "integer"
     table = {"FLOAT": "real", "DOUBLE": "real", "DECIMAL": "decimal", "VARCHAR": "text", "ENUM": "text"}
-    return table.get(first, "boolean" if first == "BOOLEAN" else "time" if first.startswith(_TIMES) else "other")
+    table |= {"BOOLEAN": "boolean", "DATE": "date", "TIME": "clock"}
+    return table.get(first, "time" if first.startswith("TIMESTAMP") else "other")
 
 
 def _first(type_text: str) -> str:

@@ -22,6 +22,7 @@ from barrow.engines.numbers import to_number
 from barrow.engines.queries import admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Dialect
+from barrow.engines.times import time_use, to_micros
 from barrow.errors import ParameterError
 from barrow.spaces import Space
 
@@ -109,17 +110,23 @@ def load(session: Session, source: Source, columns: Columns, space: Space) -> tu
     ...         session.rows("SELECT count(*), count(DISTINCT u) FROM loaded")
     [(2, 1)]
     """
-    numbers = [reads_numbers(part) or len(group) > 1 for part, group in flat_groups(columns, space) for _ in group]
-    numbers += [] if columns.weight is None else [True]
-    names = ["u", *(f"c{i}" for i in range(len(numbers)))]
-    types = {"u": "VARCHAR", **{f"c{i}": "DOUBLE" if x else "VARCHAR" for i, x in enumerate(numbers)}}
+    groups = flat_groups(columns, space)
+    are_numbers = [reads_numbers(part) or len(group) > 1 for part, group in groups for _ in group]
+    uses = [time_use(part) for part, group in groups for _ in group]
+    are_numbers += [] if columns.weight is None else [True]
+    names = ["u", *(f"c{i}" for i in range(len(are_numbers)))]
+    types = {"u": "VARCHAR", **{f"c{i}": "DOUBLE" if x else "VARCHAR" for i, x in enumerate(are_numbers)}}
     session.run(f"CREATE TEMP TABLE loaded ({', '.join(f'{k} {v}' for k, v in types.items())})")
-    fields = ", ".join(["nullif(u, '')", *(f"c{i}" for i in range(len(numbers)))])
+    fields = ", ".join(["nullif(u, '')", *(f"c{i}" for i in range(len(are_numbers)))])
     for users, *items in _chunks(source, columns):
         arrays: dict[str, Array] = {"u": _texts(["" if x is None else x for x in users])}
-        for i, (column, is_number) in enumerate(zip(items, numbers, strict=True)):
+        for i, (column, is_number) in enumerate(zip(items, are_numbers, strict=True)):
             if is_number:
-                arrays[f"c{i}"] = np.array([to_number(x) for x in column], dtype=np.float64)
+                numbers = np.array([to_number(x) for x in column], dtype=np.float64)
+                use = uses[i] if i < len(uses) else None
+                if use is not None:
+                    numbers = np.where(np.isnan(numbers), use.numbers(to_micros(_texts(list(column)))), numbers)
+                arrays[f"c{i}"] = numbers
             else:
                 arrays[f"c{i}"] = _texts([_label(x) for x in column])
         session.register("chunk", arrays)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from barrow.engines.numbers import BLANKS, INFINITE, LONG_EXPONENT, MOST_CHARACTERS, NUMBER
+from barrow.engines.times import DAY, TimeUse
 
 Table = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
@@ -99,6 +100,21 @@ class Dialect:
         """A column of a kind (integer, real, decimal, text) as doubles; NULL where a text is no number."""
         return self.parsed(sql) if kind == "text" else f"CAST({sql} AS {self.double})"
 
+    def micros(self, sql: str, kind: str) -> str:
+        """A moment (time, date, or clock) as whole microseconds since 1970-01-01 UTC, or midnight; NULL if infinite."""
+        raise NotImplementedError
+
+    def moment(self, micros: str, use: TimeUse) -> str:
+        """What a space reads of a moment in microseconds: a double, or the name of its day."""
+        moved = f"({micros} + {use.offset})"
+        if use.turn is not None:
+            moved = f"(({moved} % {use.turn} + {use.turn}) % {use.turn})"
+        number = f"(CAST({moved} AS {self.double}) / {self.number_literal(use.unit)})"
+        if not use.names:
+            return number
+        days = " ".join(f"WHEN {i} THEN {self.literal(name)}" for i, name in enumerate(use.names))
+        return f"CASE {self.as_whole(f'floor({number})')} {days} END"
+
     def parsed(self, sql: str) -> str:
         """A text as a double, in the grammar of :mod:`barrow.engines.numbers`; NULL where it is no number."""
         raise NotImplementedError
@@ -141,8 +157,21 @@ class _DuckDB(Dialect):
             f"ELSE TRY_CAST({text} AS DOUBLE) END"
         )
 
+    def matches(self, text: str, pattern: str) -> str:
+        return f"regexp_matches({text}, {self.literal(pattern)})"
+
+    def micros(self, sql: str, kind: str) -> str:
+        if kind == "clock":
+            return f"epoch_us({sql})"
+        moment = f"CAST({sql} AS TIMESTAMP)" if kind == "date" else sql
+        return f"CASE WHEN isfinite({moment}) THEN epoch_us({moment}) END"
+
 
 class _Postgres(Dialect):
+    def micros(self, sql: str, kind: str) -> str:
+        whole = self.as_whole(f"extract(epoch FROM {sql}) * 1000000")
+        return whole if kind == "clock" else f"CASE WHEN isfinite({sql}) THEN {whole} END"
+
     def as_text(self, sql: str) -> str:
         # citext and nondeterministic collations would take different texts for the same one.
         return f'CAST({sql} AS TEXT) COLLATE "C"'
@@ -174,6 +203,9 @@ class _Postgres(Dialect):
 
 
 class _Spark(Dialect):
+    def micros(self, sql: str, kind: str) -> str:
+        return f"CAST(unix_date({sql}) AS BIGINT) * {DAY}" if kind == "date" else f"unix_micros({sql})"
+
     def as_text(self, sql: str) -> str:
         return f"CAST({sql} AS STRING) COLLATE UTF8_BINARY"
 
@@ -183,7 +215,9 @@ class _Spark(Dialect):
         return f"CASE WHEN {self.in_grammar(text)} THEN TRY_CAST(replace({text}, '_', '') AS DOUBLE) END"
 
     def matches(self, text: str, pattern: str) -> str:
-        return f"{text} RLIKE {self.literal(pattern)}"
+        # Java's $ also matches before a last line break.
+        whole = pattern.removesuffix("$") + r"\z" if pattern.endswith("$") else pattern
+        return f"{text} RLIKE {self.literal(whole)}"
 
 
 _TYPES = {x: x for x in ("DOUBLE", "VARCHAR", "BIGINT", "INTEGER", "DATE", "TIMESTAMP", "UUID", "BOOLEAN")}

@@ -30,7 +30,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _KINDS = {
     "smallint": "integer", "integer": "integer", "bigint": "integer", "real": "real", "double precision": "real",
     "numeric": "decimal", "text": "text", "character varying": "text", "character": "text", "citext": "text",
-    "name": "text", "boolean": "boolean", "json": "nested", "jsonb": "nested", "xml": "nested", "record": "nested",
+    "name": "text", "boolean": "boolean", "date": "date", "time without time zone": "clock",
+    "json": "nested", "jsonb": "nested", "xml": "nested", "record": "nested",
 }  # fmt: skip
 _TYPES = """
 WITH RECURSIVE base AS (
@@ -240,7 +241,7 @@ def _quoted(schema: str, table: str) -> str:
 
 
 def _kind(type_text: str) -> str:
-    if type_text.startswith(("timestamp", "date", "time", "interval")):
+    if type_text.startswith("timestamp"):
         return "time"
     return _KINDS.get(type_text, "other")
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from barrow.engines.columns import Columns, flat_groups, reads_numbers
+from barrow.engines.columns import TIMES, Columns, flat_groups, reads_numbers
 from barrow.engines.counts import MOST_WEIGHT
 from barrow.engines.sql.dialects import DUCKDB, Dialect
 from barrow.engines.sql.encoding import Encoding
+from barrow.engines.sql.moments import text_micros
+from barrow.engines.times import time_use
 from barrow.spaces import Space
 
 
@@ -99,8 +101,15 @@ def reading_of(
     name = dialect.identifier
     values = []
     for part, group in flat_groups(columns, space):
-        numeric = reads_numbers(part) or len(group) > 1
-        values += [dialect.number(name(x), kinds[x]) if numeric else dialect.label(name(x)) for x in group]
+        numeric, use = reads_numbers(part) or len(group) > 1, time_use(part)
+        for x in group:
+            plain = dialect.number(name(x), kinds[x]) if numeric else dialect.label(name(x))
+            if use is not None and kinds[x] in TIMES:
+                plain = dialect.moment(dialect.micros(name(x), kinds[x]), use)
+            elif use is not None and kinds[x] == "text":
+                moment = dialect.moment(text_micros(dialect, dialect.as_text(name(x))), use)
+                plain = f"coalesce({plain}, {moment})" if numeric else f"coalesce({moment}, {plain})"
+            values.append(plain)
     weight = None
     if columns.weight is not None:
         weight = _whole(dialect, dialect.number(name(columns.weight), kinds[columns.weight]))

@@ -1,6 +1,7 @@
 """Decoders: from noisy statistics to histograms. They see released values only, so they cost no privacy."""
 
 from barrow.mechanisms.decoding.bayesian import BayesianFit, bayesian_update
+from barrow.mechanisms.decoding.graph import GraphDecoder, GraphMap
 from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map, smooth_map
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import (
@@ -15,6 +16,8 @@ from barrow.mechanisms.decoding.tree import (
 __all__ = [
     "BayesianFit",
     "DecodedMap",
+    "GraphDecoder",
+    "GraphMap",
     "bayesian_update",
     "consistent_masses",
     "decode",

@@ -9,17 +9,16 @@ its exact minimiser it may have stopped (docs/proofs/pyramids.md).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.decoding.descent import descend
+from barrow.mechanisms.decoding.entropic import MOST_STEPS, EntropicDual, EntropicFit
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.spaces.base import Floats
 
-_MOST = 3000
 _MOST_HALVINGS = 14
 _ON_THE_WAY = 0.05
 
@@ -70,7 +69,7 @@ def smooth_map(
     """
     if not (math.isfinite(strength) and strength > 0.0):
         raise ParameterError(f"strength is {strength!r}.", allowed="a number above 0", fix="strength=1e-6")
-    return _Smoother(matrix, _checked(matrix, values), atoms, prior).fit(strength, tolerance)
+    return _decoded(_smoother(matrix, _checked(matrix, values), atoms, prior).fit(strength, tolerance), strength)
 
 
 def discrepancy_map(
@@ -113,7 +112,7 @@ def discrepancy_map(
             allowed="numbers above 0",
             fix="deviation=noise.deviation",
         )
-    smoother = _Smoother(matrix, y, atoms, prior)
+    smoother = _smoother(matrix, y, atoms, prior)
     # The mean square of d draws varies by about 2/sqrt(d); of few values a little is left to the fit.
     allowed = 1.0 - min(0.05, 2.0 / math.sqrt(y.size))
     tried: list[tuple[float, float, Floats]] = []
@@ -121,7 +120,7 @@ def discrepancy_map(
     for halvings in range(_MOST_HALVINGS):
         strength = strongest / 2.0**halvings
         fit = smoother.fit(strength, max(tolerance, _ON_THE_WAY), v)
-        steps, v = steps + fit.iterations, smoother.dual
+        steps, v = steps + fit.steps, fit.dual
         residual = y - matrix @ fit.weights
         tried.append((strength, float(residual @ residual) / (y.size * deviation**2), v))
         if tried[-1][1] <= allowed or (halvings >= 2 and tried[-1][1] > 0.98 * tried[-3][1]):
@@ -129,59 +128,17 @@ def discrepancy_map(
     least = min(ratio for _, ratio, _ in tried)
     enough = allowed if least <= allowed else 1.05 * least
     strength, _, v = next(found for found in tried if found[1] <= enough)
-    fit = smoother.fit(strength, tolerance, v)
-    return replace(fit, iterations=steps + fit.iterations)
+    return _decoded(smoother.fit(strength, tolerance, v), strength, steps)
 
 
-class _Smoother:
-    """The dual of :func:`smooth_map` for one set of values, solved for one strength after the other."""
+def _smoother(matrix: Any, y: Floats, atoms: Any, prior: Floats) -> EntropicDual:
+    forward, backward = _both_ways(matrix)
+    spread, gather = _both_ways(atoms)
+    return EntropicDual(y, spread, gather, forward, backward, prior, _largest_square(matrix))
 
-    def __init__(self, matrix: Any, y: Floats, atoms: Any, prior: Floats) -> None:
-        self.y = y
-        self.forward, self.backward = _both_ways(matrix)
-        self.spread, self.gather = _both_ways(atoms)
-        self.logs = np.log(prior)
-        self.longest = _largest_square(matrix)
-        self.dual: Floats = np.zeros(y.size)
 
-    def fit(self, strength: float, tolerance: float, start: Floats | None = None) -> DecodedMap:
-        """The map for one strength; ``dual`` is then what it was found by."""
-        # In units of `unit` the dual's curvature is about 1 in the directions that matter most.
-        unit = math.sqrt(strength / max(strength, self.longest))
-        first = np.zeros(self.y.size) if start is None else start / unit
-        last: dict[str, Any] = {}
-        best: dict[str, Any] = {"gap": math.inf}
-        # KL(c || c*) is at most gap/strength, and total variation at most sqrt(KL/2) (Pinsker).
-        enough = 2.0 * strength * tolerance**2
-
-        def objective(x: Floats) -> tuple[float, Floats]:
-            v = unit * x
-            value, weights, gradient = self._dual(v, strength)
-            last.update(v=v, weights=weights, gap=0.5 * float(gradient @ gradient))
-            return value / strength, gradient * (unit / strength)
-
-        def near_enough() -> bool:
-            if last["gap"] < best["gap"]:
-                best.update(last)
-            return bool(best["gap"] <= enough)
-
-        objective(first)
-        best.update(last)
-        # It cannot fail: whatever it stops at has a gap.
-        steps = 0 if best["gap"] <= enough else descend(objective, first, enough=near_enough, most=_MOST)
-        self.dual = best["v"]
-        weights = np.maximum(best["weights"], 0.0)
-        return DecodedMap(weights / weights.sum(), best["gap"], math.sqrt(best["gap"] / (2.0 * strength)), steps)
-
-    def _dual(self, v: Floats, strength: float) -> tuple[float, Floats, Floats]:
-        """The dual objective, the weights c(v) spread over the items, and the gradient."""
-        exponent = self.gather(self.backward(v)) / strength + self.logs
-        top = float(exponent.max())
-        raw = np.exp(exponent - top)
-        total = float(raw.sum())
-        weights = self.spread(raw / total)
-        value = 0.5 * float(v @ v) - float(v @ self.y) + strength * (top + math.log(total))
-        return value, weights, v - self.y + self.forward(weights)
+def _decoded(fit: EntropicFit, strength: float, steps: int = 0) -> DecodedMap:
+    return DecodedMap(fit.weights, fit.gap, math.sqrt(fit.gap / (2.0 * strength)), steps + fit.steps)
 
 
 def nearest_map(matrix: Any, values: Any, *, tolerance: float = 1e-6) -> DecodedMap:
@@ -204,14 +161,14 @@ def nearest_map(matrix: Any, values: Any, *, tolerance: float = 1e-6) -> Decoded
     steepest = _spectral_upper(forward, backward, items)
     p = np.full(items, 1.0 / items)
     ahead, momentum, gap, best, known = p, 1.0, math.inf, p, math.inf
-    for step in range(1, _MOST + 1):
+    for step in range(1, MOST_STEPS + 1):
         after = nearest_in_simplex(ahead - backward(forward(ahead) - y) / steepest)
         if float((ahead - after) @ (after - p)) > 0.0:
             momentum = 1.0  # it went too far: start again from here
         larger = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
         ahead = after + (momentum - 1.0) / larger * (after - p)
         p, momentum = after, larger
-        if step % 10 == 0 or step == _MOST:
+        if step % 10 == 0 or step == MOST_STEPS:
             residual = forward(p) - y
             slope = backward(residual)
             gap = float(slope @ p - slope.min())

@@ -92,6 +92,21 @@ class BallNoise:
         """The length of a report."""
         return self.length
 
+    @property
+    def half_width(self) -> float:
+        """No output of a report is ever off by more: a bound for one report, not for their mean."""
+        return float_up(self.length + self.radius) + float_up(self.grid) / 2.0
+
+    def mean_half_width(self, users: int) -> float:
+        """What each output of the mean of many users' reports is off by with probability about 5 %.
+
+        >>> from barrow.queries import mean
+        >>> from barrow.spaces import Line
+        >>> round(BallNoise.of(mean(Line(0, 10, step=5)), 1).mean_half_width(10_000), 4)
+        0.106
+        """
+        return min(1.959963984540054 * self.deviation / math.sqrt(users), self.half_width)
+
     @cached_property
     def deviation(self) -> float:
         """At most the root of the mean over outputs of the variance of a report, and nearly it at the middle."""

@@ -17,7 +17,7 @@ from barrow.errors import ParameterError
 from barrow.queries import Query
 from barrow.queries.base import ClosedForm
 from barrow.queries.quantised import Quantised
-from barrow.spaces import TREES, EdgeTree, Space, edge_tree
+from barrow.spaces import TREES, EdgeTree, Space, edge_names, edge_tree
 from barrow.spaces.base import Floats
 
 Integers = NDArray[np.int64]
@@ -95,6 +95,7 @@ def weighted_masses(space: Space, tree: EdgeTree, weights: tuple[int, ...]) -> Q
         Quantised(table, Fraction(1), 0.0),
         {"weights": list(weights)},
         ClosedForm(bound),
+        lambda: edge_names(space),
     )
 
 

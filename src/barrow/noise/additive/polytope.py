@@ -1,6 +1,6 @@
 """Noise with density proportional to exp(-||z||_K) for a symmetric polytope K = {z : |a_i . z| <= 1 for all i}.
 
-It is a Gamma(d + 1) radius times a uniform point of K (docs/proofs/exact-noise.md). The point is drawn from the
+It is a Gamma(d + 1) radius times a uniform point of K (docs/proofs/user-level.md). The point is drawn from the
 parallelepiped that the first d facets bound, and kept if the other facets hold: every comparison is decided exactly.
 """
 
@@ -130,7 +130,7 @@ class PolytopeNoise:
             return True
         found = self._products.approximate()
         reach = np.abs(others @ found.values)
-        error = _dot_error(others, found.error)
+        error = _dot_error(others, float(np.max(found.error)))
         if (reach - error > 1.0).any():
             return False
         if (reach + error < 1.0).all():
@@ -149,7 +149,7 @@ class PolytopeNoise:
         radius, radius_error = self._radius.approximate()
         found, inverse = self._products.approximate(), self._polytope.floats[0]
         point = inverse @ found.values
-        point_error = float(_dot_error(inverse, found.error).max())
+        point_error = float(_dot_error(inverse, float(np.max(found.error))).max())
         largest = float(np.abs(point).max()) + point_error
         values = radius * point
         error = 1.01 * (radius_error * largest + radius * (point_error + 4.0 * _UNIT * largest))
@@ -202,7 +202,7 @@ def _dot(row: Sequence[Fraction], variates: UnitVariates, precision: int) -> Bal
     return total
 
 
-def _dot_error(rows: Floats, error: float | Floats) -> Floats:
+def _dot_error(rows: Floats, error: float) -> Floats:
     """For entries of size at most 1 that are off by ``error``: coefficients, products and their sum are rounded."""
     size = np.abs(rows).sum(axis=1)
     return np.asarray(1.01 * size * (error + (rows.shape[1] + 3) * _UNIT))

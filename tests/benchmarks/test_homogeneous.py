@@ -7,11 +7,16 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
+from benchmarks.baselines.homogeneous import (
+    _delta,
+    _numbers,
+    _tails,
+    homogeneous_delta_upper,
+    homogeneous_epsilon0_lower,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.accounting import homogeneous_delta_upper, homogeneous_epsilon0_lower
-from barrow.accounting.homogeneous import _delta, _numbers, _tails
 from barrow.errors import ParameterError
 from barrow.numerics import gdp_mu_lower
 from barrow.numerics.binomial import binomial_log_pmf

@@ -1,4 +1,4 @@
-"""Many reports of one user: the exact composition of equal randomisers (docs/proofs/baselines.md).
+"""Many reports of one user: the exact composition of equal randomisers (benchmarks/baselines/PROOFS.md).
 
 A report tells two items apart with a likelihood ratio of e^epsilon0 one way or the other, or not at all. Let ``active``
 be the probability that it does. The losses of m reports add up to epsilon0 (2X - N) with N ~ Bin(m, active) and

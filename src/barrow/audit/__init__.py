@@ -1,0 +1,26 @@
+"""Audits: the library tries to break its own promises, exactly on tiny spaces and by sampling on real ones."""
+
+from barrow.audit.cases import CASES
+from barrow.audit.enumeration import Distribution, ScriptedSource, distribution
+from barrow.audit.planted import BUGS, Bug, planted, try_bug
+from barrow.audit.run import audit_all
+from barrow.audit.sampling import SampledFinding, audit_mechanism
+from barrow.audit.verdict import Finding, Planted, Verdict, Violation
+
+__all__ = [
+    "BUGS",
+    "CASES",
+    "Bug",
+    "Distribution",
+    "Finding",
+    "Planted",
+    "SampledFinding",
+    "ScriptedSource",
+    "Verdict",
+    "Violation",
+    "audit_all",
+    "audit_mechanism",
+    "distribution",
+    "planted",
+    "try_bug",
+]

@@ -1,0 +1,321 @@
+"""Exact audits of additive noise: tails as they are drawn, found word by word, for all pairs of small users.
+
+A released integer is a function of one random word for each output (and of further bits where that leaves it open): it
+never falls as the word, read as a number with its order reversed, grows. So the words that lead to at least t are
+counted by halving, through the shipped draw, and a tail probability is known to 2^-44. Events are products of tails;
+Laplace noise attains its largest ratio on them, and for one output of Gaussian noise they are the worst ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from barrow.accounting import price
+from barrow.audit.enumeration import ScriptedSource
+from barrow.audit.users import User, known_distances
+from barrow.audit.verdict import Finding, Tally
+from barrow.mechanisms import AdditiveNoise, UserCounts
+from barrow.noise import Center, RoundedValues, Source
+from barrow.noise.simulation import SeededSource
+from barrow.numerics import Exact, exact
+from barrow.privacy import Emd, Guarantee
+from barrow.queries import Query
+from barrow.spaces.base import Floats
+
+Release = Callable[[UserCounts, Source], Any]
+"""Draws a whole release from statistics: its ``values`` are what is released, or it is the array of them."""
+
+_BITS = 44
+"""Words are told apart by this many leading bits."""
+_NEAR = 1e-9
+_LOOSE = 1 + Fraction(1, 10**9)
+_MOST_CELLS = 220
+
+
+def audit_additive(
+    name: str,
+    model: str,
+    noise: AdditiveNoise,
+    query: Query,
+    users: Sequence[User],
+    *,
+    others: Sequence[Sequence[User]] = ((),),
+    release: Release | None = None,
+    asked: Exact | None = None,
+) -> Finding:
+    """Additive noise on the mean over users of a query, for every pair of users and all data of the others.
+
+    Args:
+        name: What the mechanism is called.
+        model: ``"local"`` or ``"central"``.
+        noise: The calibrated noise.
+        query: What it is added to.
+        users: The users to compare with each other.
+        others: What the other users may hold; none in the local model.
+        release: The whole release, if its values are to be compared with what the noise draws.
+        asked: The alpha that was asked for; the noise's event must not cost more.
+    """
+    tally = Tally(name, model)
+    promised = price(noise.event)
+    if asked is not None and isinstance(promised.definition, Emd) and promised.definition.alpha > exact(asked) * _LOOSE:
+        tally.violation("alpha, of what was asked", float(promised.definition.alpha), float(exact(asked)))
+    apart = known_distances(query.space, tuple(users))
+    limits = [[_limit(promised, w) for w in row] for row in apart.tolist()]
+    whole = noise.p not in (None, "1") and noise.dimension > 1
+    for rest in others:
+        counts = [UserCounts.of_users(query.space, [user, *rest]) for user in users]
+        centers = [_exact(c.center(query)) for c in counts]
+        if whole:
+            _norms(tally, noise, users, centers, limits, apart)
+        else:
+            _tails_of_pairs(tally, noise, users, centers, limits, apart)
+        if release is not None:
+            _conforms(tally, noise, query, counts[-1], release)
+    if whole:
+        _vectors_conform(tally, noise, centers[-1])
+    else:
+        _refines(tally, noise, centers[-1][0])
+        _shape_conforms(tally, noise, centers[-1][0])
+    return tally.finding()
+
+
+def _limit(guarantee: Guarantee, w: float) -> tuple[float, float]:
+    return guarantee.epsilon_at(w), guarantee.definition.delta_at(w)
+
+
+def _exact(center: Center) -> list[Fraction]:
+    """The exact entries, which the floats beside them must agree with."""
+    return [center.exact_entry(j) for j in range(len(center))]
+
+
+# One random word for each output.
+
+
+def upper_tails(noise: AdditiveNoise, centers: Sequence[Fraction], cells: Sequence[int]) -> tuple[Floats, Floats]:
+    """P[released integer >= cell], from below and from above, for each center and its cell, through ``noise.draw``.
+
+    >>> from barrow.mechanisms import linear_noise
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> noise = linear_noise(mean(Line(0, 1, step=0.5)), 1, model="local", grid=1)
+    >>> low, high = upper_tails(noise, [Fraction(0), Fraction(0)], [1, 2])
+    >>> [round(x, 6) for x in low.tolist()] == [round(0.5 * math.exp(-x), 6) for x in (0.5, 1.5)]
+    True
+    """
+    wanted = np.array(cells)
+    center = Center.from_fractions(list(centers))
+    low, high = np.zeros(len(wanted), dtype=np.uint64), np.full(len(wanted), 2**_BITS, dtype=np.uint64)
+    # The first rank of words that leads to the cell or beyond is in (low, high]; rank 0 is the least word of all.
+    while True:
+        middle = (low + high) >> np.uint64(1)
+        if (high - low <= 1).all():
+            break
+        reached = np.asarray(_drawn(noise, center, middle) >= wanted)
+        high, low = np.where(reached, middle, high), np.where(reached, low, middle)
+    first = high.astype(np.float64)
+    return (2.0**_BITS - first) / 2.0**_BITS, (2.0**_BITS - first + 1.0) / 2.0**_BITS
+
+
+def _drawn(noise: AdditiveNoise, center: Center, ranks: Any) -> Any:
+    """The integers drawn with the words of these ranks; later words, if any are asked for, are fixed ones."""
+    words = ~(ranks.astype(np.uint64) << np.uint64(64 - _BITS))
+    script = np.concatenate([words, SeededSource(7).words(4 * len(words) + 64)])
+    return noise.draw(center, ScriptedSource(script)).integers
+
+
+def _tails_of_pairs(
+    tally: Tally,
+    noise: AdditiveNoise,
+    users: Sequence[User],
+    centers: Sequence[Sequence[Fraction]],
+    limits: Sequence[Sequence[tuple[float, float]]],
+    apart: Floats,
+) -> None:
+    cells = [_cells(noise, [center[j] for center in centers]) for j in range(noise.dimension)]
+    flat_centers = [center[j] for center in centers for j in range(noise.dimension) for _ in cells[j]]
+    flat_cells = [cell for _ in centers for j in range(noise.dimension) for cell in cells[j]]
+    low, high = upper_tails(noise, flat_centers, flat_cells)
+    edges = np.cumsum([0, *(len(c) for c in cells)])
+    low, high = low.reshape(len(users), -1), high.reshape(len(users), -1)
+    _monotone(tally, noise, centers[0])
+    for i in range(len(users)):
+        for j in range(len(users)):
+            if i == j:
+                continue
+            epsilon, delta = limits[i][j]
+            tally.pairs += 1
+            found = _divergence(low[i], high[i], low[j], high[j], edges, epsilon if delta > 0.0 else None)
+            most = delta if delta > 0.0 else epsilon
+            tally.used = max(tally.used, found / most if most > 0.0 else 0.0)
+            if found > most * (1.0 + _NEAR) + _NEAR * (1e-3 if delta > 0.0 else 1.0):
+                kind = "delta" if delta > 0.0 else "epsilon"
+                tally.violation(f"users {users[i]} and {users[j]}: {kind}", found, most, apart[i, j])
+
+
+def _cells(noise: AdditiveNoise, entries: Sequence[Fraction]) -> list[int]:
+    """Thresholds: for Laplace noise just beyond all centers on both sides and between; for Gaussian noise all cells."""
+    bottom, top = math.floor(min(entries) / noise.grid), math.ceil(max(entries) / noise.grid)
+    if noise.p is not None:
+        step = max(1, (top - bottom) // 4)
+        return sorted({bottom - 1, bottom, *range(bottom, top + 2, step), top + 2})
+    reach = math.ceil(7 * noise.scale / noise.grid)
+    step = max(1, (top - bottom + 2 * reach) // _MOST_CELLS)
+    return list(range(bottom - reach, top + reach + 1, step))
+
+
+def _divergence(
+    low: Floats, high: Floats, other_low: Floats, other_high: Floats, edges: Any, epsilon: float | None
+) -> float:
+    """What tails of both sides surely show: the largest log-ratio of a product of tails, or the largest excess."""
+    tails = [(low, other_high), (1.0 - high, 1.0 - other_low)]  # events {>= t} and {< t}
+    if epsilon is not None:
+        grown = math.exp(min(epsilon, 700.0))
+        return max(float((one - grown * two).max()) for one, two in tails)
+    total = 0.0
+    for a, b in pairwise(edges):
+        best = 0.0
+        for one, two in tails:
+            seen = one[a:b] > 0.0
+            ratios = np.log(one[a:b][seen]) - np.log(np.maximum(two[a:b][seen], 2.0**-60))
+            best = max(best, float(ratios.max(initial=0.0)))
+        total += best
+    return total
+
+
+def _monotone(tally: Tally, noise: AdditiveNoise, center: Sequence[Fraction]) -> None:
+    """Larger ranks never lead to smaller integers, and each output depends on its own word alone."""
+    ranks = np.sort(SeededSource(3).words(256) >> np.uint64(64 - _BITS))
+    drawn = _drawn(noise, Center.from_fractions([center[0]] * len(ranks)), ranks)
+    tally.draws += len(ranks)
+    if (np.diff(np.asarray(drawn, dtype=np.float64)) < 0).any():
+        tally.violation("larger words give smaller answers", 1, 0)
+    again = _drawn(noise, Center.from_fractions([center[0]] * len(ranks)), ranks[::-1])
+    if list(again[::-1]) != list(drawn):
+        tally.violation("an output depends on the word of another", 1, 0)
+
+
+def _refines(tally: Tally, noise: AdditiveNoise, entry: Fraction) -> None:
+    """Where a word leaves an integer open, further bits settle it: they never undo what the word says."""
+    cell = math.floor(entry / noise.grid) + 3
+    low, high = 0, 2**64 - 1
+    center = Center.from_fractions([entry])
+
+    def reached(rank: int, later: int) -> bool:
+        script = np.array([2**64 - 1 - rank, *[later] * 40], dtype=np.uint64)
+        return int(noise.draw(center, ScriptedSource(script)).integers[0]) >= cell
+
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle, 0) else (middle, high)
+    for later in (0, 2**63, 2**64 - 1, 0x5555555555555555):
+        for step in (2, 3, 5, 17):
+            tally.draws += 2
+            if reached(high - step, later) or not reached(high + step, later):
+                tally.violation("further bits undo what the first word says", 1, 0)
+                return
+
+
+def _shape_conforms(tally: Tally, noise: AdditiveNoise, entry: Fraction) -> None:
+    """Tails near and far are those of the noise that is named, at its scale."""
+    from scipy.stats import laplace, norm
+
+    steps = [Fraction(x) for x in (-8, -5, -3, -2, -1, "-1/2", 0, "1/2", 1, 2, 3, 5, 8)]
+    cells = [math.floor((entry + x * noise.scale) / noise.grid) for x in steps if noise.p is not None or abs(x) < 6]
+    low, high = upper_tails(noise, [entry] * len(cells), cells)
+    places = np.array([float(((cell - Fraction(1, 2)) * noise.grid - entry) / noise.scale) for cell in cells])
+    ideal = (norm if noise.p is None else laplace).sf(places)
+    tally.draws += len(cells)
+    slack = 1e-9 * np.minimum(ideal, 1.0 - ideal)
+    if ((ideal < low - slack) | (ideal > high + slack)).any():
+        tally.violation("the noise does not have the tails of its distribution", 1, 0)
+
+
+# Several words for all outputs.
+
+
+def _norms(
+    tally: Tally,
+    noise: AdditiveNoise,
+    users: Sequence[User],
+    centers: Sequence[Sequence[Fraction]],
+    limits: Sequence[Sequence[tuple[float, float]]],
+    apart: Floats,
+) -> None:
+    """The largest log-ratio of K-norm noise is the norm of the difference of the centers over the scale."""
+    points = np.array([[float(x / noise.scale) for x in center] for center in centers])
+    order = math.inf if noise.p == "inf" else float(Fraction(noise.p or "2"))
+    for i in range(len(users)):
+        sizes = np.linalg.norm(points - points[i], ord=order, axis=1)
+        for j in range(len(users)):
+            if i == j:
+                continue
+            epsilon = limits[i][j][0]
+            tally.pairs += 1
+            tally.used = max(tally.used, sizes[j] / epsilon if epsilon > 0.0 else 0.0)
+            if sizes[j] > epsilon * (1.0 + _NEAR) + _NEAR:
+                tally.violation(f"users {users[i]} and {users[j]}: epsilon", sizes[j], epsilon, apart[i, j])
+
+
+def _vectors_conform(tally: Tally, noise: AdditiveNoise, center: Sequence[Fraction]) -> None:
+    """A drawn vector is the center plus the ideal noise of the same words, rounded: a second way to compute it.
+
+    Orders other than 2 and infinity are drawn by rejection, and are left to the test of their radius and direction.
+    """
+    size = len(center)
+    if noise.p not in ("2", "inf"):
+        _directions_conform(tally, noise, size)
+        return
+    from scipy.special import ndtri
+
+    for seed in range(200):
+        words = SeededSource(seed).words(2 * size + 1).view(np.int64).astype(np.float64) / 2.0**63
+        if noise.p == "2":
+            radius = -np.log(np.abs(words[:size])).sum()
+            normals = -ndtri(np.abs(words[size : 2 * size]) / 2.0) * np.sign(words[size : 2 * size])
+            ideal = radius * normals / np.sqrt((normals**2).sum())
+        else:
+            ideal = -np.log(np.abs(words[: size + 1])).sum() * words[size + 1 : 2 * size + 1]
+        place = np.array([float(x / noise.grid) for x in center]) + float(noise.scale / noise.grid) * ideal + 0.5
+        drawn = noise.draw(Center.from_fractions(list(center)), SeededSource(seed)).integers
+        clear = np.abs(place - np.rint(place)) > 1e-6
+        tally.draws += 1
+        if (np.asarray(drawn, dtype=np.float64)[clear] != np.floor(place)[clear]).any():
+            tally.violation("a drawn vector is not its center plus the ideal noise, rounded", 1, 0)
+            return
+
+
+def _directions_conform(tally: Tally, noise: AdditiveNoise, size: int) -> None:
+    """Density exp(-||z||_p): the p-norm is a Gamma(d) variate, and |z_1|^p/||z||^p a Beta(1/p, (d-1)/p) one."""
+    from scipy.stats import beta, gamma, kstest
+
+    p = float(Fraction(noise.p or "2"))
+    source = SeededSource(5)
+    zero = Center.from_fractions([Fraction(0)] * size)
+    drawn = np.array([noise.draw(zero, source).values for _ in range(1500)]) / float(noise.scale)
+    powers = np.abs(drawn) ** p
+    length = powers.sum(axis=1)
+    tally.draws += len(drawn)
+    # Rounding to a grid of a thousandth of the scale is far below what so few draws can see.
+    radius = kstest(length ** (1.0 / p), gamma(size).cdf).pvalue
+    direction = kstest(powers[:, 0] / length, beta(1.0 / p, (size - 1.0) / p).cdf).pvalue
+    if min(radius, direction) < 1e-6:
+        tally.violation("radius or direction of the noise are not those of its density", 1, 0)
+
+
+def _conforms(tally: Tally, noise: AdditiveNoise, query: Query, counts: UserCounts, release: Release) -> None:
+    """The whole release is what the noise draws on the exact statistics, with the same words."""
+    center = counts.center(query)
+    exactly = Center.from_fractions(_exact(center))
+    for seed in range(4):
+        found = release(counts, SeededSource(seed))
+        values = found.values if isinstance(found, RoundedValues) else getattr(found, "values", found)
+        tally.draws += 1
+        if np.asarray(values).tolist() != noise.draw(exactly, SeededSource(seed)).values.tolist():
+            tally.violation("a release is not what its noise draws on the exact statistics", 1, 0)
+            return

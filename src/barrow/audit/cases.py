@@ -1,0 +1,234 @@
+"""Every mechanism and model, each on a space of four or so items: what ``barrow audit --all`` goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from barrow.audit.additive import audit_additive
+from barrow.audit.books import audit_ledger, audit_samplers
+from barrow.audit.edges import audit_edges
+from barrow.audit.items import (
+    allowed_by,
+    audit_amplified,
+    audit_items,
+    audit_sampled,
+    frequency_result,
+    observed_rows,
+)
+from barrow.audit.pairs import compare, products
+from barrow.audit.users import User, known_distances, small_users
+from barrow.audit.verdict import Finding, Tally
+from barrow.errors import ParameterError
+from barrow.mechanisms import (
+    AdditiveNoise,
+    UserCounts,
+    density_pyramid,
+    linear_noise,
+    linear_release,
+    tree_histogram,
+)
+from barrow.mechanisms.histograms import histogram_noise
+from barrow.mechanisms.user_level import SubsetSelection, user_level_noise
+from barrow.privacy import Guarantee, UserLevel
+from barrow.queries import Query, histogram, mean
+from barrow.randomisers import (
+    exponential,
+    gkrr,
+    laplace,
+    mapped,
+    matrix_randomiser,
+    planar_laplace,
+    randomised_response,
+    tree_response,
+)
+from barrow.spaces import Clustered, Discrete, Euclidean, Line, Space, Tree
+
+Case = Callable[[], Sequence[Finding]]
+Others = Sequence[Sequence[User]]
+
+_TWO_OTHERS: Others = [[(0,), (2,)], [(1, 2), (2,)]]
+
+
+def _line() -> Line:
+    return Line(0, 4, step=1, unit="h")
+
+
+def _square() -> Euclidean:
+    return Euclidean([0, 0], [2, 2], step=1, unit="km")
+
+
+def _clusters() -> Clustered:
+    return Clustered.grid(2, 2, r=0.25)
+
+
+def _tree() -> Tree:
+    return Tree.nested(["a/1", "a/2", "b/3", "b/4"], distances=[1, 0.25])
+
+
+# Linear queries.
+
+
+def _linear(kind: str, space: Space, query: Query, sizes: Sequence[int]) -> list[Finding]:
+    """One noise in both models: a user alone, and a user among three."""
+    users = small_users(space.items, sizes)
+    delta = "1e-3" if kind == "gaussian" else 0
+    found = []
+    for model, n in (("local", None), ("central", 3)):
+        noise = _coarse(linear_noise(query, 2, delta, noise=kind, model=model, users=n))
+
+        def release(counts: UserCounts, source: Any, model: str = model, grid: Fraction = noise.grid) -> Any:
+            return linear_release(query, counts, 2, delta, noise=kind, model=model, grid=grid, source=source)
+
+        others: Others = [[]] if model == "local" else _TWO_OTHERS
+        found.append(
+            audit_additive(f"linear, {noise.name}", model, noise, query, users, others=others, release=release, asked=2)
+        )
+    return found
+
+
+def _coarse(noise: AdditiveNoise) -> AdditiveNoise:
+    """Gaussian noise on a coarse grid, so that every one of its cells can be looked at."""
+    return replace(noise, grid=noise.scale / 2) if noise.p is None else noise
+
+
+def _trees() -> list[Finding]:
+    users = small_users(4, (1, 2, 3, 4))
+    found = []
+    for model in ("local", "central"):
+        plan = tree_histogram(_clusters(), 2, users=3, model=model)
+        others: Others = [[]] if model == "local" else _TWO_OTHERS[:1]
+
+        def release(counts: UserCounts, source: Any, plan: Any = plan, model: str = model) -> Any:
+            return plan.report(users[-1], source=source) if model == "local" else plan.release(counts, source=source)
+
+        found.append(
+            audit_additive(
+                "tree histogram", model, plan.noise, plan.query, users, others=others, release=release, asked=2
+            )
+        )
+    return found
+
+
+def _multiscale() -> list[Finding]:
+    line = Line(0, 8, step=1)
+    plan = density_pyramid(line, 2, users=2)
+    users = small_users(8, (1, 2))
+    return [
+        audit_additive(
+            "multiscale histogram",
+            "central",
+            plan.noise,
+            plan.query,
+            users,
+            others=[[(0,)], [(3, 7)]],
+            release=lambda counts, source: plan.release(counts, source=source),
+            asked=2,
+        )
+    ]
+
+
+def _cells() -> list[Finding]:
+    plan = histogram_noise(_square(), "cells", 2, users=3)
+    return [audit_additive("cells", "central", plan.noise, plan.query, small_users(4, (1, 2, 3)), others=_TWO_OTHERS)]
+
+
+# User-level baselines.
+
+
+def _user_level(kind: str) -> list[Finding]:
+    query = histogram(Discrete(["a", "b", "c"])) if kind == "laplace" else mean(Line(0, 3, step=1))
+    users = small_users(3, (1, 2, 3, 4, 5))
+    found = []
+    for model, n in (("local", None), ("central", 2)):
+        delta = "1e-3" if kind == "gaussian" else 0
+        made = user_level_noise(query, 1, delta, noise=kind, model=model, users=n)
+        if not isinstance(made, AdditiveNoise):
+            raise ParameterError(
+                f"The noise is {made.name}.", allowed="Laplace or Gaussian noise", fix="noise='laplace'"
+            )
+        noise = _coarse(made)
+        others: Others = [[]] if model == "local" else [[(1,)]]
+        found.append(audit_additive(f"user level, {noise.name}", model, noise, query, users, others=others))
+    return found
+
+
+def _subsets() -> list[Finding]:
+    """Five reports of a user by subset selection: user-level DP of five times its epsilon."""
+    channel, reports = SubsetSelection(4, "0.5"), 5
+    rows = observed_rows(
+        lambda x, source: tuple(channel.sets([x], source=source)[0].tolist()),
+        4,
+        cut=Fraction(1, 2**32),
+        continuations=4,
+    )
+    users = small_users(4, (reports,))
+    tally = Tally("user level, subset selection", "local")
+    promised = Guarantee(UserLevel(Fraction(reports, 2), model="local"), "composition", "user level")
+    apart = known_distances(Discrete(["a", "b", "c", "d"]), tuple(users))
+    laws = [products(rows.chances, user) for user in users]
+    compare(tally, users, laws, apart, allowed_by(promised), slack=rows.left * reports)
+    return [tally.finding()]
+
+
+_MATRIX = [[9, 3, 3, 1], [3, 9, 1, 3], [3, 1, 9, 3], [1, 3, 3, 9]]
+
+
+def _matrix() -> Any:
+    return matrix_randomiser(_square(), [[x / 16 for x in row] for row in _MATRIX])
+
+
+def _mapped() -> Any:
+    return mapped(randomised_response(Discrete(["a", "b", "c", "d"]), 1), lambda label: label in "ab")
+
+
+CASES: dict[str, Case] = {
+    "Laplace": lambda: _linear("laplace", _line(), mean(_line()), (1, 2, 3, 4)),
+    "Laplace, two outputs": lambda: [
+        replace(f, mechanism="linear, Laplace (two outputs)")
+        for f in _linear("laplace", _square(), mean(_square()), (1, 2, 3, 4))
+    ],
+    "l2": lambda: _linear("l2", _square(), mean(_square()), (1, 2, 3, 4)),
+    "linf": lambda: _linear("linf", _square(), mean(_square()), (1, 2, 3, 4)),
+    "l3": lambda: _linear("3", _square(), mean(_square()), (1, 2, 3, 4)),
+    "Gaussian": lambda: _linear("gaussian", Line(0, 3, step=1), mean(Line(0, 3, step=1)), (1, 2, 3, 4, 5)),
+    "tree histogram": _trees,
+    "multiscale histogram": _multiscale,
+    "cells": _cells,
+    "edge noise": lambda: audit_edges("edge noise", _line()),
+    "edge noise, cycles": lambda: audit_edges("edge noise, cycles", _square()),
+    "response": lambda: audit_items("items, randomised response", randomised_response(Discrete("abcd"), 1)),
+    "gkrr": lambda: audit_items("items, GKRR", gkrr(_clusters(), 2)),
+    "tree": lambda: audit_items("items, tree response", tree_response(_tree(), "1/2")),
+    "exponential": lambda: audit_items("items, exponential", exponential(_line(), 2)),
+    "planar_laplace": lambda: audit_items("items, planar Laplace", planar_laplace(_square(), 1)),
+    "laplace items": lambda: audit_items(
+        "items, Laplace", laplace(Euclidean([0], [4], step=1), 2), cut=Fraction(1, 2**24)
+    ),
+    "matrix": lambda: audit_items("items, matrix", _matrix()),
+    "mapped": lambda: audit_items("items, mapped", _mapped()),
+    "frequency": lambda: audit_items("frequency", gkrr(_clusters(), 1), result=frequency_result),
+    "sampled": lambda: audit_sampled("sampled items", exponential(_line(), 1), samples=3, sizes=(1, 2, 3, 4)),
+    "sampled, radius": lambda: audit_sampled(
+        "sampled items, radius",
+        exponential(_line(), 1),
+        samples=3,
+        sizes=(1, 2, 3, 4),
+        radius="1/10",
+        delta="1e-3",
+    ),
+    "amplified": lambda: [
+        audit_amplified(
+            "items, amplified", randomised_response(Discrete("ab"), "1/2"), model=model, items=m, users=n, delta="1e-4"
+        )
+        for model, m, n in (("local", 60, 1), ("shuffle", 30, 60), ("central", 30, 60))
+    ],
+    "user level Laplace": lambda: _user_level("laplace"),
+    "user level Gaussian": lambda: _user_level("gaussian"),
+    "user level subset": _subsets,
+    "samplers": lambda: [audit_samplers()],
+    "ledger": lambda: [audit_ledger()],
+}
+"""Every audit by its name."""

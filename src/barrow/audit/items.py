@@ -1,0 +1,282 @@
+"""Exact audits of item-wise releases: channels as they are drawn, multisets of reports, all pairs of small users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from barrow.accounting import price
+from barrow.audit.enumeration import ScriptedSource, distribution
+from barrow.audit.pairs import Allowed, Chances, compare, products
+from barrow.audit.users import User, known_distances, small_users
+from barrow.audit.verdict import Finding, Tally
+from barrow.mechanisms import FrequencyEstimator, ItemWise, Reduced, item_wise, reduced
+from barrow.noise.simulation import SeededSource
+from barrow.numerics import Exact
+from barrow.privacy import Guarantee, Model
+from barrow.randomisers import Randomiser
+
+_CUT = Fraction(1, 2**40)
+_COARSE = Fraction(1, 2**6)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A channel as it is drawn: the exact distribution of the report on each item, and what was not followed."""
+
+    chances: Sequence[Chances]
+    left: float
+
+
+def observed_rows(draw: Callable[[int, Any], Any], items: int, *, cut: Fraction = _CUT, continuations: int = 8) -> Rows:
+    """The rows of a channel, through its own draw: ``draw(item, source)`` is one report.
+
+    >>> from barrow.randomisers import randomised_response
+    >>> from barrow.spaces import Discrete
+    >>> coin = randomised_response(Discrete(["a", "b"]), 1)
+    >>> rows = observed_rows(lambda x, source: int(coin.from_items([x], source=source)[0]), 2)
+    >>> rows.chances[0][0] == coin.probability(0, 0), rows.left
+    (True, 0.0)
+    """
+    found = [
+        distribution(lambda source, x=x: draw(x, source), cut=cut, continuations=continuations)  # type: ignore[misc]
+        for x in range(items)
+    ]
+    return Rows([f.chances for f in found], max(float(f.left) for f in found))
+
+
+def allowed_by(guarantee: Guarantee) -> Allowed:
+    """What a guarantee allows at each distance.
+
+    >>> from barrow.privacy import PureRelease
+    >>> allowed_by(price(PureRelease(5, model="central")))(0.5)
+    (2.5, 0.0)
+    """
+    return lambda w: (guarantee.epsilon_at(w), guarantee.definition.delta_at(w))
+
+
+def audit_items(
+    name: str,
+    randomiser: Randomiser,
+    *,
+    local: int = 5,
+    pooled: int = 2,
+    users: int = 3,
+    result: Callable[[ItemWise], Callable[[Any], Any]] | None = None,
+    cut: Fraction = _CUT,
+) -> list[Finding]:
+    """An item-wise release in all three models, for every pair of users and all data of the others.
+
+    Args:
+        name: What the mechanism is called.
+        randomiser: The channel.
+        local: m in the local model, where a user is alone.
+        pooled: m in the shuffle and central models.
+        users: n in these.
+        result: From a plan to a function of the counts of reports, whose values are released instead of them.
+        cut: Ways that are less likely are not followed.
+    """
+    space = randomiser.space
+    rows = observed_rows(lambda x, source: int(randomiser.from_items([x], source=source)[0]), space.items, cut=cut)
+    found = []
+    laws: dict[User, Chances] = {}
+    for model in ("local", "shuffle", "central"):
+        tally = Tally(name, model)
+        alone = model == "local"
+        items, n = (local, 1) if alone else (pooled, users)
+        plan = item_wise(randomiser, items=items, users=None if alone else n, model=model)
+        allowed = allowed_by(price(plan.event))
+        mine = small_users(space.items, [items])
+        apart = known_distances(space, tuple(mine))
+        told = None if result is None else result(plan)
+        for rest in [()] if alone else small_users(space.items, [items * (n - 1)]):
+            for user in mine:
+                held = tuple(sorted((*user, *rest)))
+                if held not in laws:
+                    laws[held] = _told(products(rows.chances, held), randomiser.reports, told)
+            compare(
+                tally,
+                [(user, rest) for user in mine],
+                [laws[tuple(sorted((*user, *rest)))] for user in mine],
+                apart,
+                allowed,
+                slack=rows.left * items * n,
+            )
+        if model != "shuffle" and result is None:  # shuffled reports are drawn as in the central model
+            _draws_conform(tally, plan, rows)
+        found.append(tally.finding())
+    return found
+
+
+def frequency_result(plan: ItemWise) -> Callable[[Any], Any]:
+    """What frequency estimation makes of counts, as bytes.
+
+    >>> from barrow.randomisers import randomised_response
+    >>> from barrow.spaces import Discrete
+    >>> told = frequency_result(item_wise(randomised_response(Discrete(["a", "b"]), 1), items=2, model="local"))
+    >>> told(np.array([1, 1])) == told(np.array([1, 1]))
+    True
+    """
+    estimator = FrequencyEstimator(plan, users=plan.users or 1)
+    return lambda counts: estimator.decode(counts).tobytes()
+
+
+def _told(law: Chances, reports: int, told: Callable[[Any], Any] | None) -> Chances:
+    if told is None:
+        return law
+    found: Chances = {}
+    for multiset, chance in law.items():
+        key = told(np.bincount(multiset, minlength=reports))
+        found[key] = found.get(key, Fraction(0)) + chance
+    return found
+
+
+def _draws_conform(tally: Tally, plan: ItemWise, rows: Rows) -> None:
+    """What the mechanism draws is what the rows say: each item on its own, and the multiset alone."""
+    randomiser = plan.randomiser
+    reports, kinds = randomiser.reports, randomiser.space.items
+    if plan.model is Model.LOCAL:
+        pair = item_wise(randomiser, items=2, model="local")
+        found = distribution(
+            lambda source: tuple(np.repeat(np.arange(reports), pair.randomise((0, 1), source=source).counts).tolist()),
+            cut=_COARSE,
+        )
+        tally.draws += len(found.chances)
+        if found.differs_from(products(rows.chances, (0, 1))):
+            tally.violation("the reports on two items are not drawn one by one", 1, 0)
+        _linked(tally, pair, (0, kinds - 1))
+        return
+    single = np.eye(kinds, dtype=np.int64)[1]
+    found = distribution(
+        lambda source: int(np.flatnonzero(randomiser.from_counts(single, source=source))[0]), cut=_COARSE
+    )
+    tally.draws += len(found.chances)
+    if found.differs_from(rows.chances[1]):
+        tally.violation("pooled items are not randomised like single ones", 1, 0)
+    held = np.arange(kinds, dtype=np.int64)
+    held[0] += plan.reports - int(held.sum())
+    for seed in range(3):
+        drawn = plan.release(held, source=SeededSource(seed)).counts
+        tally.draws += 1
+        if drawn.tolist() != randomiser.from_counts(held, source=SeededSource(seed)).tolist():
+            tally.violation("the release is not what its randomiser draws", 1, 0)
+
+
+def _linked(tally: Tally, plan: ItemWise, user: User) -> None:
+    """A user's items in another order, with the same words in that order, are the same release."""
+    for seed in range(8):
+        words = SeededSource(seed).words(64).copy()
+        words[len(user) :] = words[len(user)]  # what is read later is the same for everybody
+        swapped = words.copy()
+        swapped[: len(user)] = words[: len(user)][::-1]
+        tally.draws += 1
+        one, two = (
+            plan.randomise(ids, source=ScriptedSource(script)) for ids, script in ((user, words), (user[::-1], swapped))
+        )
+        if one.sorted_list() != two.sorted_list() or one.counts.tolist() != two.counts.tolist():
+            tally.violation(f"the reports on {user} tell the order of the items", 1, 0)
+            return
+
+
+def audit_sampled(
+    name: str,
+    randomiser: Randomiser,
+    *,
+    samples: int,
+    users: int = 2,
+    sizes: Sequence[int] = (1, 2, 3),
+    radius: str | None = None,
+    delta: Exact = 0,
+) -> list[Finding]:
+    """Items drawn with replacement from users of any size, then an item-wise release: unbounded EMD-DP.
+
+    Args:
+        name: What the mechanism is called.
+        randomiser: The channel of the inner release.
+        samples: s, how many items are drawn from each user.
+        users: n in the shuffle and central models.
+        sizes: How many items the compared users hold.
+        radius: Up to which distance one epsilon is stated; None states alpha.
+        delta: The delta at which it is stated.
+    """
+    space = randomiser.space
+    rows = observed_rows(lambda x, source: int(randomiser.from_items([x], source=source)[0]), space.items)
+    mine = small_users(space.items, sizes)
+    apart = known_distances(space, tuple(mine))
+    found = []
+    for model in ("local", "shuffle", "central"):
+        tally = Tally(name, model)
+        n = 1 if model == "local" else users
+        inner = item_wise(randomiser, items=samples, users=None if model == "local" else n, model=model, delta=delta)
+        plan = reduced(inner, radius=radius)
+        allowed = allowed_by(price(plan.event))
+        for rest in [()] if model == "local" else small_users(space.items, [n - 1]):
+            laws = []
+            for user in mine:
+                mixed = [_mixed(rows.chances, user), *(_mixed(rows.chances, (x,)) for x in rest)]
+                laws.append(products(mixed, tuple(i for i in range(len(mixed)) for _ in range(samples))))
+            compare(tally, [(u, rest) for u in mine], laws, apart, allowed, slack=rows.left * samples * n)
+        if model == "local":
+            pair = reduced(item_wise(randomiser, items=2, model="local", delta=delta), radius=radius)
+            _samples_conform(tally, pair, (0, 0, 1, 2))
+        found.append(tally.finding())
+    return found
+
+
+def _samples_conform(tally: Tally, plan: Reduced, user: User) -> None:
+    """Samples are uniform among a user's items, and independent."""
+    found = distribution(
+        lambda source: tuple(sorted(plan.draw_items(user, source=source).tolist())), cut=Fraction(1, 2**16)
+    )
+    tally.draws += len(found.chances)
+    uniform = {x: Fraction(user.count(x), len(user)) for x in set(user)}
+    if found.differs_from(products([uniform], (0,) * plan.samples)):
+        tally.violation(f"the samples of {user} are not uniform and independent", 1, 0)
+
+
+def _mixed(rows: Sequence[Chances], user: User) -> Chances:
+    """The distribution of the report on an item that is drawn from a user's items."""
+    found: Chances = {}
+    for item in user:
+        for report, chance in rows[item].items():
+            found[report] = found.get(report, Fraction(0)) + chance / len(user)
+    return found
+
+
+def audit_amplified(name: str, randomiser: Randomiser, *, model: str, items: int, users: int, delta: str) -> Finding:
+    """Two items, many reports: where shuffling pays, the guarantee is compared with the exact divergence.
+
+    The number of ones among the reports is a sum of two binomials; others hold all zeros, all ones, or half of each.
+    """
+    from scipy.stats import binom
+
+    tally = Tally(name, model)
+    rows = observed_rows(lambda x, source: int(randomiser.from_items([x], source=source)[0]), 2)
+    plan = item_wise(randomiser, items=items, users=None if model == "local" else users, model=model, delta=delta)
+    allowed = allowed_by(price(plan.event))
+    total = plan.reports
+    chances = [float(rows.chances[x][1]) for x in range(2)]
+    diameter = float(randomiser.space.distance(0, 1)) * (1.0 + 2.0**-40)
+    contexts = {0} if model == "local" else {0, (total - items) // 2, total - items}
+    for ones_of_others in sorted(contexts):
+        laws = []
+        for ones in range(items + 1):
+            high = ones + ones_of_others
+            parts = [binom.pmf(np.arange(n + 1), n, p) for n, p in ((total - high, chances[0]), (high, chances[1]))]
+            laws.append(np.convolve(parts[0], parts[1]))
+        for i, one in enumerate(laws):
+            for j, other in enumerate(laws):
+                if i == j:
+                    continue
+                epsilon, most = allowed(min(1.0, abs(i - j) / items * diameter))
+                found = float(np.maximum(one - np.exp(epsilon) * other, 0.0).sum())
+                tally.pairs += 1
+                tally.used = max(tally.used, found / most)
+                # The probabilities are floats: an excess below their error is none.
+                if found > most * (1.0 + 1e-9) + 1e-13:
+                    tally.violation(f"{i} and {j} ones among {ones_of_others} of others: delta", found, most)
+    return tally.finding()

@@ -1,0 +1,351 @@
+"""Bugs planted on purpose: each replaces a piece of shipped code for a moment, and an audit must see it.
+
+An audit that cannot fail says nothing. Every bug here was made by somebody, somewhere, or is one line away: half a
+scale, a sensitivity that forgets one side, rounding before the noise, noise that is used twice, a budget given back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from barrow.accounting import pricing
+from barrow.audit.cases import CASES
+from barrow.audit.verdict import Planted
+from barrow.errors import BarrowError
+from barrow.ledger import authority, spending
+from barrow.mechanisms import additive, itemwise, linear, reduction, statistics
+from barrow.mechanisms.user_level import subsets
+from barrow.noise import Center, lazy_uniform, simulation
+from barrow.noise.additive import edges, knorm, rounded, variates
+from barrow.noise.counts import binomial
+from barrow.privacy import definitions
+from barrow.queries import base
+from barrow.randomisers import matrix, mixture
+
+Patch = Callable[[Any], Any]
+"""From the shipped piece of code to the broken one."""
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A bug to plant.
+
+    Attributes:
+        name: What it breaks.
+        case: The audit that must see it.
+        patches: What is replaced: an object, the name of its attribute, and what makes the broken one.
+
+    >>> BUGS[0].case in CASES
+    True
+    """
+
+    name: str
+    case: str
+    patches: tuple[tuple[Any, str, Patch], ...]
+
+
+@contextmanager
+def planted(bug: Bug) -> Iterator[None]:
+    """Plants a bug, and takes it out again whatever happens.
+
+    >>> before = additive.AdditiveNoise.draw
+    >>> with planted(BUGS[0]):
+    ...     changed = additive.AdditiveNoise.draw is not before
+    >>> changed, additive.AdditiveNoise.draw is before
+    (True, True)
+    """
+    with ExitStack() as stack:
+        for owner, name, broken in bug.patches:
+            shipped = vars(owner)[name]
+            setattr(owner, name, broken(shipped))
+            stack.callback(setattr, owner, name, shipped)
+        yield
+
+
+def try_bug(bug: Bug) -> Planted:
+    """Plants a bug, audits, and says whether it was caught; an audit that cannot go on has caught it, too.
+
+    >>> try_bug(BUGS[0]).caught
+    True
+    """
+    with planted(bug):
+        try:
+            found = CASES[bug.case]()
+        except BarrowError as error:
+            return Planted(bug.name, True, f"{bug.case}: refused, {error.problem}")
+    wrong = next((f for f in found if not f.passed), None)
+    return Planted(bug.name, wrong is not None, "" if wrong is None else f"{wrong.mechanism} ({wrong.model})")
+
+
+# Broken pieces.
+
+
+def _half_scale(draw: Any) -> Any:
+    return lambda self, center, source=None: draw(
+        replace(self, scale=self.scale / 2, grid=self.grid / 2), center, source
+    )
+
+
+def _scaled_constants(lipschitz: float, span: float) -> Patch:
+    def make(constants: Any) -> Any:
+        def broken(self: Any, norms: Any) -> Any:
+            return [
+                replace(c, lipschitz_upper=c.lipschitz_upper * lipschitz, range_upper=c.range_upper * span)
+                for c in constants(self, norms)
+            ]
+
+        return broken
+
+    return make
+
+
+def _rounded_center(center: Any) -> Any:
+    def broken(self: Any, query: Any) -> Center:
+        exact = center(self, query)
+        return Center.from_fractions([Fraction(round(exact.exact_entry(j) * 8), 8) for j in range(len(exact))])
+
+    return broken
+
+
+def _weighted_by_records(center: Any) -> Any:
+    """Every record counts once, instead of every user."""
+
+    def broken(self: Any, query: Any) -> Center:
+        sizes = self._size
+        object.__setattr__(self, "_size", np.ones_like(sizes))
+        self._cache.clear()
+        try:
+            exact = center(self, query)
+            entries = [exact.exact_entry(j) * self.users / int(self._count.sum()) for j in range(len(exact))]
+        finally:
+            object.__setattr__(self, "_size", sizes)
+            self._cache.clear()
+        return Center.from_fractions(entries)
+
+    return broken
+
+
+def _one_word(init: Any) -> Any:
+    return lambda self, magnitude, words, source: init(self, magnitude, np.full_like(words, words[0]), source)
+
+
+def _one_sided(approximate: Any) -> Any:
+    def broken(self: Any) -> Any:
+        found = approximate(self)
+        return replace(found, values=np.abs(found.values))
+
+    return broken
+
+
+def _cut_off(approximate: Any) -> Any:
+    return lambda self, uniforms: approximate(self, np.maximum(uniforms, 0.05))
+
+
+def _resampled(reach: Any) -> Any:
+    def broken(self: Any, length: int) -> None:
+        if self.length < length:
+            self.bits, self.length = 0, 0
+        reach(self, length)
+
+    return broken
+
+
+def _smaller_shape(init: Any) -> Any:
+    return lambda self, shape, source: init(self, max(1, shape - 1), source)
+
+
+def _surface_direction(variate: Any) -> Any:
+    return lambda p, source: variate(Fraction(1), source)
+
+
+def _truth_in_eight(from_items: Any) -> Any:
+    def broken(self: Any, ids: Any, *, source: Any = None) -> Any:
+        found = from_items(self, ids, source=source)
+        truth = self.space._ids(ids).ravel()
+        return np.where(found == (truth + 1) % self.space.items, truth, found)
+
+    return broken
+
+
+def _same_word(from_items: Any) -> Any:
+    def broken(self: Any, ids: Any, *, source: Any = None) -> Any:
+        word = source.words(1)
+
+        class Again(simulation.SeededSource):
+            def words(self, count: int) -> Any:
+                return np.repeat(word, count)
+
+        return from_items(self, ids, source=Again(1))
+
+    return broken
+
+
+def _biased_bits(by_bits: Any) -> Any:
+    def broken(counts: Any, above: Any, below: Any, source: Any) -> Any:
+        return by_bits(counts, above - np.minimum(np.maximum(above // 8, 1), above), below, source)
+
+    return broken
+
+
+def _half_price(price: Any) -> Any:
+    def broken(event: Any) -> Any:
+        found = price(event)
+        return replace(found, definition=replace_alpha(found.definition), worst_case=None)
+
+    return broken
+
+
+def replace_alpha(definition: Any) -> Any:
+    """The same definition of EMD-DP with half of its alpha.
+
+    >>> replace_alpha(definitions.Emd(4)).alpha
+    Fraction(2, 1)
+    """
+    return definitions.Emd(
+        definition.alpha / 2, definition.delta, model=definition.model.value, bounded=definition.bounded
+    )
+
+
+def _in_order(randomise: Any) -> Any:
+    """The reports of a person are listed in the order of the items: who reads them can link them."""
+
+    def broken(self: Any, ids: Any, *, source: Any = None) -> Any:
+        drawn = self.randomiser.from_items(np.asarray(ids).ravel(), source=source)
+        labels = [self.randomiser.report_labels[i] for i in drawn.tolist()]
+        found = itemwise.ItemReports(
+            tuple(self.randomiser.report_labels),
+            np.bincount(drawn, minlength=self.randomiser.reports),
+            self.event,
+            True,
+        )
+        object.__setattr__(found, "sorted_list", lambda: labels)
+        return found
+
+    return broken
+
+
+def _one_item(event: Any) -> Any:
+    def broken(self: Any) -> Any:
+        true = event.fget(self)
+        return type(true)(
+            true.alpha0, reports=true.reports, items=1, delta=true.delta, model=true.model.value,
+            least_distance=true.least_distance, randomiser=true.randomiser,
+        )  # fmt: skip
+
+    return property(broken)
+
+
+def _committed_only(spent_by: Any) -> Any:
+    return lambda charges, account, period: spent_by(charges, account, period)[1:]
+
+
+def _times(factor: float) -> Patch:
+    return lambda function: lambda *args, **options: function(*args, **options) * factor
+
+
+def _first_only(places: Any) -> Any:
+    return lambda bounds, *, source=None: places(bounds, source=source) // 2
+
+
+_NOISE = additive.AdditiveNoise
+_QUERY = base.Query
+
+BUGS: tuple[Bug, ...] = (
+    Bug("half the scale", "Laplace", ((_NOISE, "draw", _half_scale),)),
+    Bug("a sensitivity off by 2", "Laplace", ((_QUERY, "constants", _scaled_constants(0.5, 0.5)),)),
+    Bug("a constant in the wrong norm", "l2", ((_QUERY, "constants", _scaled_constants(1 / math.sqrt(2), 1.0)),)),
+    Bug(
+        "noise divided by the users twice",
+        "tree histogram",
+        ((linear, "checked_model", lambda f: lambda model, users: (f(model, users)[0], f(model, users)[1] ** 2)),),
+    ),
+    Bug("rounding before the noise", "Laplace", ((statistics.UserCounts, "center", _rounded_center),)),
+    Bug("records weighted instead of users", "cells", ((statistics.UserCounts, "center", _weighted_by_records),)),
+    Bug("too little Gaussian noise", "Gaussian", ((linear, "gdp_mu_lower", _times(1.25)),)),
+    Bug("one word for all outputs", "tree histogram", ((variates.SymmetricVariates, "__init__", _one_word),)),
+    Bug("one-sided noise", "Laplace", ((variates.SymmetricVariates, "approximate", _one_sided),)),
+    Bug("noise cut off", "multiscale histogram", ((variates.Exponential, "approximate", _cut_off),)),
+    Bug("resampling instead of refining", "Laplace", ((lazy_uniform.LazyUniform, "reach", _resampled),)),
+    Bug("too short a radius (l2)", "l2", ((knorm.GammaRadius, "__init__", _smaller_shape),)),
+    Bug("sphere for ball (linf)", "linf", ((knorm.GammaRadius, "__init__", _smaller_shape),)),
+    Bug("surface for cone measure", "l3", ((knorm, "PowerVariate", _surface_direction),)),
+    Bug("Laplace noise for the l2 norm", "l2", ((additive, "rounded_knorm", lambda f: _as_laplace),)),
+    Bug(
+        "cones of a cycle by count, not by volume", "edge noise, cycles", ((edges, "cones", lambda f: _flat_cones(f)),)
+    ),
+    Bug(
+        "edges as long as they look on the map",
+        "edge noise",
+        ((edges.NodeSums, "__init__", lambda f: _longer_edges(f)),),
+    ),
+    Bug("the truth now and then", "exponential", ((matrix.MatrixRandomiser, "from_items", _truth_in_eight),)),
+    Bug("one word for all items", "exponential", ((matrix.MatrixRandomiser, "from_items", _same_word),)),
+    Bug("an understated alpha0", "matrix", ((matrix, "worst_triple", lambda f: _half_claim(f)),)),
+    Bug(
+        "an understated alpha0 of GKRR",
+        "gkrr",
+        ((mixture.MixtureRandomiser, "_tight", lambda f: lambda self: f(self) * Fraction(9, 10)),),
+    ),
+    Bug("a biased binomial", "samplers", ((binomial, "_by_bits", _biased_bits),)),
+    Bug("a biased binomial in a release", "planar_laplace", ((binomial, "_by_bits", _biased_bits),)),
+    Bug("a uniform number that is not", "user level subset", ((subsets, "uniform_below", _first_only),)),
+    Bug("linked reports", "exponential", ((itemwise.ItemWise, "randomise", _in_order),)),
+    Bug("half the price of reports", "exponential", ((pricing, "_price_shuffled", _half_price),)),
+    Bug("the price of one item for all", "gkrr", ((itemwise.ItemWise, "event", _one_item),)),
+    Bug("samples that are not uniform", "sampled", ((reduction, "uniform_places", _first_only),)),
+    Bug("samples taken for nothing", "sampled", ((pricing, "sampled_alpha_upper", _times(0.25)),)),
+    Bug(
+        "a histogram's range of 1 instead of 2",
+        "user level Laplace",
+        ((_QUERY, "constants", _scaled_constants(1.0, 0.5)),),
+    ),
+    Bug("too large a weight of the own set", "user level subset", ((subsets, "set_weight", lambda f: _heavier(f)),)),
+    Bug("budget given back", "ledger", ((spending, "spent_by", _committed_only),)),
+    Bug("a reservation for many draws", "ledger", ((authority.Reservation, "take", lambda f: lambda self: None),)),
+    Bug(
+        "replayable noise called private", "samplers", ((simulation.SeededSource, "private", lambda f: property(_yes)),)
+    ),
+)
+"""All bugs; the first attribute of each patch is shipped code."""
+
+
+def _longer_edges(init: Any) -> Any:
+    def broken(self: Any, nodes: int, tails: Any, heads: Any, lengths: Any, *rest: Any) -> None:
+        init(self, nodes, tails, heads, 2.0 * lengths, *rest)
+
+    return broken
+
+
+def _flat_cones(cones: Any) -> Any:
+    def broken(lengths: Any) -> Any:
+        signs = cones(lengths)[0]
+        return signs, tuple(4 if row[0] == 0 else 1 for row in signs)
+
+    return broken
+
+
+def _yes(self: Any) -> bool:
+    return True
+
+
+def _as_laplace(center: Any, scale: Any, p: Any, *, grid: Any = None, source: Any = None) -> Any:
+    return rounded.rounded_laplace(center, scale, grid=grid, source=source)
+
+
+def _half_claim(worst: Any) -> Any:
+    def broken(weights: Any, space: Any) -> Any:
+        found = worst(weights, space)
+        return type(found)(found.alpha0_upper / 2, 0, 0, 0)
+
+    return broken
+
+
+def _heavier(set_weight: Any) -> Any:
+    return lambda epsilon, share: set_weight(Fraction(epsilon) * Fraction(5, 4), share)

@@ -1,0 +1,271 @@
+"""From noisy values at the nodes of a public graph to a histogram over the items: post-processing, free of charge.
+
+Four decoders, all of which see released values and public numbers alone (docs/proofs/edge-decoding.md):
+
+* ``smooth`` mixes bumps of all scales, entropy keeping to broad ones what the noise does not contradict;
+* ``empirical_bayes`` does the same with how much each scale is expected to hold fitted to the values;
+* ``least_squares`` is the likeliest histogram if the noise were normal;
+* ``nearest`` is nearest by transport along the graph: its error there is at most twice the noise, whatever the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.decoding.descent import inner
+from barrow.mechanisms.decoding.entropic import EntropicDual
+from barrow.mechanisms.decoding.graph_covariance import NodeCovariance
+from barrow.mechanisms.decoding.graph_least_squares import least_squares
+from barrow.mechanisms.decoding.graph_scales import GraphScales, graph_scales
+from barrow.spaces.base import Floats
+from barrow.spaces.neighbours import NeighbourGraph
+from barrow.transport.graph_flow import nearest_flow
+
+HOW = ("auto", "smooth", "empirical_bayes", "least_squares", "nearest")
+_USUAL = 0.06
+"""Entropy is usually this strong, divided by the typical scale of an edge's noise."""
+_LOW, _HIGH, _HIGH_OF_MANY = 0.72, 0.8, 0.95
+"""It is made stronger while the map's discrepancy, as a share of noise alone, stays below, weaker while above."""
+_MOST_CHANGES = 8
+_LOOSEST, _MANY_NODES = 0.01, 20_000
+"""Maps are as near the exact minimiser in total variation as the noise is in EMD; of fewer nodes nearer still."""
+
+
+@dataclass(frozen=True, eq=False)
+class GraphMap:
+    """A decoded histogram, and what the decoder did.
+
+    Attributes:
+        weights: One weight for each item, none negative, with sum 1.
+        strength: How much entropy counts; 0 for decoders without it.
+        discrepancy: The squared residual by C^+, as a share of what noise alone has on average.
+        steps: How many steps the solver took.
+        dual: The potential that a smooth map was found by.
+
+    >>> GraphMap(np.ones(1), 0.0, 0.9, 3, np.zeros(1)).discrepancy
+    0.9
+    """
+
+    weights: Floats
+    strength: float
+    discrepancy: float
+    steps: int
+    dual: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class GraphDecoder:
+    """Decodes released values of one graph; what does not depend on the values is kept for the next ones.
+
+    Attributes:
+        graph: The public graph.
+        items: How many items the space has.
+        covariance: Of the noise at the nodes; sparse.
+        cost: The expected cost of the noise along the graph: maps are made as precise as it asks for.
+
+    >>> path = NeighbourGraph(8, range(7), range(1, 8), [1/8] * 7)
+    >>> covariance = 2e-7 * path.incidence @ path.incidence.T
+    >>> decoder = GraphDecoder(path, 8, covariance, cost=3e-4)
+    >>> decoder.decode([0.5, 0.1, 0.0, 0.0, 0.1, 0.1, 0.1, 0.1]).round(2).tolist()
+    [0.5, 0.1, 0.0, 0.0, 0.1, 0.1, 0.1, 0.1]
+    """
+
+    graph: NeighbourGraph
+    items: int
+    covariance: Any
+    cost: float
+
+    def __post_init__(self) -> None:
+        carried = self.graph.nodes if self.graph.weights is None else int(self.graph.weights.shape[0])
+        if not 1 <= self.items <= carried or self.covariance.shape != (self.graph.nodes,) * 2:
+            raise ParameterError(
+                f"items is {self.items!r}, but the graph carries {carried:,}, or the covariance is not of its nodes.",
+                allowed="the space's items and graph, and the covariance of the noise at its nodes",
+                fix="plan.decoder of an edge histogram",
+            )
+
+    @cached_property
+    def noise(self) -> NodeCovariance:
+        """The covariance with what was factorised of it."""
+        return NodeCovariance(self.covariance.tocsr())
+
+    @cached_property
+    def typical_scale(self) -> float:
+        """The scale of Laplace noise on one edge, if all edges had their mean variance."""
+        return math.sqrt(float(self.noise.matrix.trace()) / (4.0 * self.graph.edges))
+
+    @cached_property
+    def scales(self) -> GraphScales:
+        """The bumps that smooth decoders mix."""
+        return graph_scales(self.graph, self.items)
+
+    @cached_property
+    def weights(self) -> Any:
+        """(items, nodes): how much of an item each node carries."""
+        from scipy.sparse import eye_array
+
+        if self.graph.weights is None:
+            return eye_array(self.items, self.graph.nodes, format="csr")
+        return self.graph.weights.tocsr()
+
+    def decode(self, values: ArrayLike, how: str = "auto") -> Floats:
+        """The histogram, one weight for each item with sum 1.
+
+        Args:
+            values: The released value of each node.
+            how: One of ``HOW``; ``"auto"`` is the most accurate one on average by test (docs/histograms.md).
+        """
+        if how not in HOW:
+            raise ParameterError(f"how is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="how='auto'")
+        if how == "nearest":
+            return self.nearest(values)
+        if how == "least_squares":
+            return self.least_squares(values).weights
+        if how == "empirical_bayes":
+            return self.empirical_bayes(values).weights
+        return self.smooth(values).weights
+
+    def smooth(self, values: ArrayLike) -> GraphMap:
+        """The mixture of bumps with the usual entropy, or as much more or less as the discrepancy asks for."""
+        return self._discrepant(self._checked(values), self.scales.prior)
+
+    def empirical_bayes(self, values: ArrayLike, *, rounds: int = 1) -> GraphMap:
+        """As ``smooth``, where what the map holds at each scale becomes what is expected there."""
+        y = self._checked(values)
+        prior = self.scales.prior
+        found = self._discrepant(y, prior)
+        for _ in range(rounds):
+            prior = self._refitted(y, prior, found)
+            found = self._discrepant(y, prior)
+        return found
+
+    def least_squares(self, values: ArrayLike) -> GraphMap:
+        """The histogram with the least discrepancy: what is likeliest if the noise were normal."""
+        y = self._checked(values)
+        found, steps = least_squares(self.noise, self.weights, y)
+        return GraphMap(found, 0.0, self._discrepancy(y, found), steps, np.zeros(y.size))
+
+    def nearest(self, values: ArrayLike) -> Floats:
+        """The nearest histogram along the graph: W1_G from the truth is at most twice the noise's (to 2%)."""
+        g = self.graph
+        found = nearest_flow(g.nodes, g.tails, g.heads, g.lengths, self._checked(values), self.weights)
+        kept = found.kept
+        return np.full(self.items, 1.0 / self.items) if kept is None else np.asarray(kept)
+
+    def distance_upper(self, values: ArrayLike, found: GraphMap) -> float:
+        """How far a smooth map is from the exact minimiser of its strength in total variation, at most.
+
+        One sparse factorisation: half the gradient's square by C^+ is the duality gap.
+        """
+        y = self._checked(values)
+        gradient = self.noise.matrix @ found.dual - y + self._turned @ found.weights
+        gap = 0.5 * self.noise.discrepancy(gradient)
+        return math.sqrt(gap / (2.0 * found.strength))
+
+    def _discrepancy(self, y: Floats, weights: Floats) -> float:
+        return self.noise.discrepancy(y - self.weights.T @ weights) / max(1, self.graph.nodes - 1)
+
+    def _checked(self, values: ArrayLike) -> Floats:
+        y = np.asarray(values, dtype=np.float64)
+        if y.shape != (self.graph.nodes,) or not np.isfinite(y).all():
+            raise ParameterError(
+                f"The values have shape {y.shape}, or are not finite.",
+                allowed=f"a finite number for each of the {self.graph.nodes:,} nodes",
+                fix="the released values, in the order of the graph's nodes",
+            )
+        # Noise along edges adds 0 in all; what is missing from 1 is rounding.
+        return np.asarray(y + (1.0 - y.sum()) / y.size, dtype=np.float64)
+
+    def _dual(self, y: Floats, prior: Floats) -> _GraphDual:
+        turned = self._turned
+        return _GraphDual(
+            y,
+            self.scales.spread,
+            self.scales.gather,
+            lambda x: turned @ x,
+            lambda v: self.weights @ v,
+            prior,
+            self.noise.matrix,
+        )
+
+    @cached_property
+    def _turned(self) -> Any:
+        return self.weights.T.tocsr()
+
+    def _discrepant(self, y: Floats, prior: Floats) -> GraphMap:
+        """The usual strength, or by halves of a doubling the nearest one whose discrepancy suits the noise."""
+        dual = self._dual(y, prior)
+        tolerance = min(_LOOSEST, self.cost) * min(1.0, max(0.05, self.graph.nodes / _MANY_NODES))
+        steps = 0
+
+        def attempt(strength: float) -> GraphMap:
+            nonlocal steps
+            fit = dual.fit(strength, tolerance)
+            steps += fit.steps
+            # Where the gradient is 0 the residual is C v, so this is its discrepancy.
+            ratio = inner(fit.dual, dual.covaried(fit.dual)) / max(1, self.graph.nodes - 1)
+            return GraphMap(fit.weights, strength, ratio, steps, fit.dual)
+
+        found = attempt(_USUAL / self.typical_scale)
+        high = _HIGH if self.graph.nodes <= _MANY_NODES else _HIGH_OF_MANY
+        weaker = found.discrepancy > high
+        for _ in range(_MOST_CHANGES):
+            if (not weaker and found.discrepancy > _LOW) or (weaker and found.discrepancy <= high):
+                break
+            after = attempt(found.strength * (0.5 if weaker else math.sqrt(2.0)))
+            # Weaker entropy must pay, or what is left is noise that no histogram explains; stronger must stay low.
+            if after.discrepancy > (0.95 * found.discrepancy if weaker else _LOW):
+                break
+            found = after
+        return found
+
+    def _refitted(self, y: Floats, prior: Floats, found: GraphMap) -> Floats:
+        """The prior with the mass that the map holds at each scale, half and half with what was expected there."""
+        held = self._dual(y, prior).mixture(found.dual, found.strength)
+        new = prior.copy()
+        for part in self.scales.slices:
+            before = float(prior[part].sum())
+            if before > 0.0:
+                new[part] *= 0.5 + 0.5 * float(held[part].sum()) / before
+        return np.asarray(new / new.sum())
+
+
+class _GraphDual(EntropicDual):
+    """The dual with a sparse covariance. Its curvature is C plus the mass at each node, divided by the strength."""
+
+    rounds = (6, 15, 400)
+    memory = 10
+
+    def __init__(
+        self,
+        y: Floats,
+        spread: Callable[[Floats], Floats],
+        gather: Callable[[Floats], Floats],
+        forward: Callable[[Floats], Floats],
+        backward: Callable[[Floats], Floats],
+        prior: Floats,
+        covariance: Any,
+    ) -> None:
+        super().__init__(y, spread, gather, forward, backward, prior)
+        self.matrix = covariance
+        self.diagonal = covariance.diagonal()
+
+    def covaried(self, v: Floats) -> Floats:
+        return np.asarray(self.matrix @ v)
+
+    def units(self, strength: float, outputs: Floats) -> Any:
+        mass = np.maximum(outputs, 0.0) + 1e-4 / outputs.size
+        return np.sqrt(strength / (self.diagonal + mass / strength))
+
+    def gap(self, gradient: Floats, units: Any, strength: float) -> float:
+        """An estimate: half the squared gradient by the diagonal of the curvature."""
+        scaled = gradient * units
+        return 0.5 * inner(scaled, scaled) / strength

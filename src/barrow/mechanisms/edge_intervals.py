@@ -1,0 +1,291 @@
+"""Intervals for regions and other linear statistics of a release with noise along edges: free post-processing.
+
+Of a region only the boundary is noisy: an edge with both ends inside adds and subtracts the same number. So intervals
+are as narrow as boundaries are short. Where nodes carry shares of several items, a region is held between the nodes
+that lie inside it and those that touch it (docs/proofs/edge-decoding.md, Sections 7 to 9).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.edge_histogram import EdgeAnswer, EdgeHistogram
+from barrow.mechanisms.edge_sums import EdgeSum
+from barrow.mechanisms.noise_distribution import NoiseDistribution
+from barrow.numerics import float_up
+from barrow.spaces.base import Floats
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class RegionInterval:
+    """An interval for the share of people's items in a region, from released values alone.
+
+    Attributes:
+        low: The lower end, cut at 0.
+        high: The upper end, cut at 1.
+        estimate: The unbiased estimate where the region is made of whole nodes, else the middle of its two bounds.
+        boundary: How many edges its boundary cuts; of the outer one where there are two.
+
+    >>> RegionInterval(0.2, 0.4, 0.3, 4).nearest(0.5)
+    0.4
+    """
+
+    low: float
+    high: float
+    estimate: float
+    boundary: int
+
+    def nearest(self, value: float) -> float:
+        """The point of the interval nearest to a decoded share, which may lie outside."""
+        return min(max(value, self.low), self.high)
+
+
+def noise_of(plan: EdgeHistogram, weights: ArrayLike) -> EdgeSum:
+    """The distribution of the noise of sum_v weights_v y_v in one report, rounding to the grid aside.
+
+    >>> from barrow.mechanisms.edge_histogram import edge_histogram
+    >>> from barrow.spaces import Line
+    >>> plan = edge_histogram(Line(0, 4, step=1), 1, users=1)
+    >>> noise_of(plan, [1, 1, 0, 0]).scales.round(6).tolist()  # one boundary, of length 1/4
+    [4.0]
+    """
+    graph = plan.graph
+    c = np.asarray(weights, dtype=np.float64)
+    if c.shape != (graph.nodes,) or not np.isfinite(c).all():
+        raise ParameterError(
+            f"weights has shape {c.shape}, or is not finite.",
+            allowed=f"a finite number for each of the {graph.nodes:,} nodes",
+            fix="node_weights(plan, region)",
+        )
+    change = c[graph.heads] - c[graph.tails]
+    rate = 1.0 / float_up(plan.scale)
+    if plan.faces is None:
+        cut = change != 0.0
+        return EdgeSum(np.abs(change[cut]) / (graph.lengths[cut] * rate))
+    alone = np.ones(graph.edges, dtype=bool)
+    alone[plan.faces] = False
+    cut = alone & (change != 0.0)
+    turned = change[plan.faces] * graph.face_signs
+    met = (turned != 0.0).any(axis=1)
+    scales = np.abs(change[cut]) / (graph.lengths[cut] * rate)
+    return EdgeSum(scales, turned[met], graph.lengths[plan.faces][met], rate)
+
+
+def half_width(plan: EdgeHistogram, weights: ArrayLike, level: float = 0.05) -> float:
+    """sum_v weights_v y_v is farther from its value without noise than this with probability at most ``level``.
+
+    In the local model the mean of many reports has tails between those of one report and of a normal variable.
+
+    >>> from barrow.mechanisms.edge_histogram import edge_histogram
+    >>> from barrow.spaces import Line
+    >>> plan = edge_histogram(Line(0, 4, step=1), 1, users=1000)
+    >>> round(half_width(plan, [1, 1, 0, 0]), 6)  # ln 20 times 0.004
+    0.011983
+    """
+    noise = noise_of(plan, weights)
+    wide = noise.half_width(level)
+    if plan.reports > 1:
+        normal = NoiseDistribution(None, 1).quantile(level) * noise.deviation
+        wide = max(wide, normal) / math.sqrt(plan.reports)
+    return wide + float_up(plan.grid) / 2.0 * float(np.abs(np.asarray(weights)).sum()) * (1.0 + 1e-9)
+
+
+def node_weights(plan: EdgeHistogram, region: ArrayLike) -> tuple[Floats, Floats]:
+    """Inner and outer weights of a region: sum_v inner_v h_v(x) <= 1[x in region] <= sum_v outer_v h_v(x).
+
+    They are equal where every item is a node. Nodes that carry no item go where fewer edges are cut.
+
+    Args:
+        plan: The mechanism.
+        region: Ids of the items, or one truth value for each item.
+
+    >>> from barrow.mechanisms.edge_histogram import edge_histogram
+    >>> from barrow.spaces import Line
+    >>> inner, outer = node_weights(edge_histogram(Line(0, 9, step=1), 1, users=1, spacing=4), [0, 1, 2, 3, 4])
+    >>> inner.tolist(), outer.tolist()
+    ([1.0, 0.0, 0.0], [1.0, 1.0, 0.0])
+    """
+    inside = _mask(plan, region)
+    carries = plan.decoder.weights.astype(bool).astype(np.float64)
+    holds = np.asarray(carries.sum(axis=0)).ravel()
+    held = np.asarray(carries.T @ inside.astype(np.float64)).ravel()
+    empty = holds == 0.0
+    return tuple(  # type: ignore[return-value]
+        _without_items(plan, np.where(chosen & ~empty, 1.0, 0.0), empty) for chosen in (held == holds, held > 0.0)
+    )
+
+
+def _without_items(plan: EdgeHistogram, weights: Floats, empty: Mask) -> Floats:
+    """Nodes that carry nothing take the side of most of their neighbours, by the noise of the edges."""
+    if not empty.any():
+        return weights
+    graph = plan.graph
+    near = 1.0 / graph.lengths**2
+    for _ in range(3):
+        pull = np.bincount(graph.tails, near * (2.0 * weights[graph.heads] - 1.0), graph.nodes)
+        pull += np.bincount(graph.heads, near * (2.0 * weights[graph.tails] - 1.0), graph.nodes)
+        weights = np.where(empty, (pull > 0.0).astype(np.float64), weights)
+    return weights
+
+
+def _mask(plan: EdgeHistogram, region: ArrayLike) -> Mask:
+    given = np.asarray(region)
+    items = plan.space.items
+    if given.dtype == bool:
+        if given.shape != (items,):
+            raise ParameterError(
+                f"The region has {given.size:,} truth values.", allowed=f"one for each of {items:,} items", fix="ids"
+            )
+        return given
+    mask = np.zeros(items, dtype=bool)
+    if given.size:
+        mask[plan.space._ids(given)] = True
+    return mask
+
+
+def region_interval(answer: EdgeAnswer, region: ArrayLike, level: float = 0.05) -> RegionInterval:
+    """An interval that holds the share of people's items in ``region`` with probability at least 1 - level.
+
+    Args:
+        answer: A release.
+        region: Ids of the items, or one truth value for each item; chosen without looking at the release, or else use
+            :func:`region_intervals` with all that might have been chosen, or :func:`simple_region_interval`.
+        level: How often the interval may miss.
+
+    >>> from barrow.mechanisms.edge_histogram import edge_histogram
+    >>> from barrow.mechanisms.statistics import UserCounts
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 8, step=1)
+    >>> plan = edge_histogram(line, 25, users=1000)
+    >>> found = region_interval(plan.release(UserCounts.of_users(line, [[0, 1, 6]] * 1000)), [0, 1, 2, 3])
+    >>> found.boundary, found.low < 2/3 < found.high, round(found.high - found.low, 3)
+    (1, True, 0.002)
+    """
+    plan = answer.plan
+    inner, outer = node_weights(plan, region)
+    values = np.asarray(answer.values, dtype=np.float64)
+    at_least, at_most = float(values @ inner), float(values @ outer)
+    low = at_least - half_width(plan, inner, level)
+    high = at_most + (half_width(plan, outer, level) if (inner != outer).any() else at_least - low)
+    cut = int(np.count_nonzero(outer[plan.graph.heads] != outer[plan.graph.tails]))
+    return RegionInterval(max(0.0, min(low, 1.0)), min(1.0, max(high, 0.0)), (at_least + at_most) / 2.0, cut)
+
+
+def region_intervals(answer: EdgeAnswer, regions: Sequence[ArrayLike], level: float = 0.05) -> list[RegionInterval]:
+    """Intervals for a public list of regions that hold all at once with probability at least 1 - level.
+
+    >>> from barrow.mechanisms.edge_histogram import edge_histogram
+    >>> from barrow.mechanisms.statistics import UserCounts
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 8, step=1)
+    >>> answer = edge_histogram(line, 25, users=1000).release(UserCounts.of_users(line, [[0]], users=1000))
+    >>> len(region_intervals(answer, [[0], [0, 1]]))
+    2
+    """
+    if not len(regions):
+        raise ParameterError("The list of regions is empty.", allowed="at least one region", fix="[[0, 1]]")
+    return [region_interval(answer, region, level / len(regions)) for region in regions]
+
+
+def simple_region_level(plan: EdgeHistogram, boundary: int, level: float = 0.05) -> float:
+    """The level for one region of ``boundary`` cut edges at which all simple regions of a flat grid hold at once.
+
+    Simple regions are connected and so is what is outside: their boundaries are simple cycles of the dual graph, of
+    which at most (edges/k + border edges/2) 3^(k-1) have length k. Length k gets 6/(pi k)^2 of the level.
+
+    >>> from barrow.mechanisms.edge_histogram import edge_histogram
+    >>> from barrow.spaces import Euclidean
+    >>> plan = edge_histogram(Euclidean([0, 0], [1, 1], step=1/8), 25, users=1000)
+    >>> simple_region_level(plan, 8) < 1e-7
+    True
+    """
+    shape = _flat_grid(plan)
+    k = int(boundary)
+    if k < 1:
+        raise ParameterError(f"boundary is {boundary!r}.", allowed="at least 1 edge", fix="boundary=4")
+    border = 2 * (shape[0] + shape[1] - 2)
+    cycles = (plan.graph.edges / k + border / 2.0) * 3.0 ** min(k - 1, 600)
+    return level * 6.0 / (math.pi * k) ** 2 / max(1.0, cycles)
+
+
+def simple_region_interval(answer: EdgeAnswer, region: ArrayLike, level: float = 0.05) -> RegionInterval:
+    """An interval for a simple region of a flat grid that may be chosen after looking at the release.
+
+    With probability at least 1 - level all simple regions are in their intervals at once. That the region is simple
+    (connected, with connected outside) is checked.
+    """
+    plan = answer.plan
+    inner, outer = node_weights(plan, region)
+    cuts = [int(np.count_nonzero(c[plan.graph.heads] != c[plan.graph.tails])) for c in (inner, outer)]
+    for weights in (inner, outer):
+        _check_simple(plan, weights)
+    # Each end uses its own boundary; the smaller level is safe for both.
+    own = min(simple_region_level(plan, max(1, cut), level) for cut in cuts)
+    return region_interval(answer, region, own)
+
+
+def transport_half_width(plan: EdgeHistogram, level: float = 0.05) -> float:
+    """Released and true node values differ by a flow that costs more than this with probability at most ``level``.
+
+    So every statistic that changes by at most the length along each edge is within it, all of them at once.
+
+    >>> from barrow.mechanisms.edge_histogram import edge_histogram
+    >>> from barrow.spaces import Line
+    >>> round(transport_half_width(edge_histogram(Line(0, 2, step=1), 1, users=1)), 3)  # ln 20
+    2.996
+    """
+    from scipy.special import gammainccinv
+
+    if plan.reports > 1:
+        raise ParameterError(
+            "The answer is the mean of many reports.", allowed="the central model", fix="half_width(plan, weights)"
+        )
+    rounding = float_up(plan.grid) / 2.0 * plan.graph.nodes
+    return float(gammainccinv(plan.freedom, level)) * float_up(plan.scale) * (1.0 + 1e-9) + rounding
+
+
+def _flat_grid(plan: EdgeHistogram) -> tuple[int, int]:
+    """The shape of a graph that is a flat grid of nodes, else it is refused."""
+    nodes, edges = plan.graph.nodes, plan.graph.edges
+    step = plan.graph.heads - plan.graph.tails
+    columns = int(step.max())
+    rows = nodes // max(columns, 1)
+    flat = (
+        columns > 1
+        and rows * columns == nodes
+        and edges == rows * (columns - 1) + columns * (rows - 1)
+        and bool(np.isin(step, [1, columns]).all())
+        and bool((plan.graph.tails[step == 1] % columns < columns - 1).all())
+    )
+    if not flat:
+        raise ParameterError(
+            "The graph is no flat grid, so its simple regions are not counted.",
+            allowed="a rectangle of at least 2 x 2 nodes",
+            fix="region_intervals with a public list of regions",
+        )
+    return rows, columns
+
+
+def _check_simple(plan: EdgeHistogram, weights: Floats) -> None:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = plan.graph
+    same = weights[graph.heads] == weights[graph.tails]
+    ends = (np.ones(int(same.sum())), (graph.tails[same], graph.heads[same]))
+    pieces: Any = connected_components(coo_array(ends, shape=(graph.nodes, graph.nodes)), directed=False)[0]
+    if pieces != len(np.unique(weights)):
+        raise ParameterError(
+            "The region, or what is outside it, is in several pieces.",
+            allowed="a connected region with a connected outside",
+            fix="one interval for each piece: they add up",
+        )

@@ -1,0 +1,179 @@
+"""The least possible error: of any additive noise, and of any method at all in the worst case.
+
+All are lower bounds on expected earth mover's distances under pure alpha-EMD-DP, rounded down; proofs in
+docs/proofs/floors.md. They say what is left to gain, and claim nothing about a single release.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact
+from barrow.privacy.definitions import positive
+from barrow.spaces import Circle, Euclidean, Line, Space
+from barrow.spaces.base import Floats
+
+_DOWN = 1.0 - 1e-9
+_MOST_PACKED = 2000
+
+
+def noise_floor_lower(items: int, alpha: Exact, *, users: int, moment: int = 1) -> float:
+    """No additive noise on the mean of ``users`` over ``items`` items has an expected EMD below this.
+
+    It is (N-1)/(alpha n); the k-th moment of the EMD is at least (N-1) N ... (N+k-2)/(alpha n)^k.
+
+    Args:
+        items: N, the number of items.
+        alpha: Privacy loss per unit of EMD.
+        users: n.
+        moment: k.
+
+    >>> round(noise_floor_lower(1025, 25, users=1000), 9), round(noise_floor_lower(2, 1, users=1, moment=2), 6)
+    (0.04096, 2.0)
+    """
+    rate = _rate(alpha, users)
+    if items < 1 or moment < 1:
+        raise ParameterError(f"items is {items}, moment is {moment}.", allowed="whole numbers from 1 on", fix="items=2")
+    return float(np.prod([(items - 1 + j) / rate for j in range(moment)])) * _DOWN
+
+
+def line_floor_lower(rate: float, points: int | None = None) -> float:
+    """On [0, 1] some population makes every method err by this: the largest of (1/k)/(1 + exp(rate/k^2)).
+
+    Args:
+        rate: alpha times n.
+        points: On a line of so many equally spaced points, k divides their number minus 1.
+
+    >>> round(line_floor_lower(1e6) * 1e3, 3), line_floor_lower(1e6, points=11) < 1e-9
+    (0.278, True)
+    """
+    gaps = None if points is None else points - 1
+    most = max(4, int(3.0 * math.sqrt(rate)) + 2) if gaps is None else gaps
+    if gaps == 0:
+        return 0.0
+    k = np.arange(1, most + 1, dtype=np.float64)
+    if gaps is not None:
+        k = k[gaps % k.astype(np.int64) == 0]
+    return float(_pairs(1.0 / k, rate / k**2).max()) * _DOWN
+
+
+def square_floor_lower(rate: float, side: int | None = None) -> float:
+    """On [0, 1]^2 with distances divided by the diagonal: the largest of h/(1 + exp(2 rate h/k^2)), h = 1/(sqrt2 k).
+
+    Args:
+        rate: alpha times n.
+        side: On a grid of side x side cells, k divides the side.
+
+    >>> round(square_floor_lower(2.5e4), 4), round(square_floor_lower(2.5e4, side=32), 4)
+    (0.0065, 0.0056)
+    """
+    most = max(4, int(4.0 * rate ** (1.0 / 3.0)) + 2) if side is None else side
+    k = np.arange(2, most + 1, 2, dtype=np.float64)
+    if side is not None:
+        k = k[side % k.astype(np.int64) == 0]
+    if not k.size:
+        return 0.0
+    h = 1.0 / (math.sqrt(2.0) * k)
+    return float(_pairs(h, 2.0 * rate * h / k**2).max()) * _DOWN
+
+
+def worst_case_floor_lower(space: Space, alpha: Exact, *, users: int) -> float:
+    """Whatever the method, some population on ``space`` makes it err by at least this (0 where nothing is known).
+
+    Lines and boxes in the plane have formulas of their own; elsewhere pairs of near items are packed so that moving
+    the mass of one pair cannot be mistaken for another's.
+
+    >>> from barrow.spaces import Discrete
+    >>> round(worst_case_floor_lower(Discrete(["a", "b"]), 1, users=1), 6)  # 1/(1 + e)
+    0.268941
+    >>> square = Euclidean([0, 0], [1, 1], step=1/32)
+    >>> round(worst_case_floor_lower(square, 25, users=1000), 4)
+    0.0056
+    """
+    rate = _rate(alpha, users)
+    if space.items < 2:
+        return 0.0
+    found = 0.0
+    if isinstance(space, Line | Circle):
+        found = _on_path(_positions(space), rate)
+    elif isinstance(space, Euclidean) and space.center is None and space.dimension <= 2:
+        found = _on_grid(space, rate)
+    if space.items <= _MOST_PACKED:
+        found = max(found, _packed(space, rate))
+    return found * _DOWN
+
+
+def _rate(alpha: Exact, users: int) -> float:
+    if isinstance(users, bool) or not isinstance(users, int | np.integer) or users < 1:
+        raise ParameterError(f"users is {users!r}.", allowed="a whole number from 1 on", fix="users=1000")
+    return float(positive(alpha, "alpha")) * int(users)
+
+
+def _pairs(size: Any, loss: Any) -> Floats:
+    """Size/(1 + exp(loss)), without overflow."""
+    return np.asarray(size * np.exp(-np.logaddexp(0.0, loss)), dtype=np.float64)
+
+
+def _positions(space: Line | Circle) -> Floats:
+    if isinstance(space, Line):
+        return np.asarray(np.concatenate([[0.0], np.cumsum(space.gaps)]), dtype=np.float64)
+    # Half a circle is a line: the distance of two of its points is that along it.
+    return np.asarray(np.arange(space.items // 2 + 1) * (2.0 / space.items), dtype=np.float64)
+
+
+def _on_path(at: Floats, rate: float) -> float:
+    """Cells between every t-th point: one cell's mass sits at one end or the other."""
+    best, count = 0.0, len(at)
+    for k in {1, *np.unique(np.geomspace(1, count - 1, 200).astype(int)).tolist()}:
+        ends = at[np.unique(np.rint(np.linspace(0, count - 1, k + 1)).astype(int))]
+        widths = np.diff(ends)
+        cells = len(widths)
+        best = max(best, float(_pairs(widths / cells, rate * widths / cells).sum()))
+    return best
+
+
+def _on_grid(space: Euclidean, rate: float) -> float:
+    """Every t-th cell of a box, paired along its finer axis: tents of half the gap do not meet."""
+    shape = space.shape if space.dimension == 2 else (*space.shape, 1)
+    width = np.broadcast_to((space.high - space.low) / np.array(space.shape) / space.diameter, (len(space.shape),))
+    gaps = np.resize(width, 2) if space.dimension == 2 else np.array([width[0], 1.0])
+    best = 0.0
+    for axis in (0, 1):
+        other = 1 - axis
+        for t in range(1, shape[axis]):
+            h = t * float(gaps[axis])
+            across = max(1, math.ceil(h / float(gaps[other]) - 1e-9))
+            along = ((shape[axis] - 1) // t + 1) // 2 * 2
+            pairs = along // 2 * ((shape[other] - 1) // across + 1)
+            if pairs:
+                best = max(best, float(_pairs(h, rate * h / pairs)))
+    return best
+
+
+def _packed(space: Space, rate: float) -> float:
+    """Items at least h apart, each paired with a near one: J pairs give the mean of h/(1 + exp(rate d_j/J))."""
+    distances = space.block(np.arange(space.items), np.arange(space.items))
+    best = 0.0
+    for h in np.geomspace(max(space.least_distance_lower, 1e-6), float(distances.max()), 24):
+        chosen: list[int] = []
+        free = np.ones(space.items, dtype=bool)
+        for item in range(space.items):
+            if free[item]:
+                chosen.append(item)
+                free &= distances[item] >= h
+        far = distances[np.ix_(chosen, chosen)].copy()
+        np.fill_diagonal(far, np.inf)
+        left, apart = list(range(len(chosen))), []
+        while len(left) >= 2:
+            first = left.pop(0)
+            partner = min(left, key=lambda j, first=first: far[first, j])  # type: ignore[misc]
+            left.remove(partner)
+            apart.append(float(far[first, partner]))
+        if apart:
+            d = np.array(apart)
+            best = max(best, float(_pairs(h, rate * d / len(d)).mean()))
+    return best

@@ -1,0 +1,197 @@
+"""Inputs that people have: weights, folders, partitions, encodings, and what ``check`` advises."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+from collections import Counter
+
+import duckdb
+import numpy as np
+import pytest
+from tests.engines.suite import as_list
+
+from barrow.engines import Columns, DuckDBEngine, MemoryEngine, Source
+from barrow.engines.duckdb import engine as duckdb_engine
+from barrow.engines.runs import RunSampler
+from barrow.errors import BarrowError, DataError, ParameterError
+from barrow.noise.simulation import SeededSource
+from barrow.spaces import Discrete, Earth, Line
+
+ENGINE = DuckDBEngine(progress=False)
+AB, UID = Discrete(["a", "b"]), Columns("uid", "item")
+WEIGHED = Columns("uid", "item", weight="n")
+ROWS = [("x", "a", 3), ("x", "b", 1), ("y", "b", 2), ("y", "b", 5), ("z", "a", 1), ("z", "zz", 0), ("w", "a", 0)]
+
+
+def sources(tmp_path, rows):
+    """The same weighed rows in memory, as Parquet, CSV and SQLite."""
+    table = {name: [row[i] for row in rows] for i, name in enumerate(("uid", "item", "n"))}
+    yield MemoryEngine(), table
+    path = tmp_path / "t.csv"
+    path.write_text("uid,item,n\n" + "".join(f"{u},{x},{'' if n is None else n}\n" for u, x, n in rows))
+    yield ENGINE, path
+    with sqlite3.connect(tmp_path / "t.db") as c:
+        c.execute("DROP TABLE IF EXISTS t")
+        c.execute("CREATE TABLE t (uid, item, n)")
+        c.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    c.close()
+    yield ENGINE, f"sqlite:///{tmp_path / 't.db'}?table=t"
+    if any(isinstance(row[2], str) for row in rows):
+        return
+    parquet = tmp_path / "t.parquet"
+    with duckdb.connect() as c:
+        c.execute(f"COPY (SELECT uid, item, n::DOUBLE AS n FROM read_csv('{path}', nullstr='')) TO '{parquet}'")
+    yield ENGINE, parquet
+
+
+def test_weights_are_repeated_records(tmp_path):
+    spelled = [(u, x) for u, x, n in ROWS for _ in range(n)]
+    table = {"uid": [u for u, _ in spelled], "item": [x for _, x in spelled]}
+    expected = MemoryEngine().count(table, UID, AB)
+    for engine, source in sources(tmp_path, ROWS):
+        assert engine.count(source, WEIGHED, AB) == expected
+        report = engine.check(source, WEIGHED, AB)
+        assert (report.rows, report.users, report.usable, report.largest) == (5, 3, True, 7)
+        drawn = engine.sample(source, WEIGHED, AB, samples=200)
+        assert (drawn.users, int(drawn.counts.sum())) == (3, 600)
+        assert abs(int(drawn.counts[0]) - 350) < 6 * 7  # x gives 150 on average with deviation 6.1, z gives 200
+
+
+@pytest.mark.parametrize("bad", [-1, 1.5, None, 2**31 + 1, float("inf"), "x"])
+def test_weights_that_are_no_counts_are_refused(tmp_path, bad):
+    rows = [*ROWS, ("q", "a", bad)]
+    for engine, source in sources(tmp_path, rows):
+        for act in (engine.count, lambda *a, e=engine: e.sample(*a, samples=2)):
+            with pytest.raises(DataError, match="weight that is no count"):
+                act(source, WEIGHED, AB)
+        report = engine.check(source, WEIGHED, AB)
+        assert (report.bad_weights, report.usable) == (1, False)
+        assert "bad weight  1" in str(report)
+
+
+def test_weighed_draws_have_the_right_law():
+    """Each user's draws over rows are multinomial: means and variances by many runs, in one piece and cut."""
+    counts, sizes = np.array([3, 1, 6, 2, 2]), np.array([10, 10, 10, 4, 4])
+    new = np.array([True, False, False, True, False])
+    for cuts in ([(0, 5)], [(0, 1), (1, 4), (4, 5)]):
+        source, runs = SeededSource(7), []
+        for _ in range(600):
+            sampler = RunSampler(20, source)
+            runs.append(np.concatenate([sampler.draw(new[a:b], sizes[a:b], counts[a:b]) for a, b in cuts]))
+            sampler.finish()
+        drawn = np.array(runs)
+        assert (drawn[:, :3].sum(axis=1) == 20).all()
+        p = counts / sizes
+        assert np.abs(drawn.mean(axis=0) - 20 * p).max() < 6 * np.sqrt(20 * 0.25 / 600)
+        assert np.abs(drawn.var(axis=0) / (20 * p * (1 - p)) - 1).max() < 0.35
+        assert not sampler.private
+
+
+def test_rows_that_change_are_refused():
+    more = ([True], [3], [4])
+    for new, sizes, counts in (more, ([True, True], [3, 1], [2, 1]), ([True], [3], [2]), ([True], [1], [0])):
+        sampler = RunSampler(2)
+        with pytest.raises(DataError, match="changed"):  # noqa: PT012 - at the latest when finished
+            sampler.draw(np.array(new), np.array(sizes), np.array(counts))
+            sampler.finish()
+
+
+def test_folders_and_hive_partitions(tmp_path):
+    rows, rng = [], random.Random(1)
+    for year in (2025, 2026):
+        for part in range(2):
+            folder = tmp_path / "visits" / f"year={year}"
+            folder.mkdir(parents=True, exist_ok=True)
+            here = [(f"u{rng.randrange(5)}", rng.choice("ab")) for _ in range(20)]
+            rows += [(u, x, year) for u, x in here]
+            with duckdb.connect() as c:
+                picks = "unnest($1) AS uid, unnest($2) AS item"
+                values = [list(x) for x in zip(*here, strict=True)]
+                c.execute(f"COPY (SELECT {picks}) TO '{folder}/{part}.parquet'", values)
+    (tmp_path / "visits" / "_SUCCESS").write_text("")
+    table = {"uid": [r[0] for r in rows], "item": [r[1] for r in rows]}
+    expected = MemoryEngine().count(table, UID, AB)
+    source = Source.parse(tmp_path / "visits")
+    assert ENGINE.count(source, UID, AB) == expected
+    assert ENGINE.count(f"{tmp_path}/visits/*/*.parquet", UID, AB) == expected
+    assert ENGINE.columns(source)["year"] == "text"
+    late = Source.parse(tmp_path / "visits", sql="SELECT uid, item FROM records WHERE year = '2026'")
+    wanted = Counter((r[0], r[1]) for r in rows if r[2] == 2026)
+    assert ENGINE.count(late, UID, AB).counts.sum() == sum(wanted.values())
+    years = ENGINE.count(source, Columns("uid", "year"), Discrete(["2025", "2026"]))
+    assert years.counts.sum() == 80
+    (tmp_path / "visits" / "x.csv").write_text("uid,item\n")
+    with pytest.raises(ParameterError, match="text and Parquet"):
+        Source.parse(tmp_path / "visits")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ParameterError, match="no text or Parquet"):
+        Source.parse(tmp_path / "empty")
+
+
+def test_latin_1(tmp_path):
+    path, space = tmp_path / "t.csv", Discrete(["é", "ü"])
+    path.write_bytes("uid,item\nJosé,é\nx,ü\n".encode("latin-1"))
+    assert ENGINE.count(Source.parse(path, encoding="latin-1"), UID, space).users == 2
+    with pytest.raises(BarrowError) as caught:
+        ENGINE.count(path, UID, space)
+    assert "Jos" not in str(caught.value)
+    assert Source.parse(path, encoding="ISO-8859-1").parameters["encoding"] == "latin-1"
+    with pytest.raises(ParameterError, match="encoding"):
+        Source.parse(path, encoding="klingon")
+
+
+CITY = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)
+
+
+@pytest.mark.parametrize(
+    ("space", "values", "words"),
+    [
+        (CITY, [(-74.0, 40.7)] * 3, "swapped"),
+        (CITY, [(40_700_000, -74_000_000)] * 3, "micro-degrees"),
+        (CITY, [("40,7", "-74,0")] * 3, "Decimal commas"),
+        (Line(0, 9, step=1), [("1,5",)] * 3, "Decimal commas"),
+        (Discrete(["New York", "Paris"]), [("new york ",)] * 3, "letter case"),
+        (CITY, [(0.0, 0.0)] * 3, None),
+        (Line(0, 9, step=1), [("abc",)] * 3, None),
+    ],
+)  # fmt: skip
+def test_check_says_what_lost_records_look_like(tmp_path, space, values, words):
+    names = [f"c{i}" for i in range(len(values[0]))]
+    table = {"uid": ["x"] * len(values), **{n: [v[i] for v in values] for i, n in enumerate(names)}}
+    path = tmp_path / "t.csv"
+    quoted = [",".join(f'"{x}"' for x in ("x", *v)) for v in values]
+    path.write_text("\n".join([",".join(("uid", *names)), *quoted]) + "\n")
+    for engine, source in ((MemoryEngine(), table), (ENGINE, path)):
+        report = engine.check(source, Columns("uid", names), space)
+        assert not report.usable
+        if words is None:
+            assert report.advice == ()
+        else:
+            assert words in report.advice[0]
+            assert words in str(report)
+            assert report.to_json()["advice"] == list(report.advice)
+
+
+@pytest.mark.parametrize("change", ["replaced", "longer"])
+def test_records_that_change_between_two_passes_are_noticed(tmp_path, monkeypatch, change):
+    path, other = tmp_path / "t.parquet", tmp_path / "other.parquet"
+    with duckdb.connect() as c:
+        c.execute(f"COPY (SELECT i % 3 AS uid, 'a' AS item FROM range(9) r(i)) TO '{path}' (FORMAT parquet)")
+        c.execute(f"COPY (SELECT i % 3 AS uid, 'b' AS item FROM range(9) r(i)) TO '{other}' (FORMAT parquet)")
+    real = duckdb_engine.read_sizes
+
+    def meddle(*arguments, **options):
+        answer = real(*arguments, **options)
+        if change == "replaced":
+            os.replace(other, path)
+        else:
+            with path.open("ab") as stream:
+                stream.write(b"more")
+        return answer
+
+    assert as_list(ENGINE.count(path, UID, AB)) == [(0, 3, 9)]
+    monkeypatch.setattr(duckdb_engine, "read_sizes", meddle)
+    with pytest.raises(DataError, match=r"changed while they were read|cannot be read"):
+        ENGINE.count(path, UID, AB)

@@ -1,0 +1,65 @@
+"""A few thousand malformed inputs, and those that once ended in a traceback."""
+
+from fractions import Fraction
+
+import pytest
+
+from barrow.accounting import price
+from barrow.errors import BarrowError, ParameterError
+from barrow.ledger import budget_from_json
+from barrow.policy import Policy
+from barrow.privacy import ShuffledReports, event_from_json
+from barrow.privacy.guarantees import definition_from_json, guarantee_from_json
+from barrow.queries import query_from_spec
+from barrow.randomisers import randomiser_from_spec
+from barrow.spaces import Discrete, Line, parse_space, space_from_spec
+from tests.fuzz.run import run
+
+LINE = Line(0, 10, step=1, unit="km")
+TARGETS = ["spaces", "space text", "queries", "randomisers", "guarantees", "numbers", "policies", "budgets", "columns"]
+
+
+def test_malformed_inputs_are_refused_kindly():
+    found = run(900, 60.0, 7, TARGETS)
+    assert found["tracebacks"] == 0, found["places"]
+    assert found["slow"] == 0
+    assert found["accepted"] > 20  # some mutations are harmless: the harness reaches the inside
+
+
+@pytest.mark.parametrize(
+    "text", ["-" * 100_000, "(" * 100_000, "line(" + "-" * 9_000 + "1)", "line(low=" + "[" * 5_000]
+)
+def test_deep_texts_are_refused_without_memory(text):
+    with pytest.raises(ParameterError, match="cannot be read"):
+        parse_space(text)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        space_from_spec,
+        event_from_json,
+        definition_from_json,
+        guarantee_from_json,
+        budget_from_json,
+        lambda data: query_from_spec(LINE, data),
+        lambda data: Policy(LINE, data),
+        lambda data: randomiser_from_spec(Discrete("ab"), 1, data),
+    ],
+)
+@pytest.mark.parametrize("data", [7, "x", [1], [[1, 2]], None, {1: 2}, {"kind": []}, {"definition": {}}])
+def test_what_is_no_table_is_refused(read, data):
+    if data is None and "randomiser" in repr(read):
+        return
+    try:
+        read(data)
+    except BarrowError:
+        return
+    assert data is None  # the randomiser that suits the space
+
+
+def test_a_certified_zero_is_stated_as_a_small_number():
+    found = price(ShuffledReports("1e-9", reports=10**6, items=10, delta="1e-9", model="central"))
+    assert 0 < found.definition.alpha <= Fraction(1, 10**12)
+    with_name = ShuffledReports("1e-9", reports=10**6, items=10, delta="0.5", model="central", randomiser="krr:2")
+    assert price(with_name).definition.alpha > 0

@@ -1,0 +1,266 @@
+"""Sums of edge noises, intervals of regions, and the least possible errors: each by a second route."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from barrow.errors import ParameterError
+from barrow.mechanisms import UserCounts
+from barrow.mechanisms.edge_histogram import EdgeAnswer, edge_histogram
+from barrow.mechanisms.edge_intervals import (
+    half_width,
+    node_weights,
+    noise_of,
+    region_interval,
+    region_intervals,
+    simple_region_interval,
+    simple_region_level,
+    transport_half_width,
+)
+from barrow.mechanisms.edge_sums import EdgeSum, equal_half_width, equal_tail
+from barrow.mechanisms.floors import (
+    line_floor_lower,
+    noise_floor_lower,
+    square_floor_lower,
+    worst_case_floor_lower,
+)
+from barrow.noise import Center
+from barrow.noise.simulation import SeededSource
+from barrow.spaces import Clustered, Euclidean, Line
+from barrow.transport import emd
+
+SQUARE = Euclidean([0, 0], [1, 1], step=1 / 8)
+
+
+def drawn(plan, source):
+    return plan.draw(Center.from_integers(np.zeros(plan.graph.nodes, dtype=np.int64)), source).values
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+def test_the_weights_of_equal_scales_are_those_of_partial_fractions(k):
+    weights = [Fraction(math.comb(2 * k - j - 1, k - 1), 2 ** (2 * k - j)) for j in range(1, k + 1)]
+    assert sum(weights) == Fraction(1, 2)
+    for x in (0.0, 0.5, 3.0, 11.0):
+        gamma = [math.exp(-x) * sum(x**i / math.factorial(i) for i in range(j)) for j in range(1, k + 1)]
+        assert equal_tail(k, x) == pytest.approx(sum(float(w) * g for w, g in zip(weights, gamma, strict=True)))
+
+
+def test_half_widths_of_equal_scales_are_those_on_paper():
+    known = {1: 2.996, 2: 4.113, 4: 5.693, 8: 7.947, 16: 11.163, 64: 22.21}
+    for k, width in known.items():
+        assert equal_half_width(k, 0.05) == pytest.approx(width, abs=5e-3)
+    # All 278,784 rectangles of 32 x 32, by perimeter.
+    for k, width in {4: 21.2, 8: 26.3, 16: 34.0, 32: 45.2, 64: 61.6}.items():
+        assert equal_half_width(k, 0.05 / 278_784) == pytest.approx(width, abs=0.06)
+
+
+@pytest.mark.parametrize("scales", [[1.0] * 8, [4.0, 4.0, *[0.1] * 30], [0.3, 1.0, 2.0, 5.0]])
+def test_the_convolution_is_safe_and_close(scales):
+    noise = EdgeSum(np.array(scales))
+    # Distinct scales that hardly differ force the convolution, and may only be wider.
+    found = EdgeSum(np.array(scales) * (1.0 + 1e-7 * np.arange(len(scales)))).half_width(0.05)
+    sample = np.abs(np.random.default_rng(1).laplace(size=(400_000, len(scales))) @ np.array(scales))
+    missed = float((sample > found).mean())
+    assert 0.047 < missed <= 0.0505
+    assert noise.deviation**2 == pytest.approx(2 * sum(s * s for s in scales))
+    if len(set(scales)) == 1:
+        assert noise.half_width(0.05) <= found <= 1.01 * noise.half_width(0.05)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.floats(0.05, 5.0), min_size=1, max_size=6), st.integers(0, 5), st.floats(1.0, 3.0))
+def test_larger_scales_are_never_narrower(scales, which, factor):
+    """Peakedness (Birnbaum): rounding a scale up is safe."""
+    wider = list(scales)
+    wider[which % len(scales)] *= factor
+    low, high = (EdgeSum(np.array(s)).half_width(0.05) for s in (scales, wider))
+    assert low <= high * 1.005
+
+
+CLASSES = {
+    "one": ([1, 0, 0, 0], lambda t: (3 + t**2) / (3 * (1 + t**2) ** 2)),
+    "adjacent": ([1, 1, 0, 0], lambda t: (3 + t**2) / (3 * (1 + t**2) ** 2)),
+    "diagonal": ([1, 0, 1, 0], lambda t: (3 - t**2) / (3 * (1 + t**2) ** 3)),
+    "three": ([1, 1, 1, 0], lambda t: (3 + t**2) / (3 * (1 + t**2) ** 2)),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_part_of_a_unit_cycle_has_the_characteristic_function_on_paper(name):
+    nodes, paper = CLASSES[name]
+    change = np.roll(nodes, -1) - np.array(nodes)
+    noise = EdgeSum(np.zeros(0), change[None, :].astype(float), np.ones((1, 4)))
+    for t in (0.0, 0.4, 1.0, 2.5):
+        total = 0.0
+        for share, signed, _ in noise._mixtures:
+            total += share @ np.prod(1.0 / (1.0 - 1j * t * signed), axis=1)
+        assert total == pytest.approx(paper(t), abs=1e-12)
+    second = -(paper(1e-3) - 2 * paper(0.0) + paper(-1e-3)) / 1e-6
+    assert noise.deviation**2 == pytest.approx(second, rel=1e-4)
+
+
+def test_intervals_of_faces_cover_what_they_say():
+    plan = edge_histogram(SQUARE, 25, users=1000)
+    rng = np.random.default_rng(3)
+    regions = []
+    for _ in range(12):
+        a, b = np.sort(rng.integers(0, 9, 2)), np.sort(rng.integers(0, 9, 2))
+        mask = np.zeros((8, 8), dtype=bool)
+        mask[a[0] : max(a[1], a[0] + 1), b[0] : max(b[1], b[0] + 1)] = True
+        if not mask.all() and mask.any():
+            regions.append(mask.ravel())
+    widths = [half_width(plan, node_weights(plan, mask)[0]) for mask in regions]
+    source = SeededSource(4)
+    noise = np.stack([drawn(plan, source) for _ in range(2500)])
+    missed = [(np.abs(noise @ mask) > wide).mean() for mask, wide in zip(regions, widths, strict=True)]
+    assert 0.043 < np.mean(missed) < 0.054
+    assert max(missed) < 0.07
+    # A wrong scale is noticed.
+    assert np.mean([(np.abs(noise @ m) > 0.8 * w).mean() for m, w in zip(regions, widths, strict=True)]) > 0.08
+    deviations = [noise_of(plan, m.astype(float)).deviation for m in regions]
+    covariance = plan.covariance
+    for mask, deviation in zip(regions, deviations, strict=True):
+        assert deviation**2 == pytest.approx(float(mask @ (covariance @ mask)), rel=1e-9)
+
+
+def test_coarse_nodes_hold_a_region_between_inner_and_outer_weights():
+    line = Line(0, 1, step=1 / 32)
+    plan = edge_histogram(line, 25, users=200, spacing=1 / 8)
+    region = np.arange(5, 20)
+    inner, outer = node_weights(plan, region)
+    mask = np.zeros(32)
+    mask[region] = 1.0
+    hats = plan.decoder.weights
+    assert (hats @ inner <= mask + 1e-12).all()
+    assert (hats @ outer >= mask - 1e-12).all()
+    truth = np.random.default_rng(1).dirichlet(np.full(32, 0.2))
+    source = SeededSource(2)
+    held = 0
+    for _ in range(300):
+        found = region_interval(EdgeAnswer(plan, hats.T @ truth + drawn(plan, source), False), region)
+        held += found.low <= truth[region].sum() <= found.high
+    assert held >= 285
+
+
+def test_nodes_without_items_take_the_side_that_cuts_less():
+    from barrow.spaces.spanners import star_graph
+
+    space = Clustered.grid(2, 3, r=0.2)
+    plan = edge_histogram(space, 5, users=100, graph=star_graph(space))
+    for region, expected in (([0], 1), ([0, 1, 2, 3, 4], 1), ([0, 1], 2)):
+        inner, outer = node_weights(plan, region)
+        assert (inner == outer).all()
+        assert len(noise_of(plan, inner).scales) == expected
+
+
+def test_all_simple_regions_of_a_tiny_grid_are_counted():
+    square = Euclidean([0, 0], [1, 1], step=1 / 3)
+    plan = edge_histogram(square, 25, users=1000, blocks="edges")
+    answer = plan.release(UserCounts.of_users(square, [[4]], users=1000))
+    counts: dict[int, int] = {}
+    for bits in product([False, True], repeat=9):
+        mask = np.array(bits)
+        if mask.all() or not mask.any() or not mask[0]:
+            continue  # a region and its outside have one boundary
+        try:
+            simple_region_interval(answer, mask)
+        except ParameterError:
+            continue
+        k = len(noise_of(plan, mask.astype(float)).scales)
+        counts[k] = counts.get(k, 0) + 1
+    assert sum(counts.values()) > 50
+    for k, number in counts.items():
+        allowed = (plan.graph.edges / k + 4) * 3.0 ** (k - 1)
+        assert number <= allowed
+        assert number * simple_region_level(plan, k) <= 0.05 * 6 / (math.pi * k) ** 2 * (1 + 1e-12)
+    # The figures on paper: perimeters of 32 x 32, in scales.
+    large = edge_histogram(Euclidean([0, 0], [1, 1], step=1 / 32), 25, users=1000, blocks="edges")
+    for k, width in {4: 21.7, 8: 33.3, 16: 55.0, 32: 96.9, 64: 179.0}.items():
+        assert equal_half_width(k, simple_region_level(large, k)) == pytest.approx(width, rel=0.01)
+
+
+def test_lists_cost_a_little_width_and_bad_regions_are_refused():
+    line = Line(0, 1, step=1 / 8)
+    answer = edge_histogram(line, 25, users=1000).release(UserCounts.of_users(line, [[0]], users=1000))
+    one, many = region_interval(answer, [3, 4]), region_intervals(answer, [[3, 4]] * 100)[0]
+    assert many.high - many.low >= one.high - one.low
+    for call in (
+        lambda: region_intervals(answer, []),
+        lambda: region_interval(answer, np.ones(3, dtype=bool)),
+        lambda: region_interval(answer, [3], level=0.0),
+        lambda: simple_region_interval(answer, [3]),
+        lambda: half_width(answer.plan, [1.0]),
+    ):
+        with pytest.raises(ParameterError):
+            call()
+
+
+def test_the_flow_of_the_noise_has_the_gamma_distribution():
+    plan = edge_histogram(SQUARE, 25, users=1000)
+    source = SeededSource(5)
+    from barrow.transport.graph_flow import cheapest_flow
+
+    g = plan.graph
+    costs = [cheapest_flow(g.nodes, g.tails, g.heads, g.lengths, drawn(plan, source)).upper for _ in range(60)]
+    assert max(costs) <= transport_half_width(plan, 0.05)
+    assert np.mean(costs) <= plan.noise_cost_upper
+
+
+def test_no_noise_is_below_the_floor():
+    rng = np.random.default_rng(0)
+    source = SeededSource(6)
+    for space, blocks in ((SQUARE, "faces"), (SQUARE, "edges"), (Line(0, 1, step=1 / 16), "edges")):
+        plan = edge_histogram(space, 25, users=1000, blocks=blocks)
+        uniform = np.full(space.items, 1 / space.items)
+        sizes = []
+        for _ in range(40):
+            noise = drawn(plan, source)[: space.items]
+            sizes.append(float(emd(space, uniform + noise - noise.mean(), uniform)))
+        floor = noise_floor_lower(space.items, 25, users=1000)
+        assert np.mean(sizes) >= floor * (1 - 3 / math.sqrt(40 * space.items))
+        assert np.mean(np.square(sizes)) >= noise_floor_lower(space.items, 25, users=1000, moment=2) * 0.9
+    del rng
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_line_floor_is_the_optimum_over_all_mechanisms(k):
+    """A linear programme: mechanisms from 2^k populations to distribution functions on a lattice of outcomes."""
+    rate = 2.0 * k * k
+    sigmas = list(product([0, 1], repeat=k))
+    # By symmetry outcomes may be restricted to the populations themselves.
+    size = len(sigmas)
+    far = np.array([[sum(a != b for a, b in zip(s, t, strict=True)) / k**2 for t in sigmas] for s in sigmas])
+    rows = []
+    for i, j in product(range(size), repeat=2):
+        if sum(a != b for a, b in zip(sigmas[i], sigmas[j], strict=True)) == 1:
+            for o in range(size):
+                row = np.zeros(size * size)
+                row[i * size + o], row[j * size + o] = 1.0, -math.exp(rate / k**2)
+                rows.append(row)
+    equal = np.kron(np.eye(size), np.ones(size))
+    found = linprog(far.ravel() / size, A_ub=np.array(rows), b_ub=np.zeros(len(rows)), A_eq=equal, b_eq=np.ones(size))
+    assert found.fun == pytest.approx((1 / k) / (1 + math.exp(rate / k**2)), rel=1e-6)
+    assert line_floor_lower(rate) >= found.fun * (1 - 1e-6)
+
+
+def test_floors_are_those_on_paper_and_scale():
+    assert line_floor_lower(1e8) * 1e4 == pytest.approx(0.2779, abs=2e-4)
+    assert square_floor_lower(1e9) * 1e3 == pytest.approx(0.1889, abs=5e-4)
+    assert square_floor_lower(2.5e5) == pytest.approx(0.0030, abs=5e-5)
+    line = Line(0, 1, points=np.linspace(0, 1, 101))
+    assert worst_case_floor_lower(line, 25, users=400) >= line_floor_lower(1e4, points=101) * (1 - 1e-6)
+    grid = Euclidean([0, 0], [1, 1], step=1 / 32)
+    assert worst_case_floor_lower(grid, 25, users=1000) >= square_floor_lower(2.5e4, side=32) * (1 - 1e-6)
+    assert noise_floor_lower(1, 25, users=10) == 0.0
+    with pytest.raises(ParameterError):
+        noise_floor_lower(10, 25, users=0)
+    with pytest.raises(ParameterError):
+        worst_case_floor_lower(line, 0, users=10)
