@@ -158,8 +158,10 @@ class Source:
     def _database(cls, name: str, scheme: str, rest: str, sql: str | None) -> Source:
         path, _, query = rest.partition("?")
         options = parse_qs(query)
+        if scheme not in _SERVERS and ("@" in rest or "password" in rest.lower()):
+            name = f"{scheme}://…"  # an error must not repeat a secret
         if scheme in _SERVERS:
-            address = without_secrets(name)  # before anything could repeat it
+            address = without_secrets(name)
             queries = [*options.get("sql", []), *([] if sql is None else [sql])]
             if len(queries) <= 1 and len(options.get("table", [])) <= 1:
                 table = options.get("table", [None])[0]
