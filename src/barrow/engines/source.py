@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -137,7 +138,7 @@ class Source:
         for packed in _PACKED:
             stem = stem.removesuffix(packed)
         suffix = Path(stem).suffix.lower()
-        if name and Path(name).is_dir():
+        if name and os.path.isdir(name):  # a name that no file system takes is no folder
             return cls(*_folder(name), sql=sql)
         if suffix in _SUFFIXES:
             return cls(_SUFFIXES[suffix], path=name, sql=sql)
