@@ -273,6 +273,10 @@ def test_errors_repeat_no_value_and_no_secret(server, monkeypatch):
         with pytest.raises(ParameterError) as refused:
             Source.parse(text)
         silent(refused.value)
+    for text in (f"mysql://u:{SECRET}@h/d?table=t", f"snowflake://h/d?password={SECRET}"):
+        with pytest.raises(ParameterError, match="cannot be read") as refused:
+            Source.parse(text)
+        silent(refused.value)
     monkeypatch.setenv("PGPASSWORD", SECRET)
     plain = Source.parse(address(server, f"table={name}&sslmode=prefer"))
     assert SECRET not in repr(plain) + plain.text + str(plain.parameters)

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from barrow.errors import LedgerError
 from barrow.ledger import AlreadyPaidError, Committed, Ledger, LedgerBusyError, NoAuthorityError, Reservation, Staged
 from tests.faults.check import look
 from tests.faults.scenario import make, pay
@@ -67,7 +66,7 @@ def live(folder: Path, keys: int, *, stage: bool) -> None:
 
 def run(kills: int, seed: int, *, stage: bool = True, spenders: int = 3) -> Counter[str]:
     """Kill spenders until ``kills`` were, let the last ones finish, and look at what the world saw."""
-    rng, counts, keys = random.Random(seed), Counter[str](), max(8, kills // 3)
+    rng, counts, keys = random.Random(seed), Counter[str](), max(8, kills)
     with tempfile.TemporaryDirectory(prefix="barrow-resumes-") as name:
         folder = Path(name)
         (folder / "stage").mkdir()
@@ -114,7 +113,7 @@ def _fork(folder: Path, keys: int, stage: bool) -> int:
     try:
         live(folder, keys, stage=stage)
         code = 0
-    except LedgerError as error:
-        os.write(2, f"spender: {error}\n".encode())
+    except Exception as error:
+        os.write(2, f"spender: {type(error).__name__}: {error}\n".encode())
     finally:
         os._exit(code)

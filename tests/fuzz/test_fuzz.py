@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 
 from barrow.accounting import price
+from barrow.engines import Source
 from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import budget_from_json
 from barrow.policy import Policy
@@ -56,6 +57,11 @@ def test_what_is_no_table_is_refused(read, data):
     except BarrowError:
         return
     assert data is None  # the randomiser that suits the space
+
+
+def test_a_name_that_no_file_system_takes_is_refused():
+    with pytest.raises(ParameterError, match="source"):
+        Source.parse("(" * 5_000)
 
 
 def test_a_certified_zero_is_stated_as_a_small_number():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,16 @@ def test_servers_that_forget_are_refused(server: Cluster, url: str, setting: str
             open_often(url)  # the server takes the setting on in its own time
     finally:
         sql(server, f"ALTER SYSTEM RESET {name}", "SELECT pg_reload_conf()")
+        while shown(server, name) != "on":
+            time.sleep(0.01)
+
+
+def shown(server: Cluster, name: str) -> str:
+    import psycopg
+
+    with psycopg.connect(server.conninfo) as connection:
+        found = connection.execute("SELECT current_setting(%s)", [name]).fetchone()
+    return "" if found is None else str(found[0])
 
 
 def open_often(url: str) -> None:

@@ -86,7 +86,9 @@ def test_what_was_staged_is_published_and_never_drawn_again(path: Path) -> None:
     assert isinstance(done, Committed)
     assert (done.outputs, done.statement) == (OUTPUTS, STATEMENT)
     with pytest.raises(ParameterError, match="committed before"):
-        ledger.commit(staged)
+        ledger.commit(paid, OUTPUTS)
+    assert ledger.commit(staged).seq == Ledger.open(path).commit(staged).seq == 4  # two may publish the same
+    assert ledger.head().length == 4
     with pytest.raises(AlreadyPaidError, match="use the result that was released"):
         pay(ledger, "map", 1)
     assert ledger.left().loss == 9

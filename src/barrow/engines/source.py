@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -137,7 +138,7 @@ class Source:
         for packed in _PACKED:
             stem = stem.removesuffix(packed)
         suffix = Path(stem).suffix.lower()
-        if name and Path(name).is_dir():
+        if name and os.path.isdir(name):  # a name that no file system takes is no folder
             return cls(*_folder(name), sql=sql)
         if suffix in _SUFFIXES:
             return cls(_SUFFIXES[suffix], path=name, sql=sql)
@@ -158,8 +159,10 @@ class Source:
     def _database(cls, name: str, scheme: str, rest: str, sql: str | None) -> Source:
         path, _, query = rest.partition("?")
         options = parse_qs(query)
+        if scheme not in _SERVERS and ("@" in rest or "password" in rest.lower()):
+            name = f"{scheme}://…"  # an error must not repeat a secret
         if scheme in _SERVERS:
-            address = without_secrets(name)  # before anything could repeat it
+            address = without_secrets(name)
             queries = [*options.get("sql", []), *([] if sql is None else [sql])]
             if len(queries) <= 1 and len(options.get("table", [])) <= 1:
                 table = options.get("table", [None])[0]

@@ -175,7 +175,8 @@ class Spender(OpenLedger):
     def commit(self, paid: Reservation | Staged, outputs: str | None = None, statement: str | None = None) -> Record:
         """Write down that a paid release happened, with the digests of what was released.
 
-        A :class:`Staged` carries its digests; a :class:`Reservation` that is not resumable is committed with them.
+        A :class:`Staged` carries its digests; a :class:`Reservation` that is not resumable is committed with them. Of
+        two processes that publish what was staged, the second gets the record of the first.
         """
         if outputs is None and isinstance(paid, Staged):
             outputs, statement = paid.outputs, paid.statement
@@ -184,6 +185,8 @@ class Spender(OpenLedger):
         )
         with self._appending() as work:
             book = work.book
+            if isinstance(paid, Staged) and paid.ledger == book.name and book.committed.get(paid.seq) == digests:
+                return next(r for r in book.records if r.kind == "commit" and r.data["reserve"] == paid.seq)
             self._mine(book, paid)
             if paid.seq not in book.staged and book.records[paid.seq - 1].data["resumable"]:
                 refuse(f"The release {paid.key!r} was not staged.", "ledger.stage(reservation, outputs, statement)")
@@ -200,16 +203,16 @@ class Spender(OpenLedger):
                 allowed="what reserve() of this ledger returned",
                 fix="commit to the ledger that was charged",
             )
+        if isinstance(paid, Reservation) and paid.lease != book.leases[paid.seq]:
+            refuse(
+                f"The release {paid.key!r} was resumed by another process, which alone may draw it.",
+                "throw away what was drawn here",
+            )
         if paid.seq in book.committed:
             raise ParameterError(
                 f"The release {paid.key!r} was committed before.",
                 allowed="one commit for each reservation",
                 fix="nothing is left to do",
-            )
-        if isinstance(paid, Reservation) and paid.lease != book.leases[paid.seq]:
-            refuse(
-                f"The release {paid.key!r} was resumed by another process, which alone may draw it.",
-                "throw away what was drawn here",
             )
 
     def _charge(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,18 +114,18 @@ class DuckDBEngine(SqlEngine[DuckReader]):
     @contextmanager
     def _open(self, source: Source, columns: Columns | None) -> Iterator[DuckReader]:
         with self._session() as session:
-            before = _stamps(source)
             if source.kind == "sqlite":
                 found = Relation("", dict.fromkeys(sqlite.kinds(source, columns), "VARCHAR"), once=True)
             elif source.kind == "frame":
                 found = Relation("", {}, once=False)
             else:
                 found = relation(session, source, columns)
+            before = _stamps(found.files)
             if "real" in found.kinds.values() and source.sql is None:
                 # Parquet's statistics leave out NaN; DuckDB would fold comparisons with NaN by them.
                 session.run("SET disabled_optimizers = 'statistics_propagation'")
             yield DuckReader(session, source, found, source.kind != "csv")
-        if _stamps(source) != before:
+        if _stamps(found.files) != before:
             raise refuse_changed()
 
     def _reading(self, reader: DuckReader, columns: Columns, space: Space, unknown: Unknown) -> Reading:
@@ -213,11 +213,16 @@ class DuckDBEngine(SqlEngine[DuckReader]):
     ) -> CheckReport:
         # A table of its own: rows get numbers, and a query is asked once.
         raw = {f"raw{i}": sql for i, sql in enumerate(reading.raw)}
-        reader.session.run(f"CREATE TEMP TABLE given AS SELECT *, row_number() OVER () AS place FROM {reading.table}")
+        read = reader.found.types if reader.source.kind == "sqlite" else dict.fromkeys(columns.all)
+        picks = ", ".join(DUCKDB.identifier(name) for name in read)
+        reader.session.run(
+            f'CREATE TEMP TABLE given AS SELECT {picks}, row_number() OVER () AS "barrow row" FROM {reading.table}'
+        )
         placed = replace(reading, table="given")
         report = super()._report(reader, placed, columns, space, unknown, users, examples)
+        coded = placed.coded({"place": DUCKDB.identifier("barrow row"), **raw})
         shown = reader.rows(
-            f"SELECT place, {', '.join(raw)} FROM ({placed.coded({'place': 'place', **raw})}) AS q4 "
+            f"SELECT place, {', '.join(raw)} FROM ({coded}) AS q4 "
             f"{' '.join(reading.encoding.late_joins)} WHERE {reading.encoding.item} IS NULL "
             f"ORDER BY place LIMIT {int(examples)}"
         )
@@ -225,14 +230,15 @@ class DuckDBEngine(SqlEngine[DuckReader]):
         return replace(report, examples=rows)
 
 
-def _stamps(source: Source) -> list[tuple[str, int, int, int]]:
+def _stamps(files: Iterable[str]) -> list[tuple[str, int, int, int]]:
     """What tells a state of the files from another: records that change while they are read are refused."""
-    if source.kind not in ("csv", "parquet", "duckdb", "sqlite"):
-        return []
     stamps = []
-    for name in source.files():
-        about = Path(name).stat()
-        stamps.append((name, about.st_ino, about.st_size, about.st_mtime_ns))
+    for name in files:
+        try:
+            about = Path(name).stat()
+        except OSError:
+            about = None
+        stamps.append((name, about.st_ino, about.st_size, about.st_mtime_ns) if about else (name, -1, -1, -1))
     return stamps
 
 

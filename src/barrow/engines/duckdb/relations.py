@@ -37,6 +37,7 @@ class Relation:
         types: DuckDB types by column.
         once: Whether it may be read only once: a query might answer differently the second time, and text files
             take long to read.
+        files: The files that it reads.
         numbered: The same with a further column ``file_row_number``, where rows can be told apart and skipped by it.
 
     >>> Relation("t", {"uid": "ENUM('ann', 'bob')"}, once=False).kinds
@@ -47,6 +48,7 @@ class Relation:
     types: dict[str, str]
     once: bool
     numbered: str | None = None
+    files: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -127,7 +129,7 @@ def _files(session: Session, source: Source, columns: Columns | None) -> Relatio
     try:
         if source.sql is not None and source.acknowledged:
             session.run(f"CREATE TEMP VIEW records AS SELECT * FROM {read}")
-            return _free_query(session, source.sql)
+            return replace(_free_query(session, source.sql), files=tuple(files))
         types = _types(session, read)
     except PrivateTextError:
         failure: ParameterError | None = ParameterError(
@@ -139,7 +141,7 @@ def _files(session: Session, source: Source, columns: Columns | None) -> Relatio
         failure = None
     if failure is not None:
         raise failure
-    whole = Relation(read, types, once=source.kind == "csv")
+    whole = Relation(read, types, once=source.kind == "csv", files=tuple(files))
     if source.sql is not None:
         selection = admit(source.sql, columns)
         if selection.table != ("records",):
@@ -153,7 +155,7 @@ def _selected(session: Session, whole: Relation, selection: Selection, *, header
     """The part of a relation that a query asks for that has passed; a fresh text is run, not the curator's."""
     sql = f"({selection.sql(DUCKDB, whole.sql, whole.types, header_is_sure=header_is_sure)})"
     try:
-        return Relation(sql, _types(session, sql), once=whole.once)
+        return Relation(sql, _types(session, sql), once=whole.once, files=whole.files)
     except PrivateTextError:
         pass
     raise _cannot_run()
