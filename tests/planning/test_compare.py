@@ -13,7 +13,7 @@ from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.frequency import whole_counts
 from barrow.noise.simulation import SeededSource
-from barrow.planning import HistogramQuestion, compare, crossover, histogram_candidates
+from barrow.planning import compare
 from barrow.planning.comparison import ASKED, PROMISES, WORST
 from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, user_level_histograms
 from barrow.policy import Policy
@@ -21,6 +21,7 @@ from barrow.privacy import ShuffledReports, UserLevel
 from barrow.queries import function, mean
 from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line
 from barrow.transport import emd
+from tests.planning.targets import histogram_candidates, target
 
 GRID = Clustered.grid(4, 5, r=0.1)
 HISTOGRAM = {"kind": "histogram"}
@@ -80,7 +81,7 @@ def test_no_crossover_lies_below_epsilon(name, epsilon):
 def test_the_crossover_is_about_where_the_errors_cross():
     found = compare(GRID, HISTOGRAM, 8, users=2000, epsilons=["0.5"])
     rival = found.rivals[0]
-    asked = HistogramQuestion.of(GRID, users=2000)
+    asked = target(GRID, users=2000)
     at = [
         histogram_candidates(asked, Fraction(rival.crossover) * times, only="tree")[0][0].error
         for times in (Fraction(2, 3), Fraction(3, 2))

@@ -11,11 +11,12 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.simulation import SeededSource
-from barrow.planning import HistogramQuestion, compare, histogram_candidates, reference_distribution
+from barrow.planning import compare, reference_distribution
 from barrow.planning.candidates import chosen, reasons
 from barrow.privacy import Emd
 from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree
 from barrow.transport import emd
+from tests.planning.targets import histogram_candidates, target
 
 USERS = 2000
 SPACES = {
@@ -41,7 +42,7 @@ def whole_data(space, reference, users):
 def test_predicted_errors_are_those_of_releases(name):
     """Another route than the simulation of the planner: exact statistics of people, other seeds, more draws."""
     space = SPACES[name]
-    asked = HistogramQuestion.of(space, users=USERS)
+    asked = target(space, users=USERS)
     found, _ = histogram_candidates(asked, 8)
     counts, truth = whole_data(space, asked.reference, USERS)
     for candidate in found:
@@ -56,7 +57,7 @@ def test_predicted_errors_are_those_of_releases(name):
 
 def test_the_ranking_is_by_error_and_a_wrong_noise_would_be_seen():
     """Twice the noise errs visibly more: the comparison above has power."""
-    asked = HistogramQuestion.of(SPACES["clustered"], users=USERS)
+    asked = target(SPACES["clustered"], users=USERS)
     one, two = (histogram_candidates(asked, alpha, only="tree")[0][0].error for alpha in (8, 4))
     assert two > 1.5 * one
     found, cannot = histogram_candidates(asked, 8)
@@ -67,7 +68,7 @@ def test_the_ranking_is_by_error_and_a_wrong_noise_would_be_seen():
 
 @pytest.mark.parametrize("kind", ["tree", "cells"])
 def test_every_candidate_has_the_guarantee_that_was_asked(kind):
-    asked = HistogramQuestion.of(SPACES["clustered"], "1e-6", users=USERS, items=10)
+    asked = target(SPACES["clustered"], "1e-6", users=USERS, items=10)
     for candidate in histogram_candidates(asked, 8)[0]:
         definition = candidate.guarantee.definition
         assert isinstance(definition, Emd)
@@ -107,20 +108,20 @@ def test_references():
 
 
 def test_asking_for_what_is_not_there_says_what_is():
-    asked = HistogramQuestion.of(SPACES["clustered"], users=USERS)
+    asked = target(SPACES["clustered"], users=USERS)
     found, _ = histogram_candidates(asked, 8)
     with pytest.raises(ParameterError, match="'tree'"):
         chosen(found, "magic")
     with pytest.raises(ParameterError, match="'frequency'"):
         histogram_candidates(asked, 8, only="magic")
     with pytest.raises(ParameterError, match="model"):
-        HistogramQuestion.of(SPACES["clustered"], users=USERS, model="cloud")
+        target(SPACES["clustered"], users=USERS, model="cloud")
     with pytest.raises(ParameterError, match="users"):
         compare(SPACES["clustered"], {"kind": "histogram"}, 8, users=1)
 
 
 def test_local_candidates():
-    asked = HistogramQuestion.of(SPACES["clustered"], "1e-9", users=5000, items=50, model="local")
+    asked = target(SPACES["clustered"], "1e-9", users=5000, items=50, model="local")
     found, _ = histogram_candidates(asked, 20)
     assert {c.name for c in found} == {"tree", "frequency", "paper"}
     assert found[0].name == "tree"
