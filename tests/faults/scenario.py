@@ -56,7 +56,8 @@ class NoLock(SqliteStore):
         with super().transaction() as real:
             last = real.rows()[-1]
             for row in added:
-                body = canonical({**json.loads(row.body), "seq": last.seq + 1})
+                data, before = json.loads(row.body), json.loads(last.body)
+                body = canonical({**data, "seq": last.seq + 1, "when": max(data["when"], before["when"])})
                 last = Row(last.seq + 1, body, link(last.hash, body))
                 real.append(last)
 
