@@ -88,13 +88,9 @@ class Dialect:
         """A label or a user as text, compared letter by letter."""
         return f"CAST({sql} AS {self.text})"
 
-    def label(self, sql: str) -> str:
-        """A column of labels, as it is grouped by."""
-        return self.as_text(sql)
-
-    def late_label(self, key: str) -> str:
-        """What was grouped by, as a text."""
-        return key
+    def label(self, sql: str, kind: str) -> str:
+        """A column of labels, as it is grouped by: whole numbers as such, and only distinct ones become texts."""
+        return sql if kind == "integer" else self.as_text(sql)
 
     def number(self, sql: str, kind: str) -> str:
         """A column of a kind (integer, real, decimal, text) as doubles; NULL where a text is no number."""
@@ -139,11 +135,8 @@ class Dialect:
 
 
 class _DuckDB(Dialect):
-    def label(self, sql: str) -> str:
-        return sql  # whole numbers are grouped as such, and only distinct ones become texts
-
-    def late_label(self, key: str) -> str:
-        return self.as_text(key)
+    def label(self, sql: str, kind: str) -> str:
+        return sql  # its texts have one collation, so enumerations too are grouped as such
 
     def number(self, sql: str, kind: str) -> str:
         # DuckDB's own way from exact numbers to doubles rounds twice; from their texts it rounds once.

@@ -114,7 +114,7 @@ class _Writer:
         if isinstance(space, LabelledSpace | Circle) and (not isinstance(space, Circle) or space.names is not None):
             labels = space.labels
             table = {"label": np.array(labels, dtype=object), "id": np.arange(len(labels), dtype=np.int64)}
-            key = self.dialect.late_label(key)
+            key = self.dialect.as_text(key)
         elif isinstance(space, Euclidean) and space._cell_ids is not None:
             cells = np.flatnonzero(space._cell_ids >= 0)
             table = {"cell": cells.astype(np.int64), "id": space._cell_ids[cells].astype(np.int64)}

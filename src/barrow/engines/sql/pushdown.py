@@ -208,40 +208,35 @@ class SqlEngine(ABC, Generic[R]):
     def _item(self, reading: Reading) -> str:
         return self.dialect.as_whole(f"coalesce({reading.encoding.item}, {LOST})")
 
-    def _state(self, reading: Reading) -> str:
-        """0 for a record that can be counted, and what stands in place of the item otherwise."""
+    def _state(self, reading: Reading, otherwise: str) -> str:
+        """What stands in place of what cannot be counted, below 0; and ``otherwise`` for everything else."""
         unweighed = "" if reading.weight is None else f" WHEN w IS NULL THEN {UNWEIGHED}"
-        return f"CASE WHEN u IS NULL THEN {NOBODY}{unweighed} ELSE 0 END"
+        return f"CASE WHEN u IS NULL THEN {NOBODY}{unweighed} ELSE {otherwise} END"
 
     def counting(self, reading: Reading) -> str:
-        """One statement, entries (item, m, c); what cannot be counted comes in place of an item."""
+        """One statement, entries (item, m, c); what cannot be counted comes in place of an item.
+
+        Until the items are looked up it stands in place of m, so that nothing more is grouped by.
+        """
         d, keys, late = self.dialect, reading.keys, " ".join(reading.encoding.late_joins)
-        coded, state = reading.coded(), self._state(reading)
         weight = "" if reading.weight is None else ", w"
+        steps, tail = [f"coded AS ({reading.coded()})"], ""
         if self.shape == "window":
-            sized = f"SELECT {keys}{weight}, {state} AS state, {reading.total} OVER (PARTITION BY u) AS m FROM coded"
+            size = self._state(reading, f"{reading.total} OVER (PARTITION BY u)")
+            sized = f"SELECT {keys}{weight}, {size} AS m FROM coded"
         else:
             hint = "/*+ BROADCAST(sizes) */ " if self.shape == "broadcast" else ""
-            sized = (
-                f"SELECT {hint}{keys}{weight}, 0 AS state, sizes.m AS m FROM coded JOIN sizes ON coded.u = sizes.u "
-                "WHERE sizes.bad = 0"
-            )
-        item = f"CASE WHEN state < 0 THEN {d.as_whole('state')} ELSE {self._item(reading)} END AS item"
-        numbers = f"{d.as_whole('coalesce(m, 0)')} AS m, {d.as_whole('coalesce(c, 0)')} AS c"
-        steps = [f"coded AS ({coded})"]
-        tail = ""
-        if self.shape != "window":
             bad = d.flag("u IS NULL") if reading.weight is None else d.flag("u IS NULL OR w IS NULL")
             sizes = f"SELECT u, {reading.total} AS m, MAX({bad}) AS bad FROM ({reading.users()}) AS q3 GROUP BY u"
             steps.append(f"sizes AS ({sizes})")
-            nobody = f"CASE WHEN u IS NULL THEN {NOBODY} ELSE {UNWEIGHED} END"
-            tail = (
-                f" UNION ALL SELECT {d.as_whole(nobody)}, {d.as_whole('1')}, {d.as_whole('1')} FROM sizes WHERE bad = 1"
-            )
-        steps += [
-            f"sized AS ({sized})",
-            f"counted AS (SELECT {keys}, state, m, {reading.total} AS c FROM sized GROUP BY {keys}, state, m)",
-        ]
+            sized = f"SELECT {hint}{keys}{weight}, sizes.m AS m FROM coded JOIN sizes ON coded.u = sizes.u"
+            sized += " WHERE sizes.bad = 0"
+            state, one = f"CASE WHEN u IS NULL THEN {NOBODY} ELSE {UNWEIGHED} END", d.as_whole("1")
+            tail = f" UNION ALL SELECT {d.as_whole(state)}, {one}, {one} FROM sizes WHERE bad = 1"
+        steps.append(f"sized AS ({sized})")
+        steps.append(f"counted AS (SELECT {keys}, m, {reading.total} AS c FROM sized GROUP BY {keys}, m)")
+        item = f"CASE WHEN m < 0 THEN {d.as_whole('m')} ELSE {self._item(reading)} END AS item"
+        numbers = f"{d.as_whole('m')} AS m, {d.as_whole('coalesce(c, 0)')} AS c"
         return f"WITH {', '.join(steps)} SELECT {item}, {numbers} FROM counted {late}{tail}"
 
     def _counts(self, reader: R, reading: Reading, space: Space, unknown: Unknown) -> Counts:
@@ -286,10 +281,8 @@ class SqlEngine(ABC, Generic[R]):
         d, late, total = self.dialect, " ".join(reading.encoding.late_joins), reading.total
         weight = "" if reading.weight is None else ", w"
         item = f"CASE WHEN state < 0 THEN {d.as_whole('state')} ELSE {self._item(reading)} END"
-        named = (
-            f"SELECT u, {item} AS item{weight} FROM (SELECT u, {reading.keys}{weight}, {self._state(reading)} AS state "
-            f"FROM ({reading.coded()}) AS q2) AS q3 {late}"
-        )
+        state = f"SELECT u, {reading.keys}{weight}, {self._state(reading, '0')} AS state FROM ({reading.coded()}) AS q2"
+        named = f"SELECT u, {item} AS item{weight} FROM ({state}) AS q3 {late}"
         grouped = f"SELECT u, item, {d.as_whole(f'coalesce({total}, 1)')} AS c FROM ({named}) AS q4 GROUP BY u, item"
         return (
             f"SELECT {d.flag('ROW_NUMBER() OVER (PARTITION BY u ORDER BY item) = 1')} AS fresh, item, c, "

@@ -103,7 +103,7 @@ def reading_of(
     for part, group in flat_groups(columns, space):
         numeric, use = reads_numbers(part) or len(group) > 1, time_use(part)
         for x in group:
-            plain = dialect.number(name(x), kinds[x]) if numeric else dialect.label(name(x))
+            plain = dialect.number(name(x), kinds[x]) if numeric else dialect.label(name(x), kinds[x])
             if use is not None and kinds[x] in TIMES:
                 plain = dialect.moment(dialect.micros(name(x), kinds[x]), use)
             elif use is not None and kinds[x] == "text":
