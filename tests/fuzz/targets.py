@@ -5,6 +5,7 @@ Names of the upper layers are looked up when the harness starts, so that a parse
 
 import json
 import random
+import tempfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -84,11 +85,6 @@ STUDY = {
     "space": {"kind": "line", "low": 0, "high": 10, "step": 1, "unit": "km"},
     "query": {"kind": "mean"}, "data": {"source": "visits.csv", "user": "uid", "items": ["x"]},
     "privacy": {"delta": "1e-9"}, "promise": [{"share": "1 of 30", "distance": "2 km", "epsilon": 0.5}],
-}  # fmt: skip
-STATEMENT = {
-    "barrow": "0.1.0", "statement": 1, "question": "the mean", "people": 100, "alpha": "25", "delta": "0",
-    "guarantee": Guarantee(Emd(5), "pure", "def:emd-dp").to_json(), "space": STUDY["space"], "values": [1.5],
-    "files": {"values.csv": "sha256:00"}, "promises": STUDY["promise"], "ledger": {"name": "x", "record": 2},
 }  # fmt: skip
 REPORT = {"barrow": "local report", "version": 1, "study": "sha256:" + "0" * 64, "id": "0" * 32, "values": [1, 2, 3]}
 CSV = b"uid,x,y\n1,3.5,a\n1,4,b\n2,0,a\n3,9.99,\n"
@@ -183,11 +179,29 @@ def _study_file(read: Callable[[Path], Any]) -> Target:
     return target
 
 
+def _made_release() -> dict[str, bytes]:
+    """The files of a real release, so that mutations reach the inside of what reads them."""
+    import barrow
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "visits.csv").write_bytes(b"uid,x\n1,3\n2,4\n")
+        study = barrow.Study(LINE, ["1 of 30, 2 km, 0.5"], users=100, dataset="visits")
+        ledger = barrow.Ledger.create(folder / "visits.ledger", study)
+        data = barrow.read(str(folder / "visits.csv"), user="uid", item="x")
+        study.release("mean", data, ledger=ledger, out=folder / "out")
+        return {path.name: path.read_bytes() for path in (folder / "out").iterdir() if path.is_file()}
+
+
 def _statement_file(read: Callable[[Path], Any]) -> Target:
+    files = _made_release()
+    said = json.loads(files["statement.json"])
+
     def target(rng: random.Random, folder: Path) -> None:
-        text = as_json(mutated(STATEMENT, rng)) if rng.random() < 0.7 else mutated_text(json.dumps(STATEMENT), rng)
-        (folder / "statement.json").write_bytes(text.encode(errors="surrogatepass"))
-        (folder / "values.csv").write_text("name,value\nmean,1.5\n")
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        text = as_json(mutated(said, rng)) if rng.random() < 0.7 else mutated_text(json.dumps(said), rng)
+        (folder / "statement.json").write_bytes(text.encode(errors="replace"))
         read(folder)
 
     return target
@@ -196,7 +210,8 @@ def _statement_file(read: Callable[[Path], Any]) -> Target:
 def _report(read: Callable[[Any], Any]) -> Target:
     def target(rng: random.Random, folder: Path) -> None:
         changed = mutated(REPORT, rng)
-        read(rng.choice((changed, as_json(changed), mutated_text(json.dumps(REPORT), rng), mutated_bytes(b"{}", rng))))
+        given = changed if isinstance(changed, dict) else as_json(changed)
+        read(rng.choice((given, as_json(changed), mutated_text(json.dumps(REPORT), rng), mutated_bytes(b"{}", rng))))
 
     return target
 
