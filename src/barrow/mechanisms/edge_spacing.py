@@ -123,7 +123,7 @@ def best_spacing(
     >>> from barrow.spaces import Line
     >>> line = Line(0, 1, step=1/64)
     >>> [best_spacing(line, 25, users=n)[0].nodes for n in (10, 10_000)]
-    [7, 64]
+    [9, 64]
     """
     if draws is None:
         draws = 6 if space.items <= _SMALL else 2

@@ -32,7 +32,7 @@ from barrow.transport.graph_flow import nearest_flow
 HOW = ("auto", "smooth", "empirical_bayes", "least_squares", "nearest")
 _USUAL = 0.06
 """Entropy is usually this strong, divided by the typical scale of an edge's noise."""
-_LOW, _HIGH, _HIGH_OF_MANY = 0.72, 0.8, 0.95
+_LOW, _HIGH, _HIGH_OF_MANY = 0.72, 0.8, 1.1
 """It is made stronger while the map's discrepancy, as a share of noise alone, stays below, weaker while above."""
 _MOST_CHANGES = 8
 _LOOSEST, _MANY_NODES = 0.01, 20_000
