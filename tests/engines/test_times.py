@@ -10,7 +10,7 @@ from fractions import Fraction
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.postgres_cluster import Cluster, unavailable
 
@@ -137,7 +137,7 @@ ODD = ["2026-02-29", "2024-02-29", "1900-02-29", "2000-02-29", "0000-01-01", "20
        "Z", "2026-01-01ZZ"]  # fmt: skip
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(
     st.lists(st.datetimes() | st.sampled_from(ODD) | st.text("0123456789-: TZ.", max_size=20), min_size=20, max_size=60)
 )

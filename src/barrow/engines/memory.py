@@ -86,7 +86,7 @@ class MemoryEngine:
         (3, 15, True)
         """
         check_users(users)
-        check_samples(samples)
+        samples = check_samples(samples)
         who, items, weights = self._records(source, columns, space, unknown)
         found = len(np.unique(who))
         check_found(found, users)

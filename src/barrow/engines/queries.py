@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from barrow.engines.columns import Columns, missing_column, no_header
-from barrow.engines.sql.dialects import Dialect
+from barrow.engines.columns import Columns
+from barrow.engines.selections import Constant, Output, Rule, Selection, Test, refused
 from barrow.errors import MissingExtraError, ParameterError, nearest_name
 
 Node = Mapping[str, Any]
@@ -37,10 +36,6 @@ _TYPES = {
     "BIGINT": "BIGINT", "INT8": "BIGINT", "INTEGER": "INTEGER", "INT": "INTEGER", "INT4": "INTEGER", "DATE": "DATE",
     "TIMESTAMP": "TIMESTAMP", "DATETIME": "TIMESTAMP", "UUID": "UUID", "BOOLEAN": "BOOLEAN",
 }  # fmt: skip
-_ALLOWED = (
-    "one SELECT over one table: the user a bare column, items bare columns or casts of them, and filters that compare "
-    "other columns with constants"
-)
 _NEUTRAL: tuple[object, ...] = (
     None,
     "",
@@ -51,117 +46,6 @@ _NEUTRAL: tuple[object, ...] = (
     {"type": "ORDER_MODIFIER", "orders": []},
     "STANDARD_HANDLING",
 )
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A constant of a filter: its text, whether it is a text, and the type that it is cast to."""
-
-    text: str
-    is_text: bool
-    cast: str | None = None
-
-    def sql(self, dialect: Dialect) -> str:
-        """The constant in the words of an engine."""
-        plain = dialect.literal(self.text) if self.is_text else self.text
-        return plain if self.cast is None else f"CAST({plain} AS {_type(dialect, self.cast)})"
-
-
-@dataclass(frozen=True)
-class Test:
-    """A comparison of a column with constants."""
-
-    column: str
-    sign: str
-    constants: tuple[Constant, ...] = ()
-
-    def sql(self, dialect: Dialect, names: Mapping[str, str]) -> str:
-        """The comparison in the words of an engine."""
-        values = [x.sql(dialect) for x in self.constants]
-        right = f"({', '.join(values)})" if self.sign.endswith("IN") else " AND ".join(values)
-        return f"({dialect.identifier(names[self.column])} {self.sign} {right})"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Comparisons joined by AND or OR, or denied by NOT."""
-
-    sign: str
-    parts: tuple[Rule | Test, ...]
-
-    def sql(self, dialect: Dialect, names: Mapping[str, str]) -> str:
-        """The rule in the words of an engine."""
-        parts = [part.sql(dialect, names) for part in self.parts]
-        return f"(NOT {parts[0]})" if self.sign == "NOT" else "(" + f" {self.sign} ".join(parts) + ")"
-
-
-@dataclass(frozen=True)
-class Output:
-    """A column of the result: its name, the column that it is, and the type that it is cast to."""
-
-    name: str
-    column: str
-    cast: str | None = None
-    attempt: bool = False
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What a query that passes asks for; ``outputs`` is None for all columns.
-
-    >>> admit("SELECT uid, item FROM records WHERE year = 2026", Columns("uid", "item")).table
-    ('records',)
-    """
-
-    table: tuple[str, ...]
-    outputs: tuple[Output, ...] | None
-    where: Rule | Test | None = None
-
-    def sql(self, dialect: Dialect, table: str, found: Iterable[str], *, header_is_sure: bool = True) -> str:
-        """A fresh text in the words of an engine: ``table`` stands after FROM and has the columns ``found``."""
-        names = self._names(list(found), header_is_sure)
-        picks = "*"
-        if self.outputs is not None:
-            picks = ", ".join(_output(x, dialect, names) for x in self.outputs)
-        where = "" if self.where is None else f" WHERE {self.where.sql(dialect, names)}"
-        return f"SELECT {picks} FROM {table}{where}"  # noqa: S608 - names are quoted, and checked to be columns
-
-    def filters(self) -> list[str]:
-        """The columns that records are chosen by."""
-        return _columns_of(self.where)
-
-    def _names(self, found: list[str], header_is_sure: bool) -> dict[str, str]:
-        """Columns as the table spells them; names that are no columns (``rowid``, ``current_user``) are refused."""
-        names = {}
-        asked = [*(x.column for x in self.outputs or ()), *self.filters()]
-        sure = header_is_sure or bool({x.lower() for x in asked} & {x.lower() for x in found})
-        for column in asked:
-            same = [x for x in found if x == column] or [x for x in found if x.lower() == column.lower()]
-            if len(same) != 1:
-                raise missing_column(column, found) if sure else no_header(column)
-            names[column] = same[0]
-        return names
-
-
-def _output(output: Output, dialect: Dialect, names: Mapping[str, str]) -> str:
-    value = dialect.identifier(names[output.column])
-    if output.cast is not None:
-        if output.attempt and dialect.name not in ("duckdb", "spark"):
-            raise _refused(f"{dialect.name} has no TRY_CAST")
-        value = f"{'TRY_' * output.attempt}CAST({value} AS {_type(dialect, output.cast)})"
-    return f"{value} AS {dialect.identifier(output.name)}"
-
-
-def _type(dialect: Dialect, cast: str) -> str:
-    if cast not in dialect.casts:
-        raise _refused(f"it casts to {cast}, which {dialect.name} reads in its own way")
-    return dialect.casts[cast]
-
-
-def _columns_of(rule: Rule | Test | None) -> list[str]:
-    if isinstance(rule, Rule):
-        return [x for part in rule.parts for x in _columns_of(part)]
-    return [] if rule is None else [rule.column]
 
 
 def admit(sql: str, columns: Columns | None, *, written_for: str | None = None) -> Selection:
@@ -186,7 +70,7 @@ def admit(sql: str, columns: Columns | None, *, written_for: str | None = None) 
     table = node["from_table"]
     if table["type"] != "BASE_TABLE":
         what = {"JOIN": "joins tables", "SUBQUERY": "has a subquery", "TABLE_FUNCTION": "calls a table function"}
-        raise _refused(f"it {what.get(table['type'], 'does not read one table')}")
+        raise refused(f"it {what.get(table['type'], 'does not read one table')}")
     _only(table, "type", "alias", "schema_name", "table_name", "catalog_name", "qualified_name", what="its table")
     path = tuple(x for x in (table["catalog_name"], table["schema_name"], table["table_name"]) if x)
     where = None if node["where_clause"] is None else _rule(node["where_clause"])
@@ -227,10 +111,10 @@ def _parsed(sql: str) -> Node:
 
 def _check_shape(node: Node) -> None:
     if node["type"] != "SELECT_NODE":
-        raise _refused("it combines several queries (UNION, WITH RECURSIVE, …)")
+        raise refused("it combines several queries (UNION, WITH RECURSIVE, …)")
     for modifier in node["modifiers"]:
         kind = modifier["type"].removesuffix("_MODIFIER").replace("_PERCENT", "")
-        raise _refused(f"it has {kind.replace('_', ' BY ') if kind == 'ORDER' else kind}, which looks at many records")
+        raise refused(f"it has {kind.replace('_', ' BY ') if kind == 'ORDER' else kind}, which looks at many records")
     for name, why in (
         ("cte_map", "it has a WITH clause"),
         ("group_expressions", "it groups records"),
@@ -241,7 +125,7 @@ def _check_shape(node: Node) -> None:
         ("qualify", "it looks at many records at once (QUALIFY)"),
     ):
         if node.get(name) not in _NEUTRAL:
-            raise _refused(why)
+            raise refused(why)
     known = ("type", "select_list", "from_table", "where_clause")
     _only(node, *known, what="it")
 
@@ -253,7 +137,7 @@ def _outputs(picks: list[Node]) -> tuple[Output, ...] | None:
     outputs = []
     for pick in picks:
         if pick["class"] == "STAR":
-            raise _refused("it has * beside other columns")
+            raise refused("it has * beside other columns")
         cast, attempt, inner = None, False, pick
         if pick["class"] == "CAST":
             _only(pick, "class", "type", "alias", "child", "try_cast", "type_expr", what="a cast")
@@ -287,7 +171,7 @@ def _rule(node: Node) -> Rule | Test:
         if left["class"] != "COLUMN_REF":
             left, right, text = right, left, _TURNED[text]
         return Test(_column(left, why), text, (_constant(right, why),))
-    raise _refused(why)
+    raise refused(why)
 
 
 def _constant(node: Node, why: str) -> Constant:
@@ -295,10 +179,10 @@ def _constant(node: Node, why: str) -> Constant:
         _only(node, "class", "type", "child", "type_expr", what="a filter")
         inner = _constant(node["child"], why)
         if inner.cast is not None:
-            raise _refused(why)
+            raise refused(why)
         return Constant(inner.text, inner.is_text, _cast_type(node))
     if node["class"] != "CONSTANT":
-        raise _refused(why)
+        raise refused(why)
     _only(node, "class", "type", "literal", what="a constant")
     kind, text = node["literal"]["kind"], node["literal"].get("text")
     if kind == "STRING" and isinstance(text, str):
@@ -307,7 +191,7 @@ def _constant(node: Node, why: str) -> Constant:
     word = str(text if text is not None else node["literal"].get("value", kind))
     if plain and set(word) <= set("0123456789.+-eE") | set("trufalseTRUFALSE"):
         return Constant(word, is_text=False)
-    raise _refused(f"a filter has a constant of the kind {kind}")
+    raise refused(f"a filter has a constant of the kind {kind}")
 
 
 def _cast_type(node: Node) -> str:
@@ -315,16 +199,16 @@ def _cast_type(node: Node) -> str:
     _only(kind, "class", "type", "type_name", "qualified_name", what="a cast")
     name = str(kind["type_name"]).upper()
     if name not in _TYPES:
-        raise _refused(f"it casts to {name}, which is not one of {', '.join(sorted(set(_TYPES.values())))}")
+        raise refused(f"it casts to {name}, which is not one of {', '.join(sorted(set(_TYPES.values())))}")
     return _TYPES[name]
 
 
 def _column(node: Node, why: str) -> str:
     if node["class"] != "COLUMN_REF":
-        raise _refused(why)
+        raise refused(why)
     _only(node, "class", "type", "alias", "column_names", what="a column")
     if len(node["column_names"]) != 1:
-        raise _refused(f"it writes {'.'.join(node['column_names'])} where a bare column is wanted")
+        raise refused(f"it writes {'.'.join(node['column_names'])} where a bare column is wanted")
     return str(node["column_names"][0])
 
 
@@ -332,29 +216,29 @@ def _check_names(selection: Selection, columns: Columns | None) -> None:
     outputs = selection.outputs or ()
     names = [x.name.lower() for x in outputs]
     if len(set(names)) < len(names):
-        raise _refused("two columns of its result have one name")
+        raise refused("two columns of its result have one name")
     # In a filter an alias may stand for what it names, so such names are refused there.
     aliases = {x.name.lower() for x in outputs if x.name.lower() != x.column.lower() or x.cast}
     asked = {x.lower() for x in selection.filters()}
     if aliases & asked:
-        raise _refused("a filter uses a name that the query gives to another column")
+        raise refused("a filter uses a name that the query gives to another column")
     if columns is None:
         return
     origin = {x.name: x for x in outputs}
     for name in columns.all:
         output = origin.get(name, Output(name, name))
         if name == columns.user and output.cast is not None:
-            raise _refused("the user is not a bare column")
+            raise refused("the user is not a bare column")
         if output.column.lower() in asked:
             what = "user" if name == columns.user else "item"
-            raise _refused(f"it filters by the {what} column {output.column!r}")
+            raise refused(f"it filters by the {what} column {output.column!r}")
 
 
 def _only(node: Node, *known: str, what: str) -> None:
     """Refuse a node with anything in it but what is known; where it stands in the text does not matter."""
     for key, value in node.items():
         if key not in known and not key.startswith("query_location") and value not in _NEUTRAL:
-            raise _refused(f"{what} has something beside a plain column ({key.replace('_', ' ')})")
+            raise refused(f"{what} has something beside a plain column ({key.replace('_', ' ')})")
 
 
 def _named(node: Node) -> str:
@@ -365,14 +249,6 @@ def _named(node: Node) -> str:
     if node["class"] == "FUNCTION":
         return f"{node.get('function_name', 'a function')}(…)"
     return "a column" if node["class"] != "CONSTANT" else "a constant"
-
-
-def _refused(reason: str) -> ParameterError:
-    return ParameterError(
-        f"The query may mix people or move items: {reason}.",
-        allowed=_ALLOWED,
-        fix="a simpler query; or acknowledge_sql = true (--acknowledge-sql), and the statement will say so",
-    )
 
 
 def refuse_view(name: str) -> ParameterError:

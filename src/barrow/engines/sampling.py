@@ -61,7 +61,8 @@ class Sampler:
     def __init__(self, sizes: NDArray[Any], samples: int, source: Source | None = None) -> None:
         self._source = checked_source(source)
         self._rest = np.array(sizes, dtype=np.int64)
-        self._open = np.full(len(self._rest), check_samples(samples), dtype=np.int64)
+        samples = check_samples(samples)
+        self._open = np.full(len(self._rest), samples, dtype=np.int64)
         self._kind: Any = np.uint8 if samples < 2**8 else np.uint16 if samples < 2**16 else np.uint32
 
     @property

@@ -21,9 +21,10 @@ from barrow.engines.duckdb.session import Session
 from barrow.engines.duckdb.sizes import read_sizes
 from barrow.engines.frames import arrow_table, frame_kinds
 from barrow.engines.source import Source
+from barrow.engines.sql.answers import counts_of
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
 from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.sql.pushdown import SqlEngine, counts_of
+from barrow.engines.sql.pushdown import SqlEngine
 from barrow.engines.sql.reading import Reading, reading_of
 from barrow.errors import ParameterError
 from barrow.noise import Source as Randomness

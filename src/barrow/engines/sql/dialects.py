@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from barrow.engines.numbers import BLANKS, INFINITE, LONG_EXPONENT, MOST_CHARACTERS, NUMBER
-from barrow.engines.times import DAY, TimeUse
+from barrow.engines.sql.moments import text_micros
+from barrow.engines.times import DAY, MOMENT, TimeUse
 
 Table = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
@@ -100,6 +101,10 @@ class Dialect:
         """A moment (time, date, or clock) as whole microseconds since 1970-01-01 UTC, or midnight; NULL if infinite."""
         raise NotImplementedError
 
+    def text_micros(self, text: str) -> str:
+        """The same of a text; NULL where it is no moment."""
+        return text_micros(self, text)
+
     def moment(self, micros: str, use: TimeUse) -> str:
         """What a space reads of a moment in microseconds: a double, or the name of its day."""
         moved = f"({micros} + {use.offset})"
@@ -152,6 +157,12 @@ class _DuckDB(Dialect):
 
     def matches(self, text: str, pattern: str) -> str:
         return f"regexp_matches({text}, {self.literal(pattern)})"
+
+    def text_micros(self, text: str) -> str:
+        # Of texts of this form its own cast reads what the calendar has, and beyond it the year 0 and the hour 24.
+        moment = f"TRY_CAST(replace({text}, 'Z', '') AS TIMESTAMP)"
+        good = f"{self.matches(text, MOMENT)} AND {text} NOT LIKE '0000%' AND substr({text}, 12, 2) <> '24'"
+        return f"CASE WHEN {good} THEN epoch_us({moment}) END"
 
     def micros(self, sql: str, kind: str) -> str:
         if kind == "clock":

@@ -6,8 +6,12 @@ whole numbers, for texts of one form only.
 
 from __future__ import annotations
 
-from barrow.engines.sql.dialects import Dialect
+from typing import TYPE_CHECKING
+
 from barrow.engines.times import DAY, MOMENT, PADDING
+
+if TYPE_CHECKING:
+    from barrow.engines.sql.dialects import Dialect
 
 
 def text_micros(dialect: Dialect, text: str) -> str:

@@ -18,7 +18,8 @@ import numpy as np
 
 from barrow.engines.base import PrivateTextError
 from barrow.engines.columns import Columns
-from barrow.engines.queries import Selection, admit, missing_table, refuse_view
+from barrow.engines.queries import admit, missing_table, refuse_view
+from barrow.engines.selections import Selection
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import POSTGRES, Dialect, Table
 from barrow.engines.sql.pushdown import SqlEngine

@@ -10,7 +10,6 @@ from barrow.engines.columns import TIMES, Columns, flat_groups, reads_numbers
 from barrow.engines.counts import MOST_WEIGHT
 from barrow.engines.sql.dialects import DUCKDB, Dialect
 from barrow.engines.sql.encoding import Encoding
-from barrow.engines.sql.moments import text_micros
 from barrow.engines.times import time_use
 from barrow.spaces import Space
 
@@ -107,7 +106,7 @@ def reading_of(
             if use is not None and kinds[x] in TIMES:
                 plain = dialect.moment(dialect.micros(name(x), kinds[x]), use)
             elif use is not None and kinds[x] == "text":
-                moment = dialect.moment(text_micros(dialect, dialect.as_text(name(x))), use)
+                moment = dialect.moment(dialect.text_micros(dialect.as_text(name(x))), use)
                 plain = f"coalesce({plain}, {moment})" if numeric else f"coalesce({moment}, {plain})"
             values.append(plain)
     weight = None
