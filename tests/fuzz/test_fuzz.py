@@ -59,6 +59,11 @@ def test_what_is_no_table_is_refused(read, data):
     assert data is None  # the randomiser that suits the space
 
 
+def test_a_unit_is_a_text():
+    with pytest.raises(ParameterError, match=r"unit is 3\.5"):
+        space_from_spec({**LINE.to_spec(), "unit": 3.5})
+
+
 def test_a_name_that_no_file_system_takes_is_refused():
     with pytest.raises(ParameterError, match="source"):
         Source.parse("(" * 5_000)

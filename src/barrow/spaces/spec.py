@@ -56,6 +56,8 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
             allowed=", ".join(KINDS),
             fix=f'kind = "{close or "earth"}"',
         )
+    if not isinstance(rest.get("unit", ""), str):
+        raise ParameterError(f"unit is {rest['unit']!r}.", allowed="a text", fix='unit = "km"')
     with reading(
         f"The {name} space", allowed="the arguments of its Python class", fix=f"see help(barrow.{kind.__name__})"
     ):
