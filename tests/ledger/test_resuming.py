@@ -100,6 +100,25 @@ def test_paying_again_points_to_resuming(path: Path) -> None:
         pay(Ledger.open(path), "map", 1)
 
 
+def test_what_was_given_up_is_never_drawn_again(path: Path) -> None:
+    paid = reserved(path)
+    paid.take()
+    assert paid.taken
+    ledger = Ledger.open(path)
+    assert ledger.abandon(paid).kind == "abandoned"
+    with pytest.raises(AlreadyPaidError, match="under a new key"):
+        ledger.resume("map", {"cell": 1})
+    with pytest.raises(NoAuthorityError, match="was given up"):
+        ledger.stage(paid, OUTPUTS)
+    with pytest.raises(NoAuthorityError, match="was given up"):
+        ledger.abandon(paid)
+    assert Ledger.open(path).left().loss == 9
+    other = pay(ledger, "map-2", 1, resumable=True)
+    ledger.stage(other, OUTPUTS)
+    with pytest.raises(NoAuthorityError, match="staged before"):
+        ledger.abandon(other)
+
+
 def test_resume_asks_for_the_same_parameters(path: Path) -> None:
     reserved(path)
     ledger = Ledger.open(path)

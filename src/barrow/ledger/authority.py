@@ -36,6 +36,11 @@ class Reservation:
         self.lease = seq if lease is None else lease
         self._pid, self._taken, self._lock = os.getpid(), False, threading.Lock()
 
+    @property
+    def taken(self) -> bool:
+        """Whether the noise was drawn, or is being drawn, in this process."""
+        return self._taken
+
     def take(self) -> None:
         """Use the right: call it right before the noise is drawn. A second call is refused."""
         if os.getpid() != self._pid:

@@ -37,6 +37,7 @@ _FIELDS: dict[int, dict[str, set[str]]] = {
         "period": {"period"},
         "reserve": _RESERVE | {"charges", "question", "folder", "resumable"},
         "resumed": {"reserve"},
+        "abandoned": {"reserve"},
         "staged": {"reserve", "outputs", "statement"},
         "commit": {"reserve", "outputs", "statement"},
     },
@@ -51,8 +52,8 @@ _COMMON = {"v", "seq", "kind", "when", "who", "barrow"}
 class Record:
     """One record of the chain.
 
-    ``kind`` is ``"init"``, ``"budget"``, ``"reserve"``, ``"resumed"``, ``"staged"``, ``"commit"`` or ``"period"``;
-    ``data`` holds what the kind adds.
+    ``kind`` is ``"init"``, ``"budget"``, ``"period"``, ``"reserve"``, ``"resumed"``, ``"abandoned"``, ``"staged"`` or
+    ``"commit"``; ``data`` holds what the kind adds.
 
     >>> stamped = {"when": "2026-10-15T19:02:00Z", "who": "ana", "barrow": "0.1.0"}
     >>> row = make_row(None, "period", {"period": "2026-10"}, **stamped)
@@ -142,6 +143,7 @@ class Book:
     charges: Mapping[int, Charge] = field(default_factory=dict)
     keys: Mapping[str, int] = field(default_factory=dict)
     leases: Mapping[int, int] = field(default_factory=dict)
+    abandoned: frozenset[int] = frozenset()
     staged: Mapping[int, Digests] = field(default_factory=dict)
     committed: Mapping[int, Digests] = field(default_factory=dict)
     period: str | None = None
@@ -206,6 +208,7 @@ class _Reading:
         self._book, self._budget, self._period = book, book.budget, book.period
         self._records, self._charges, self._keys = list(book.records), dict(book.charges), dict(book.keys)
         self._leases, self._staged, self._committed = dict(book.leases), dict(book.staged), dict(book.committed)
+        self._abandoned = set(book.abandoned)
 
     def book(self) -> Book:
         return replace(
@@ -215,6 +218,7 @@ class _Reading:
             charges=self._charges,
             keys=self._keys,
             leases=self._leases,
+            abandoned=frozenset(self._abandoned),
             staged=self._staged,
             committed=self._committed,
             period=self._period,
@@ -224,6 +228,7 @@ class _Reading:
         read = {
             "reserve": self._reserve,
             "resumed": self._resumed,
+            "abandoned": self._abandon,
             "staged": self._stage,
             "commit": self._commit,
             "budget": self._new_budget,
@@ -246,6 +251,12 @@ class _Reading:
             raise CorruptLedgerError.at(seq, "it resumes what was staged, or may not be resumed")
         self._leases[paid] = seq
 
+    def _abandon(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
+        paid = self._open(seq, data)
+        if paid in self._staged:
+            raise CorruptLedgerError.at(seq, "it gives up what was staged")
+        self._abandoned.add(paid)
+
     def _stage(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
         paid = self._open(seq, data)
         if paid in self._staged:
@@ -260,8 +271,8 @@ class _Reading:
 
     def _open(self, seq: int, data: Mapping[str, Any]) -> int:
         paid = data["reserve"]
-        if not isinstance(paid, int) or paid not in self._charges or paid in self._committed:
-            raise CorruptLedgerError.at(seq, "it is about what was not reserved, or was committed")
+        if not isinstance(paid, int) or paid not in self._charges or paid in {*self._committed, *self._abandoned}:
+            raise CorruptLedgerError.at(seq, "it is about what was not reserved, was given up, or was committed")
         return paid
 
     def _new_budget(self, seq: int, data: Mapping[str, Any], record: Record) -> None:

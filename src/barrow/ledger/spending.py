@@ -37,7 +37,7 @@ class Spender(OpenLedger):
     """An open ledger from which releases are paid.
 
     >>> sorted(name for name in vars(Spender) if not name.startswith("_"))
-    ['check', 'commit', 'reserve', 'resume', 'stage']
+    ['abandon', 'check', 'commit', 'reserve', 'resume', 'stage']
     """
 
     def check(
@@ -138,7 +138,7 @@ class Spender(OpenLedger):
 
         Raises:
             ParameterError: The key was paid for other parameters.
-            AlreadyPaidError: The release was reserved without ``resumable``, so it may have been shown.
+            AlreadyPaidError: The release was reserved without ``resumable``, so it may have been shown; or given up.
         """
         public_digest = digest(dict(parameters or {}))
         with self._appending() as work:
@@ -157,10 +157,21 @@ class Spender(OpenLedger):
                 return Committed(book.name, seq, key, charge, *book.committed[seq])
             if seq in book.staged:
                 return Staged(book.name, seq, key, charge, *book.staged[seq])
-            if not data["resumable"]:
+            if not data["resumable"] or seq in book.abandoned:
                 raise already_paid(book, key)
             lease = work.add("resumed", {"reserve": seq}).seq
         return Reservation(book.name, seq, key, charge, lease=lease)
+
+    def abandon(self, reservation: Reservation) -> Record:
+        """Give up a release that was drawn and failed in a way that may depend on its values: never draw it again.
+
+        Drawing until nothing fails would select values, which was not paid for (docs/proofs/budget.md, section 5).
+        """
+        with self._appending() as work:
+            self._mine(work.book, reservation)
+            if reservation.seq in work.book.staged:
+                refuse(f"The release {reservation.key!r} was staged before.", "ledger.resume(key, parameters)")
+            return work.add("abandoned", {"reserve": reservation.seq})
 
     def stage(self, reservation: Reservation, outputs: str, statement: str | None = None) -> Staged:
         """Write down what was drawn, when it is durable and before anybody sees it: from now on these values only."""
@@ -208,6 +219,8 @@ class Spender(OpenLedger):
                 f"The release {paid.key!r} was resumed by another process, which alone may draw it.",
                 "throw away what was drawn here",
             )
+        if paid.seq in book.abandoned:
+            refuse(f"The release {paid.key!r} was given up.", "release under a new key, which pays again")
         if paid.seq in book.committed:
             raise ParameterError(
                 f"The release {paid.key!r} was committed before.",
@@ -283,9 +296,8 @@ def already_paid(book: Book, key: str) -> AlreadyPaidError:
     """
     seq = book.keys[key]
     record, done = book.records[seq - 1], book.committed.get(seq)
-    return AlreadyPaidError.of(
-        key, seq=seq, when=record.when, outputs=done and done.outputs, resumable=record.data["resumable"]
-    )
+    resumable = record.data["resumable"] and seq not in book.abandoned
+    return AlreadyPaidError.of(key, seq=seq, when=record.when, outputs=done and done.outputs, resumable=resumable)
 
 
 def text_of(value: str, name: str) -> str:

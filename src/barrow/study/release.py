@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from barrow.errors import BarrowError, ParameterError
+from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, Reservation, SpaceRef, Staged
 from barrow.ledger.pricing import emd_upper
 from barrow.privacy import Model
@@ -24,6 +24,8 @@ from barrow.study.study import Study
 Renderer = Callable[[Mapping[str, Any], Mapping[str, Any], Plan], Mapping[str, bytes]]
 """From a statement, its tables and its plan to further files, e.g. a report."""
 STAGES = ("validate", "read", "reserve", "draw", "stage", "commit", "publish")
+_OUTSIDE = (OSError, MemoryError, LedgerError)
+"""Errors of the machine, which do not depend on the values that were drawn."""
 _STATEMENT = ("statement.json", "statement.txt")
 
 
@@ -127,7 +129,10 @@ def run_release(
         staged = book.stage(reservation, *_digests(files))
     except BaseException as error:
         stage.discard()
-        raise _interrupted(plan, reservation, error) from (error if isinstance(error, Exception) else None)
+        given_up = reservation.taken and isinstance(error, Exception) and not isinstance(error, _OUTSIDE)
+        if given_up:  # it may have failed because of its values: drawing until nothing fails would select them
+            book.abandon(reservation)
+        raise _interrupted(plan, reservation, error, given_up) from (error if isinstance(error, Exception) else None)
     return _finished(book, staged, stage, stages, plan)
 
 
@@ -198,12 +203,13 @@ def _finished(
     return Release.of(files, folder, plan)
 
 
-def _interrupted(plan: Plan, reservation: Reservation, error: BaseException) -> LostReleaseError:
+def _interrupted(plan: Plan, reservation: Reservation, error: BaseException, given_up: bool) -> LostReleaseError:
+    again = "mend the cause and run the same command again: it goes on without paying again"
     return LostReleaseError(
         f"The release was paid for ({plan.price}, entry {reservation.seq} of the ledger) and then interrupted: "
         f"{type(error).__name__}. Nothing was shown to anybody.",
         allowed="what is spent is never given back, and never spent twice under one key",
-        fix="mend the cause and run the same command again: it goes on without paying again",
+        fix="mend the cause, then release under a new --key, which pays again" if given_up else again,
     )
 
 
