@@ -59,6 +59,13 @@ TEXTS = (
     "1.7976931348623159e308", "9007199254740993", "9007199254740992.5", "0.1", "0.30000000000000004", "-0", "-0.0",
     "true", "null", "٣", "½",
 )  # fmt: skip
+MOMENTS = (
+    "1970-01-01", "1969-12-31 23:59:59.999999", "2026-10-31T12:30Z", "2024-02-29 23:59", "2026-02-29", "1900-02-29",
+    "2000-02-29", "0000-01-01", "0001-01-01", "2026-13-01", "2026-00-01", "2026-04-31", "2026-01-00", "2026-1-1",
+    "2026-01-01 24:00", "2026-01-01 23:60", "2026-01-01 23:59:60", "2026-01-01T1:00", "2026-01-01 01:02:03.1234567",
+    "2026-01-01 01:02:03.", "2026-01-01 01:02:03.1", "2026-01-01Z", "2026-01-01 01:02+00", "20260101", " 2026-01-01",
+    "2026-01-01 ", "2026-01-01\n", "+026-01-01", "9999-12-31 23:59:59.999999", "12.5", "1e1", "", "Z", "Mon",
+)  # fmt: skip
 LABELS = (
     "a",
     "b",
@@ -153,6 +160,10 @@ def every_case(rows: int) -> Iterator[tuple[str, Space, Unknown, str, np.ndarray
         yield "number-texts", Line(-100, 100, step=0.25), mode, "text", texts
         yield "tiny-texts", Line(0, 1, points=[5e-324, 1e-323, 0.1, 0.30000000000000004]), mode, "text", texts
         yield "large-texts", Line(0, 2.0**54, points=[2.0**53 - 2, 2.0**53, 2.0**53 + 2]), mode, "text", texts
+    moments = np.array([*MOMENTS, None], dtype=object)[:, None]
+    yield "hours", Circle.hours(step=0.25), "error", "text", moments
+    yield "weekdays", Circle.weekdays(), "error", "text", moments
+    yield "dates", Line(-(10.0**6), 10.0**7, step=1, unit="days"), "error", "text", moments
     labels = np.array([*LABELS, *BAD_LABELS, None], dtype=object)[:, None]
     yield "labels", Discrete(list(LABELS)), "error", "text", labels
 

@@ -206,8 +206,9 @@ class SqlEngine(ABC, Generic[R]):
 
     def _state(self, reading: Reading, otherwise: str) -> str:
         """What stands in place of what cannot be counted, below 0; and ``otherwise`` for everything else."""
-        unweighed = "" if reading.weight is None else f" WHEN w IS NULL THEN {UNWEIGHED}"
-        return f"CASE WHEN u IS NULL THEN {NOBODY}{unweighed} ELSE {otherwise} END"
+        nobody, unweighed, other = (self.dialect.as_whole(str(x)) for x in (NOBODY, UNWEIGHED, otherwise))
+        weights = "" if reading.weight is None else f" WHEN w IS NULL THEN {unweighed}"
+        return f"CASE WHEN u IS NULL THEN {nobody}{weights} ELSE {other} END"
 
     def counting(self, reading: Reading) -> str:
         """One statement, entries (item, m, c); what cannot be counted comes in place of an item.
