@@ -15,6 +15,7 @@ from barrow.mechanisms.frequency import whole_counts
 from barrow.noise.simulation import SeededSource
 from barrow.planning import compare
 from barrow.planning.comparison import ASKED, PROMISES, WORST
+from barrow.planning.rivals import crossover
 from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, user_level_histograms
 from barrow.policy import Policy
 from barrow.privacy import ShuffledReports, UserLevel
@@ -119,7 +120,7 @@ def test_errors_are_means_and_not_bounds(space, model):
             decoded = best.mechanism.decode(best.mechanism.simulate(held, source))
         measured.append(float(emd(space, decoded, reference)) * space.diameter)
     assert best.error == pytest.approx(np.mean(measured), rel=0.25)
-    assert 0 < best.standard_error < 0.2 * best.error
+    assert 0 < best.standard_error < 0.3 * best.error
     assert not best.note
 
 

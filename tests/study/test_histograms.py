@@ -263,7 +263,7 @@ def test_compare_reads_promises_and_says_when_emd_dp_is_wrong(capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["compare", "--space", "earth", "--alpha", "5", "--users", "10"], "--query"),
+        (["compare", "--space", "earth", "--alpha", "5", "--users", "10"], "--question"),
         (["compare", "--space", "earth", "--alpha", "5", "--query", "mean"], "--users"),
         ([*COMPARE, "--query", "histogram", "--eps", "-1"], "epsilon"),
         ([*COMPARE, "--query", "histogram", "--reference", "mine"], "zipf"),

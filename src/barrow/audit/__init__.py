@@ -5,6 +5,7 @@ from barrow.audit.enumeration import Distribution, ScriptedSource, distribution
 from barrow.audit.planted import BUGS, Bug, planted, try_bug
 from barrow.audit.run import audit_all
 from barrow.audit.sampling import SampledFinding, audit_mechanism
+from barrow.audit.study import StudyFinding, audit_study
 from barrow.audit.verdict import Finding, Planted, Verdict, Violation
 
 __all__ = [
@@ -16,10 +17,12 @@ __all__ = [
     "Planted",
     "SampledFinding",
     "ScriptedSource",
+    "StudyFinding",
     "Verdict",
     "Violation",
     "audit_all",
     "audit_mechanism",
+    "audit_study",
     "distribution",
     "planted",
     "try_bug",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 from barrow._version import __version__
+from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.policy import describe_distance, describe_share, odds_upper, percent_up
 from barrow.privacy import Guarantee
@@ -24,6 +26,25 @@ _EXCLUDED = (
     "the promises do not cover records that move across the edge of the space: a short way there can change the "
     "answer as much as a long one"
 )
+
+
+def _whole(words: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], str]:
+    """Words from plain data that may come from anywhere: what is missing or odd is an error that says so."""
+
+    @wraps(words)
+    def checked(said: Mapping[str, Any]) -> str:
+        try:
+            return words(said)
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            raise ParameterError(
+                f"The statement is not whole: {type(error).__name__}.",
+                allowed="a statement as barrow release wrote it",
+                fix="give the folder that barrow release wrote",
+            ) from None
+
+    return checked
 
 
 def make_statement(
@@ -151,6 +172,7 @@ def kind_of(said: Mapping[str, Any]) -> type[Question]:
     return question_kinds().get(str(name), Mean)
 
 
+@_whole
 def statement_text(said: Mapping[str, Any]) -> str:
     """The statement in words, from its plain data.
 
@@ -195,6 +217,7 @@ def statement_text(said: Mapping[str, Any]) -> str:
     return "\n".join(textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
 
 
+@_whole
 def explain(said: Mapping[str, Any]) -> str:
     """How the release was made, as numbered steps, from the statement's plain data.
 

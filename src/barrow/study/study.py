@@ -138,7 +138,7 @@ class Study:
             raise ParameterError(
                 "The study asks no question." if not self.questions else "The study asks several questions.",
                 allowed=", ".join(q.label for q in self.questions) or "a [[question]] table",
-                fix=self.questions[0].label if self.questions else '[[question]]\nkind = "mean"',
+                fix=self.questions[0].label if self.questions else "--question mean, or [[question]] in the study",
             )
         if isinstance(asked, str):
             for question in self.questions:
