@@ -100,7 +100,7 @@ def measure_duckdb(rows: int, folder: Path, repeats: int) -> dict[str, Any]:
         connection.execute(
             f"COPY (SELECT uid, item + 0.5::DOUBLE AS item FROM {whole}) TO '{doubles}' (FORMAT parquet)"
         )
-    line = Line(0, ITEMS, step=1)
+    line = Line(0, ITEMS, step=1, cells=True)
     reals = ratio(
         {"ours": lambda: DuckDBEngine(progress=False).count(doubles, COLUMNS, line)}
         | {name: bare(name, f"read_parquet('{doubles}')") for name in names},

@@ -39,7 +39,7 @@ class DuchiNoise:
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
-    >>> noise = DuchiNoise.of(mean(Line(0, 10, step=5)), 1)
+    >>> noise = DuchiNoise.of(mean(Line(0, 10, step=5, cells=True)), 1)
     >>> round(float(noise.agree), 6), round(float(noise.stretch), 4)
     (0.731059, 2.164)
     """
@@ -103,7 +103,7 @@ def duchi_release(
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
-    >>> line = Line(0, 10, step=5)
+    >>> line = Line(0, 10, step=5, cells=True)
     >>> corner, noise = duchi_release(mean(line), UserCounts.of_users(line, [[0]]), 1)
     >>> abs(int(corner[0]))
     1

@@ -16,7 +16,7 @@ from barrow.privacy import ItemChannel, ShuffledReports, event_from_json
 from barrow.randomisers import exponential, gkrr, mapped, matrix_randomiser, randomised_response, tree_response
 from barrow.spaces import Clustered, Discrete, Euclidean, Line
 
-LINE = Line(0, 12, step=2)
+LINE = Line(0, 12, step=2, cells=True)
 UNEVEN = Clustered({"a": ["1"], "b": ["2", "3"], "c": ["4", "5", "6"]}, r=0.25)
 FRUIT = Discrete(["fig", "saw", "pear"])
 
@@ -52,7 +52,7 @@ def test_a_function_of_reports_adds_their_weights():
 
 def test_who_has_no_channel():
     assert randomised_response(FRUIT, 1).channel is None  # it has a name, which is priced more tightly
-    assert exponential(Line(0, 100, step=1), 2).channel is None  # too large for an event
+    assert exponential(Line(0, 100, step=1, cells=True), 2).channel is None  # too large for an event
     from barrow.randomisers import laplace
 
     assert laplace(Euclidean([0, 0], [4, 4], step=1), 10).channel is None  # no finite weights
@@ -90,7 +90,7 @@ def test_a_line_is_priced_by_its_own_channel():
 
 def test_the_price_holds_for_exact_shuffles():
     """Nine reports of three items: all histograms by enumeration, at every distance."""
-    channel = matrix_randomiser(Line(0, 3, step=1), [[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]])
+    channel = matrix_randomiser(Line(0, 3, step=1, cells=True), [[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]])
     matrix, distances = channel_arrays(channel.channel)
     reports, delta = 9, 1e-3
     event = item_wise(channel, items=1, users=reports, delta="1e-3").event

@@ -56,7 +56,7 @@ def test_a_bug_is_taken_out_again_even_after_an_error():
 @pytest.mark.parametrize(
     "space",
     [
-        Line(0, 4, step=1),
+        Line(0, 4, step=1, cells=True),
         Circle(4, step=1),
         Clustered.grid(2, 2, r=0.25),
         Discrete("abc"),
@@ -73,7 +73,7 @@ def test_distances_of_small_users_are_the_earth_movers(space):
 
 
 def _pair():
-    line = Line(0, 10, step=1)
+    line = Line(0, 10, step=1, cells=True)
     return line, [[5]] * 9
 
 

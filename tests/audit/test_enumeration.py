@@ -47,7 +47,9 @@ def test_subsets_that_lead_away_and_back_are_followed():
     assert len(found.chances) == 6
 
 
-@pytest.mark.parametrize("randomiser", [gkrr(Clustered.grid(2, 2, r=0.25), 2), exponential(Line(0, 4, step=1), 3)])
+@pytest.mark.parametrize(
+    "randomiser", [gkrr(Clustered.grid(2, 2, r=0.25), 2), exponential(Line(0, 4, step=1, cells=True), 3)]
+)
 def test_channels_are_found_to_the_last_bit(randomiser):
     for x in (0, 2):
         found = distribution(lambda s, x=x: int(randomiser.from_items([x], source=s)[0]))

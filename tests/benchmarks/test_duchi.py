@@ -17,7 +17,7 @@ from barrow.queries import function, histogram, mean
 from barrow.spaces import Discrete, Line
 
 ABC = Discrete(["a", "b", "c"])
-LINE = Line(0, 10, step=1)
+LINE = Line(0, 10, step=1, cells=True)
 
 
 def corner_law(corner, agree):

@@ -100,7 +100,7 @@ def test_products_are_read_by_rows(barrow, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text(
         "[space]\nkind='product'\nweights=['1/2','1/2']\n"
-        "[[space.parts]]\nkind='line'\nlow=0\nhigh=10\nstep=1\n[[space.parts]]\nkind='circle'\nperiod=24\nstep=1\n"
+        "[[space.parts]]\nkind='line'\nlow=0\nhigh=10\nstep=1\ncells=true\n[[space.parts]]\nkind='circle'\nperiod=24\nstep=1\n"
         "[query]\nkind='histogram'\n[privacy]\nalpha=5\n"
     )
     (tmp_path / "i").write_text("[1.5, 3]\n[2.5, 23]\n")

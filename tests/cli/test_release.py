@@ -8,7 +8,7 @@ import pytest
 
 from tests.study.helpers import USERS, make_ledger, make_study, write_ages
 
-LINE = "line(low=0, high=100, unit='years', step=1)"
+LINE = "line(low=0, high=100, unit='years', step=1, cells=True)"
 
 
 @pytest.fixture

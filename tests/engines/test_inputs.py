@@ -151,10 +151,10 @@ CITY = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)
         (CITY, [(-74.0, 40.7)] * 3, "swapped"),
         (CITY, [(40_700_000, -74_000_000)] * 3, "micro-degrees"),
         (CITY, [("40,7", "-74,0")] * 3, "Decimal commas"),
-        (Line(0, 9, step=1), [("1,5",)] * 3, "Decimal commas"),
+        (Line(0, 9, step=1, cells=True), [("1,5",)] * 3, "Decimal commas"),
         (Discrete(["New York", "Paris"]), [("new york ",)] * 3, "letter case"),
         (CITY, [(0.0, 0.0)] * 3, None),
-        (Line(0, 9, step=1), [("abc",)] * 3, None),
+        (Line(0, 9, step=1, cells=True), [("abc",)] * 3, None),
     ],
 )  # fmt: skip
 def test_check_says_what_lost_records_look_like(tmp_path, space, values, words):

@@ -260,9 +260,9 @@ def test_errors_repeat_no_value_and_no_secret(server, monkeypatch):
     sql = f"SELECT uid, CAST(item AS DOUBLE) AS item FROM {name}"
     source = Source.parse(address(server, ""), sql=sql)
     with pytest.raises(DataError, match="cannot be read") as caught:
-        PostgresEngine().count(source, UID, Line(0, 1, step=1))
+        PostgresEngine().count(source, UID, Line(0, 1, step=1, cells=True))
     silent(caught.value)
-    assert SECRET in PostgresEngine().check(source, UID, Line(0, 1, step=1)).problem
+    assert SECRET in PostgresEngine().check(source, UID, Line(0, 1, step=1, cells=True)).problem
     for head, tail in (
         (f"u:{SECRET}@h", ""),
         ("h", f"&password={SECRET}"),

@@ -15,7 +15,7 @@ from barrow.errors import ParameterError
 from barrow.spaces import Discrete, Line
 
 ENGINE = DuckDBEngine(progress=False)
-AGES, UID = Line(0, 100, step=1), Columns("uid", "age")
+AGES, UID = Line(0, 100, step=1, cells=True), Columns("uid", "age")
 
 
 @pytest.fixture

@@ -416,6 +416,8 @@ def test_another_order_of_reading_is_noticed(tmp_path, monkeypatch):
 def test_grids_are_sampled_inside_duckdb(tmp_path):
     path = tmp_path / "t.parquet"
     duckdb.sql(f"COPY (SELECT i % 7 AS uid, (i % 10)::DOUBLE + 0.5 AS x FROM range(700) r(i)) TO '{path}'")
-    drawn = DuckDBEngine(progress=False).sample(path, Columns("uid", "x"), Line(0, 10, step=1), samples=1000)
+    drawn = DuckDBEngine(progress=False).sample(
+        path, Columns("uid", "x"), Line(0, 10, step=1, cells=True), samples=1000
+    )
     assert drawn.items.tolist() == list(range(10))
     assert np.abs(drawn.counts - 700).max() < 5.5 * np.sqrt(700 * 0.9)

@@ -216,10 +216,10 @@ def test_conversion_errors_do_not_leak(tmp_path):
     path.write_text(f"uid,item\nx,1\ny,{SECRET}\n")
     source = Source.parse(path, sql="SELECT uid, CAST(item AS DOUBLE) AS item FROM records")
     with pytest.raises(DataError) as caught:
-        ENGINE.count(source, UID, Line(0, 3, step=1))
+        ENGINE.count(source, UID, Line(0, 3, step=1, cells=True))
     silent(caught.value)
     assert caught.value.problem == "The records cannot be read."
-    assert SECRET in ENGINE.check(source, UID, Line(0, 3, step=1)).problem
+    assert SECRET in ENGINE.check(source, UID, Line(0, 3, step=1, cells=True)).problem
 
 
 @pytest.mark.parametrize("first", [f"73913,{SECRET}", f"zoe,{SECRET}", f"zoe;{SECRET};uidd", SECRET])
@@ -279,7 +279,7 @@ def test_odd_names(tmp_path):
             "SELECT unnest(['x', 'x', 'y']) AS x0, unnest([1.0, 2.0, 1.0]::DOUBLE[]) AS u, 5 AS y0, 6 AS \"k\"\"0, m\""
         )
         c.execute(f"COPY ({select}) TO '{str(path).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
-    space = Line(0, 7, step=1)
+    space = Line(0, 7, step=1, cells=True)
     assert as_list(ENGINE.count(path, Columns("x0", "u"), space)) == [(1, 1, 1), (1, 2, 1), (2, 2, 1)]
     assert ENGINE.check(path, Columns("x0", "u"), space).usable
     assert as_list(ENGINE.count(path, Columns("y0", 'k"0, m'), space)) == [(6, 3, 3)]
@@ -345,7 +345,9 @@ def test_more_than_memory_spills_and_cleans_up(tmp_path, capfd):
     rows = 4_000_000
     sql = f"SELECT 'user-with-a-long-name-' || i // 2 AS uid, i % 4 AS x FROM range({rows}) r(i)"
     engine = DuckDBEngine(memory="80MB", threads=1, folder=tmp_path, progress=True)
-    counts = engine.count(Source.parse(None, sql=sql, acknowledge_sql=True), Columns("uid", "x"), Line(0, 4, step=1))
+    counts = engine.count(
+        Source.parse(None, sql=sql, acknowledge_sql=True), Columns("uid", "x"), Line(0, 4, step=1, cells=True)
+    )
     assert as_list(counts) == [(i, 2, rows // 4) for i in range(4)]
     assert counts.users == rows // 2
     assert not list(tmp_path.iterdir())

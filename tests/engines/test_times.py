@@ -37,7 +37,7 @@ SPACES = {
     "hours": Circle.hours(step=0.25),
     "weekdays": Circle.weekdays(),
     "week": Circle(7, unit="days", step=0.5),
-    "days": Line(-800_000, 3_000_000, step=1, unit="days"),
+    "days": Line(-800_000, 3_000_000, step=1, unit="days", cells=True),
 }
 
 
@@ -126,7 +126,7 @@ def test_missing_and_infinite_moments_are_lost(tmp_path):
         with pytest.raises(DataError, match="missing"):
             MemoryEngine().count({"uid": [1, 1], "at": [MOMENTS[0], value]}, COLUMNS, SPACES["hours"])
     with pytest.raises(ParameterError, match="moments on circles"):
-        ENGINE.count(parquet(tmp_path, "TIMESTAMP", MOMENTS), COLUMNS, Line(0, 1, step=1, unit="km"))
+        ENGINE.count(parquet(tmp_path, "TIMESTAMP", MOMENTS), COLUMNS, Line(0, 1, step=1, unit="km", cells=True))
 
 
 ODD = ["2026-02-29", "2024-02-29", "1900-02-29", "2000-02-29", "0000-01-01", "2026-13-01", "2026-00-01", "2026-04-31",

@@ -55,7 +55,7 @@ from tests.fuzz.inputs import as_json, mutated, mutated_bytes, mutated_text, odd
 
 Target = Callable[[random.Random, Path], None]
 
-LINE = Line(0, 10, step=1, unit="km")
+LINE = Line(0, 10, step=1, unit="km", cells=True)
 SPACES = [
     LINE, Circle(24, unit="h", step=1), Discrete(["a", "b", "c"]), Euclidean([0, 0], [3, 4], step=1, unit="m"),
     Euclidean(center=[0, 0], radius=1, step=0.5), Earth(box=(40, -74, 41, -73), cell=20), Clustered.grid(2, 3, r=0.25),
@@ -97,7 +97,12 @@ def _spaces(rng: random.Random, folder: Path) -> None:
 
 
 def _space_text(rng: random.Random, folder: Path) -> None:
-    texts = ("line(low=0, high=10, step=1, unit='km')", "circle(period=24)", "earth(cell=10)", "discrete(labels=['a'])")
+    texts = (
+        "line(low=0, high=10, step=1, unit='km', cells=True)",
+        "circle(period=24)",
+        "earth(cell=10)",
+        "discrete(labels=['a'])",
+    )
     parse_space(mutated_text(rng.choice(texts), rng))
 
 

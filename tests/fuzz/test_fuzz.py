@@ -16,7 +16,7 @@ from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import Discrete, Line, parse_space, space_from_spec
 from tests.fuzz.run import run
 
-LINE = Line(0, 10, step=1, unit="km")
+LINE = Line(0, 10, step=1, unit="km", cells=True)
 TARGETS = ["spaces", "space text", "queries", "randomisers", "guarantees", "numbers", "policies", "budgets", "columns"]
 
 

@@ -201,6 +201,7 @@ low = 0
 high = 10
 unit = "km"
 step = 1
+cells = true
 [privacy]
 delta = "1e-9"
 [[promise]]

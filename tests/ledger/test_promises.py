@@ -202,7 +202,9 @@ def test_discrete_releases_pay_by_steps() -> None:
     assert price_at(safe, Fraction(1)) == (Fraction(7), Fraction(1, 10**6))
 
 
-@pytest.mark.parametrize("space", [Line(0, 100, unit="years", step=1), Earth(box=(40, -75, 41, -73), cell=5)])
+@pytest.mark.parametrize(
+    "space", [Line(0, 100, unit="years", step=1, cells=True), Earth(box=(40, -75, 41, -73), cell=5)]
+)
 def test_the_price_is_what_a_policy_says(space: Any) -> None:
     """A second route: the policy's own arithmetic in shares of the diameter."""
     text = {"line": "7 years", "earth": "2500 m"}[space.kind]
@@ -224,7 +226,7 @@ def test_moves_never_reach_beyond_the_bound(
 ) -> None:
     """Records move on the raw line, are snapped to a grid, and the EMD is an optimal assignment, not our formula."""
     low, high, step = grid
-    space = Line(low, high, unit="years", step=step)
+    space = Line(low, high, unit="years", step=step, cells=True)
     raw = np.clip(np.array([a / 10 for a, _ in moves] + [low + 0.5] * still), low, high)
     new = np.clip(raw + np.array([d / 10 for _, d in moves] + [0.0] * still), low, high)
     first, second = space.encode(raw), space.encode(new)
@@ -282,8 +284,8 @@ def norm_delta(mu: float, epsilon: float) -> float:
 
 
 def test_metric_names() -> None:
-    assert Line(0, 10, unit="km", step=1).metric_name == Line(5, 9, unit="km").metric_name == "line km"
-    assert Line(0, 10, step=1).metric_name != Line(0, 11, step=1).metric_name
+    assert Line(0, 10, unit="km", step=1, cells=True).metric_name == Line(5, 9, unit="km").metric_name == "line km"
+    assert Line(0, 10, step=1, cells=True).metric_name != Line(0, 11, step=1, cells=True).metric_name
     assert Circle.hours(1).metric_name == Circle.hours(0.5).metric_name
     assert Circle(24, unit="h", step=1).metric_name != Circle(12, unit="h", step=1).metric_name
     assert Earth(box=(40, -75, 41, -73), cell=5).metric_name == Earth(cell=50).metric_name == "earth km"
@@ -428,7 +430,7 @@ def test_sums_of_many_computed_prices_stay_readable() -> None:
     assert ledger.verify().within_limits is True
 
 
-GRIDS = [Line(0, 8, unit="km", step=step) for step in (0.5, 2, 4)]
+GRIDS = [Line(0, 8, unit="km", step=step, cells=True) for step in (0.5, 2, 4)]
 LIMIT = PromiseLimit(1, 1, "1.5", text="all data by 1 km")
 
 

@@ -88,7 +88,7 @@ def test_wrong_studies():
     with pytest.raises(ParameterError, match="how many people"):
         Survey(study(model="shuffle"))
     with pytest.raises(ParameterError, match="noise and nothing else"):
-        Survey(study("items(items=1000)", space=Line(0, 10, step=1), alpha="1e-7", delta=0))
+        Survey(study("items(items=1000)", space=Line(0, 10, step=1, cells=True), alpha="1e-7", delta=0))
     with pytest.raises(ParameterError, match="No report"):
         Server(study()).result()
 

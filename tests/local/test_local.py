@@ -18,7 +18,7 @@ from barrow.questions import Density, Distance, Function, Mean
 from barrow.spaces import Line
 from barrow.study import Study
 
-LINE = Line(0, 10, unit="km", step=1)
+LINE = Line(0, 10, unit="km", step=1, cells=True)
 
 
 def survey(question, alpha=25, space=LINE, **options):
@@ -243,7 +243,7 @@ def test_every_public_choice_changes_the_digest():
         survey(Distance(3), users=100),
         survey(Distance(4)),
         survey(Distance(3), space=Line(0, 10, unit="km", step=0.5)),
-        survey(Distance(3), space=Line(0, 10, unit="mi", step=1)),
+        survey(Distance(3), space=Line(0, 10, unit="mi", step=1, cells=True)),
     ]
     assert len({s.digest for s in surveys}) == len(surveys)
 

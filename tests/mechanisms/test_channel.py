@@ -133,7 +133,7 @@ def test_what_cannot_be_undone_is_refused_with_the_reason():
 
 
 def test_a_function_that_loses_nothing_can_be_undone():
-    inner = exponential(Line(0, 5, step=1), 3)
+    inner = exponential(Line(0, 5, step=1, cells=True), 3)
     renamed = mapped(inner, lambda label: f"<{label}>")
     assert np.allclose(channel_of(renamed).right_inverse(), channel_of(inner).right_inverse())
 

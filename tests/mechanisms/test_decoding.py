@@ -58,7 +58,7 @@ def test_what_is_no_row_of_numbers_is_refused(bad):
 CHANNELS = [
     gkrr(Clustered.grid(3, 3, r=0.1), 5),
     randomised_response(Discrete(["a", "b", "c"]), 1),
-    exponential(Line(0, 8, step=1), 9),
+    exponential(Line(0, 8, step=1, cells=True), 9),
 ]
 
 

@@ -274,20 +274,20 @@ def test_noise_is_near_the_least_that_is_possible():
     assert 1.0 < _over_floor(roads.graph(), roads.graph(), 4, 2) < 1.3
 
 
-PLAN = edge_histogram(Line(0, 4, step=1), 25, users=10)
-LOCAL = edge_histogram(Line(0, 4, step=1), 25, users=10, model="local")
+PLAN = edge_histogram(Line(0, 4, step=1, cells=True), 25, users=10)
+LOCAL = edge_histogram(Line(0, 4, step=1, cells=True), 25, users=10, model="local")
 WRONG = {
-    "local release": (lambda: LOCAL.release(one_user(Line(0, 4, step=1), 0, 10)), "model is local"),
+    "local release": (lambda: LOCAL.release(one_user(Line(0, 4, step=1, cells=True), 0, 10)), "model is local"),
     "central report": (lambda: PLAN.report([0]), "model is central"),
     "central combine": (lambda: PLAN.combine(np.zeros(4), reports=3), "model is central"),
-    "users": (lambda: PLAN.release(one_user(Line(0, 4, step=1), 0, 11)), "those of 11 users"),
+    "users": (lambda: PLAN.release(one_user(Line(0, 4, step=1, cells=True), 0, 11)), "those of 11 users"),
     "shape": (lambda: LOCAL.combine(np.zeros(3), reports=3), r"shape \(3,\)"),
     "nan": (lambda: LOCAL.combine(np.full(4, np.nan), reports=3), "finite number"),
-    "alpha": (lambda: edge_histogram(Line(0, 4, step=1), 0, users=10), "alpha is 0"),
-    "no users": (lambda: edge_histogram(Line(0, 4, step=1), 1, users=0), "users is 0"),
+    "alpha": (lambda: edge_histogram(Line(0, 4, step=1, cells=True), 0, users=10), "alpha is 0"),
+    "no users": (lambda: edge_histogram(Line(0, 4, step=1, cells=True), 1, users=0), "users is 0"),
     "model": (lambda: edge_histogram(Line(0, 4, step=1), 1, users=1, model="shuffle"), "model is 'shuffle'"),
-    "blocks": (lambda: edge_histogram(Line(0, 4, step=1), 1, users=1, blocks="cells"), "blocks is 'cells'"),
-    "grid": (lambda: edge_histogram(Line(0, 4, step=1), 1, users=1, grid=10), "grid is 10"),
+    "blocks": (lambda: edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1, blocks="cells"), "blocks is 'cells'"),
+    "grid": (lambda: edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1, grid=10), "grid is 10"),
     "one item": (lambda: edge_histogram(Discrete(["a"]), 1, users=1), "one item"),
     "too long": (
         lambda: edge_histogram(SQUARE, 1, users=1, graph=NeighbourGraph(4, [0, 1, 2], [1, 2, 3], [0.5] * 3)),
@@ -298,13 +298,13 @@ WRONG = {
         "items 0 and 1 are 0.505 apart, but 0.5 in the space",
     ),
     "foreign": (
-        lambda: edge_histogram(Line(0, 4, step=1), 1, users=1, graph=Line(0, 5, step=0.5).graph(2)),
+        lambda: edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1, graph=Line(0, 5, step=0.5).graph(2)),
         "nothing proves",
     ),
     "other size": (lambda: edge_histogram(SQUARE, 1, users=1, graph=Line(0, 3, step=1).graph()), "nothing proves"),
     "text": (lambda: hats(SQUARE, graph="sha256:1"), "graph is a str"),
-    "fewer nodes": (lambda: hats(SQUARE, graph=Line(0, 3, step=1).graph()), "carries 3 items"),
-    "fewer items": (lambda: hats(SQUARE, graph=Line(0, 9, step=1).graph(4)), "carries 9 items"),
+    "fewer nodes": (lambda: hats(SQUARE, graph=Line(0, 3, step=1, cells=True).graph()), "carries 3 items"),
+    "fewer items": (lambda: hats(SQUARE, graph=Line(0, 9, step=1, cells=True).graph(4)), "carries 9 items"),
     "records": (lambda: hats(SQUARE, over="records"), "counts a person as often"),
     "both": (lambda: edge_histogram(SQUARE, 1, users=1, spacing=1, graph=SQUARE.graph()), "spacing is 1"),
 }  # fmt: skip

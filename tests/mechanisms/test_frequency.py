@@ -96,7 +96,7 @@ def test_no_decoding_gives_the_estimate_itself():
 
 
 def test_errors_are_in_the_spaces_unit():
-    km, metres = Line(0, 10, unit="km", step=1), Line(0, 10_000, unit="m", step=1000)
+    km, metres = Line(0, 10, unit="km", step=1, cells=True), Line(0, 10_000, unit="m", step=1000, cells=True)
     small, large = (FrequencyEstimator(item_wise(exponential(s, 6), items=2, users=50)) for s in (km, metres))
     assert large.predicted_error() == pytest.approx(1000 * small.predicted_error(), rel=1e-6)
     assert large.error_upper == pytest.approx(1000 * small.error_upper, rel=1e-6)
@@ -105,7 +105,7 @@ def test_errors_are_in_the_spaces_unit():
 
 
 def test_a_decoder_that_suits_the_space():
-    assert checked_decoder(None, Line(0, 3, step=1)) == "tree"
+    assert checked_decoder(None, Line(0, 3, step=1, cells=True)) == "tree"
     assert checked_decoder(None, Circle(24, step=3)) == "bayesian"
     assert checked_decoder(None, Euclidean([0, 0], [200, 100], step=1)) == "simplex"
     with pytest.raises(ParameterError, match="not those of a tree"):
@@ -129,7 +129,9 @@ def test_a_tiny_alpha0_says_what_error_to_expect():
 
 
 def test_an_ill_conditioned_matrix_is_warned_of_with_its_condition_number():
-    plan = FrequencyEstimator(item_wise(exponential(Line(0, 200, step=1), "0.02"), items=10**6, users=10**9))
+    plan = FrequencyEstimator(
+        item_wise(exponential(Line(0, 200, step=1, cells=True), "0.02"), items=10**6, users=10**9)
+    )
     assert plan.channel.condition > 1e6
     assert f"{plan.channel.condition:.3g}" in (plan.warning or "")
 

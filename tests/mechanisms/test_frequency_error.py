@@ -25,7 +25,7 @@ from barrow.spaces import Circle, Clustered, Discrete, Embedding, Euclidean, Lin
 from barrow.transport import emd, kr_norm
 
 GRID = Clustered.grid(5, 4, r=0.05)
-LINE = Line(0, 10, step=1)
+LINE = Line(0, 10, step=1, cells=True)
 SQUARE = Euclidean([0, 0], [5, 4], step=1)
 CASES = {
     "gkrr, weak": gkrr(GRID, "0.3"),
@@ -60,7 +60,7 @@ def errors(randomiser, held: np.ndarray, draws: int, seed: int = 1) -> np.ndarra
 
 def test_the_covariance_is_that_of_all_possible_reports():
     """Three items, all 27 triples of reports, by enumeration."""
-    randomiser = exponential(Line(0, 3, step=1), 2)
+    randomiser = exponential(Line(0, 3, step=1, cells=True), 2)
     channel = channel_of(randomiser)
     matrix, items = channel.matrix(), (0, 2, 2)
     mean, square = np.zeros(3), np.zeros((3, 3))

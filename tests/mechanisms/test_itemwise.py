@@ -132,7 +132,7 @@ def test_wrong_parameters(bad):
 
 
 def test_outputs_are_functions_of_the_multiset():
-    plan = item_wise(exponential(Line(0, 4, step=1), 3), items=5, users=2)
+    plan = item_wise(exponential(Line(0, 4, step=1, cells=True), 3), items=5, users=2)
     answer = plan.release([4, 3, 2, 1], source=SeededSource(4))
     assert not answer.private
     assert reports_as(answer, "histogram") == answer.counts.tolist()

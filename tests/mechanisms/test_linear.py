@@ -16,7 +16,7 @@ from barrow.queries import density, distance_to, function, histogram, mean
 from barrow.spaces import Discrete, Euclidean, Line
 from barrow.transport import emd_between
 
-LINE = Line(0, 10, unit="km", step=1)
+LINE = Line(0, 10, unit="km", step=1, cells=True)
 MANY = function(LINE, np.random.default_rng(2).normal(size=(10, 40)))
 USERS = [[0, 3], [9], [4, 4, 5]]
 COUNTS = UserCounts.of_users(LINE, USERS)

@@ -23,7 +23,7 @@ from barrow.spaces import Circle, Discrete, Earth, Euclidean, Line
 from barrow.transport import emd
 
 SQUARE = Euclidean([0, 0], [1, 1], step=1 / 16)
-LINE = Line(0, 100, unit="km", step=2)
+LINE = Line(0, 100, unit="km", step=2, cells=True)
 NYC = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=4)
 
 

@@ -12,7 +12,7 @@ from barrow.mechanisms import UserCounts
 from barrow.queries import density, function, histogram, mean
 from barrow.spaces import Discrete, Euclidean, Line
 
-LINE = Line(-2, 10, step=1, default=3)
+LINE = Line(-2, 10, step=1, default=3, cells=True)
 BOX = Euclidean([0, 0], [1, 1], step=0.2)
 
 

@@ -16,7 +16,7 @@ from barrow.queries import density, function, histogram
 from barrow.spaces import Discrete, Line
 
 ABC = Discrete(["a", "b", "c"])
-LINE = Line(0, 10, step=1)
+LINE = Line(0, 10, step=1, cells=True)
 
 
 def test_replacing_one_user_moves_a_histogram_by_two_over_n():

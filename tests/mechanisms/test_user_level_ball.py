@@ -45,8 +45,8 @@ def test_the_mean_of_a_half_sphere_by_quadrature(d):
 
 
 def test_one_output_is_the_two_point_mechanism():
-    noise = BallNoise.of(mean(Line(0, 10, step=5)), 1)
-    other = DuchiNoise.of(mean(Line(0, 10, step=5)), 1)
+    noise = BallNoise.of(mean(Line(0, 10, step=5, cells=True)), 1)
+    other = DuchiNoise.of(mean(Line(0, 10, step=5, cells=True)), 1)
     assert float(noise.length) == pytest.approx(float(other.stretch * other.radii[0]), rel=1e-9)
     assert noise.agree == pytest.approx(other.agree, rel=1e-9)
     source, draws = SeededSource(2), 2500

@@ -26,7 +26,7 @@ SPACES = {
     "tree": Tree.nested(
         [f"{i}/{j}/{k}" for i in range(2) for j in range(3) for k in range(2)], distances=[1, 0.4, 0.1]
     ),
-    "line": Line(0, 8, step=1),
+    "line": Line(0, 8, step=1, cells=True),
     "discrete": Discrete(list("abcde")),
 }
 CASES = [

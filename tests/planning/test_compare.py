@@ -64,7 +64,7 @@ def test_at_the_same_worst_case_user_level_dp_never_loses(model):
 SPACES = {
     "clustered": GRID,
     "discrete": Discrete(list("abcdef")),
-    "line": Line(0, 12, step=1),
+    "line": Line(0, 12, step=1, cells=True),
     "circle": Circle(8, step=1),
 }
 
@@ -100,7 +100,9 @@ def test_crossover_by_hand():
     assert crossover(found, Fraction(8), replace(same, error=0.1), Fraction(1, 2), 0.05) is None
 
 
-@pytest.mark.parametrize("space", [GRID, Circle(8, step=1), Line(0, 12, step=1)], ids=["clustered", "circle", "line"])
+@pytest.mark.parametrize(
+    "space", [GRID, Circle(8, step=1), Line(0, 12, step=1, cells=True)], ids=["clustered", "circle", "line"]
+)
 @pytest.mark.parametrize("model", ["central", "local"])
 def test_errors_are_means_and_not_bounds(space, model):
     """What is called the error is what other seeds give on average, on spaces without a tree too."""
@@ -181,4 +183,4 @@ def test_errors():
     with pytest.raises(ParameterError, match="users is 1"):
         compare(GRID, HISTOGRAM, 1, users=1)
     with pytest.raises(ParameterError, match="model is 'martian'"):
-        user_level_errors(mean(Line(0, 3, step=1)), 1, users=10, model="martian")
+        user_level_errors(mean(Line(0, 3, step=1, cells=True)), 1, users=10, model="martian")

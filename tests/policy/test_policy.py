@@ -64,7 +64,7 @@ def test_a_promised_change_stays_within_its_emd_after_snapping(seed, size, moved
     """Second route: move records for real, snap, and measure with the transport package."""
     assume(moved <= size)
     rng = np.random.default_rng(seed)
-    line = Line(0, 100, unit="km", step=7)
+    line = Line(0, 100, unit="km", step=7, cells=True)
     before = rng.uniform(10, 90, size)
     after = before.copy()
     after[:moved] += rng.uniform(-10, 10, moved)

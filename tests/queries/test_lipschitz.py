@@ -60,7 +60,7 @@ RAGGED = Line(0, 10, points=[0, 0.1, 2, 7, 7.5, 10])
 HOURS = Circle.hours(2)
 PLACE = Earth(box=(40, -74, 41, -73), cell=25)
 TREE = Tree([("a", "left", 1), ("b", "left", 1), ("left", "root", 2), ("c", "root", 3)])
-BOTH = Product([Line(0, 4, step=1), Discrete(["x", "y"])], weights=["1/3", "2/3"])
+BOTH = Product([Line(0, 4, step=1, cells=True), Discrete(["x", "y"])], weights=["1/3", "2/3"])
 
 QUERIES = {
     "mean on a line": mean(LINE),

@@ -17,7 +17,7 @@ from barrow.spaces import Circle, Discrete, Earth, Euclidean, Hexagons, Line
 
 SQUARE = Euclidean([0, 0], [1, 1], step=1 / 16)
 SPACES = [
-    Line(0, 100, unit="km", step=2),
+    Line(0, 100, unit="km", step=2, cells=True),
     Circle(24, unit="h", step=0.5),
     Euclidean([0], [1], step=1 / 40),
     SQUARE,

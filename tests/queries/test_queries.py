@@ -24,7 +24,7 @@ from barrow.queries import (
 )
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Line
 
-LINE = Line(0, 100, unit="km", step=1)
+LINE = Line(0, 100, unit="km", step=1, cells=True)
 WORDS = Embedding(["cat", "dog", "car"], [[1, 0], [0.8, 0.6], [-1, 0]])
 EARTH = Earth(box=(40, -74, 41, -73), cell=10)
 
@@ -64,7 +64,7 @@ def test_plain_data_round_trip(query):
 
 def test_digests_tell_queries_and_spaces_apart():
     assert len({q.digest for q in SOME}) == len(SOME)
-    assert distance_to(Line(0, 10, step=1), 3) != distance_to(Line(0, 20, step=1), 3)
+    assert distance_to(Line(0, 10, step=1, cells=True), 3) != distance_to(Line(0, 20, step=1, cells=True), 3)
 
 
 def test_every_kind_is_in_the_table_of_kinds():
@@ -72,7 +72,7 @@ def test_every_kind_is_in_the_table_of_kinds():
 
 
 def test_values_are_what_the_words_say():
-    line = Line(0, 10, step=2)
+    line = Line(0, 10, step=2, cells=True)
     assert (mean(line).table.integers[:, 0] * float(mean(line).step)).tolist() == [1, 3, 5, 7, 9]
     far = distance_to(line, 4)
     assert (far.table.integers[:, 0] * float(far.step)).tolist() == pytest.approx([3, 1, 1, 3, 5])

@@ -25,7 +25,7 @@ from barrow.transport import emd_between
 WORDS = Embedding([f"w{i}" for i in range(7)], np.random.default_rng(1).normal(size=(7, 3)))
 TREE = Tree([("a", "left", 1), ("b", "left", 1), ("left", "root", 2), ("c", "root", 3)])
 QUERIES = [
-    mean(Line(0, 10, step=1)),
+    mean(Line(0, 10, step=1, cells=True)),
     mean(Euclidean([0, 0], [1, 2], step=0.5)),
     linear_embedding(WORDS, [[1, 2, 0], [0, 1, -1]]),
     distance_to(Earth(box=(40, -74, 41, -73), cell=30), (40.5, -73.5)),
@@ -38,7 +38,7 @@ QUERIES = [
     function(TREE, [[0, 1], [5, 1], [2, -3]]),
     tree_edges(TREE),
     tree_edges(Clustered.grid(2, 3, r=0.2)),
-    tree_edges(Line(0, 10, step=1)),
+    tree_edges(Line(0, 10, step=1, cells=True)),
 ]
 
 
@@ -76,5 +76,5 @@ def test_a_constant_ten_percent_too_small_is_broken_by_some_pair(query):
 
 
 def test_data_sets_that_differ_only_in_size_are_at_distance_zero_and_answer_alike():
-    query = mean(Line(0, 10, step=1))
+    query = mean(Line(0, 10, step=1, cells=True))
     assert answer(query, np.array([1, 5])) == answer(query, np.array([1, 5, 1, 5]))

@@ -74,7 +74,7 @@ def test_a_constant_below_1_is_refuted_by_every_pair():
         (Clustered.grid(3, 1, r=0.1), math.sqrt(0.5), 3),  # single items: a star
         (Discrete(["a", "b", "c"]), math.sqrt(0.5), 3),
         (Discrete(["a", "b"]), 1.0, 1),  # one number says it all
-        (Line(0, 10, step=1), 1.0, 9),
+        (Line(0, 10, step=1, cells=True), 1.0, 9),
         (Tree.nested(["x/a/1", "x/a/2", "x/b/3", "y/c/4"], distances=[1, 0.25, 0.05]), None, 6),
     ],
 )

@@ -141,7 +141,7 @@ def test_who_has_a_name_and_who_has_not():
         gkrr(uneven, 2),
         gkrr(Clustered.grid(1, 4, r=0.125), 2),
         randomised_response(even, 2),
-        randomised_response(Line(0, 10, step=2), 3),
+        randomised_response(Line(0, 10, step=2, cells=True), 3),
         tree_response(tree, 2),
         exponential(even, 2),
         randomised_response(Discrete(["a"]), 2),
@@ -149,7 +149,9 @@ def test_who_has_a_name_and_who_has_not():
         assert channel.family is None
 
 
-@pytest.mark.parametrize("space", [Clustered.grid(3, 2, r=0.1), Discrete(["a", "b", "c"]), Line(0, 10, step=2)])
+@pytest.mark.parametrize(
+    "space", [Clustered.grid(3, 2, r=0.1), Discrete(["a", "b", "c"]), Line(0, 10, step=2, cells=True)]
+)
 @pytest.mark.parametrize(
     "spec", [None, "tree", "response", "exponential", {"kind": "mapped", "inner": "response", "answers": ["x"] * 6}]
 )

@@ -90,7 +90,7 @@ def test_counts_and_items_have_the_law_of_the_rows_and_a_wrong_one_is_seen(chann
         (gkrr, UNEVEN, 3.0),
         (tree_response, PLACES, 3.0),
         (randomised_response, Discrete(["a", "b", "c"]), 1.0),
-        (exponential, Line(0, 10, step=1), 6.0),
+        (exponential, Line(0, 10, step=1, cells=True), 6.0),
         (planar_laplace, Euclidean([0, 0], [3, 4], step=1), 8.0),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_balanced_tree_uses_all_of_alpha0():
 def test_the_exponential_mechanism_beats_the_factor_two():
     ring = exponential(Circle(24, unit="h", step=3), 6)
     assert ring.beta == pytest.approx(6, rel=1e-6)
-    line = exponential(Line(0, 10, step=1), 4)
+    line = exponential(Line(0, 10, step=1, cells=True), 4)
     assert line.beta > 1.2 * 4 / 2
     assert float(line.alpha0_upper) == pytest.approx(4, rel=1e-6)
 
@@ -249,12 +249,12 @@ def test_impossible_alpha0(alpha0):
 
 
 def test_spaces_that_do_not_fit():
-    line = Line(0, 10, step=1)
+    line = Line(0, 10, step=1, cells=True)
     for make in (gkrr, tree_response, planar_laplace, laplace):
         with pytest.raises(ParameterError):
             make(line, 2)
     with pytest.raises(ParameterError, match="too many"):
-        exponential(Line(0, 10_000, step=1), 2)
+        exponential(Line(0, 10_000, step=1, cells=True), 2)
     with pytest.raises(ParameterError, match="angles"):
         laplace(Embedding(["a", "b"], [[1, 0], [0, 1]], metric="angular"), 2)
 
@@ -348,7 +348,7 @@ def test_counts_of_another_shape_are_refused():
 
 
 def test_the_worst_triple_is_found_whatever_the_order():
-    space = Line(0, 3, step=1)
+    space = Line(0, 3, step=1, cells=True)
     weights = np.array([[6, 1, 1], [2, 4, 2], [1, 1, 6]], dtype=np.int64) * (TOTAL // 8)
     worst = worst_triple(weights, space)
     assert float(worst.alpha0_upper) == pytest.approx(
@@ -368,7 +368,11 @@ def test_crooked_trees_have_shapes_without_single_children():
 
 
 def test_a_huge_alpha0_is_lowered_to_what_weights_can_express():
-    for channel in (gkrr(CLUSTERS, 10**6), exponential(Line(0, 10, step=1), 10**6), randomised_response(WORDS, 10**9)):
+    for channel in (
+        gkrr(CLUSTERS, 10**6),
+        exponential(Line(0, 10, step=1, cells=True), 10**6),
+        randomised_response(WORDS, 10**9),
+    ):
         assert float(channel.alpha0_upper) < 10**6
         rows = [exact_row(channel, x) for x in range(channel.space.items)]
         stated = channel.alpha0_upper

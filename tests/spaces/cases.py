@@ -55,6 +55,7 @@ CASES = [
     Case("finite", Finite(["a", "b", "c"], [[0, 5, 2], [5, 0, 4], [2, 4, 0]], unit="km", default="b")),
     Case("discrete", Discrete(["a", "b", "c", "d"], default="c")),
     Case("line-step", Line(-3, 7.5, unit="m", step=0.7, default=1.0), _uniform(-3, 7.5)),
+    Case("line-whole-numbers", Line(-3, 9, unit="m", step=3, default=2.0), _uniform(-3, 9)),
     Case("line-points", Line(0, 10, points=[0.5, 1.0, 4.0, 9.9]), _uniform(0, 10)),
     Case("circle-step", Circle(24, unit="h", step=1.5, default=13.0), _uniform(0, 24)),
     Case("circle-names", Circle.weekdays()),

@@ -147,8 +147,11 @@ def test_unreadable_records_never_show_their_value():
         (Earth(cell=5000), [["secret", "x"]]),
         (Earth(cell=5000), [[1.0, 2.0, 3.0]]),
         (Euclidean([0, 0], [1, 1], step=1), [1.0, 2.0]),
-        (Product([Line(0, 1, step=1), Line(0, 1, step=1)], weights=["1/2", "1/2"]), [["secret"], [0.5]]),
-        (Product([Line(0, 1, step=1), Line(0, 1, step=1)], weights=["1/2", "1/2"]), [[0.5]]),
+        (
+            Product([Line(0, 1, step=1, cells=True), Line(0, 1, step=1, cells=True)], weights=["1/2", "1/2"]),
+            [["secret"], [0.5]],
+        ),
+        (Product([Line(0, 1, step=1, cells=True), Line(0, 1, step=1, cells=True)], weights=["1/2", "1/2"]), [[0.5]]),
     ):
         with pytest.raises(DataError) as error:
             space.encode(records)

@@ -56,7 +56,7 @@ COARSE = {
     "globe": (Earth(cell=1500), 3500),
     "hexagons": (Hexagons.around(60.75, -73.98, resolution=5, rings=4), 30),
     "hexagons at the equator": (Hexagons.around(0.2, 10.0, resolution=5, rings=4), 40),
-    "product": (Product([Line(0, 10, step=1), Circle.hours(3)], weights=["3/4", "1/4"]), (3, None)),
+    "product": (Product([Line(0, 10, step=1, cells=True), Circle.hours(3)], weights=["3/4", "1/4"]), (3, None)),
     "plane": (Embedding([str(i) for i in range(40)], np.random.default_rng(2).normal(size=(40, 2))), 0.7),
 }
 
@@ -82,7 +82,7 @@ def worst(space, graph, pairs=60, seed=0, among=None):
 
 
 def test_a_changed_graph_has_to_be_proved_again():
-    graph = Line(0, 3, step=1).graph()
+    graph = Line(0, 3, step=1, cells=True).graph()
     assert graph.proved_for is not None
     assert longer(graph, 2.0).proved_for is None
 
@@ -326,8 +326,8 @@ def test_given_edges_are_certified_over_all_pairs():
     ("shape", "wrap"), [((5, 6), False), ((4, 6), True), ((4, 7), True), ((1, 6), False), ((3, 4), True)]
 )
 def test_faces_are_every_other_square(shape, wrap):
-    across = Circle(shape[1], step=1) if wrap else Line(0, shape[1], step=1)
-    space = Product([Line(0, shape[0], step=1), across], weights=["1/2", "1/2"])
+    across = Circle(shape[1], step=1) if wrap else Line(0, shape[1], step=1, cells=True)
+    space = Product([Line(0, shape[0], step=1, cells=True), across], weights=["1/2", "1/2"])
     graph = space.graph()
     faces = np.zeros((0, 4)) if graph.faces is None else graph.faces
     assert len(np.unique(faces)) == faces.size

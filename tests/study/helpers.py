@@ -36,7 +36,7 @@ def ages(path: Path, **options: Any) -> Any:
 
 def make_study(folder: Path, **changes: Any) -> Study:
     study = Study(
-        Line(0, 100, unit="years", step=1),
+        Line(0, 100, unit="years", step=1, cells=True),
         PROMISES,
         users=USERS,
         dataset="ages",

@@ -101,7 +101,7 @@ def test_its_unbiased_shares_are_unbiased_and_covered(tmp_path):
 @pytest.mark.parametrize(
     ("space", "names"),
     [
-        (Line(0, 20, unit="km", step=1), {"tree", "pyramid", "cells"}),
+        (Line(0, 20, unit="km", step=1, cells=True), {"tree", "pyramid", "cells"}),
         (Euclidean([0, 0], [4, 4], step=0.5, unit="km"), {"pyramid", "cells"}),
         (Earth(box=(40, -75, 41, -73), cell=30), {"pyramid", "cells"}),
         (Finite(["a", "b", "c"], [[0, 1, 3], [1, 0, 2], [3, 2, 0]], unit="steps"), {"cells"}),
@@ -250,7 +250,7 @@ def test_compare_shows_all_mechanisms_and_user_level_dp(capsys):
 
 
 def test_compare_reads_promises_and_says_when_emd_dp_is_wrong(capsys):
-    asked = ["--space", "line(low=0, high=100, unit='years', step=1)", "--users", "1000", "--query", "mean"]
+    asked = ["--space", "line(low=0, high=100, unit='years', step=1, cells=True)", "--users", "1000", "--query", "mean"]
     code, out, _ = run(capsys, "compare", *asked, "--promise", "all, 100 years, 1", "--eps", "1")
     assert code == 0
     assert "all data by 100 years" in out

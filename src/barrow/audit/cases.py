@@ -53,7 +53,7 @@ _TWO_OTHERS: Others = [[(0,), (2,)], [(1, 2), (2,)]]
 
 
 def _line() -> Line:
-    return Line(0, 4, step=1, unit="h")
+    return Line(0, 4, step=1, unit="h", cells=True)
 
 
 def _square() -> Euclidean:
@@ -113,7 +113,7 @@ def _trees() -> list[Finding]:
 
 
 def _multiscale() -> list[Finding]:
-    line = Line(0, 8, step=1)
+    line = Line(0, 8, step=1, cells=True)
     plan = density_pyramid(line, 2, users=2)
     users = small_users(8, (1, 2))
     return [
@@ -139,7 +139,7 @@ def _cells() -> list[Finding]:
 
 
 def _user_level(kind: str) -> list[Finding]:
-    query = histogram(Discrete(["a", "b", "c"])) if kind == "laplace" else mean(Line(0, 3, step=1))
+    query = histogram(Discrete(["a", "b", "c"])) if kind == "laplace" else mean(Line(0, 3, step=1, cells=True))
     users = small_users(3, (1, 2, 3, 4, 5))
     found = []
     for model, n in (("local", None), ("central", 2)):
@@ -193,7 +193,9 @@ CASES: dict[str, Case] = {
     "l2": lambda: _linear("l2", _square(), mean(_square()), (1, 2, 3, 4)),
     "linf": lambda: _linear("linf", _square(), mean(_square()), (1, 2, 3, 4)),
     "l3": lambda: _linear("3", _square(), mean(_square()), (1, 2, 3, 4)),
-    "Gaussian": lambda: _linear("gaussian", Line(0, 3, step=1), mean(Line(0, 3, step=1)), (1, 2, 3, 4, 5)),
+    "Gaussian": lambda: _linear(
+        "gaussian", Line(0, 3, step=1, cells=True), mean(Line(0, 3, step=1, cells=True)), (1, 2, 3, 4, 5)
+    ),
     "tree histogram": _trees,
     "multiscale histogram": _multiscale,
     "cells": _cells,

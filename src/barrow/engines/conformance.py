@@ -34,6 +34,9 @@ SPACES: dict[str, Space] = {
     "line-points": Line(-5, 5, points=sorted({math.sin(i) * 4.9 for i in range(200)})),
     "line-uneven": Line(0, 100, points=[*(10.0**-i for i in range(12, 0, -1)), 1.0, 2.0, 50.0, math.nextafter(50, 99)]),
     "line-decades": Line(0, 1e9, points=_DECADES),
+    "line-threes": Line(-3, 9, step=3),
+    "line-whole": Line(-2, 7, step=1, whole=True),
+    "line-years": Line(10**9, 10**9 + 70, step=7),
     "one-point": Line(0, 1, points=[0.3]),
     "circle": Circle(24, step=0.7),
     "circle-odd": Circle(0.3, step=0.001),
@@ -177,7 +180,7 @@ def boundaries(space: Space) -> list[Floats]:
     if isinstance(space, Product):
         return [edges for part in space.parts for edges in boundaries(part)]
     if isinstance(space, Line):
-        edges = space.thresholds if space.exact_points else space.low + np.arange(space.items + 1) / space.scale
+        edges = space.thresholds if space.exact_points else space.start + np.arange(space.items + 1) / space.scale
         return [np.array([space.low, space.high, *edges])]
     if isinstance(space, Circle):
         return [np.array([0.0, space.period, *(np.arange(space.items + 1) / space.scale)])]

@@ -227,7 +227,7 @@ class EdgeAnswer:
         rounded: The integers on the public grid (central model).
 
     >>> from barrow.spaces import Line
-    >>> line = Line(0, 4, step=1)
+    >>> line = Line(0, 4, step=1, cells=True)
     >>> counts = UserCounts.of_users(line, [[0]] * 700 + [[1]] * 300)
     >>> answer = edge_histogram(line, 25, users=1000).release(counts)
     >>> answer.values.round(1).tolist()[0], round(float(answer.values.sum()), 6), answer.private
@@ -311,9 +311,9 @@ def certified(space: Space, graph: NeighbourGraph) -> NeighbourGraph:
     """A graph on the items, shorter by what floats may be off; refused if items are farther apart along it.
 
     >>> from barrow.spaces import Line
-    >>> certified(Line(0, 2, step=1), NeighbourGraph(2, [0], [1], [0.5]))
+    >>> certified(Line(0, 2, step=1, cells=True), NeighbourGraph(2, [0], [1], [0.5]))
     NeighbourGraph(2 nodes, 1 edges)
-    >>> certified(Line(0, 2, step=1), NeighbourGraph(2, [0], [1], [0.75]))
+    >>> certified(Line(0, 2, step=1, cells=True), NeighbourGraph(2, [0], [1], [0.75]))
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: Along the graph, items 0 and 1 are 0.75 apart, but 0.5 in the space.
@@ -348,7 +348,7 @@ def reach_upper(space: Space, graph: NeighbourGraph) -> float:
     """An upper bound on the cost, along the graph, of moving a user's data anywhere: at most 1.
 
     >>> from barrow.spaces import Line
-    >>> line = Line(0, 4, step=1)
+    >>> line = Line(0, 4, step=1, cells=True)
     >>> round(reach_upper(line, line.graph()), 9)
     0.75
     """

@@ -54,7 +54,7 @@ def noise_of(plan: EdgeHistogram, weights: ArrayLike) -> EdgeSum:
 
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
     >>> from barrow.spaces import Line
-    >>> plan = edge_histogram(Line(0, 4, step=1), 1, users=1)
+    >>> plan = edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1)
     >>> noise_of(plan, [1, 1, 0, 0]).scales.round(6).tolist()  # one boundary, of length 1/4
     [4.0]
     """
@@ -87,7 +87,7 @@ def half_width(plan: EdgeHistogram, weights: ArrayLike, level: float = 0.05) -> 
 
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
     >>> from barrow.spaces import Line
-    >>> plan = edge_histogram(Line(0, 4, step=1), 1, users=1000)
+    >>> plan = edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1000)
     >>> round(half_width(plan, [1, 1, 0, 0]), 6)  # ln 20 times 0.004
     0.011983
     """
@@ -110,7 +110,7 @@ def node_weights(plan: EdgeHistogram, region: ArrayLike) -> tuple[Floats, Floats
 
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
     >>> from barrow.spaces import Line
-    >>> inner, outer = node_weights(edge_histogram(Line(0, 9, step=1), 1, users=1, spacing=4), [0, 1, 2, 3, 4])
+    >>> inner, outer = node_weights(edge_histogram(Line(0, 8, step=1), 1, users=1, spacing=4), [0, 1, 2, 3, 4])
     >>> inner.tolist(), outer.tolist()
     ([1.0, 0.0, 0.0], [1.0, 1.0, 0.0])
     """
@@ -164,7 +164,7 @@ def region_interval(answer: EdgeAnswer, region: ArrayLike, level: float = 0.05) 
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
     >>> from barrow.mechanisms.statistics import UserCounts
     >>> from barrow.spaces import Line
-    >>> line = Line(0, 8, step=1)
+    >>> line = Line(0, 8, step=1, cells=True)
     >>> plan = edge_histogram(line, 25, users=1000)
     >>> found = region_interval(plan.release(UserCounts.of_users(line, [[0, 1, 6]] * 1000)), [0, 1, 2, 3])
     >>> found.boundary, found.low < 2/3 < found.high, round(found.high - found.low, 3)
@@ -186,7 +186,7 @@ def region_intervals(answer: EdgeAnswer, regions: Sequence[ArrayLike], level: fl
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
     >>> from barrow.mechanisms.statistics import UserCounts
     >>> from barrow.spaces import Line
-    >>> line = Line(0, 8, step=1)
+    >>> line = Line(0, 8, step=1, cells=True)
     >>> answer = edge_histogram(line, 25, users=1000).release(UserCounts.of_users(line, [[0]], users=1000))
     >>> len(region_intervals(answer, [[0], [0, 1]]))
     2
@@ -240,7 +240,7 @@ def transport_half_width(plan: EdgeHistogram, level: float = 0.05) -> float:
 
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
     >>> from barrow.spaces import Line
-    >>> round(transport_half_width(edge_histogram(Line(0, 2, step=1), 1, users=1)), 3)  # ln 20
+    >>> round(transport_half_width(edge_histogram(Line(0, 2, step=1, cells=True), 1, users=1)), 3)  # ln 20
     2.996
     """
     from scipy.special import gammainccinv

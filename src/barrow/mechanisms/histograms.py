@@ -133,7 +133,7 @@ def histogram_noise(
         how: The decoder: ``"auto"``, the most accurate one on average, or ``"nearest"``, which has a proven bound.
 
     >>> from barrow.spaces import Line
-    >>> made = histogram_noise(Line(0, 8, step=1), "cells", 25, users=1000)
+    >>> made = histogram_noise(Line(0, 8, step=1, cells=True), "cells", 25, users=1000)
     >>> made.decode(made.matrix @ np.eye(8)[3]).round(9).tolist()
     [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     """

@@ -83,7 +83,7 @@ def map_distance(space: Space, a: Floats, b: Floats) -> tuple[float, str]:
     (docs/proofs/edge-decoding.md). Beyond, ``"tree, at most"`` may be several times too large.
 
     >>> from barrow.spaces import Line
-    >>> map_distance(Line(0, 4, step=1), np.eye(4)[0], np.eye(4)[2])
+    >>> map_distance(Line(0, 4, step=1, cells=True), np.eye(4)[0], np.eye(4)[2])
     (0.5, 'exact')
     """
     return signed_distance(space, np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64))
@@ -93,7 +93,7 @@ def signed_distance(space: Space, difference: Floats) -> tuple[float, str]:
     """The EMD norm of a difference of mass 0 and ``"exact"``, or an upper bound and how it was found.
 
     >>> from barrow.spaces import Line
-    >>> signed_distance(Line(0, 4, step=1), np.array([1.0, 0.0, -1.0, 0.0]))
+    >>> signed_distance(Line(0, 4, step=1, cells=True), np.array([1.0, 0.0, -1.0, 0.0]))
     (0.5, 'exact')
     """
     most = _EXACT_ITEMS if pot() is not None else _EXACT_ITEMS_WITHOUT_POT

@@ -45,7 +45,7 @@ class Spans:
         """The mass of ``values`` in each span.
 
         >>> from barrow.spaces import Line
-        >>> spans_of(Line(0, 3, step=1)).masses(np.array([0.5, 0.25, 0.25])).tolist()
+        >>> spans_of(Line(0, 3, step=1, cells=True)).masses(np.array([0.5, 0.25, 0.25])).tolist()
         [0.5, 0.75]
         """
         running = np.concatenate([[0.0], np.cumsum(values[self.order])])
@@ -55,7 +55,7 @@ class Spans:
         """For each item, the sum of the weights of the spans that it is in.
 
         >>> from barrow.spaces import Line
-        >>> spans_of(Line(0, 3, step=1)).spread(np.array([1.0, 10.0])).tolist()
+        >>> spans_of(Line(0, 3, step=1, cells=True)).spread(np.array([1.0, 10.0])).tolist()
         [11.0, 10.0, 0.0]
         """
         change = np.zeros(len(self.order) + 1)

@@ -90,7 +90,7 @@ class Comparison:
 
     >>> from barrow.planning import compare
     >>> from barrow.spaces import Line
-    >>> line = Line(0, 100, unit="years", step=1)
+    >>> line = Line(0, 100, unit="years", step=1, cells=True)
     >>> found = compare(line, {"kind": "mean"}, promises=["all, 5 years, 0.5"], users=1000)
     >>> print(found.sentence)
     16 times less error than user-level DP that keeps the same promises (ε = 0.5).

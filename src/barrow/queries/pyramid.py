@@ -39,7 +39,7 @@ class Level:
         width: The bandwidth as a share of the diameter; of the cells, the least distance.
         outputs: Where the level's outputs are among the pyramid's.
 
-    >>> query = pyramid(Line(0, 100, unit="km", step=1), bandwidths=["25 km", "cells"])
+    >>> query = pyramid(Line(0, 100, unit="km", step=1, cells=True), bandwidths=["25 km", "cells"])
     >>> [(level.outputs.stop, round(level.weight, 3)) for level in query.levels]
     [(5, 1.0), (105, 0.04)]
     """
@@ -140,7 +140,7 @@ def pyramid(
 def dyadic_bandwidths(space: Space) -> list[str]:
     """Half the width of the space, a quarter and so on while at least two cells wide, and the cells themselves.
 
-    >>> dyadic_bandwidths(Line(0, 100, unit="km", step=5))
+    >>> dyadic_bandwidths(Line(0, 100, unit="km", step=5, cells=True))
     ['50 km', '25 km', '12.5 km', 'cells']
     """
     _check_geometry(space)

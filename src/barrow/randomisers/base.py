@@ -93,7 +93,7 @@ class Randomiser(ABC):
 
         >>> from barrow.randomisers import exponential, randomised_response
         >>> from barrow.spaces import Discrete, Line
-        >>> exponential(Line(0, 9, step=1), 2).channel.reports, randomised_response(Discrete(["a", "b"]), 1).channel
+        >>> exponential(Line(0, 8, step=1), 2).channel.reports, randomised_response(Discrete(["a", "b"]), 1).channel
         (9, None)
         """
         k = self.space.items

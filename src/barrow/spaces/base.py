@@ -255,7 +255,7 @@ class Space(ABC):
 
         >>> from barrow.spaces import Line
         >>> Line(0, 8, step=1).graph(), Line(0, 8, step=1).graph(spacing=3)
-        (NeighbourGraph(8 nodes, 7 edges), NeighbourGraph(4 nodes, 3 edges))
+        (NeighbourGraph(9 nodes, 8 edges), NeighbourGraph(4 nodes, 3 edges))
         """
         if self.items == 1:
             raise ParameterError(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
+from barrow.numerics import digest_of
 from barrow.spaces.base import (
     DISTANCE_ERROR,
     Floats,
@@ -33,13 +34,21 @@ class Line(Space):
         low: The public lower end.
         high: The public upper end.
         unit: What distances are measured in.
-        step: The width of the cells of a public grid; records are snapped to the middle of their cell.
+        step: How far apart the items of a public grid are. Where low, high and step are whole numbers and steps lead
+            from low to high, the items are the points low, low + step, …, high, and records go to the nearest one;
+            elsewhere the items are cells of about this width, and records go to the middle of theirs.
         points: Instead of ``step``: public points; records are snapped to the nearest one.
         default: The value that stands in for missing data; the first item by default.
+        cells: True for cells where the items would be points; None decides as said under ``step``.
+        whole: Records are whole numbers and others are unknown, so that nothing is snapped; for steps of 1.
 
     >>> space = Line(0, 100, unit="years", step=1)
     >>> space.size, space.encode([0, 17.9, 100]).tolist(), space.snapping_upper < 0.00501
-    (100, [0, 17, 99], True)
+    (101, [0, 18, 100], True)
+    >>> Line(0, 100, unit="years", step=1, whole=True).snapping_upper
+    0.0
+    >>> Line(0, 100, unit="years", step=1, cells=True).label(30)
+    '30.5'
     """
 
     kind: ClassVar[str] = "line"
@@ -50,6 +59,8 @@ class Line(Space):
     points: Floats = field(repr=False)
     exact_points: bool = field(repr=False)
     default: float | None
+    cells: bool
+    whole: bool
     _unit: str
 
     def __init__(
@@ -61,6 +72,8 @@ class Line(Space):
         step: float | None = None,
         points: ArrayLike | None = None,
         default: float | None = None,
+        cells: bool | None = None,
+        whole: bool = False,
     ) -> None:
         ends = finite_array([low, high], "low and high", ndim=1)
         if not ends[0] < ends[1]:
@@ -75,6 +88,7 @@ class Line(Space):
         object.__setattr__(self, "exact_points", points is not None)
         object.__setattr__(self, "_unit", unit)
         object.__setattr__(self, "default", default)
+        self._choose_items(cells, whole)
         object.__setattr__(self, "points", self._make_points(points))
         if default is not None and not (self.low <= default <= self.high):
             raise ParameterError(
@@ -83,10 +97,44 @@ class Line(Space):
                 fix="choose one inside",
             )
 
+    def _choose_items(self, cells: bool | None, whole: bool) -> None:
+        """Points or cells, as asked or as the numbers say."""
+        for name, value in (("cells", cells), ("whole", whole)):
+            if value is not None and not isinstance(value, bool):
+                raise ParameterError(f"{name} is {value!r}.", allowed="True or False", fix=f"leave {name} out")
+        by_itself = self.step is not None and not self._evenly_whole
+        object.__setattr__(self, "cells", by_itself if cells is None else cells)
+        object.__setattr__(self, "whole", bool(whole))
+        if (self.step is None and cells) or (by_itself and cells is False):
+            raise ParameterError(
+                f"cells is {cells}, which does not go with the step {self.step}.",
+                allowed="True with a step; False where steps lead through whole numbers from low to high",
+                fix="leave cells out, or name points=[...]",
+            )
+        if self.whole and (self.cells or self.step != 1.0):
+            raise ParameterError(
+                "whole is True, but the items are not all whole numbers from low to high.",
+                allowed="whole numbers low and high, and step=1",
+                fix="step=1, whole=True",
+            )
+
+    @property
+    def _evenly_whole(self) -> bool:
+        """Whether steps lead through whole numbers, exact as floats, from low to high."""
+        step = self.step
+        return (
+            step is not None
+            and max(abs(self.low), abs(self.high), step) <= 2.0**50
+            and self.low % 1.0 == self.high % 1.0 == step % 1.0 == 0.0
+            and (self.high - self.low) % step == 0.0
+        )
+
     def _make_points(self, points: ArrayLike | None) -> Floats:
         if points is None and self.step is None:
             return np.zeros(0)
-        if points is None:
+        if points is None and not self.cells:
+            array = self.low + float(self.step or 1.0) * np.arange(self._cells + 1, dtype=np.float64)
+        elif points is None:
             cells = self._cells
             array = self.low + (self.high - self.low) * (np.arange(cells) + 0.5) / cells
         else:
@@ -152,7 +200,7 @@ class Line(Space):
         """Normalised distances of all items from the public point ``record``.
 
         >>> Line(0, 10, step=5).distances_from(0).tolist()
-        [0.25, 0.75]
+        [0.0, 0.5, 1.0]
         """
         if not self.low <= float(record) <= self.high:
             raise ParameterError(
@@ -172,8 +220,10 @@ class Line(Space):
         if self.exact_points:
             ids = np.searchsorted(self.thresholds, safe, side="right")
         else:
-            ids = np.floor((safe - self.low) * self.scale).astype(np.int64)
+            ids = np.floor((safe - self.start) * self.scale).astype(np.int64)
             ids = np.minimum(ids, self.items - 1)
+        if self.whole:
+            inside &= np.floor(safe) == safe
         return np.where(inside, ids, -1).astype(np.int64)
 
     @cached_property
@@ -195,13 +245,22 @@ class Line(Space):
         return np.diff(self.points) / self.diameter
 
     @property
+    def start(self) -> float:
+        """Where the first item's records would begin: ``low``, or half a step below it where items are points.
+
+        >>> Line(0, 10, step=2).start, Line(0, 10, step=2.5).start
+        (-1.0, 0.0)
+        """
+        return self.low if self.cells else self.low - float(self.step or 0.0) / 2.0
+
+    @property
     def scale(self) -> float:
-        """Public factor: a record's cell is floor((x - low) * scale).
+        """Public factor: a record's item is floor((x - start) * scale).
 
         >>> Line(0, 10, step=2.5).scale
         0.4
         """
-        return self.items / (self.high - self.low)
+        return self.items / (self.high - self.low) if self.cells else 1.0 / float(self.step or 1.0)
 
     @property
     def metric_name(self) -> str:
@@ -211,13 +270,13 @@ class Line(Space):
     @cached_property
     def snapping_upper(self) -> float:
         """Half the widest gap, plus what rounding can add, as a share of the diameter."""
-        if self.size is None:
+        if self.size is None or self.whole:
             return 0.0
         if self.exact_points:
             ends = max(self.points[0] - self.low, self.high - self.points[-1])
             widest = max(float(ends), float(np.diff(self.points).max(initial=0.0)) / 2.0)
         else:
-            widest = (self.high - self.low) / self.items / 2.0
+            widest = (self.high - self.low) / (self.items if self.cells else self.items - 1) / 2.0
         magnitude = max(abs(self.low), abs(self.high))
         return float((widest + 8.0 * magnitude * 2.0**-52) / self.diameter * (1.0 + 2.0**-40))
 
@@ -238,11 +297,24 @@ class Line(Space):
         spec: dict[str, Any] = {"kind": self.kind, "low": self.low, "high": self.high, "unit": self._unit}
         if self.step is not None:
             spec["step"] = self.step
+        if self._evenly_whole:
+            spec["cells"] = self.cells
+        if self.whole:
+            spec["whole"] = True
         if self.exact_points:
             spec["points"] = self.points.tolist()
         if self.default is not None:
             spec["default"] = float(self.default)
         return spec
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plain data; cells have the digest that they had before whole numbers were points.
+
+        >>> Line(0, 10, step=1).digest == Line(0, 10, step=1, cells=True).digest
+        False
+        """
+        return digest_of({key: value for key, value in self.to_spec().items() if (key, value) != ("cells", True)})
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Line:

@@ -28,7 +28,7 @@ class Product(Space):
     Records are given as one sequence of records for each part.
 
     >>> from barrow.spaces import Circle, Line
-    >>> when_where = Product([Line(0, 10, unit="km", step=1), Circle.hours()], weights=["3/4", "1/4"])
+    >>> when_where = Product([Line(0, 10, unit="km", step=1, cells=True), Circle.hours()], weights=["3/4", "1/4"])
     >>> when_where.size, when_where.encode([[0.5, 9.5], [0, 13]]).tolist()
     (240, [0, 229])
     """

@@ -36,7 +36,7 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     """The space that plain data describe; the way back is ``space.to_spec()``.
 
     >>> space_from_spec({"kind": "line", "low": 0, "high": 10, "step": 1, "unit": "km"}).size
-    10
+    11
     >>> space_from_spec({"kind": "lime"})
     Traceback (most recent call last):
     ...

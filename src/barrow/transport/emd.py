@@ -27,7 +27,7 @@ def emd(space: Space, a: ArrayLike, b: ArrayLike) -> float | Floats:
         b: The same; leading axes broadcast.
 
     >>> from barrow.spaces import Line
-    >>> emd(Line(0, 8, step=1), np.eye(8)[0], np.eye(8)[2])
+    >>> emd(Line(0, 8, step=1, cells=True), np.eye(8)[0], np.eye(8)[2])
     0.25
     """
     x, y = weights(space, a, "a"), weights(space, b, "b")
@@ -105,7 +105,7 @@ def coupling(space: Space, a: ArrayLike, b: ArrayLike) -> Coupling:
     """A cheapest coupling of two histograms (non-negative weights of mass 1), mass that stays put included.
 
     >>> from barrow.spaces import Line
-    >>> plan = coupling(Line(0, 3, step=1), [1, 0, 0], [0, 0.5, 0.5])
+    >>> plan = coupling(Line(0, 3, step=1, cells=True), [1, 0, 0], [0, 0.5, 0.5])
     >>> plan.target.tolist(), round(plan.cost, 9)
     ([1, 2], 0.5)
     """

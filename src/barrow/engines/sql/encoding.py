@@ -164,7 +164,9 @@ class _Writer:
         move = self._clipped(x, space.low, space.high) if unknown == "nearest" else x
         inside = self._within(y, space.low, space.high)
         if not space.exact_points:
-            cell = self._cell(y, space.low, self._number(space.scale), str(space.items - 1), space.scale)
+            if space.whole:
+                inside = f"{inside} AND floor({y}) = {y}"
+            cell = self._cell(y, space.start, self._number(space.scale), str(space.items - 1), space.scale)
             return [move], f"CASE WHEN {inside} THEN {cell} END"
         buckets = _buckets(space.low, space.high, space.thresholds)
         if buckets is None:

@@ -46,7 +46,7 @@ class BallNoise:
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
-    >>> noise = BallNoise.of(mean(Line(0, 10, step=5)), 1)
+    >>> noise = BallNoise.of(mean(Line(0, 10, step=5, cells=True)), 1)
     >>> round(float(noise.agree), 6), round(float(noise.length / noise.radius), 4)
     (0.731059, 2.164)
     """
@@ -102,7 +102,7 @@ class BallNoise:
 
         >>> from barrow.queries import mean
         >>> from barrow.spaces import Line
-        >>> round(BallNoise.of(mean(Line(0, 10, step=5)), 1).mean_half_width(10_000), 4)
+        >>> round(BallNoise.of(mean(Line(0, 10, step=5, cells=True)), 1).mean_half_width(10_000), 4)
         0.106
         """
         return min(1.959963984540054 * self.deviation / math.sqrt(users), self.half_width)

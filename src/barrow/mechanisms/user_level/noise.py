@@ -76,7 +76,7 @@ def axis_candidates(
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
-    >>> axis_candidates(mean(Line(0, 10, step=5)), 1, users=100)[0].name
+    >>> axis_candidates(mean(Line(0, 10, step=5, cells=True)), 1, users=100)[0].name
     'Laplace'
     """
     budget, slack = positive(epsilon, "epsilon"), probability(delta)
@@ -118,7 +118,7 @@ def user_level_noise(
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
-    >>> round(float(user_level_noise(mean(Line(0, 10, step=5)), 1, users=100).scale), 9)
+    >>> round(float(user_level_noise(mean(Line(0, 10, step=5, cells=True)), 1, users=100).scale), 9)
     0.05
     """
     return user_level_candidates(query, epsilon, delta, noise=noise, model=model, users=users, grid=grid)[0]
@@ -139,7 +139,7 @@ def user_level_release(
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
-    >>> line = Line(0, 10, step=1)
+    >>> line = Line(0, 10, step=1, cells=True)
     >>> answer = user_level_release(mean(line), UserCounts.of_users(line, [[1], [2, 3]]), 1)
     >>> len(answer.values), answer.event.epsilon
     (1, Fraction(1, 1))
