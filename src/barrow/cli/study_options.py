@@ -33,6 +33,7 @@ _DATA = [
     click.option(
         "--outside", "--unknown", type=click.Choice(OUTSIDE), help="What to do with records outside the space."
     ),
+    click.option("--weight", help="A column of whole numbers: how often each record counts."),
     click.option("--data-version", "version", help="A public name of this state of the records, e.g. 2026-10."),
     click.option("--space", metavar="SPACE", help="The public space, e.g. 'earth(box=(40, -75, 41, -73), cell=1)'."),
     click.option("--users", type=int, help="How many people the data are about (public)."),
@@ -126,7 +127,7 @@ def _data(spec: dict[str, Any], flags: dict[str, Any]) -> None:
     data = dict(spec.get("data", {}))
     if flags.get("source") is not None or flags.get("sql") is not None:
         data = {key: value for key, value in data.items() if key not in ("source", "sql")}
-    for name in ("source", "sql", "user", "outside", "version", "acknowledge_sql"):
+    for name in ("source", "sql", "user", "weight", "outside", "version", "acknowledge_sql"):
         if flags.get(name) is not None:
             data[name] = flags[name]
     if flags.get("items"):

@@ -100,7 +100,15 @@ def mix(survey: Survey, messages: Iterable[str | bytes]) -> Batch:
 
 
 def read_batch(survey: Survey, lines: Iterable[str]) -> Batch:
-    """The batch that a file holds; anything else is refused, linked reports with a reason of their own."""
+    """The batch that a file holds; anything else is refused, linked reports with a reason of their own.
+
+    >>> from barrow.study import Study
+    >>> study = Study("discrete(labels=['a', 'b'])", alpha=6, users=1, delta="1e-6", model="shuffle")
+    >>> survey = Survey(study, "items(items=2)")
+    >>> lines = mix(survey, [message_of(survey.digest, value, 2) for value in (0, 1)]).lines(2)
+    >>> read_batch(survey, lines).people
+    1
+    """
     kinds, length = kinds_of(survey), survey.collector().length
     rows = iter(lines)
     first = next(rows, "")

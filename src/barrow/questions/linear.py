@@ -34,6 +34,10 @@ class Linear(Question):
 
     Args:
         noise: ``"auto"``, ``"laplace"``, ``"l2"``, ``"linf"``, the order of a norm, or ``"gaussian"``.
+
+    >>> from barrow.questions import Mean
+    >>> issubclass(Mean, Linear)
+    True
     """
 
     noise: str = "auto"

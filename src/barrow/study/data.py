@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from barrow.engines import Columns, Counts, Engine, Source, engine_for
@@ -22,6 +23,7 @@ class Data:
         user: The column that says whose record it is.
         items: The column or columns that say what the item is.
         sql: A query over the source (its records are the table ``records``).
+        weight: A column of whole numbers: how often each record counts.
         outside: What to do with missing records and those outside the space: ``"error"``, ``"default"`` (the space's
             public default item), ``"nearest"``, or ``"elsewhere"``.
         version: A public name of this state of the records, e.g. ``"2026-10"``: another version is another release.
@@ -35,6 +37,7 @@ class Data:
     user: str | None = None
     items: Any = ()
     sql: str | None = None
+    weight: str | None = None
     outside: str = "error"
     version: str | None = None
     acknowledge_sql: bool = False
@@ -43,11 +46,14 @@ class Data:
     def __post_init__(self) -> None:
         items = (self.items,) if isinstance(self.items, str) else tuple(self.items or ())
         object.__setattr__(self, "items", items)
-        if self.source is None and self.sql is not None:
-            object.__setattr__(self, "source", Source.parse(None, sql=self.sql))
-        elif self.source is not None:
-            found = Source.of(self.source) if self.sql is None else Source.parse(self.source, sql=self.sql)
-            object.__setattr__(self, "source", found)
+        version = None if self.version is None else str(self.version)
+        object.__setattr__(self, "version", version)
+        if self.source is None or isinstance(self.source, str | Path):
+            if self.source is not None or self.sql is not None:
+                options: dict[str, Any] = {"sql": self.sql, "acknowledge_sql": self.acknowledge_sql, "version": version}
+                object.__setattr__(self, "source", Source.parse(self.source, **options))
+        else:
+            object.__setattr__(self, "source", Source.of(self.source))
         if self.outside not in OUTSIDE:
             raise ParameterError(
                 f"outside is {self.outside!r}.", allowed=", ".join(map(repr, OUTSIDE)), fix="outside = 'error'"
@@ -62,7 +68,7 @@ class Data:
                 allowed="user and items; barrow never guesses who is one person",
                 fix='[data]\nuser = "uid"\nitems = ["lat", "lon"]',
             )
-        return Columns(self.user, self.items)
+        return Columns(self.user, self.items, self.weight)
 
     def engine(self) -> Engine:
         """The engine that reads them."""
@@ -108,6 +114,7 @@ class Data:
             "sql": None if source is None else source.sql,
             "user": self.user,
             "items": list(self.items) or None,
+            "weight": self.weight,
             "outside": None if self.outside == "error" else self.outside,
             "version": self.version,
             "acknowledge_sql": self.acknowledge_sql or None,
@@ -116,15 +123,8 @@ class Data:
 
     def named(self) -> dict[str, Any]:
         """What names these records in a ledger and in a key: where they are, their query and their version."""
-        source = self.source
-        return {
-            "source": None if source is None else source.text,
-            "sql": None if source is None else source.sql,
-            "user": self.user,
-            "items": list(self.items),
-            "outside": self.outside,
-            "version": self.version,
-        }
+        named = {} if self.source is None else dict(self.source.parameters)
+        return {**named, "user": self.user, "items": list(self.items), "weight": self.weight, "outside": self.outside}
 
 
 def read(
@@ -134,6 +134,7 @@ def read(
     item: str | Sequence[str] = (),
     items: str | Sequence[str] = (),
     sql: str | None = None,
+    weight: str | None = None,
     outside: str = "error",
     version: str | None = None,
     acknowledge_sql: bool = False,
@@ -146,6 +147,7 @@ def read(
         item: The column or columns that say what the item is; ``items`` is the same.
         items: See ``item``.
         sql: A query over the source.
+        weight: A column of whole numbers: how often each record counts.
         outside: What to do with missing records and those outside the space.
         version: A public name of this state of the records.
         acknowledge_sql: Let a query through whose effect on one person's records nobody has checked.
@@ -154,6 +156,6 @@ def read(
     {'source': 'visits.parquet', 'user': 'uid', 'items': ['lat', 'lon']}
     """
     return Data(
-        source, user=user, items=item or items, sql=sql, outside=outside, version=version,
+        source, user=user, items=item or items, sql=sql, weight=weight, outside=outside, version=version,
         acknowledge_sql=acknowledge_sql,
     )  # fmt: skip

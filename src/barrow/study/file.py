@@ -40,6 +40,7 @@ class DataTable(msgspec.Struct, forbid_unknown_fields=True):
     sql: str | None = None
     user: str | None = None
     items: list[str] | str = msgspec.field(default_factory=list)
+    weight: str | None = None
     outside: str | None = None
     unknown: str | None = None
     version: str | int | None = None
@@ -162,6 +163,7 @@ def _data(table: DataTable | None) -> Data | None:
         user=table.user,
         items=tuple([table.items] if isinstance(table.items, str) else table.items),
         sql=table.sql,
+        weight=table.weight,
         outside=table.outside or table.unknown or "error",
         version=None if table.version is None else str(table.version),
         acknowledge_sql=table.acknowledge_sql,

@@ -6,16 +6,19 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from barrow.engines import Counts, Engine
 from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, Reservation, SpaceRef, Staged
 from barrow.ledger.pricing import emd_upper
 from barrow.privacy import Model
 from barrow.queries.base import plain
 from barrow.questions import LinearPlan, Plan, Question
+from barrow.study.data import Data
 from barrow.study.outputs import Stage, digest_of, value_files
 from barrow.study.result import Release
 from barrow.study.statement import make_statement, statement_text
@@ -76,77 +79,112 @@ def run_release(
     >>> len(first.values), first.statement["alpha"], first.values.tolist() == again.values.tolist()
     (1, 5.0, True)
     """
+    job = _prepared(study, question, ledger, out, key, progress, stages)
+    known = job.book.resume(job.key, job.parameters)
+    if isinstance(known, Staged | Committed):
+        return _finished(job.book, known, job.stage, stages)
+    if known is None:
+        job.book.check(**job.paid)
+    job.stage.open(_room(job.plan))
+    try:
+        stages("read")
+        statistics = job.plan.statistics(_counted(job))
+        stages("reserve")
+        reservation = known or job.book.reserve(
+            key=job.key, what=job.plan.description, parameters=job.parameters, question=question.label,
+            folder=os.path.abspath(job.stage.out), resumable=True, **job.paid,
+        )  # fmt: skip
+    except BaseException:
+        job.stage.discard()
+        raise
+    try:
+        files = _drawn(job, reservation, statistics, renderers, stages)
+        stages("stage")
+        job.stage.write(files)
+        staged = job.book.stage(reservation, *_digests(files))
+    except BaseException as error:
+        job.stage.discard()
+        given_up = reservation.taken and isinstance(error, Exception) and not isinstance(error, _OUTSIDE)
+        if given_up:  # it may have failed because of its values: drawing until nothing fails would select them
+            job.book.abandon(reservation)
+        raise _interrupted(job.plan, reservation, error, given_up) from (
+            error if isinstance(error, Exception) else None
+        )
+    return _finished(job.book, staged, job.stage, stages, job.plan)
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """A release that can be made: everything about it that is public has been checked."""
+
+    study: Study
+    data: Data
+    engine: Engine
+    book: Ledger
+    plan: Plan
+    parameters: Mapping[str, Any]
+    key: str
+    stage: Stage
+
+    @property
+    def paid(self) -> dict[str, Any]:
+        """What the ledger is asked."""
+        plan = self.plan
+        return {
+            "event": plan.event,
+            "guarantee": plan.guarantee,
+            "space": self.study.space,
+            "dataset": self.study.dataset or self.book.budget.dataset,
+            "users": plan.terms.users,
+            "items": plan.items,
+            "charges": _charges(self.book, plan),
+        }
+
+
+def _prepared(
+    study: Study,
+    question: Question,
+    ledger: Ledger | str | os.PathLike[str] | None,
+    out: str | os.PathLike[str] | None,
+    key: str | None,
+    progress: bool,
+    stages: Callable[[str], None],
+) -> _Job:
+    """Everything that can be refused without reading a record, the quick things before the plan."""
     stages("validate")
-    data = study.data
-    if data is None:
+    if study.data is None:
         raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
+    data = replace(study.data, progress=progress)
     book = _open(study, ledger)
     terms = study.terms(question)
     _check_book(book, study)
-    data = data if not progress else _with_progress(data)
     engine = data.validate(study.space)
     plan = question.plan(terms)
     _check_plan(plan)
     parameters = parameters_of(study, plan)
     name = key or f"{question.label}-{_digest(parameters)[:16]}"
-    stage = Stage(_place(book, out, name), name)
-    paid: dict[str, Any] = {
-        "event": plan.event,
-        "guarantee": plan.guarantee,
-        "space": study.space,
-        "dataset": study.dataset or book.budget.dataset,
-        "users": terms.users,
-        "items": plan.items,
-        "charges": _charges(book, plan),
-    }
-    known = book.resume(name, parameters)
-    if isinstance(known, Staged | Committed):
-        return _finished(book, known, stage, stages)
-    if known is None:
-        book.check(**paid)
-    stage.open(_room(plan))
-    try:
-        stages("read")
-        # Item-wise, missing people hold m default items and not one, so the plan adds them and not the engine.
-        counts = (
-            data.sample(engine, study.space, terms.users, plan.samples)
-            if plan.samples is not None
-            else data.count(engine, study.space, None if plan.items is not None else terms.users)
-        )
-        statistics = plan.statistics(counts)
-        stages("reserve")
-        reservation = known or book.reserve(
-            key=name, what=plan.description, parameters=parameters, question=question.label,
-            folder=os.path.abspath(stage.out), resumable=True, **paid,
-        )  # fmt: skip
-    except BaseException:
-        stage.discard()
-        raise
-    try:
-        files = _drawn(study, plan, reservation, name, parameters, statistics, renderers, stages)
-        stages("stage")
-        stage.write(files)
-        staged = book.stage(reservation, *_digests(files))
-    except BaseException as error:
-        stage.discard()
-        given_up = reservation.taken and isinstance(error, Exception) and not isinstance(error, _OUTSIDE)
-        if given_up:  # it may have failed because of its values: drawing until nothing fails would select them
-            book.abandon(reservation)
-        raise _interrupted(plan, reservation, error, given_up) from (error if isinstance(error, Exception) else None)
-    return _finished(book, staged, stage, stages, plan)
+    return _Job(study, data, engine, book, plan, parameters, name, Stage(_place(book, out, name), name))
+
+
+def _counted(job: _Job) -> Counts:
+    """An engine's integers: of all items, or of those drawn from each person."""
+    users, plan, space = job.plan.terms.users, job.plan, job.study.space
+    if plan.samples is not None:
+        found: Counts = job.data.sample(job.engine, space, users, plan.samples)
+        return found
+    # Item-wise, missing people hold m default items and not one, so the plan adds them and not the engine.
+    return job.data.count(job.engine, space, None if plan.items is not None else users)
 
 
 def _drawn(
-    study: Study,
-    plan: Plan,
+    job: _Job,
     reservation: Reservation,
-    name: str,
-    parameters: Mapping[str, Any],
     statistics: Any,
     renderers: Iterable[Renderer],
     stages: Callable[[str], None],
 ) -> dict[str, bytes]:
     """Draw, and everything that will be published."""
+    study, plan = job.study, job.plan
     stages("draw")
     reservation.take()
     drawn, private = plan.draw(statistics)
@@ -154,8 +192,8 @@ def _drawn(
         raise ParameterError("The noise came from a seed.", allowed="the system's entropy", fix="draw without a source")
     tables = plan.tables(drawn)
     files = value_files(tables, mapped=plan.mapped)
-    entry = {"ledger": study.ledger, "entry": reservation.seq, "key": name}
-    statement = make_statement(study, plan, entry=entry, parameters=parameters, summary=plan.summary(drawn))
+    entry = {"ledger": study.ledger, "entry": reservation.seq, "key": job.key}
+    statement = make_statement(study, plan, entry=entry, parameters=job.parameters, summary=plan.summary(drawn))
     for render in renderers:
         files |= render(statement, tables, plan)
     statement["files"] = [
@@ -270,12 +308,6 @@ def _place(book: Ledger, out: str | os.PathLike[str] | None, name: str) -> Path:
     if place is None:
         raise ParameterError("No output folder is named.", allowed="a new folder", fix="out='results'")
     return Path(f"{place}.answers") / _digest({"key": name})[:24]
-
-
-def _with_progress(data: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(data, progress=True)
 
 
 def _room(plan: Plan) -> int:

@@ -150,13 +150,8 @@ def _not_covered(study: Study, plan: Plan, outside: str) -> list[str]:
     """Where what is promised stops."""
     found = [_EXCLUDED] if outside in ("default", "nearest") else []
     source = None if study.data is None else study.data.source
-    if source is not None and source.sql:
-        consequence = getattr(source, "consequence", None)
-        found.append(
-            consequence
-            or "shares are of the selected records; a filter on a column that depends on the item voids promises "
-            "about small moves"
-        )
+    if source is not None and source.consequence:
+        found.append(source.consequence)
     return [*found, *([plan.declared] if plan.declared else [])]
 
 

@@ -1,0 +1,54 @@
+"""Records of a study: queries that may mix people, weights, versions; what ledger and statement say of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from barrow.errors import BarrowError, ParameterError
+from barrow.study import read
+from tests.study.helpers import make_ledger, make_study, write_ages
+
+MIXES = "select uid, (select max(age) from records) as age from records"
+
+
+def test_a_query_that_mixes_people_is_refused_before_anything_is_spent(tmp_path):
+    study = make_study(tmp_path)
+    ledger = make_ledger(study)
+    for sql in (MIXES, "select uid, age + 1 as age from records", "select uid, age from records where age > 3"):
+        with pytest.raises(BarrowError) as error:
+            study.release(data=read(str(tmp_path / "ages.csv"), user="uid", item="age", sql=sql))
+        assert error.value.fix
+    assert len(ledger.records()) == 1
+
+
+def test_an_acknowledged_query_stands_in_statement_ledger_and_key(tmp_path):
+    study = make_study(tmp_path, questions=["mean(fraction='1/2')"])
+    ledger = make_ledger(study)
+    data = read(str(tmp_path / "ages.csv"), user="uid", item="age", sql=MIXES, acknowledge_sql=True)
+    result = study.release(data=data)
+    assert "no promise of this statement holds" in " ".join(result.text.split())
+    record = next(record for record in ledger.records() if record.kind == "reserve")
+    assert MIXES in str(record.data["parameters"]["data"])
+    plain = study.release()
+    assert plain.statement["ledger"]["key"] != result.statement["ledger"]["key"]
+    assert "Not covered" not in plain.text
+
+
+def test_a_filter_on_another_column_passes_and_is_told(tmp_path):
+    (tmp_path / "visits.csv").write_text("uid,age,kind\n" + "".join(f"{i},{20 + i},x\n" for i in range(40)))
+    study = make_study(tmp_path)
+    make_ledger(study)
+    sql = "select uid, age from records where kind = 'x'"
+    result = study.release(data=read(str(tmp_path / "visits.csv"), user="uid", item="age", sql=sql))
+    assert "selected" in result.text
+
+
+def test_weights_count_records_as_often_as_they_say(tmp_path):
+    write_ages(tmp_path / "ages.csv")
+    study = make_study(tmp_path, promises=(), alpha=10**6, users=2)
+    make_ledger(study)
+    columns = {"uid": [1, 1, 2], "age": [10, 40, 90], "times": [3, 1, 7]}
+    result = study.release(data=read(columns, user="uid", item="age", weight="times"))
+    assert abs(result.values[0] - (17.5 + 90) / 2) < 0.6
+    with pytest.raises(ParameterError):
+        study.release(data=read(columns, user="uid", item="age", weight="nothing"), key="other")
