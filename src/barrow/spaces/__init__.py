@@ -16,7 +16,7 @@ from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.network import Graph
 from barrow.spaces.product import Product
 from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
-from barrow.spaces.spec import KINDS, parse_call, parse_space, space_from_spec
+from barrow.spaces.spec import parse_call, parse_space, space_from_spec, space_kinds
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
 from barrow.spaces.tree import Tree
 from barrow.spaces.units import parse_distance, units_of
@@ -25,7 +25,6 @@ __all__ = [
     "DISTANCE_ERROR",
     "EARTH_RADIUS_KM",
     "HALF_CIRCUMFERENCE_KM",
-    "KINDS",
     "TREES",
     "CellRows",
     "Circle",
@@ -54,6 +53,7 @@ __all__ = [
     "parse_space",
     "shortest_paths",
     "space_from_spec",
+    "space_kinds",
     "spanner_graph",
     "star_graph",
     "units_of",

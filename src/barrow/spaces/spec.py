@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from barrow.errors import ParameterError, nearest_name, plain_table, reading
 from barrow.spaces.base import Space
-from barrow.spaces.circle import Circle
-from barrow.spaces.clustered import Clustered
-from barrow.spaces.covariates import Covariates
-from barrow.spaces.embedding import Embedding
-from barrow.spaces.euclidean import Euclidean
-from barrow.spaces.finite import Discrete, Finite
-from barrow.spaces.geographic import Earth
-from barrow.spaces.hexagons import Hexagons
-from barrow.spaces.line import Line
-from barrow.spaces.network import Graph
-from barrow.spaces.product import Product
-from barrow.spaces.tree import Tree
 
-KINDS: dict[str, Any] = {
-    space.kind: space
-    for space in (
-        Circle, Clustered, Covariates, Discrete, Earth, Embedding, Euclidean, Finite, Graph, Hexagons, Line, Product,
-        Tree,
-    )
-}  # fmt: skip
-"""Every kind of space by its name in plain data."""
 _LONGEST = 10_000
 """Characters of a call; Python's own parser needs memory for every bracket and sign."""
+
+
+def space_kinds() -> dict[str, type[Space]]:
+    """Every kind of space by its name in plain data: whatever class with a ``kind`` stands in this folder.
+
+    >>> space_kinds()["line"].__name__
+    'Line'
+    """
+    for module in pkgutil.iter_modules(import_module("barrow.spaces").__path__):
+        import_module(f"barrow.spaces.{module.name}")
+    found: dict[str, type[Space]] = {}
+    waiting: list[type[Space]] = [Space]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if "kind" in vars(kind) and kind.__module__.startswith("barrow.spaces."):
+            found[kind.kind] = kind
+    return dict(sorted(found.items()))
 
 
 def space_from_spec(spec: Mapping[str, Any]) -> Space:
@@ -47,13 +47,14 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     """
     rest = plain_table(spec, "The space")
     name = rest.pop("kind", None)
-    kind = KINDS.get(str(name))
+    kinds: dict[str, Any] = dict(space_kinds())
+    kind = kinds.get(str(name))
     if kind is None:
-        close = nearest_name(name, KINDS)
+        close = nearest_name(name, kinds)
         hint = f" Did you mean {close!r}?" if close else ""
         raise ParameterError(
             f"The kind of space is {name!r}.{hint}",
-            allowed=", ".join(KINDS),
+            allowed=", ".join(kinds),
             fix=f'kind = "{close or "earth"}"',
         )
     if not isinstance(rest.get("unit", ""), str):
