@@ -13,6 +13,7 @@ from barrow.engines import Columns, DuckDBEngine, MemoryEngine, Source
 from barrow.engines.conformance import (
     ODD,
     SPACES,
+    WITH_OUTSIDE,
     adversarial_rows,
     boundaries,
     conformance,
@@ -71,6 +72,18 @@ def test_ids_are_those_of_the_space(name, mode, data):
         assert np.where(found < 0, space.default_item, found).tolist() == expected.tolist()
     else:
         assert duckdb_ids(space, values, mode).tolist() == space_ids(space, values, mode).tolist()
+
+
+@pytest.mark.parametrize("name", WITH_OUTSIDE)
+def test_what_is_outside_is_one_item_and_what_is_no_point_is_lost(name):
+    space = WITH_OUTSIDE[name]
+    values = adversarial_rows(space, 3000)
+    ids = space_ids(space, values, "error")
+    assert np.array_equal(duckdb_ids(space, values, "error"), ids)
+    assert {-1, space.items - 1} <= set(ids.tolist())
+    assert (ids[~np.isfinite(values).all(axis=1)] == -1).all()
+    with pytest.raises(ParameterError, match="'nearest'"):
+        duckdb_ids(space, values, "nearest")
 
 
 @pytest.mark.parametrize("mode", ["error", "nearest"])

@@ -82,7 +82,7 @@ def test_labels_are_different_and_encode_in_bulk(case):
 
 def test_snapping_never_moves_a_record_further_than_rho(case):
     space = case.space
-    if case.draw is None or space.kind == "product":
+    if case.draw is None or space.kind in ("product", "elsewhere"):
         pytest.skip("nothing to snap, or no single point to measure from")
     records = np.asarray(case.draw(np.random.default_rng(3), 400), dtype=float)
     ids = space.encode(records)
@@ -127,4 +127,6 @@ def _bad_records(case: Case):
     if case.draw is None:
         return [["secret"], [None], [float("nan")]]
     width = np.shape(case.draw(np.random.default_rng(0), 1))[1:]
-    return [np.full((1, *width), value) for value in (np.nan, np.inf, -np.inf, 1e9)]
+    return [np.full((1, *width), value) for value in (np.nan, np.inf, -np.inf, 1e9)][
+        : -1 if case.space.kind == "elsewhere" else None
+    ]

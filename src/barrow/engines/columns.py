@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from barrow.engines.times import time_use
 from barrow.errors import ParameterError, nearest_name
 from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Product, Space
+from barrow.spaces.elsewhere import within
 
 NUMBERS = ("integer", "real", "decimal", "text", "any")
 LABELS = ("integer", "text", "any")
@@ -87,6 +88,7 @@ def width(space: Space) -> int:
     """
     if isinstance(space, Product):
         return sum(width(part) for part in space.parts)
+    space = within(space)
     if isinstance(space, Earth):
         return 2
     return space.dimension if isinstance(space, Euclidean) else 1
@@ -100,6 +102,7 @@ def what(space: Space) -> str:
     """
     if isinstance(space, Product):
         return ", ".join(what(part) for part in space.parts)
+    space = within(space)
     if isinstance(space, Earth):
         return "latitude and longitude"
     if isinstance(space, Euclidean):
@@ -113,6 +116,7 @@ def reads_numbers(space: Space) -> bool:
     >>> reads_numbers(Earth()), reads_numbers(Circle.weekdays())
     (True, False)
     """
+    space = within(space)
     return isinstance(space, Line | Earth | Euclidean) or (isinstance(space, Circle) and space.names is None)
 
 

@@ -23,7 +23,7 @@ from barrow.engines.sql.encoding import encoding_for
 from barrow.engines.sql.pushdown import Reader, SqlEngine
 from barrow.engines.sql.reading import reading_of
 from barrow.errors import ParameterError
-from barrow.spaces import Circle, Discrete, Earth, Euclidean, Line, Product, Space
+from barrow.spaces import Circle, Discrete, Earth, Elsewhere, Euclidean, Line, Product, Space
 from barrow.spaces.base import Floats, Ids, Unknown
 
 _DECADES = [10.0 ** (-9 + i / 20) for i in range(360)]
@@ -48,6 +48,14 @@ SPACES: dict[str, Space] = {
     "pacific": Earth(box=(-10, 170, 10, 180), cell=100),
     "product": Product([Line(0, 3, step=0.1), Earth(cell=900)], weights=["1/2", "1/2"]),
 }
+WITH_OUTSIDE: dict[str, Space] = {
+    "line-elsewhere": Elsewhere(Line(0, 3, step=0.1)),
+    "points-elsewhere": Elsewhere(Line(-5, 5, points=sorted({math.sin(i) * 4.9 for i in range(20)}))),
+    "whole-elsewhere": Elsewhere(Line(-2, 7, step=1, whole=True)),
+    "box-elsewhere": Elsewhere(Euclidean([0, -1], [3, 1], step=0.1)),
+    "city-elsewhere": Elsewhere(Earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)),
+}
+"""Spaces with an item for what is outside; they know no nearest items."""
 ODD = (
     0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e-200, -1e-160, 1e308, -1e308, 1.7976931348623157e308, 1e17, 1e100, 1e101,
     -1e160, 1e200, 2.0**53, 2.0**63, math.inf, -math.inf, math.nan, 90.0, -90.0, 180.0, -180.0, 360.0,
@@ -158,6 +166,8 @@ def every_case(rows: int) -> Iterator[tuple[str, Space, Unknown, str, np.ndarray
     for name, space in SPACES.items():
         for mode in modes:
             yield name, space, mode, "real", adversarial_rows(space, rows)
+    for name, space in WITH_OUTSIDE.items():
+        yield name, space, "error", "real", adversarial_rows(space, rows)
     for mode in modes:
         texts = np.array(TEXTS, dtype=object)[:, None]
         yield "number-texts", Line(-100, 100, step=0.25), mode, "text", texts
@@ -179,6 +189,8 @@ def boundaries(space: Space) -> list[Floats]:
     """
     if isinstance(space, Product):
         return [edges for part in space.parts for edges in boundaries(part)]
+    if isinstance(space, Elsewhere):
+        return boundaries(space.inner)
     if isinstance(space, Line):
         edges = space.thresholds if space.exact_points else space.start + np.arange(space.items + 1) / space.scale
         return [np.array([space.low, space.high, *edges])]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.spaces import Circle, Line, Space
+from barrow.spaces.elsewhere import within
 
 DAY = 86_400_000_000
 _MISSING = np.iinfo(np.int64).min
@@ -70,6 +71,7 @@ def time_use(space: Space) -> TimeUse | None:
     >>> time_use(Line(0, 1, unit="km")) is None
     True
     """
+    space = within(space)
     if isinstance(space, Circle) and space.names is None:
         unit = _UNITS.get(space.unit)
         for turn, offset in ((DAY, 0), (7 * DAY, MONDAY)):

@@ -6,6 +6,7 @@ from barrow.spaces.circle import Circle
 from barrow.spaces.clustered import Clustered
 from barrow.spaces.covariates import Covariates
 from barrow.spaces.edges import TREES, EdgeTree, edge_names, edge_tree
+from barrow.spaces.elsewhere import Elsewhere
 from barrow.spaces.embedding import Embedding
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.finite import Discrete, Finite
@@ -33,6 +34,7 @@ __all__ = [
     "Discrete",
     "Earth",
     "EdgeTree",
+    "Elsewhere",
     "Embedding",
     "Euclidean",
     "Finite",

@@ -41,8 +41,8 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: The kind of space is 'lime'. Did you mean 'line'?
-      allowed: circle, clustered, covariates, discrete, earth, embedding, euclidean, finite, graph, hexagons, line,
-    product, tree
+      allowed: circle, clustered, covariates, discrete, earth, elsewhere, embedding, euclidean, finite, graph,
+    hexagons, line, product, tree
       fix:     kind = "line"
     """
     rest = plain_table(spec, "The space")

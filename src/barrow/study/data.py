@@ -9,7 +9,7 @@ from typing import Any
 
 from barrow.engines import Columns, Counts, Engine, Source, engine_for
 from barrow.errors import ParameterError
-from barrow.spaces import Space
+from barrow.spaces import Elsewhere, Space
 
 OUTSIDE = ("error", "default", "nearest", "elsewhere")
 
@@ -25,7 +25,8 @@ class Data:
         sql: A query over the source (its records are the table ``records``).
         weight: A column of whole numbers: how often each record counts.
         outside: What to do with missing records and those outside the space: ``"error"``, ``"default"`` (the space's
-            public default item), ``"nearest"``, or ``"elsewhere"``.
+            public default item), ``"nearest"``, or ``"elsewhere"`` (one more public item, so that promises cover
+            records that cross the edge; missing records are errors).
         version: A public name of this state of the records, e.g. ``"2026-10"``: another version is another release.
         acknowledge_sql: Let a query through whose effect on one person's records nobody has checked.
 
@@ -85,6 +86,12 @@ class Data:
     def validate(self, space: Space) -> Engine:
         """The engine, after everything was refused that public facts rule out; no record is read."""
         engine = self.engine()
+        if self.outside == "elsewhere" and not isinstance(space, Elsewhere):
+            raise ParameterError(
+                "outside is 'elsewhere', but the space has no item for what is outside.",
+                allowed="the space of a study with these records",
+                fix="Study(space, ..., data=data).space, or Elsewhere(space)",
+            )
         engine.validate(self._source, self.columns, space, **self._odd)
         return engine
 
@@ -99,7 +106,7 @@ class Data:
     @property
     def unknown(self) -> Any:
         """The engines' word for ``outside``."""
-        return self.outside
+        return "error" if self.outside == "elsewhere" else self.outside
 
     @property
     def _odd(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from barrow.numerics import float_up
 from barrow.policy import describe_distance, describe_share, odds_upper, percent_up
 from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds
+from barrow.spaces import Elsewhere
 from barrow.study.study import Study
 
 STATEMENT_VERSION = 2
@@ -71,7 +72,8 @@ def make_statement(
     """
     guarantee, space = plan.guarantee, study.space
     worst = guarantee.epsilon_at(1)
-    outside = "error" if study.data is None else study.data.outside
+    unread = "elsewhere" if isinstance(space, Elsewhere) else "error"
+    outside = unread if study.data is None else study.data.outside
     return {
         "statement": STATEMENT_VERSION,
         "library": f"barrow {__version__}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from barrow.policy.policy import PromiseLike, to_promise
 from barrow.privacy import Emd, Model, UserLevel
 from barrow.privacy.definitions import positive, probability, to_model
 from barrow.questions import Plan, Question, question_kinds, to_question
-from barrow.spaces import Space, parse_space, space_from_spec
+from barrow.spaces import Elsewhere, Space, parse_space, space_from_spec
 from barrow.study.data import Data
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ class Study:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
-        put("space", _space(space))
+        data = _with_outside(_space(space), data)
+        put("space", _effective(_space(space), data))
         single = isinstance(promises, str | Promise) or _is_triple(promises)
         several: Iterable[Any] = [promises] if single else promises  # type: ignore[assignment]
         put("promises", tuple(to_promise(promise) for promise in several))
@@ -291,6 +292,25 @@ def _space(space: Any) -> Space:
         f"The space is a {type(space).__name__}.",
         allowed="a space, a text such as 'line(low=0, high=100, step=1)', or a table",
         fix="bw.Line(0, 100, step=1, unit='years')",
+    )
+
+
+def _effective(space: Space, data: Data | None) -> Space:
+    """The space with an item for what is outside it, where the records ask for one."""
+    wanted = data is not None and data.outside == "elsewhere" and not isinstance(space, Elsewhere)
+    return Elsewhere(space) if wanted else space
+
+
+def _with_outside(space: Space, data: Data | None) -> Data | None:
+    """The records, read as the space says where it has an item for what is outside."""
+    if data is None or not isinstance(space, Elsewhere) or data.outside == "elsewhere":
+        return data
+    if data.outside == "error":
+        return replace(data, outside="elsewhere")
+    raise ParameterError(
+        f"outside is {data.outside!r}, but the space has an item for what is outside.",
+        allowed="'elsewhere'",
+        fix="outside = 'elsewhere'",
     )
 
 

@@ -7,6 +7,7 @@ grouped by; *items* are computed from the few distinct keys afterwards (labels a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ import numpy as np
 from barrow.engines.columns import Columns, flat_groups
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
 from barrow.errors import ParameterError
-from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Space
+from barrow.spaces import Circle, Earth, Elsewhere, Euclidean, Hexagons, Line, Space
 from barrow.spaces.base import Floats, Unknown
 from barrow.spaces.circle import MOST_TURNS
 from barrow.spaces.euclidean import FARTHEST
@@ -90,6 +91,12 @@ class _Writer:
         y = [f"y{len(result.moves) + i}" for i in range(columns)]
         x = [f"x{len(result.moves) + i}" for i in range(columns)]
         key = f"k{len(result.keys)}"
+        if isinstance(space, Elsewhere):
+            space.encode(np.zeros((0, columns)) if columns > 1 else [], unknown=unknown)  # refuses "nearest"
+            term = self.part(space.inner, columns, "error")
+            placed = self._placed(space, y)
+            result.keys[-1] = f"coalesce({result.keys[-1]}, CASE WHEN {placed} THEN {space.inner.items} END)"
+            return term
         if isinstance(space, Circle) and space.names is None:
             moved, code = self._circle(space, x[0], y[0], unknown)
         elif isinstance(space, Line):
@@ -146,6 +153,16 @@ class _Writer:
             near = 0.5 / most if most > 1.0 else 0.5
             cell = f"CASE WHEN {away} < {self._number(near)} THEN {self.dialect.as_whole('0')} ELSE {cell} END"
         return cell
+
+    def _placed(self, space: Elsewhere, y: Sequence[str]) -> str:
+        """Whether the numbers are a point, inside the space or outside."""
+        most = [sys.float_info.max] * len(y)
+        if isinstance(space.inner, Earth):
+            most = [90.0, 180.0]
+        found = [self._within(a, -end, end) for a, end in zip(y, most, strict=True)]
+        if isinstance(space.inner, Line) and space.inner.whole:
+            found.append(f"floor({y[0]}) = {y[0]}")
+        return " AND ".join(found)
 
     def _circle(self, space: Circle, x: str, y: str, unknown: Unknown) -> tuple[list[str], str]:
         period, zero, move = self._number(space.period), self._number(0.0), x
