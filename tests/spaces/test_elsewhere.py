@@ -62,7 +62,7 @@ def test_no_record_moves_farther_than_it_moves(name):
 @pytest.mark.parametrize("name", SPACES)
 def test_the_distance_to_the_edge_is_that_to_the_nearest_place_outside(name):
     """By brute force over places outside: never above it, and not far below."""
-    inner, (low, high) = SPACES[name]
+    inner, _ = SPACES[name]
     if not isinstance(inner, Earth):
         pytest.skip("differences of coordinates")
     space = Elsewhere(inner)

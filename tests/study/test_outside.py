@@ -25,7 +25,7 @@ def test_a_release_counts_what_is_elsewhere(tmp_path):
     assert study.space == Elsewhere(LINE)
     Ledger.create(str(study.ledger), study)
     result = study.release(out=tmp_path / "out")
-    shares = {row["item"]: row["share"] for row in result.rows}
+    shares = {row["item"]: row["share"] for row in result.rows()}
     assert shares["elsewhere"] == pytest.approx(0.5, abs=0.01)
     assert shares["0.5"] == pytest.approx(0.25, abs=0.01)
     text = statement_text(result.statement)
