@@ -23,7 +23,7 @@ def space_kinds() -> dict[str, type[Space]]:
     for module in pkgutil.iter_modules(import_module("barrow.spaces").__path__):
         import_module(f"barrow.spaces.{module.name}")
     found: dict[str, type[Space]] = {}
-    waiting: list[type[Space]] = [Space]
+    waiting: list[Any] = [Space]
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
