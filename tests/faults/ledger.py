@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tests.faults import cuts, kills, postgres, resumes, starve, tamper
 
-BAD = ("unpaid", "overspent", "corrupt", "unclear", "undetected", "spenders_failed", "shown_twice", "lost")
+BAD = ("unpaid", "overspent", "corrupt", "unclear", "undetected", "spenders_failed", "shown_twice", "lost", "leaked")
 
 
 def say(name: str, counts: Counter[str], started: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from dataclasses import replace
 from fractions import Fraction
 
@@ -191,8 +192,12 @@ def test_an_interrupted_release_is_paid_once_and_goes_on(tmp_path, monkeypatch, 
         with pytest.raises(LostReleaseError, match="paid for") as error:
             study.release(out=tmp_path / "out")
     assert error.value.exit_code == 130
-    assert names(tmp_path) == ["ages.csv", "ages.ledger"]
+    # A failed record may be on the disk all the same: what was staged stays until the release is published.
+    left = [name for name in names(tmp_path) if name not in ("ages.csv", "ages.ledger")]
+    assert len(left) == (1 if where == "stage" else 0)
+    assert all(tmp_path.joinpath(name).stat().st_mode & 0o777 == 0o700 for name in left)
     result = study.release(out=tmp_path / "out")
+    assert names(tmp_path) == ["ages.csv", "ages.ledger", "out"]
     assert all(check.holds for check in verify(result.folder))
     assert [r.kind for r in ledger.records()].count("reserve") == 1
 
@@ -202,7 +207,11 @@ def test_what_was_staged_is_published_and_never_drawn_again(tmp_path, monkeypatc
     study = make_study(tmp_path)
     make_ledger(study)
 
-    def fail(*_args, **_kwargs):
+    rename = os.rename
+
+    def fail(*args, **_kwargs):
+        if where == "publish" and args[1] != tmp_path / "out":
+            return rename(*args)
         raise OSError(28, "No space left on device")
 
     target = {"commit": "barrow.ledger.Ledger.commit", "publish": "barrow.study.outputs.Stage.publish"}[where]
@@ -224,6 +233,52 @@ def test_files_that_were_changed_are_not_taken_for_the_release(tmp_path):
     (folder / "values.csv").write_text("changed")
     with pytest.raises(LostReleaseError, match="changed"):
         study.release(out=tmp_path / "out")
+
+
+def test_a_record_that_was_written_though_the_disk_said_no_loses_nothing(tmp_path, monkeypatch):
+    study = make_study(tmp_path)
+    make_ledger(study)
+    stage = Ledger.stage
+
+    def written_and_failed(self, *args):
+        stage(self, *args)
+        raise LedgerIOError("The disk failed.", fix="mend it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "stage", written_and_failed)
+        with pytest.raises(LostReleaseError, match="paid for"):
+            study.release(out=tmp_path / "out")
+    monkeypatch.setattr(DRAW, _never)
+    assert all(check.holds for check in verify(study.release(out=tmp_path / "out").folder))
+
+
+def test_two_processes_never_write_into_one_folder(tmp_path, monkeypatch):
+    from barrow.study.outputs import Stage
+
+    first, second = Stage(tmp_path / "out", "k"), Stage(tmp_path / "out", "k")
+    first.open(10)
+    second.open(10)  # the first one is alive: its room is not swept
+    assert first.folder != second.folder
+    assert len(names(tmp_path)) == 2
+    second.write({"a.txt": b"2"})
+    first.discard()
+    assert [files for _, files in second.found()] == [{"a.txt": b"2"}]
+    third = Stage(tmp_path / "out", "k")
+    third.open(10)
+    third._let_go()  # as a kill would
+    Stage(tmp_path / "out", "k").open(10)  # sweeps the room of the dead, and nothing that was written
+    assert not third.folder.exists()
+    assert second.folder.exists()
+    second.publish(second.folder)
+    assert names(tmp_path) == ["out"]
+
+
+def test_files_beside_a_published_release_do_not_matter(tmp_path):
+    study = make_study(tmp_path)
+    make_ledger(study)
+    first = study.release(out=tmp_path / "out")
+    (first.folder / "notes.txt").write_text("seen")
+    assert study.release(out=tmp_path / "out").values.tolist() == first.values.tolist()
 
 
 def test_a_full_disk_in_the_ledger_releases_nothing(tmp_path, monkeypatch):

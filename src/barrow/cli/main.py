@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -83,3 +84,7 @@ def main(argv: list[str] | None = None) -> None:
         else:
             click.echo(f"Error: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:  # such as a full disk that the output goes to
+        with suppress(OSError):
+            click.echo(f"Error: The system refused: {error.strerror}.\n  fix:     run the same command again", err=True)
+        sys.exit(1)

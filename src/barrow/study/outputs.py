@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import errno
+import glob
 import hashlib
 import io
 import json
 import os
 import shutil
+import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +29,10 @@ _ROOM = "room"
 class Stage:
     """A hidden folder beside the one that will be published; only its owner can read it.
 
-    Its name follows from the release's key, so that a release that was interrupted finds what it had staged. Room on
-    the disk is taken before anything is paid for.
+    Its name begins with what follows from the release's key, so that a release that was interrupted finds what it had
+    staged; the rest is its own, so that two processes never write into one folder. Room on the disk is taken before
+    anything is paid for. What earlier attempts left is removed when the release is published, and not before: until
+    then one of them may hold the values that the ledger knows.
 
     Args:
         out: The folder that will appear.
@@ -36,31 +42,35 @@ class Stage:
     >>> stage = Stage(place, "map-1")
     >>> stage.open(1000)
     >>> stage.write({"a.txt": b"x"})
-    >>> place.exists(), stage.files()
-    (False, {'a.txt': b'x'})
-    >>> stage.publish() == place and (place / "a.txt").read_text()
+    >>> place.exists(), [files for _, files in stage.found()]
+    (False, [{'a.txt': b'x'}])
+    >>> stage.publish(stage.folder) == place and (place / "a.txt").read_text()
     'x'
     """
 
     def __init__(self, out: str | os.PathLike[str], key: str) -> None:
         self.out = Path(out)
-        self.folder = self.out.parent / f".{self.out.name}.{hashlib.sha256(key.encode()).hexdigest()[:12]}.staged"
+        self._prefix = f".{self.out.name}.{hashlib.sha256(key.encode()).hexdigest()[:12]}."
+        self._room: int | None = None
+        self.folder = self.out.parent / f"{self._prefix}staged"
 
     def open(self, room: int) -> None:
         """Make the folder and take ``room`` bytes of its disk; refused where the published one exists."""
-        if self.out.exists():
+        if os.path.lexists(self.out):
             raise ParameterError(
                 f"The output folder {str(self.out)!r} exists.",
                 allowed="a new folder, so that no earlier release is overwritten",
                 fix=f"--out {self.out.name}-2",
             )
         try:
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
-            self.discard()
-            self.folder.mkdir(mode=0o700)
-            with open(self.folder / _ROOM, "wb") as file:
-                os.posix_fallocate(file.fileno(), 0, max(room, 1))
-                os.fsync(file.fileno())
+            _make(self.out.parent)
+            self._sweep_rooms()
+            self.folder = Path(tempfile.mkdtemp(prefix=self._prefix, suffix=".staged", dir=self.out.parent))
+            self._room = os.open(self.folder / _ROOM, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            _lock(self._room)
+            os.posix_fallocate(self._room, 0, max(room, 1))
+            os.fsync(self._room)
+            os.stat(self.folder / _ROOM)  # nobody swept it before it was locked
         except OSError as error:
             self.discard()
             raise ParameterError(
@@ -72,6 +82,7 @@ class Stage:
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write all files and force them to the disk."""
         (self.folder / _ROOM).unlink(missing_ok=True)
+        self._let_go()
         for name, content in files.items():
             with open(self.folder / name, "wb") as file:
                 file.write(content)
@@ -80,24 +91,68 @@ class Stage:
         _sync(self.folder)
         _sync(self.folder.parent)
 
-    def files(self) -> dict[str, bytes]:
-        """What was staged, or published, by file name; empty where nothing is."""
-        for place in (self.folder, self.out):
-            if (place / "statement.json").is_file() or (place.is_dir() and not (place / _ROOM).exists()):
-                return {file.name: file.read_bytes() for file in sorted(place.iterdir()) if file.is_file()}
-        return {}
+    def found(self) -> Iterator[tuple[Path, dict[str, bytes]]]:
+        """Every folder that may hold the release, staged or published, and its files."""
+        for place in (*self._staged(), self.out):
+            if (place / _ROOM).exists():
+                continue
+            with suppress(OSError):  # it cannot be read now: it is not found
+                yield place, {file.name: file.read_bytes() for file in sorted(place.iterdir()) if file.is_file()}
 
-    def publish(self) -> Path:
-        """Give the folder its name."""
-        if self.folder.is_dir():
-            os.chmod(self.folder, 0o755)  # noqa: S103  (a released folder is for others to read)
-            os.rename(self.folder, self.out)
-            _sync(self.out.parent)
+    def publish(self, place: Path) -> Path:
+        """Give the folder ``place`` its name and let others read it; what else was staged goes."""
+        if place != self.out:
+            try:
+                os.rename(place, self.out)
+            except FileNotFoundError:
+                if not self.out.is_dir():  # else another process has just published it
+                    raise
+        if stat.S_IMODE(self.out.stat().st_mode) == 0o700:
+            os.chmod(self.out, 0o755)  # noqa: S103  (a released folder is for others to read)
+        _sync(self.out.parent)
+        for left in self._staged():
+            shutil.rmtree(left, ignore_errors=True)
         return self.out
 
     def discard(self) -> None:
-        """Remove what was staged."""
+        """Remove what this process has staged."""
+        self._let_go()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _staged(self) -> list[Path]:
+        return sorted(self.out.parent.glob(glob.escape(self._prefix) + "*staged"))
+
+    def _sweep_rooms(self) -> None:
+        """Remove the folders of killed processes that hold nothing but room."""
+        for folder in self._staged():
+            with suppress(OSError):
+                handle = os.open(folder / _ROOM, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+                try:
+                    _lock(handle)
+                    shutil.rmtree(folder, ignore_errors=True)
+                finally:
+                    os.close(handle)
+
+    def _let_go(self) -> None:
+        if self._room is not None:
+            handle, self._room = self._room, None
+            with suppress(OSError):
+                os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    """Hold the file until this process closes it or ends, however it ends; OSError if another one holds it."""
+    import fcntl
+
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _make(folder: Path) -> None:
+    """The folder and those above it, each on the disk before anything is paid for."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync(folder.parent)
 
 
 def _sync(folder: Path) -> None:
@@ -108,36 +163,45 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def value_files(tables: Mapping[str, Rows], *, mapped: bool) -> dict[str, bytes]:
-    """The values as files by name.
+def value_files(tables: Mapping[str, Rows], *, mapped: bool, folder: Path | None = None) -> dict[str, bytes]:
+    """The values as files by name; what is needed on the way is written into ``folder``.
 
     >>> sorted(value_files({"values": [{"output": "mean", "value": 0.5}]}, mapped=False))
     ['values.csv', 'values.parquet']
     """
     files: dict[str, bytes] = {}
-    for name, parquet in _parquets(tables).items():
+    for name, parquet in _parquets(tables, folder).items():
         files |= {f"{name}.csv": _csv(tables[name]), f"{name}.parquet": parquet}
         if mapped and name == "values":
             files["values.geojson"] = _geojson(tables[name])
     return files
 
 
-def read_tables(files: Mapping[str, bytes]) -> dict[str, Rows]:
-    """The rows of every table of values that a folder of results holds.
+def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[str, Rows]:
+    """The rows of every table of values that a folder of results holds; read in ``folder``, where they lie already.
 
     >>> read_tables(value_files({"values": [{"output": "mean", "value": 0.5}]}, mapped=False))
     {'values': [{'output': 'mean', 'value': 0.5}]}
     """
     import duckdb
 
+    names = sorted((n for n in files if n.endswith(".parquet")), key=lambda n: (n != "values.parquet", n))
     found: dict[str, Rows] = {}
-    with tempfile.TemporaryDirectory() as folder, duckdb.cursor() as connection:
-        file = Path(folder) / "table.parquet"
-        for name in sorted((n for n in files if n.endswith(".parquet")), key=lambda n: (n != "values.parquet", n)):
-            file.write_bytes(files[name])
-            columns = connection.execute("SELECT * FROM read_parquet(?)", [str(file)]).fetchnumpy()
-            rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-            found[name.removesuffix(".parquet")] = [dict(zip(columns, row, strict=True)) for row in rows]
+    try:
+        with duckdb.cursor() as connection, ExitStack() as stack:
+            place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            for name in names:
+                if folder is None:
+                    (place / name).write_bytes(files[name])
+                columns = connection.execute("SELECT * FROM read_parquet(?)", [str(place / name)]).fetchnumpy()
+                rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+                found[name.removesuffix(".parquet")] = [dict(zip(columns, row, strict=True)) for row in rows]
+    except (OSError, duckdb.Error) as error:
+        raise ParameterError(
+            f"The tables of the release cannot be read: {type(error).__name__}.",
+            allowed="the files as they were written",
+            fix="read them again when the disk does; barrow verify says whether they are whole",
+        ) from None
     return found
 
 
@@ -149,7 +213,7 @@ def _csv(rows: Rows) -> bytes:
     return text.getvalue().encode()
 
 
-def _parquets(tables: Mapping[str, Rows]) -> dict[str, bytes]:
+def _parquets(tables: Mapping[str, Rows], place: Path | None) -> dict[str, bytes]:
     """By DuckDB, which is there anyway; whole columns go in as arrays.
 
     Its default database, in memory, exists already; what is registered with a cursor is seen by that cursor alone.
@@ -157,7 +221,7 @@ def _parquets(tables: Mapping[str, Rows]) -> dict[str, bytes]:
     import duckdb
 
     found = {}
-    with tempfile.TemporaryDirectory() as folder, duckdb.cursor() as connection:
+    with tempfile.TemporaryDirectory(dir=place) as folder, duckdb.cursor() as connection:
         file = Path(folder) / "values.parquet"
         quoted = str(file).replace("'", "''")
         for table, rows in tables.items():
@@ -166,7 +230,10 @@ def _parquets(tables: Mapping[str, Rows]) -> dict[str, bytes]:
                 for name, value in rows[0].items()
             }
             connection.register("release", columns)
-            connection.execute(f"COPY (SELECT * FROM release) TO '{quoted}' (FORMAT parquet)")  # noqa: S608
+            try:
+                connection.execute(f"COPY (SELECT * FROM release) TO '{quoted}' (FORMAT parquet)")  # noqa: S608
+            except duckdb.IOException:  # the disk, not the values
+                raise OSError(errno.EIO, "The values cannot be written") from None
             connection.unregister("release")
             found[table] = file.read_bytes()
     return found

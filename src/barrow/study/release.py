@@ -101,7 +101,6 @@ def run_release(
         files = _drawn(job, reservation, statistics, renderers, stages)
         stages("stage")
         job.stage.write(files)
-        staged = job.book.stage(reservation, *_digests(files))
     except BaseException as error:
         job.stage.discard()
         given_up = reservation.taken and isinstance(error, Exception) and not isinstance(error, _OUTSIDE)
@@ -110,6 +109,10 @@ def run_release(
         raise _interrupted(job.plan, reservation, error, given_up) from (
             error if isinstance(error, Exception) else None
         )
+    try:
+        staged = job.book.stage(reservation, *_digests(files))
+    except BaseException as error:  # the record may be on the disk all the same, so what was staged stays
+        raise _interrupted(job.plan, reservation, error, False) from (error if isinstance(error, Exception) else None)
     return _finished(job.book, staged, job.stage, stages, job.plan)
 
 
@@ -191,7 +194,7 @@ def _drawn(
     if not private:  # noise that somebody can predict protects nobody
         raise ParameterError("The noise came from a seed.", allowed="the system's entropy", fix="draw without a source")
     tables = plan.tables(drawn)
-    files = value_files(tables, mapped=plan.mapped)
+    files = value_files(tables, mapped=plan.mapped, folder=job.stage.folder)
     entry = {"ledger": study.ledger, "entry": reservation.seq, "key": job.key}
     statement = make_statement(study, plan, entry=entry, parameters=job.parameters, summary=plan.summary(drawn))
     for render in renderers:
@@ -210,15 +213,27 @@ def _digests(files: Mapping[str, bytes]) -> tuple[str, str]:
     return digest_of(values), digest_of({name: files[name] for name in _STATEMENT if name in files})
 
 
+def _find(stage: Stage, wanted: tuple[str, str | None]) -> tuple[Path, dict[str, bytes]]:
+    """Where the files with these digests are, and the files; other files beside them do not matter."""
+    for place, found in stage.found():
+        with suppress(KeyError, TypeError, ValueError):
+            names = {entry["name"] for entry in json.loads(found["statement.json"])["files"]}.union(_STATEMENT)
+            files = {name: content for name, content in found.items() if name in names}
+            if _digests(files) == wanted:
+                return place, files
+    return stage.out, {}
+
+
 def _finished(
     book: Ledger, known: Staged | Committed, stage: Stage, stages: Callable[[str], None], plan: Plan | None = None
 ) -> Release:
     """Commit and publish what was staged, now or before; never draw again."""
-    files = stage.files()
-    if not files:
-        stage = Stage(book.records()[known.seq - 1].data.get("folder") or stage.out, known.key)
-        files = stage.files()
-    if _digests(files) != (known.outputs, known.statement):
+    recorded = book.records()[known.seq - 1].data.get("folder")
+    for stage in (stage, *([] if recorded is None else [Stage(recorded, known.key)])):  # noqa: B020
+        place, files = _find(stage, (known.outputs, known.statement))
+        if files:
+            break
+    else:
         raise LostReleaseError(
             f"The release {known.key!r} was paid for (entry {known.seq} of the ledger), and its files are not where "
             "they were written, or were changed.",
@@ -230,7 +245,7 @@ def _finished(
         book.commit(known)
     stages("publish")
     try:
-        folder = stage.publish()
+        folder = stage.publish(place)
     except OSError as error:
         raise LostReleaseError(
             f"The release {known.key!r} is paid for and written, but {str(stage.out)!r} cannot be made: "

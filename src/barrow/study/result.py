@@ -45,7 +45,7 @@ class Release:
     def of(cls, files: Mapping[str, bytes], folder: Path, plan: Plan | None = None) -> Release:
         """The release that a folder's files hold."""
         statement = json.loads(files["statement.json"])
-        return cls(statement, files["statement.txt"].decode().rstrip("\n"), read_tables(files), folder, plan)
+        return cls(statement, files["statement.txt"].decode().rstrip("\n"), read_tables(files, folder), folder, plan)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Release:

@@ -1,0 +1,22 @@
+"""A small share of ``scripts/faults release``: whole releases, killed, failed and starved; with controls."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.faults import cuts
+
+
+@pytest.mark.skipif(cuts.available() is not None, reason=str(cuts.available()))
+def test_releases_survive_kills_errors_and_full_disks() -> None:
+    command = [sys.executable, "-m", "tests.faults.release", "--kills", "3", "--every", "40", "--seed", "25"]
+    ended = subprocess.run(command, cwd=cuts.ROOT, env=cuts.environment(), capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    counts = json.loads(ended.stdout.splitlines()[-1])
+    assert counts["kills"] >= 10
+    assert [counts[name] for name in ("unpaid", "lost", "leaked", "unclear")] == [0] * 4
+    assert all(value for name, value in counts.items() if name.startswith("control_"))
