@@ -1,13 +1,12 @@
-"""What is fuzzed: every place where a file, a message or a command line becomes a value.
+"""What is fuzzed: every place where a file, a message or a command line becomes a value."""
 
-Names of the upper layers are looked up when the harness starts, so that a parser that moved is still found.
-"""
-
+import atexit
 import json
 import random
+import shutil
 import tempfile
 from collections.abc import Callable
-from importlib import import_module
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,12 @@ import tomli_w
 from barrow.accounting import price
 from barrow.engines import Columns, Source
 from barrow.engines.memory import MemoryEngine
-from barrow.errors import BarrowError
-from barrow.ledger import Budget, SpaceRef, budget_from_json
+from barrow.errors import BarrowError, ParameterError
+from barrow.ledger import Budget, Ledger, SpaceRef, budget_from_json
+from barrow.local import Server
+from barrow.local.client import Survey
+from barrow.local.mixing import mix, read_batch
+from barrow.local.report import message_of, report_from_json, value_of
 from barrow.numerics import exact
 from barrow.policy import Policy, parse_epsilon, parse_share
 from barrow.privacy import (
@@ -35,6 +38,7 @@ from barrow.privacy import (
 )  # fmt: skip
 from barrow.privacy.guarantees import definition_from_json, guarantee_from_json
 from barrow.queries import query_from_spec
+from barrow.questions import to_question
 from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import (
     Circle,
@@ -51,6 +55,8 @@ from barrow.spaces import (
     space_from_spec,
 )  # fmt: skip
 from barrow.spaces.units import parse_distance
+from barrow.study import Study, explain, read, read_statement, read_study, statement_text, verify
+from barrow.study.file import study_from_spec
 from tests.fuzz.inputs import as_json, mutated, mutated_bytes, mutated_text, odd
 
 Target = Callable[[random.Random, Path], None]
@@ -81,11 +87,28 @@ EVENTS = [
 ]  # fmt: skip
 DEFINITIONS = [Emd(5), UserLevel(1, "1e-9"), DiscreteEmd("0.2", "1e-12", radius="0.01")]
 STUDY = {
-    "dataset": "visits", "users": 100, "model": "central",
+    "dataset": "visits", "users": 100, "model": "central", "ledger": "visits.ledger", "delta": 1e-9,
     "space": {"kind": "line", "low": 0, "high": 10, "step": 1, "unit": "km"},
-    "query": {"kind": "mean"}, "data": {"source": "visits.csv", "user": "uid", "items": ["x"]},
-    "privacy": {"delta": "1e-9"}, "promise": [{"share": "1 of 30", "distance": "2 km", "epsilon": 0.5}],
+    "data": {"source": "visits.csv", "user": "uid", "items": ["x"], "outside": "default", "version": "2026-10"},
+    "promise": [{"share": "1 of 30", "distance": "2 km", "epsilon": 0.5}],
+    "question": [
+        {"name": "map", "kind": "density", "bandwidth": "2 km", "fraction": 0.5}, {"name": "all", "kind": "mean"},
+    ],
 }  # fmt: skip
+OLD_STUDY = {
+    "dataset": "visits", "users": 100, "space": STUDY["space"], "query": {"kind": "mean"},
+    "privacy": {"alpha": "25", "delta": "1e-9", "user_epsilon": "1"}, "data": {"source": "visits.csv", "user": "uid"},
+}  # fmt: skip
+QUESTIONS: list[Any] = [
+    {"kind": "mean"}, {"kind": "density", "bandwidth": "2 km", "fraction": "1/3"}, {"kind": "histogram"},
+    {"kind": "distance", "to": 3}, {"kind": "region", "center": 3, "radius": "2 km", "ramp": "1 km"},
+    {"kind": "items", "items": 3}, {"kind": "frequency", "items": 3}, {"kind": "similarity", "to": 3},
+    {"kind": "function", "values": list(range(11)), "unit": "kg", "lipschitz": "100"},
+]  # fmt: skip
+QUESTION_TEXTS = (
+    "mean", "density(bandwidth='2 km')", "histogram(levels=3)", "region(center=3, radius='2 km', ramp='1 km')",
+    "items(items=3, output='list')", "distance(to=3, fraction='1/2', name='x')", "frequency(items=2)",
+)  # fmt: skip
 REPORT = {"barrow": "local report", "version": 1, "study": "sha256:" + "0" * 64, "id": "0" * 32, "values": [1, 2, 3]}
 CSV = b"uid,x,y\n1,3.5,a\n1,4,b\n2,0,a\n3,9.99,\n"
 
@@ -134,9 +157,9 @@ def _guarantees(rng: random.Random, folder: Path) -> None:
 
 def _numbers(rng: random.Random, folder: Path) -> None:
     text = mutated_text(rng.choice(("1 of 30", "2 %", "0.25", "1e-9", "5 km", "1000 mi", "eps 0.2")), rng)
-    for read in (exact, parse_share, parse_epsilon, lambda t: parse_distance(t, LINE)):
+    for parse in (exact, parse_share, parse_epsilon, lambda t: parse_distance(t, LINE)):
         try:
-            read(text)
+            parse(text)
         except BarrowError:
             continue
 
@@ -169,86 +192,121 @@ def _columns(rng: random.Random, folder: Path) -> None:
     MemoryEngine().count(Source.of(table), Columns("uid", ["x"]), LINE, unknown=rng.choice(("error", "default")))
 
 
-def _study_file(read: Callable[[Path], Any]) -> Target:
-    def target(rng: random.Random, folder: Path) -> None:
-        path = folder / "study.toml"
-        try:
-            text = tomli_w.dumps(mutated(STUDY, rng))
-        except (TypeError, ValueError, AttributeError):
-            text = mutated_text(tomli_w.dumps(STUDY), rng)
-        data = text.encode(errors="replace")
-        path.write_bytes(data if rng.random() < 0.9 else mutated_bytes(data, rng))
-        study = read(path)
-        _ = study.alpha, repr(study)
-
-    return target
+def _study_file(rng: random.Random, folder: Path) -> None:
+    path, study = folder / "study.toml", rng.choice((STUDY, STUDY, OLD_STUDY))
+    try:
+        text = tomli_w.dumps(mutated(study, rng))
+    except (TypeError, ValueError, AttributeError):
+        text = mutated_text(tomli_w.dumps(study), rng)
+    data = text.encode(errors="replace")
+    path.write_bytes(data if rng.random() < 0.9 else mutated_bytes(data, rng))
+    _look(read_study(path), rng, folder)
 
 
-def _made_release() -> dict[str, bytes]:
-    """The files of a real release, so that mutations reach the inside of what reads them."""
-    import barrow
-
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "visits.csv").write_bytes(b"uid,x\n1,3\n2,4\n")
-        study = barrow.Study(LINE, ["1 of 30, 2 km, 0.5"], users=100, dataset="visits")
-        ledger = barrow.Ledger.create(folder / "visits.ledger", study)
-        data = barrow.read(str(folder / "visits.csv"), user="uid", item="x")
-        study.release("mean", data, ledger=ledger, out=folder / "out")
-        return {path.name: path.read_bytes() for path in (folder / "out").iterdir() if path.is_file()}
+def _study_spec(rng: random.Random, folder: Path) -> None:
+    _look(study_from_spec(mutated(rng.choice((STUDY, STUDY, OLD_STUDY)), rng)), rng, folder)
 
 
-def _statement_file(read: Callable[[Path], Any]) -> Target:
-    files = _made_release()
-    said = json.loads(files["statement.json"])
-
-    def target(rng: random.Random, folder: Path) -> None:
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-        text = as_json(mutated(said, rng)) if rng.random() < 0.7 else mutated_text(json.dumps(said), rng)
-        (folder / "statement.json").write_bytes(text.encode(errors="replace"))
-        read(folder)
-
-    return target
+def _look(study: Study, rng: random.Random, folder: Path) -> None:
+    """What every command does with a study before it reads a record."""
+    _ = repr(study), study.to_spec()
+    if rng.random() < 0.2:
+        _ = study.alpha, [question.label for question in study.questions]
+    if rng.random() < 0.1:
+        path = folder / "again.toml"
+        path.unlink(missing_ok=True)
+        study.write(path)
 
 
-def _report(read: Callable[[Any], Any]) -> Target:
-    def target(rng: random.Random, folder: Path) -> None:
-        changed = mutated(REPORT, rng)
-        given = changed if isinstance(changed, dict) else as_json(changed)
-        read(rng.choice((given, as_json(changed), mutated_text(json.dumps(REPORT), rng), mutated_bytes(b"{}", rng))))
+def _statements(rng: random.Random, folder: Path) -> None:
+    """A real release, with its statement changed: read, verified, explained, and put in words."""
+    place = _released()
+    told = json.loads((place / "statement.json").read_text())
+    text = as_json(mutated(told, rng)) if rng.random() < 0.75 else mutated_text(json.dumps(told), rng)
+    for file in place.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    (folder / "statement.json").write_bytes(text.encode(errors="surrogatepass"))
+    said = read_statement(folder)
+    checks = verify(folder, ledger=place.parent / "ages.ledger") if rng.random() < 0.9 else verify(folder)
+    if as_json(said) != as_json(told) and all(check.holds for check in checks):
+        raise AssertionError("a changed statement was verified")
+    _ = statement_text(said), explain(said)
 
-    return target
+
+@cache
+def _released() -> Path:
+    """A release to begin with."""
+    folder = Path(tempfile.mkdtemp(prefix="barrow-fuzz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    people = {"uid": [1, 2, 3], "x": [2, 3, 4]}
+    study = Study(LINE, ["all, 2 km, 0.5"], users=3, dataset="ages", data=read(people, user="uid", item="x"))
+    Ledger.create(folder / "ages.ledger", study)
+    return study.release("mean", ledger=folder / "ages.ledger", out=folder / "mean").folder
 
 
-def _found(*names: str) -> Any:
-    """The first of several dotted names that exists."""
-    for name in names:
-        module, _, attribute = name.rpartition(".")
-        try:
-            owner = import_module(module)
-        except ImportError:
-            first, _, last = module.rpartition(".")
-            owner = getattr(import_module(first), last, None) if first else None
-        if owner is not None and hasattr(owner, attribute):
-            return getattr(owner, attribute)
-    return None
+def _reports(rng: random.Random, folder: Path) -> None:
+    changed = mutated(REPORT, rng)
+    odd_ones = (changed, as_json(changed), mutated_text(json.dumps(REPORT), rng), mutated_bytes(b"{}", rng))
+    report_from_json(rng.choice(odd_ones))
+
+
+@cache
+def _surveys() -> tuple[Survey, Survey]:
+    told: dict[str, Any] = {"space": "discrete(labels=['a', 'b', 'c'])", "alpha": 6, "users": 2}
+    return (
+        Survey(Study(**told, delta="1e-6", model="shuffle"), "items(items=2)"),
+        Survey(Study(**told, model="local"), "frequency(items=2)"),
+    )
+
+
+def _messages(rng: random.Random, folder: Path) -> None:
+    survey = _surveys()[0]
+    line = message_of(survey.digest, 2, 3)
+    found = value_of(survey.digest, mutated_text(line, rng), 3)
+    found = value_of(survey.digest, mutated_bytes(line.encode(), rng), 3) if isinstance(found, str) else found
+    if isinstance(found, str):
+        raise ParameterError("refused", allowed="a message", fix="send one")
+
+
+def _batches(rng: random.Random, folder: Path) -> None:
+    survey = _surveys()[0]
+    good = [message_of(survey.digest, value, 3) for value in (0, 1, 2, 2)]
+    lines = list(mix(survey, good).lines(3))
+    for _ in range(rng.choice((1, 1, 3))):
+        place = rng.randrange(len(lines))
+        if place == 0 and rng.random() < 0.7:
+            lines[0] = as_json(mutated(json.loads(next(iter(mix(survey, good).lines(3)))), rng))
+        else:
+            lines[place] = mutated_text(lines[place], rng)
+    read_batch(survey, lines if rng.random() < 0.8 else mutated_text("\n".join(lines), rng).splitlines())
+
+
+def _servers(rng: random.Random, folder: Path) -> None:
+    """A server takes whatever it gets, and says how many it refused."""
+    survey = _surveys()[1]
+    report = {**REPORT, "study": survey.digest}
+    changed = [mutated(report, rng) for _ in range(3)]
+    server = Server(survey)
+    server.add_all([rng.choice((one, as_json(one), mutated_text(json.dumps(report), rng))) for one in changed])
+
+
+def _questions(rng: random.Random, folder: Path) -> None:
+    if rng.random() < 0.5:
+        question = to_question(mutated_text(rng.choice(QUESTION_TEXTS), rng))
+    else:
+        question = to_question(mutated(rng.choice(QUESTIONS), rng))
+    _ = question.label, question.to_spec(), repr(question)
+    if rng.random() < 0.3:
+        space = rng.choice(SPACES)
+        Study(space, alpha=5, users=100, questions=[question]).plan()
 
 
 def targets() -> dict[str, Target]:
-    """Every target by its name; the upper layers' ones where they are found."""
-    known: dict[str, Target] = {
+    """Every target by its name."""
+    return {
         "spaces": _spaces, "space text": _space_text, "queries": _queries, "randomisers": _randomisers,
         "events": _events, "guarantees": _guarantees, "numbers": _numbers, "policies": _policies, "budgets": _budgets,
-        "csv": _csv, "columns": _columns,
+        "csv": _csv, "columns": _columns, "study files": _study_file, "study specs": _study_spec,
+        "statements": _statements, "reports": _reports, "messages": _messages, "batches": _batches,
+        "servers": _servers, "questions": _questions,
     }  # fmt: skip
-    study = _found("barrow.Study.read", "barrow.release.study.read_study")
-    statement = _found("barrow.verify", "barrow.study.verify.verify", "barrow.release.verify.verify")
-    report = _found("barrow.local.report.report_from_json", "barrow.local.report.read_report")
-    if study is not None:
-        known["study files"] = _study_file(study)
-    if statement is not None:
-        known["statements"] = _statement_file(statement)
-    if report is not None:
-        known["reports"] = _report(report)
-    return known

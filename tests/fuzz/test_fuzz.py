@@ -1,5 +1,6 @@
 """A few thousand malformed inputs, and those that once ended in a traceback."""
 
+import random
 from fractions import Fraction
 
 import pytest
@@ -15,9 +16,11 @@ from barrow.queries import query_from_spec
 from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import Discrete, Line, parse_space, space_from_spec
 from tests.fuzz.run import run
+from tests.fuzz.targets import targets
 
 LINE = Line(0, 10, step=1, unit="km", cells=True)
 TARGETS = ["spaces", "space text", "queries", "randomisers", "guarantees", "numbers", "policies", "budgets", "columns"]
+TOP = ["study files", "study specs", "statements", "reports", "messages", "batches", "servers", "questions"]
 
 
 def test_malformed_inputs_are_refused_kindly():
@@ -25,6 +28,20 @@ def test_malformed_inputs_are_refused_kindly():
     assert found["tracebacks"] == 0, found["places"]
     assert found["slow"] == 0
     assert found["accepted"] > 20  # some mutations are harmless: the harness reaches the inside
+
+
+def test_malformed_files_and_messages_are_refused_kindly():
+    found = run(1_200, 60.0, 11, TOP)
+    assert found["tracebacks"] == 0, found["places"]
+    assert found["slow"] == 0
+    assert found["accepted"] > 50
+
+
+@pytest.mark.parametrize("number", [274, 440])
+def test_inputs_that_once_ended_in_a_traceback(number, tmp_path):
+    name = {274: "study specs", 440: "batches"}[number]
+    with pytest.raises(BarrowError):
+        targets()[name](random.Random(f"3/{name}/{number}"), tmp_path)
 
 
 @pytest.mark.parametrize(

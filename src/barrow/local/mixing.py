@@ -6,10 +6,12 @@ What a batch holds is a multiset of values: sizes are equal, and no id, order or
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,17 @@ from barrow.noise import system_source, uniform_below
 
 _KIND, _VERSION = "batch", 1
 Integers = NDArray[np.int64]
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class _Head(msgspec.Struct, forbid_unknown_fields=True):
+    """The first line of a batch."""
+
+    barrow: str
+    version: int
+    study: str
+    id: str
+    people: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +126,10 @@ def read_batch(survey: Survey, lines: Iterable[str]) -> Batch:
     rows = iter(lines)
     first = next(rows, "")
     try:
-        head = json.loads(first)
-        good = set(head) == {"barrow", "version", "study", "id", "people"} and head["barrow"] == _KIND
-    except (ValueError, TypeError, RecursionError):
-        good = False
-    if not good:
+        head = msgspec.json.decode(first, type=_Head)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        head = None
+    if head is None or (head.barrow, head.version) != (_KIND, _VERSION) or _ID.fullmatch(head.id) is None:
         linked = '"local report"' in first[:200]
         raise ParameterError(
             "These are reports that link the values of one person." if linked else "This is not a mixed batch.",
@@ -126,13 +138,13 @@ def read_batch(survey: Survey, lines: Iterable[str]) -> Batch:
         )
     values = [value_of(survey.digest, line, kinds) for line in rows if line.strip()]
     whole = [value for value in values if isinstance(value, int)]
-    if len(whole) != len(values) or len(whole) != length * head["people"] or head["study"] != survey.digest:
+    if len(whole) != len(values) or len(whole) != length * head.people or head.study != survey.digest:
         raise ParameterError(
             "The batch is not whole, or belongs to another study.",
             allowed="a file that barrow local mix wrote for this study",
             fix="mix the messages again",
         )
-    return Batch(head["study"], str(head["id"]), int(head["people"]), np.array(whole, dtype=np.int64), {})
+    return Batch(head.study, head.id, head.people, np.array(whole, dtype=np.int64), {})
 
 
 def kinds_of(survey: Survey) -> int:

@@ -114,6 +114,8 @@ def _decoded(data: str | bytes | Mapping[str, Any], kind: Any) -> Any:
     try:
         if isinstance(data, Mapping):
             return msgspec.convert(dict(data), kind)
+        if not isinstance(data, str | bytes):
+            raise MalformedReportError("malformed", "is not JSON")
         if len(data) > _MOST_TEXT:
             raise MalformedReportError("malformed", "is too long")
         return msgspec.json.decode(data, type=kind)

@@ -109,6 +109,8 @@ def study_from_spec(spec: Mapping[str, Any]) -> Study:
     """
     from barrow.study.study import Study
 
+    if not isinstance(spec, Mapping):
+        raise _refused(f"it is a {type(spec).__name__} and not a table")
     if "space" not in spec:
         raise ParameterError(
             "The study names no space.",
@@ -117,7 +119,7 @@ def study_from_spec(spec: Mapping[str, Any]) -> Study:
         )
     try:
         found = msgspec.convert(dict(spec), StudyFile)
-    except (msgspec.ValidationError, RecursionError) as error:
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as error:
         raise _refused(str(error) or "it is nested too deeply") from None
     old = found.privacy
     delta = found.delta if found.delta is not None else old.delta

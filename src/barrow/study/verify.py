@@ -151,7 +151,7 @@ def _words(place: Path, said: Mapping[str, Any]) -> Check:
     words = place / "statement.txt"
     try:
         same = words.is_file() and words.read_text(encoding="utf-8").strip() == statement_text(said)
-    except (KeyError, TypeError, ValueError, IndexError):
+    except (BarrowError, OSError, ValueError):
         same = False
     return Check("statement.txt", same, "says what statement.json says" if same else "differs from statement.json")
 
