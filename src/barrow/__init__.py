@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Mean,
         Plan,
         Projection,
+        Quantile,
         Question,
         Region,
         Similarity,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         Product,
         Space,
         Tree,
+        Week,
         space_from_spec,
     )
     from barrow.study import Data, Release, Study, read, read_study, verify, write_study
@@ -70,11 +72,11 @@ _HOMES = {
     "barrow.privacy": ("DiscreteEmd", "Emd", "Guarantee", "ItemMetric", "Model", "UserLevel"),
     "barrow.questions": (
         "Density", "Distance", "Frequency", "Function", "Histogram", "Items", "Mean", "Plan", "Projection",
-        "Question", "Region", "Similarity",
+        "Quantile", "Question", "Region", "Similarity",
     ),
     "barrow.spaces": (
         "Circle", "Clustered", "Covariates", "Discrete", "Earth", "Embedding", "Euclidean", "Finite", "Graph",
-        "Hexagons", "Line", "Product", "Space", "Tree", "space_from_spec",
+        "Hexagons", "Line", "Product", "Space", "Tree", "Week", "space_from_spec",
     ),
     "barrow.study": ("Data", "Release", "Study", "read", "read_study", "verify", "write_study"),
     "barrow.transport": ("emd",),
@@ -119,6 +121,7 @@ __all__ = [
     "Product",
     "Projection",
     "Promise",
+    "Quantile",
     "Question",
     "Region",
     "Release",
@@ -130,6 +133,7 @@ __all__ = [
     "Study",
     "Tree",
     "UserLevel",
+    "Week",
     "__version__",
     "emd",
     "price",

@@ -23,6 +23,7 @@ from barrow.questions.items import Items
 from barrow.questions.linear import Linear, LinearPlan
 from barrow.questions.mean import Mean
 from barrow.questions.plan import Plan
+from barrow.questions.quantile import Quantile
 from barrow.questions.region import Region
 from barrow.questions.similarity import Projection, Similarity
 from barrow.spaces import parse_call
@@ -41,6 +42,7 @@ __all__ = [
     "Mean",
     "Plan",
     "Projection",
+    "Quantile",
     "Question",
     "Region",
     "Similarity",
@@ -70,7 +72,8 @@ def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Q
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: The kind of question is 'maen'. Did you mean 'mean'?
-      allowed: density, distance, frequency, function, histogram, items, mean, projection, region, similarity
+      allowed: density, distance, frequency, function, histogram, items, mean, projection, quantile, region,
+    similarity
       fix:     mean
     """
     if isinstance(asked, Question):

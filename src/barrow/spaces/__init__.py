@@ -21,6 +21,7 @@ from barrow.spaces.spec import parse_call, parse_space, space_from_spec, space_k
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
 from barrow.spaces.tree import Tree
 from barrow.spaces.units import parse_distance, units_of
+from barrow.spaces.week import Week
 
 __all__ = [
     "DISTANCE_ERROR",
@@ -45,6 +46,7 @@ __all__ = [
     "Product",
     "Space",
     "Tree",
+    "Week",
     "certified_graph",
     "check_metric",
     "edge_names",

@@ -1,0 +1,77 @@
+"""Quantiles: intervals that hold the truth, from data to statement; and what cannot be asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from barrow.engines import Counts
+from barrow.errors import ParameterError
+from barrow.ledger import Ledger
+from barrow.questions import Quantile, to_question
+from barrow.spaces import Discrete, Line
+from barrow.study import Study, explain, read, verify
+
+AGES = Line(0, 100, unit="years", step=1)
+
+
+def counts_of(ages):
+    items, times = np.unique(AGES.encode(ages), return_counts=True)
+    return Counts(items, np.ones(len(items), dtype=np.int64), times, users=len(ages))
+
+
+@pytest.mark.parametrize("spread", ["one value", "two values", "many"])
+def test_intervals_hold_the_true_quantile(spread):
+    rng = np.random.default_rng(4)
+    ages = {
+        "one value": np.full(400, 30),
+        "two values": np.repeat([20, 70], [240, 160]),
+        "many": rng.integers(10, 90, 400),
+    }
+    held = ages[spread]
+    plan = Study(AGES, alpha=20, users=400).plan(Quantile(of=["0.25", "0.5", "0.9"]))
+    statistics = plan.statistics(counts_of(held))
+    true = [np.sort(held)[int(np.ceil(q * len(held))) - 1] for q in (0.25, 0.5, 0.9)]
+    covered, near = 0, []
+    for _ in range(120):
+        rows = plan.tables(plan.draw(statistics)[0])["values"]
+        covered += all(row["low_95"] - 1e-9 <= x <= row["high_95"] + 1e-9 for row, x in zip(rows, true, strict=True))
+        near.append(abs(rows[1]["value"] - true[1]))
+    assert covered >= 0.93 * 120
+    assert np.median(near) <= 3
+    assert all(row["low_95"] <= row["value"] <= row["high_95"] for row in rows)
+
+
+def test_from_records_to_a_verified_statement(tmp_path):
+    columns = {"uid": list(range(300)), "age": [20 + i % 50 for i in range(300)]}
+    study = Study(
+        AGES, ["all, 5 years, 2"], users=300, dataset="ages", questions=["quantile(of=[0.1, 0.5])"],
+        data=read(columns, user="uid", item="age"), ledger=str(tmp_path / "ages.ledger"),
+    )  # fmt: skip
+    Ledger.create(str(study.ledger), study)
+    result = study.release(out=tmp_path / "out")
+    assert all(check.holds for check in verify(tmp_path / "out"))
+    assert "95 %" in result.text
+    assert "read off" in explain(result.statement)
+    assert [row["quantile"] for row in result.rows()] == ["0.1", "0.5"]
+    assert set(result.tables) == {"values", "below"}
+
+
+def test_plans_say_how_wide_and_warn():
+    wide = Study(AGES, alpha="0.001", users=50).plan("quantile")
+    assert "nearly useless" in str(wide)
+    assert "median" in str(Study(AGES, alpha=20, users=5000).plan("quantile"))
+    assert to_question("quantile(of=0.5)").shares == Quantile().shares
+
+
+@pytest.mark.parametrize("wrong", [0, 1, "1.5", [], ["0.5", 2], "half"])
+def test_shares_that_are_none_are_refused(wrong):
+    with pytest.raises(ParameterError):
+        Quantile(of=wrong)
+
+
+def test_only_lines_and_only_held_data():
+    with pytest.raises(ParameterError, match="asked of a line"):
+        Study(Discrete(["a", "b"]), alpha=5, users=10).plan("quantile")
+    with pytest.raises(ParameterError, match="already held"):
+        Study(AGES, alpha=5, users=10, model="local").plan("quantile")
