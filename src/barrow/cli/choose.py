@@ -18,7 +18,7 @@ from barrow.study import Study, read_study, write_study
 @click.command()
 @click.option("--space", "space_text", metavar="SPACE", help="earth, 'earth(cell=10)', …, or a study file.")
 @click.option("--promise", "promises", multiple=True, metavar="'SHARE, DISTANCE, EPSILON'", help="May be repeated.")
-@click.option("--delta", default="0", show_default=True, help="Probability with which promises may fail.")
+@click.option("--delta", default="0", show_default=True, help="By how much more often a guess may be right than promised.")
 @click.option("--users", type=int, help="How many people the data are about (public).")
 @click.option("--dataset", help="A public name of the data set, for the study file.")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write a study file.")
@@ -86,7 +86,7 @@ def _ask(space_text: str | None, promises: tuple[str, ...], delta: str) -> tuple
         asked.append(f"{share}, {distance}, {epsilon}")
         if not click.confirm("Another promise?", default=False):
             break
-    delta = click.prompt("Probability with which promises may fail (0: never)", default=delta)
+    delta = click.prompt("By how much more often a guess may be right than promised (0: never)", default=delta)
     return space_text, tuple(asked), delta
 
 
@@ -132,7 +132,7 @@ def _show(policy: Policy, users: int | None, save: str | None) -> None:
 
 def _delta_advice(delta: Fraction, users: int | None) -> str:
     if delta == 0:
-        return "   (promises never fail; Laplace noise is enough, Gaussian and shuffled releases need δ > 0)"
+        return "   (nothing on top; Laplace noise is enough, Gaussian and shuffled releases need δ > 0)"
     if users and delta * users >= exact("0.01"):
         return f"   (large for {users:,} people: keep it far below 1/n)"
     return "   (keep it far below 1/n for n people)"

@@ -108,7 +108,7 @@ class Promises:
 
     Args:
         promises: :class:`PromiseLimit`, or tuples (share, distance, epsilon) of numbers in the metric's unit.
-        delta: The probability with which all promises together may fail, in [0, 1).
+        delta: By how much more often a guess may be right than all promises together say, in [0, 1).
         model: ``"local"``, ``"shuffle"`` or ``"central"``.
         bounded: Whether all users hold the same public number of items.
 

@@ -47,7 +47,7 @@ def compare(
         space: The public space.
         query: What is asked; for a histogram the error is the EMD after decoding, otherwise a 95 % half width.
         alpha: Privacy loss per unit of EMD; by default the largest that keeps the promises.
-        delta: The probability with which guarantees may fail; 0 leaves pure ones.
+        delta: By how much more often a guess may be right than epsilon says; 0 leaves pure guarantees.
         users: n, public.
         items: m, how many items each user holds, where that is public and the same for all; without it mechanisms that
             need it are left out.

@@ -110,7 +110,7 @@ def choose_items(
     Args:
         space: The public space.
         alpha: Privacy loss per unit of EMD, for all reports of a user together.
-        delta: The probability with which it may fail; 0 leaves plain composition, alpha/m for each item.
+        delta: By how much more often a guess may be right; 0 leaves plain composition, alpha/m for each item.
         items: m, how many items each user holds; public.
         users: n; not needed in the local model.
         model: ``"local"``, ``"shuffle"`` or ``"central"``.

@@ -67,7 +67,7 @@ def user_level_errors(
     Args:
         query: What is asked.
         epsilon: The privacy parameter of a user.
-        delta: The probability with which it may fail; 0 leaves the pure ones.
+        delta: By how much more often a guess may be right than epsilon says; 0 leaves the pure ones.
         users: n, public.
         model: ``"central"``, ``"local"``, or ``"shuffle"``: local reports, amplified by shuffling.
 
@@ -122,7 +122,7 @@ def user_level_histograms(
     Args:
         space: The public space.
         epsilon: The privacy parameter of a user.
-        delta: The probability with which it may fail; 0 leaves the pure ones.
+        delta: By how much more often a guess may be right than epsilon says; 0 leaves the pure ones.
         users: n, public.
         model: ``"central"``, ``"local"``, or ``"shuffle"``: local reports, amplified by shuffling.
         reference: The public distribution at which errors are simulated.

@@ -50,7 +50,7 @@ class Policy:
     Args:
         space: The space of items; its diameter is the unit of alpha.
         promises: Promises, texts ``"share, distance, epsilon"`` or triples.
-        delta: The probability with which the promises may fail, in [0, 1).
+        delta: By how much more often a guess may be right than the promises say, in [0, 1).
 
     >>> from barrow.spaces import Earth
     >>> policy = Policy(Earth(), ["1/30, 1000 mi, 0.2", "1, 100 mi, 0.2"], delta="1e-12")

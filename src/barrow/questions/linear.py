@@ -315,6 +315,7 @@ class LinearPlan(Plan):
             "noise": self.noise.name,
             "scale": exact_text(self.noise.scale),
             "grid": exact_text(self.noise.grid),
+            "constant": self.query.constant_method,
         }
 
     def fields(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def user_level_histogram(
         kind: ``"levels"`` (noise on the mass below every edge of a tree, weighted by level), or one of the kinds of
             :func:`barrow.mechanisms.histograms.histogram_noise`, whose query and decoder it then shares.
         epsilon: The privacy parameter of a user.
-        delta: The probability with which it may fail; used by Gaussian noise only.
+        delta: By how much more often a guess may be right; used by Gaussian noise only.
         users: n, public.
         noise: ``"laplace"`` or ``"gaussian"``.
         how: The decoder: ``"auto"`` or ``"nearest"``.
