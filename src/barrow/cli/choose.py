@@ -18,7 +18,7 @@ from barrow.study import Study, read_study, write_study
 @click.command()
 @click.option("--space", "space_text", metavar="SPACE", help="earth, 'earth(cell=10)', …, or a study file.")
 @click.option("--promise", "promises", multiple=True, metavar="'SHARE, DISTANCE, EPSILON'", help="May be repeated.")
-@click.option("--delta", default="0", show_default=True, help="By how much more often a guess may be right than promised.")
+@click.option("--delta", default="0", show_default=True, help="How much more often a guess may be right than promised.")
 @click.option("--users", type=int, help="How many people the data are about (public).")
 @click.option("--dataset", help="A public name of the data set, for the study file.")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write a study file.")

@@ -45,7 +45,7 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
             odds_sentence(worst),
         ],
     )
-    said += block("Ledger", ["every promise is spent: any further release about these people is refused"])
+    said += block("Ledger", ["what the promises allow is spent: any further release about these people is refused"])
     within = ", ".join(f"{name}/" for name in result.shown)
     said += block(
         "Wrote",
