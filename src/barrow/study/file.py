@@ -287,12 +287,10 @@ def write_study(study: Study, path: str | os.PathLike[str]) -> None:
     >>> read_study(file).alpha
     Fraction(25, 1)
     """
-    import tomli_w
-
     file = Path(path)
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        partial.write_text(tomli_w.dumps(spec_of(study)), encoding="utf-8")
+        partial.write_text(_text(spec_of(study)), encoding="utf-8")
         try:
             os.link(partial, file)  # unlike a rename, this fails if the file exists
         finally:
@@ -305,3 +303,19 @@ def write_study(study: Study, path: str | os.PathLike[str]) -> None:
         raise ParameterError(
             f"The file {str(path)!r} cannot be written: {error.strerror}.", fix="choose another folder"
         ) from None
+
+
+def _text(spec: Mapping[str, Any]) -> str:
+    """TOML with a table of its own for each promise and question, as people write it."""
+    import tomli_w
+
+    rows = {name: spec[name] for name in ("promise", "question") if name in spec}
+    plain = {name: table for name, table in rows.items() if not any(_nested(row) for row in table)}
+    text = tomli_w.dumps({name: value for name, value in spec.items() if name not in plain})
+    for name, table in plain.items():
+        text += "".join(f"\n[[{name}]]\n{tomli_w.dumps(row)}" for row in table)
+    return text
+
+
+def _nested(row: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, Mapping) for value in row.values())
