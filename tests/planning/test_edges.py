@@ -12,13 +12,14 @@ from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.mechanisms.edge_intervals import half_width
 from barrow.mechanisms.edge_noise import EdgeNoise
+from barrow.mechanisms.edge_spacing import spacings
 from barrow.mechanisms.edge_widths import node_half_widths
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.pyramid_errors import signed_distance
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
 from barrow.planning import reference_distribution
-from barrow.planning.edges import best_spacing, spacings_of
+from barrow.planning.edges import best_spacing
 from barrow.planning.histograms import HistogramTarget, histogram_candidates, kept_noise
 from barrow.planning.simulate import simulate
 from barrow.planning.terms import Terms
@@ -67,8 +68,8 @@ def test_fewer_people_get_coarser_nodes_and_the_choice_is_public():
         assert first == again
         return make(first).noise.dimension
 
-    found = [nodes(users) for users in (30, 1000, 100_000)]
-    assert found[0] < found[1] <= found[2] == 144
+    found = [nodes(users) for users in (30, 30_000)]
+    assert found[0] < found[1] == 144
 
 
 def test_the_chosen_spacing_is_hardly_worse_than_the_best_in_hindsight():
@@ -77,7 +78,7 @@ def test_the_chosen_spacing_is_hardly_worse_than_the_best_in_hindsight():
     def make(gap):
         return histogram_noise(_SQUARE, "edges", 25, users=300, spacing=gap)
 
-    errors = {gap: simulate(make(gap), reference).mean for gap in spacings_of(_SQUARE)}
+    errors = {gap: simulate(make(gap), reference).mean for gap in spacings(_SQUARE)}
     assert errors[best_spacing(_SQUARE, reference, make)] < 1.15 * min(errors.values())
     assert max(errors.values()) > 1.5 * min(errors.values())  # so that the choice matters
 
@@ -111,11 +112,11 @@ def test_half_widths_cover_what_is_drawn():
 def test_simulated_means_of_reports_have_the_covariance_of_the_noise():
     noise = EdgeNoise(edge_histogram(Euclidean([0, 0], [2, 1], step=1 / 2), 5, users=64, model="local"))
     source = SeededSource(5)
-    drawn = np.array([noise.mean_draw(64, source) for _ in range(6000)])
+    drawn = np.array([noise.mean_draw(64, source) for _ in range(2500)])
     ours, wanted = np.cov(drawn.T), noise.plan.covariance.toarray()
-    assert np.abs(ours - wanted).max() < 0.06 * wanted.max()
-    few = np.array([noise.mean_draw(16, source) for _ in range(1500)])
-    assert np.abs(np.cov(few.T) / 4.0 - wanted).max() < 0.15 * wanted.max()
+    assert np.abs(ours - wanted).max() < 0.09 * wanted.max()
+    few = np.array([noise.mean_draw(16, source) for _ in range(500)])
+    assert np.abs(np.cov(few.T) / 4.0 - wanted).max() < 0.2 * wanted.max()
 
 
 def test_promises_that_the_graph_cannot_show_buy_accuracy():
@@ -142,17 +143,17 @@ def test_local_reports_are_nodes_and_other_numbers_of_people_keep_the_spacing():
 
 
 def test_a_central_release_is_near_the_truth():
-    plan = Histogram().plan(_terms(_SQUARE, 20_000))
-    counts = UserCounts.of_users(_SQUARE, [[5], [70, 71]], users=20_000)
+    plan = Histogram().plan(_terms(_SQUARE, 5_000))
+    counts = UserCounts.of_users(_SQUARE, [[5], [70, 71]], users=5_000)
     truth = np.zeros(144)
     default = _SQUARE.default_item
-    truth[5] += 1 / 20_000
-    truth[[70, 71]] += 0.5 / 20_000
-    truth[default] += 1 - 2 / 20_000
+    truth[5] += 1 / 5_000
+    truth[[70, 71]] += 0.5 / 5_000
+    truth[default] += 1 - 2 / 5_000
     drawn, private = plan.draw(counts.center(plan.query))
     assert private
     assert plan.chosen.name == "edges"
-    assert kr_norm(_SQUARE, drawn.shares - truth) < 0.01
+    assert kr_norm(_SQUARE, drawn.shares - truth) < 0.02
     rows = plan.tables(drawn)["unbiased"]
     assert len(rows) == plan.query.dimension
     held = plan.made.matrix @ truth

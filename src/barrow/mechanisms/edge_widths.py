@@ -20,8 +20,7 @@ from barrow.noise.additive.edges import cones
 from barrow.numerics import float_up
 from barrow.spaces.base import Floats, Ids
 
-_TERMS, _FEW_TERMS = {1: 600, 2: 240, 3: 160}, 120
-"""The more parts a sum has, the faster its series falls."""
+_FEW_TERMS, _MOST_TERMS = 120, 4000
 _MOST_PARTS = 64
 """Of more parts only as many count towards how fast the series falls."""
 
@@ -31,8 +30,9 @@ def node_half_widths(plan: EdgeHistogram, level: float = 0.05) -> Floats:
 
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
     >>> from barrow.spaces import Line
-    >>> node_half_widths(edge_histogram(Line(0, 4, step=1), 1, users=1000)).round(5).tolist()  # one edge, or two
-    [0.01198, 0.01645, 0.01645, 0.01198]
+    >>> plan = edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1000)
+    >>> node_half_widths(plan).round(5).tolist()  # one edge, or two
+    [0.01198, 0.01648, 0.01648, 0.01198]
     """
     parts = _Parts.of(plan)
     first, kinds = parts.kinds()
@@ -130,11 +130,13 @@ class _Parts:
         grown += sum(math.log(float(share @ np.prod(1.0 / (1.0 - tilt * signed), axis=1))) for share, signed in cycles)
         hidden = 1e-5 * level
         half = (grown + math.log(2.0 / hidden)) / tilt  # beyond it lies at most what may be hidden
-        t: Floats = np.arange(1.0, _TERMS.get(len(scales) + len(cycles), _FEW_TERMS) + 1) * (math.pi / half)
+        terms = _FEW_TERMS
+        while (cut := _cut(scales, cycles, terms * math.pi / half)) > 1e-3 * level and terms < _MOST_TERMS:
+            terms *= 2
+        t: Floats = np.arange(1.0, terms + 1) * (math.pi / half)
         values = np.exp(-np.log1p((scales[:, None] * t) ** 2).sum(axis=0))
         for share, signed in cycles:
             values = values * _transform(share, signed, t)
-        cut = _cut(scales, cycles, float(t[-1]))
         for low, high in ((1.7, 2.4), (2.4, 12.0)):
             x = np.linspace(low, min(half, high), 141)
             inside = (x + 2.0 * (np.sin(np.outer(x, t)) @ (values / t))) / half

@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from barrow.errors import ParameterError
 from barrow.mechanisms.edge_histogram import EdgeHistogram
+from barrow.mechanisms.edge_spacing import spacings
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.mechanisms.pyramid_errors import signed_distance
 from barrow.noise.simulation import SeededSource
-from barrow.spaces import NeighbourGraph, Product, Space
+from barrow.spaces import NeighbourGraph, Space
 from barrow.spaces.base import Floats
 from barrow.transport.graph_flow import cheapest_flow
 
 _SEED = 20250307
 _NODES_DRAWN, _FEWEST, _MOST = 1200, 2, 10
 """Errors of few nodes vary more: so many nodes are drawn in all, in no fewer and no more releases than these."""
-_COARSEST, _RATIO = 2, 2.0**0.5
 _MOST_RANKED = 5000
 """On larger spaces errors are ranked along a graph of about so many nodes."""
 _LEFT, _BLUR = 0.15, 0.05
@@ -40,61 +39,35 @@ def best_spacing(space: Space, reference: Floats, make: Callable[[Any], Histogra
 
     >>> from barrow.mechanisms.histograms import histogram_noise
     >>> from barrow.spaces import Line
-    >>> line, flat = Line(0, 256, step=1), np.full(256, 1 / 256)
+    >>> line, flat = Line(0, 256, step=1, cells=True), np.full(256, 1 / 256)
     >>> few, many = (lambda s, n=n: histogram_noise(line, "edges", 25, users=n, spacing=s) for n in (20, 10**6))
     >>> best_spacing(line, flat, few) is None, best_spacing(line, np.eye(256)[9], many) is None
     (False, True)
     """
-    spacings = spacings_of(space)
-    if len(spacings) == 1:
-        return spacings[0]
-    measure = _measure(space, spacings)
+    tried = spacings(space)
+    if len(tried) == 1:
+        return tried[0]
+    measure = _measure(space, tried)
     known: dict[int, float] = {}
 
     def error(index: int) -> float:
         if index not in known:
-            made = make(spacings[index])
+            made = make(tried[index])
             known[index] = _error(made, reference, measure, space.items)
         return known[index]
 
     # Where blur and noise are about equal the search starts; then it goes on while it gets better.
-    here = min(range(len(spacings)), key=lambda i: _guess(make(spacings[i])))
+    here = min(range(len(tried)), key=lambda i: _guess(make(tried[i])))
     error(here)
     for step in (1, -1):
-        while 0 <= here + step < len(spacings) and _worth(make, spacings, here + step, known):
+        while 0 <= here + step < len(tried) and _worth(make, tried, here + step, known):
             if error(here + step) >= error(here):
                 break
             here += step
-    finest = len(spacings) - 1  # nodes at all items do not blur at all
-    if _worth(make, spacings, finest, known):
+    finest = len(tried) - 1  # nodes at all items do not blur at all
+    if _worth(make, tried, finest, known):
         error(finest)
-    return spacings[min(known, key=lambda i: known[i])]
-
-
-def spacings_of(space: Space) -> list[Any]:
-    """Spacings to choose from, the coarsest first and None last; None alone where nodes are the items.
-
-    >>> from barrow.spaces import Discrete, Line
-    >>> spacings_of(Discrete(["a", "b"])), [s and round(s, 2) for s in spacings_of(Line(0, 8, step=1))]
-    ([None], [4.0, 2.83, 2.0, 1.41, None])
-    """
-    if isinstance(space, Product) or (space.has_tree and space.kind != "line"):
-        return [None]
-    found: list[Any] = []
-    before = 0
-    gap = float(f"{space.diameter / _COARSEST:.6g}")
-    try:
-        while True:
-            nodes = space.graph(gap).nodes
-            if nodes > 0.9 * space.items:
-                break
-            if nodes > before:
-                found.append(gap)
-                before = nodes
-            gap = float(f"{gap / _RATIO:.6g}")
-    except ParameterError:
-        found = found or []
-    return [*found, None]
+    return tried[min(known, key=lambda i: known[i])]
 
 
 def _guess(made: HistogramNoise) -> float:
@@ -113,9 +86,9 @@ def _cost(made: HistogramNoise) -> float:
     return plan.noise_cost_upper * (2.0 / plan.reports) ** 0.5 if plan.reports > 1 else plan.noise_cost_upper
 
 
-def _worth(make: Callable[[Any], HistogramNoise], spacings: list[Any], index: int, known: dict[int, float]) -> bool:
+def _worth(make: Callable[[Any], HistogramNoise], tried: list[Any], index: int, known: dict[int, float]) -> bool:
     """Not if the noise alone, or the blur alone, must leave more than the least error that is known."""
-    made = make(spacings[index])
+    made = make(tried[index])
     return max(_LEFT * _cost(made), _BLUR * _gap(made)) < min(known.values())
 
 
@@ -126,12 +99,12 @@ def _error(made: HistogramNoise, reference: Floats, measure: Callable[[Floats], 
     return float(np.mean([measure(made.simulated(reference, source) - reference) for _ in range(draws)]))
 
 
-def _measure(space: Space, spacings: list[Any]) -> Callable[[Floats], float]:
+def _measure(space: Space, tried: list[Any]) -> Callable[[Floats], float]:
     """The earth mover's distance; on large spaces along the finest graph that is not too large, which is less."""
-    if space.items <= _MOST_RANKED or len(spacings) == 1:
+    if space.items <= _MOST_RANKED or len(tried) == 1:
         return lambda difference: signed_distance(space, difference)[0]
     graph: NeighbourGraph = max(
-        (space.graph(s) for s in spacings[:-1]), key=lambda g: g.nodes if g.nodes <= _MOST_RANKED else -g.nodes
+        (space.graph(s) for s in tried[:-1]), key=lambda g: g.nodes if g.nodes <= _MOST_RANKED else -g.nodes
     )
     carried = graph.weights
 

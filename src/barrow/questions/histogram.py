@@ -149,6 +149,7 @@ class HistogramPlan(LinearPlan):
         candidates: All mechanisms that can answer, the most accurate first.
         cannot: Why each of the others cannot answer.
 
+    >>> from fractions import Fraction
     >>> from barrow.spaces import Clustered
     >>> plan = Histogram().plan(Terms(Clustered.grid(5, 4, r=0.02), 1000, given=Fraction(25)))
     >>> plan.chosen.name, plan.error < 0.01
