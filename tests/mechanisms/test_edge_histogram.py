@@ -301,7 +301,7 @@ WRONG = {
         lambda: edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1, graph=Line(0, 5, step=0.5).graph(2)),
         "nothing proves",
     ),
-    "other size": (lambda: edge_histogram(SQUARE, 1, users=1, graph=Line(0, 3, step=1).graph()), "nothing proves"),
+    "other size": (lambda: edge_histogram(SQUARE, 1, users=1, graph=Line(0, 2, step=1).graph()), "nothing proves"),
     "text": (lambda: hats(SQUARE, graph="sha256:1"), "graph is a str"),
     "fewer nodes": (lambda: hats(SQUARE, graph=Line(0, 3, step=1, cells=True).graph()), "carries 3 items"),
     "fewer items": (lambda: hats(SQUARE, graph=Line(0, 9, step=1, cells=True).graph(4)), "carries 9 items"),

@@ -62,7 +62,7 @@ def test_the_ranking_is_by_error_and_a_wrong_noise_would_be_seen():
     assert two > 1.5 * one
     found, cannot = histogram_candidates(asked, 8)
     assert [c.error for c in found] == sorted(c.error for c in found)
-    assert set(cannot) == {"pyramid", "frequency", "paper"}
+    assert set(cannot) == {"edges", "pyramid", "frequency", "paper"}
     assert set(reasons(found)) == {c.name for c in found[1:]}
 
 
@@ -123,7 +123,7 @@ def test_asking_for_what_is_not_there_says_what_is():
 def test_local_candidates():
     asked = target(SPACES["clustered"], "1e-9", users=5000, items=50, model="local")
     found, _ = histogram_candidates(asked, 20)
-    assert {c.name for c in found} == {"tree", "frequency", "paper"}
+    assert {c.name for c in found} == {"tree", "cells", "frequency", "paper"}
     assert found[0].name == "tree"
     assert str(found[0].guarantee.definition).endswith("(local)")
 

@@ -101,10 +101,10 @@ def test_its_unbiased_shares_are_unbiased_and_covered(tmp_path):
 @pytest.mark.parametrize(
     ("space", "names"),
     [
-        (Line(0, 20, unit="km", step=1, cells=True), {"tree", "pyramid", "cells"}),
-        (Euclidean([0, 0], [4, 4], step=0.5, unit="km"), {"pyramid", "cells"}),
-        (Earth(box=(40, -75, 41, -73), cell=30), {"pyramid", "cells"}),
-        (Finite(["a", "b", "c"], [[0, 1, 3], [1, 0, 2], [3, 2, 0]], unit="steps"), {"cells"}),
+        (Line(0, 20, unit="km", step=1, cells=True), {"edges", "tree", "pyramid", "cells"}),
+        (Euclidean([0, 0], [4, 4], step=0.5, unit="km"), {"edges", "pyramid", "cells"}),
+        (Earth(box=(40, -75, 41, -73), cell=30), {"edges", "pyramid", "cells"}),
+        (Finite(["a", "b", "c"], [[0, 1, 3], [1, 0, 2], [3, 2, 0]], unit="steps"), {"edges", "cells"}),
     ],
 )
 def test_every_space_has_a_mechanism(space, names):

@@ -1,4 +1,4 @@
-"""One face for the three ways to a histogram by additive noise: on the cells, along a tree, at several scales.
+"""One face for the ways to a histogram by additive noise: on the cells, along a tree or a graph, at several scales.
 
 Each asks a linear query, adds noise, and decodes what was released to one histogram. Every output is a public factor
 times a share, so the released values speak for shares of their own, with intervals, beside the histogram.
@@ -18,18 +18,20 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
+from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
+from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.linear import linear_candidates
 from barrow.mechanisms.pyramid import DensityPyramid, density_pyramid
 from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.simulation import SeededSource
-from barrow.numerics import Exact
+from barrow.numerics import Exact, float_up
 from barrow.privacy import Event
 from barrow.queries import Query, histogram
 from barrow.spaces import Space, edge_tree
 from barrow.spaces.base import Floats
 
-KINDS = ("tree", "pyramid", "cells")
+KINDS = ("edges", "tree", "pyramid", "cells")
 """The ways by name."""
 MANY = 30
 """The mean of so many reports is taken as Gaussian, for decoding and for predictions only."""
@@ -44,7 +46,7 @@ class HistogramNoise:
     Attributes:
         kind: One of ``KINDS``.
         query: What noise is added to.
-        noise: The noise.
+        noise: The noise: :class:`AdditiveNoise` or :class:`EdgeNoise`.
         factors: Each output is a share divided by its factor.
         decoder: From released values to a histogram.
         undecoded: The expected EMD error before decoding, normalised, where it has a closed form.
@@ -59,7 +61,7 @@ class HistogramNoise:
 
     kind: str
     query: Query
-    noise: AdditiveNoise
+    noise: Any
     factors: Floats
     decoder: Callable[[Floats], Floats]
     undecoded: float | None = None
@@ -74,7 +76,8 @@ class HistogramNoise:
     @property
     def event(self) -> Event:
         """What drawing it causes."""
-        return self.noise.event
+        event: Event = self.noise.event
+        return event
 
     def decode(self, values: Floats) -> Floats:
         """The histogram, one share for each item with sum 1, that released values speak for."""
@@ -83,16 +86,19 @@ class HistogramNoise:
 
     def shares(self, values: Floats) -> tuple[Floats, Floats]:
         """The unbiased shares that the values are, and the half width of each (95 %)."""
-        return np.asarray(values) * self.factors, self.half_width * self.factors
+        widths = self.noise.half_widths(self.reports) if isinstance(self.noise, EdgeNoise) else self.half_width
+        return np.asarray(values) * self.factors, np.asarray(widths * self.factors)
 
     @property
     def half_width(self) -> float:
         """Each value that is decoded is off by more with probability at most 5 %."""
-        return self.noise.mean_half_width(self.reports)
+        return float(self.noise.mean_half_width(self.reports))
 
     def simulated(self, reference: Floats, source: SeededSource) -> Floats:
         """One decoded histogram if everybody's items followed ``reference``; means of many reports are Gaussian."""
         true = np.asarray(self.matrix @ reference)
+        if isinstance(self.noise, EdgeNoise):
+            return self.decode(true + self.noise.mean_draw(self.reports, source))
         zeros = Center.from_integers(np.zeros(len(true), dtype=np.int64))
         if self.reports >= MANY:
             spread = Fraction(self.noise.deviation / math.sqrt(self.reports))
@@ -118,19 +124,21 @@ def histogram_noise(
     model: str = "central",
     noise: str = "auto",
     how: str = "auto",
+    spacing: Any = None,
 ) -> HistogramNoise:
     """A histogram of one kind under (alpha, delta)-EMD-DP, unbounded.
 
     Args:
         space: The public space.
-        kind: ``"tree"`` (tree, clustered, discrete and line spaces), ``"pyramid"`` (spaces with a geometry), or
-            ``"cells"`` (any).
+        kind: ``"edges"`` (any space), ``"tree"`` (tree, clustered, discrete and line spaces), ``"pyramid"`` (spaces
+            with a geometry), or ``"cells"`` (any).
         alpha: Privacy loss per unit of EMD.
         delta: 0 for pure noise; above 0, Gaussian noise is considered too.
         users: n, public; in the local model, how many reports are expected.
         model: ``"central"``, or ``"local"``: each person adds noise, and the mean of all reports is decoded.
         noise: ``"auto"``, ``"laplace"`` or ``"gaussian"``; others where the query allows them.
         how: The decoder: ``"auto"``, the most accurate one on average, or ``"nearest"``, which has a proven bound.
+        spacing: For ``"edges"``: the widest gap between nodes, see :meth:`barrow.spaces.Space.graph`.
 
     >>> from barrow.spaces import Line
     >>> made = histogram_noise(Line(0, 8, step=1, cells=True), "cells", 25, users=1000)
@@ -140,6 +148,8 @@ def histogram_noise(
     if how not in HOW:
         raise ParameterError(f"decode is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="decode = 'auto'")
     reports = users if model == "local" else 1
+    if kind == "edges":
+        return _of_edges(edge_histogram(space, alpha, users=users, model=model, spacing=spacing), how, noise)
     if kind == "tree":
         made = tree_histogram(space, alpha, delta, users=users, noise=noise, model=model)
         tree, variance, law = made.tree, made.variance, made.law
@@ -163,6 +173,31 @@ def histogram_noise(
         best = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n)[0]
         return _of_cells(query, best, how, reports)
     raise ParameterError(f"The kind of histogram is {kind!r}.", allowed=", ".join(KINDS), fix="kind='cells'")
+
+
+def _of_edges(plan: EdgeHistogram, how: str, noise: str) -> HistogramNoise:
+    if noise not in ("auto", "laplace"):
+        raise ParameterError(
+            f"noise is {noise!r}, but noise along edges is Laplace.", allowed="'auto' or 'laplace'", fix="noise='auto'"
+        )
+    graph = plan.graph
+    upper = 1.0
+    if graph.weights is None:
+        # Along the graph the nearest histogram is off by at most twice the noise (2 % more by its solver), and paths
+        # are at most ``stretch`` times too short. Means of reports: by the standard deviations of the edges.
+        cost = plan.noise_cost_upper
+        if plan.reports > 1:
+            cost = min(cost, graph.edges * float_up(plan.scale) * math.sqrt(2.0 / plan.reports))
+        upper = min(1.0, 2.05 * cost * float_up(graph.stretch))
+    return HistogramNoise(
+        "edges",
+        plan.query,
+        EdgeNoise(plan),
+        np.ones(graph.nodes),
+        lambda values: plan.decoder.decode(values, how),
+        upper=upper,
+        reports=plan.reports,
+    )
 
 
 def _of_scales(scales: DensityPyramid, how: str) -> HistogramNoise:

@@ -79,7 +79,7 @@ def predicted_map_error(
 def map_distance(space: Space, a: Floats, b: Floats) -> tuple[float, str]:
     """The EMD of two histograms and ``"exact"``, or an upper bound and how it was found.
 
-    Up to 20,000 items ``"graph, at most"`` is at most 1.3 times the EMD: transport along near pairs
+    Up to 50,000 items ``"graph, at most"`` is at most 1.3 times the EMD: transport along near pairs
     (docs/proofs/edge-decoding.md). Beyond, ``"tree, at most"`` may be several times too large.
 
     >>> from barrow.spaces import Line
@@ -100,7 +100,7 @@ def signed_distance(space: Space, difference: Floats) -> tuple[float, str]:
     if type(space) in CLOSED_FORMS or space.items <= most:
         return float(kr_norm(space, difference - difference.mean())), "exact"
     zero = np.zeros(len(difference))
-    if space.items <= EXACT_NODES:
+    if space.items <= EXACT_NODES or not isinstance(space, Euclidean | Earth | Hexagons):
         return emd_flow_upper(space, difference, zero), "graph, at most"
     return emd_tree_upper(space, difference, zero), "tree, at most"
 

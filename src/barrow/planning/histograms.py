@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -15,19 +16,26 @@ from barrow.mechanisms import FrequencyEstimator, item_wise
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.mechanisms.pyramid_errors import map_distance
 from barrow.planning.candidates import Candidate, best_first
+from barrow.planning.edges import best_spacing
 from barrow.planning.items import ItemChoice, choose_items
 from barrow.planning.simulate import simulate
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.randomisers import randomiser_from_spec
-from barrow.spaces import Clustered, Space
+from barrow.spaces import Clustered, Euclidean, Space
 from barrow.spaces.base import Floats
 
 WORDS = {
+    "edges": "noise along the edges of the space's graph, decoded along it",
     "tree": "noise on every edge of the tree, decoded along it",
     "pyramid": "noise on densities at several scales, decoded to one map",
     "cells": "noise on every item's share",
 }
+_NOTES = {
+    "graph, at most": "its error is an upper bound along neighbouring items",
+    "tree, at most": "its error is an upper bound along a tree of the cells",
+}
+_FEW_ITEMS, _MANY_ITEMS = 300, 2000
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,7 @@ class HistogramTarget:
         items: m, where it is public and the same for all; None otherwise.
         noise: The additive noise to use.
         decode: ``"auto"``, or ``"nearest"``, which has a proven bound.
+        spacing: The spacing of a graph's nodes; ``"auto"`` for the one of least predicted error.
 
     >>> from barrow.spaces import Discrete
     >>> terms = Terms(Discrete(["a", "b"]), 10, given=Fraction(5))
@@ -52,6 +61,7 @@ class HistogramTarget:
     items: int | None = None
     noise: str = "auto"
     decode: str = "auto"
+    spacing: Any = "auto"
 
     @property
     def uniform_guess(self) -> float:
@@ -76,7 +86,7 @@ def histogram_candidates(target: HistogramTarget, *, only: str = "auto") -> tupl
     >>> terms = Terms(space, 1000, given=Fraction(25), delta=Fraction(1, 10**9))
     >>> found, cannot = histogram_candidates(HistogramTarget(terms, reference_distribution(space), 100))
     >>> [c.name for c in found], sorted(cannot)
-    (['tree', 'frequency', 'paper', 'cells'], ['pyramid'])
+    (['tree', 'frequency', 'paper', 'cells'], ['edges', 'pyramid'])
     """
     made: list[Candidate] = []
     cannot: dict[str, str] = {}
@@ -86,6 +96,9 @@ def histogram_candidates(target: HistogramTarget, *, only: str = "auto") -> tupl
         "frequency": _frequency,
         "paper": _paper,
     }
+    if only == "auto":
+        cannot.update(_hopeless(target))
+        builders = {name: build for name, build in builders.items() if name not in cannot}
     for name in builders if only == "auto" else [only]:
         if name not in builders:
             raise ParameterError(
@@ -110,6 +123,20 @@ def histogram_candidates(target: HistogramTarget, *, only: str = "auto") -> tupl
     return best_first(made), cannot
 
 
+def _hopeless(target: HistogramTarget) -> dict[str, str]:
+    """Mechanisms that take seconds to plan and lose to noise along edges wherever both were measured."""
+    space, central = target.terms.space, target.terms.model is Model.CENTRAL
+    if target.noise not in ("auto", "laplace") or space.items <= _FEW_ITEMS or space.has_tree:
+        return {}
+    deep = isinstance(space, Euclidean) and space.dimension > 2  # where nodes have many edges scales may win
+    lost = ["pyramid"] if central and not (deep and space.items <= _MANY_ITEMS) else []
+    if space.items > _MANY_ITEMS:
+        lost.append("cells")
+    return {
+        kind: f"On large spaces it errs more than noise along edges; mechanism = {kind!r} asks for it" for kind in lost
+    }
+
+
 def _additive(kind: str) -> Callable[[HistogramTarget], Candidate]:
     def build(target: HistogramTarget) -> Candidate:
         terms, made = target.terms, kept_noise(target, kind)
@@ -122,7 +149,7 @@ def _additive(kind: str) -> Callable[[HistogramTarget], Candidate]:
             found.mean,
             None if made.undecoded is None else made.undecoded * size,
             made.upper * size,
-            "" if found.method == "exact" else "its error is an upper bound along a tree of the cells",
+            _NOTES.get(found.method, ""),
             made,
         )
 
@@ -142,8 +169,12 @@ def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
     (1.0, 10.0)
     """
     terms = target.terms
+    spacing = None
+    if kind == "edges":
+        _check_edges(target)
+        spacing = target.spacing
 
-    def at(alpha: Fraction) -> HistogramNoise:
+    def at(alpha: Fraction, spacing: Any) -> HistogramNoise:
         return histogram_noise(
             terms.space,
             kind,
@@ -153,15 +184,27 @@ def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
             model=terms.model.value,
             noise=target.noise,
             how=target.decode,
+            spacing=spacing,
         )
 
-    made = at(terms.alpha)
+    if isinstance(spacing, str):
+        spacing = best_spacing(terms.space, target.reference, lambda gap: at(terms.alpha, gap))
+    made = at(terms.alpha, spacing)
     larger = terms.alpha_for(Fraction(getattr(made.event, "range_ratio", None) or 1))
     if larger <= terms.alpha:
         return made
-    better = at(larger)
+    better = at(larger, spacing)
     # Scales are chosen anew at another alpha, and with them the ratio: only what keeps the terms is taken.
     return better if terms.alpha_for(Fraction(getattr(better.event, "range_ratio", None) or 1)) >= larger else made
+
+
+def _check_edges(target: HistogramTarget) -> None:
+    """Along a tree the noise of edges is that of the tree, which has decoders of its own."""
+    space = target.terms.space
+    if space.items == 1:
+        raise ParameterError("The space has one item, so its graph has no edges.")
+    if space.has_tree and space.kind != "line":
+        raise ParameterError("The space is a tree, and noise along its edges is what the mechanism 'tree' adds.")
 
 
 def _items(target: HistogramTarget) -> int:

@@ -17,7 +17,7 @@ from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 _SEED = 20241014
-_DRAWS, _FEW_DRAWS, _MANY_ITEMS = 12, 4, 500
+_DRAWS, _FEW_DRAWS, _MANY_ITEMS, _HUGE = 12, 4, 500, 20_000
 """Errors of many items average out, so that few draws are enough."""
 
 
@@ -67,7 +67,7 @@ def simulate(made: Simulable, reference: Floats, draws: int | None = None) -> Si
     True
     """
     space = made.space
-    default = _DRAWS if space.items < _MANY_ITEMS else _FEW_DRAWS
+    default = _DRAWS if space.items < _MANY_ITEMS else _FEW_DRAWS if space.items <= _HUGE else 1
     count = default if draws is None else whole(draws, "draws", least=1, most=10_000)
     source, errors, method = SeededSource(_SEED), [], "exact"
     for _ in range(count):

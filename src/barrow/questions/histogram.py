@@ -30,6 +30,7 @@ from barrow.questions.plan import Plan, Rows, labelled
 from barrow.spaces.base import Floats
 
 _OUTPUTS = {
+    "edges": "what each node of the graph carries",
     "tree": "what lies below each edge of the tree",
     "pyramid": "the surroundings of each place, at each scale",
     "cells": "each item",
@@ -41,8 +42,8 @@ class Histogram(Question):
     """The mean histogram over people, one share for each item.
 
     Args:
-        mechanism: ``"auto"``, the most accurate one, or its name: ``"tree"``, ``"pyramid"``, ``"cells"``,
-            ``"frequency"``.
+        mechanism: ``"auto"``, the most accurate one, or its name: ``"edges"``, ``"tree"``, ``"pyramid"``,
+            ``"cells"``, ``"frequency"``.
         items: m, where every person holds the same public number of items; then randomised items can answer too.
         reference: The public distribution at which errors are predicted: ``"auto"``, ``"uniform"``, ``"zipf"``,
             ``"mixed"``, or public weights.
@@ -73,7 +74,7 @@ class Histogram(Question):
         if self.mechanism == "paper":
             raise ParameterError(
                 "The mechanism 'paper' is there to be compared with: it gives away accuracy for nothing.",
-                allowed="'auto', 'tree', 'pyramid', 'cells' or 'frequency'",
+                allowed="'auto', 'edges', 'tree', 'pyramid', 'cells' or 'frequency'",
                 fix="mechanism = 'frequency', the same randomiser with a tighter accountant",
             )
 
@@ -148,6 +149,7 @@ class HistogramPlan(LinearPlan):
         candidates: All mechanisms that can answer, the most accurate first.
         cannot: Why each of the others cannot answer.
 
+    >>> from fractions import Fraction
     >>> from barrow.spaces import Clustered
     >>> plan = Histogram().plan(Terms(Clustered.grid(5, 4, r=0.02), 1000, given=Fraction(25)))
     >>> plan.chosen.name, plan.error < 0.01
@@ -257,6 +259,8 @@ class HistogramPlan(LinearPlan):
         from barrow.planning.histograms import kept_noise
 
         target = replace(self.target, terms=replace(self.terms, users=users), noise=self._noise_name)
+        if self.made.kind == "edges":  # people reported the nodes that were planned
+            target = replace(target, spacing=self.query.arguments.get("spacing"))
         return kept_noise(target, self.made.kind)
 
     @property

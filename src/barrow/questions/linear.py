@@ -13,6 +13,7 @@ import numpy as np
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, UserCounts
+from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.numerics import exact_text, float_up
 from barrow.planning import Candidate, linear_errors
 from barrow.planning.terms import Terms
@@ -392,11 +393,13 @@ def _averaged(collector: Collector) -> Averaged:
     return collector
 
 
-def _limits(query: Query, noise: AdditiveNoise) -> list[tuple[int, int]]:
+def _limits(query: Query, noise: AdditiveNoise | EdgeNoise) -> list[tuple[int, int]]:
     """The least and the largest integer that an honest report holds, for each output."""
     from scipy.special import gammainccinv
 
     table = query.table
+    if isinstance(noise, EdgeNoise):
+        return _node_limits(noise)
     if noise.p is None or noise.p == "1" or noise.dimension == 1:
         far = noise.distribution.quantile(_NEVER)
     else:
@@ -408,3 +411,10 @@ def _limits(query: Query, noise: AdditiveNoise) -> list[tuple[int, int]]:
         (math.floor((a * table.step - reach) / noise.grid), math.ceil((b * table.step + reach) / noise.grid))
         for a, b in zip(lows, highs, strict=True)
     ]
+
+
+def _node_limits(noise: EdgeNoise) -> list[tuple[int, int]]:
+    """The same for the nodes of a graph, which carry between 0 and 1."""
+    reaches = [math.ceil(Fraction(reach) / noise.grid) for reach in noise.reaches_upper(_NEVER).tolist()]
+    one = math.ceil(1 / noise.grid)
+    return [(-reach, one + reach) for reach in reaches]

@@ -8,6 +8,7 @@ upper bound) and a potential (so a lower one). Proofs in docs/proofs/edge-decodi
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +21,7 @@ from barrow.spaces import Euclidean, Space
 from barrow.spaces.base import Floats, Ids
 from barrow.transport.solvers import pot
 
-EXACT_NODES = 20_000
+EXACT_NODES = 50_000
 """Up to so many nodes the network simplex is used where it is installed."""
 _FEW_NODES = 6000
 _MOST_STEPS = 600
@@ -186,9 +187,10 @@ def _by_network(net: _Net, left: Floats, weights: Any) -> Flow | None:
     order = np.lexsort((costs, columns, rows))
     first = order[np.append(True, (np.diff(rows[order]) != 0) | (np.diff(columns[order]) != 0))]
     matrix = coo_array((costs[first] + shift, (rows[first], columns[first])), shape=(n, size))
-    plan, log = solver.emd(
-        supply, demand * (supply.sum() / demand.sum()), matrix, numItermax=10**9, log=True, check_marginals=False
-    )
+    demand = demand * (supply.sum() / demand.sum())
+    with warnings.catch_warnings():  # what it warns of is in its log, and splitting answers instead
+        warnings.simplefilter("ignore", UserWarning)
+        plan, log = solver.emd(supply, demand, matrix, numItermax=10**9, log=True, check_marginals=False)
     if log.get("warning"):
         return None
     plan = plan.tocsr()

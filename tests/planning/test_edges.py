@@ -1,0 +1,170 @@
+"""Noise along edges in plans: chosen where it errs less, its spacing fixed beforehand, its half widths kept."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from barrow.errors import ParameterError
+from barrow.mechanisms import UserCounts
+from barrow.mechanisms.edge_histogram import edge_histogram
+from barrow.mechanisms.edge_intervals import half_width
+from barrow.mechanisms.edge_noise import EdgeNoise
+from barrow.mechanisms.edge_spacing import spacings
+from barrow.mechanisms.edge_widths import node_half_widths
+from barrow.mechanisms.histograms import histogram_noise
+from barrow.mechanisms.pyramid_errors import signed_distance
+from barrow.noise import Center
+from barrow.noise.simulation import SeededSource
+from barrow.planning import reference_distribution
+from barrow.planning.edges import best_spacing
+from barrow.planning.histograms import HistogramTarget, histogram_candidates, kept_noise
+from barrow.planning.simulate import simulate
+from barrow.planning.terms import Terms
+from barrow.policy import Promise
+from barrow.privacy import Model
+from barrow.questions import Histogram
+from barrow.spaces import Circle, Clustered, Earth, Euclidean, Finite, Line
+from barrow.transport import kr_norm
+
+_SQUARE = Euclidean([0, 0], [1, 1], step=1 / 12)
+_POINTS = np.random.default_rng(3).random((40, 2))
+_FINITE = Finite([f"p{i}" for i in range(40)], np.sqrt(((_POINTS[:, None] - _POINTS[None]) ** 2).sum(-1)))
+
+
+def _terms(space, users=1000, alpha=25, **more):
+    return Terms(space, users, given=Fraction(alpha), **more)
+
+
+@pytest.mark.parametrize("space", [_SQUARE, Circle.hours(), _FINITE], ids=["box", "circle", "finite"])
+def test_it_is_chosen_where_it_errs_less(space):
+    target = HistogramTarget(_terms(space), reference_distribution(space))
+    found, _ = histogram_candidates(target)
+    assert found[0].name == "edges"
+    assert all(found[0].error < other.error for other in found[1:])
+    assert "cells" in {other.name for other in found}
+
+
+def test_trees_keep_their_own_noise():
+    found, cannot = histogram_candidates(
+        HistogramTarget(_terms(Clustered.grid(3, 3, r=0.1)), reference_distribution(Clustered.grid(3, 3, r=0.1)))
+    )
+    assert found[0].name == "tree"
+    assert "tree" in cannot["edges"]
+    with pytest.raises(ParameterError, match="is a tree"):
+        Histogram(mechanism="edges").plan(_terms(Clustered.grid(3, 3, r=0.1)))
+
+
+def test_fewer_people_get_coarser_nodes_and_the_choice_is_public():
+    reference = reference_distribution(_SQUARE)
+
+    def nodes(users):
+        def make(gap):
+            return histogram_noise(_SQUARE, "edges", 25, users=users, spacing=gap)
+
+        first, again = best_spacing(_SQUARE, reference, make), best_spacing(_SQUARE, reference, make)
+        assert first == again
+        return make(first).noise.dimension
+
+    found = [nodes(users) for users in (30, 30_000)]
+    assert found[0] < found[1] == 144
+
+
+def test_the_chosen_spacing_is_hardly_worse_than_the_best_in_hindsight():
+    reference = reference_distribution(_SQUARE)
+
+    def make(gap):
+        return histogram_noise(_SQUARE, "edges", 25, users=300, spacing=gap)
+
+    errors = {gap: simulate(make(gap), reference).mean for gap in spacings(_SQUARE)}
+    assert errors[best_spacing(_SQUARE, reference, make)] < 1.15 * min(errors.values())
+    assert max(errors.values()) > 1.5 * min(errors.values())  # so that the choice matters
+
+
+@pytest.mark.parametrize("model", ["central", "local"])
+@pytest.mark.parametrize(
+    "space",
+    [Line(0, 9, step=1), _SQUARE, Euclidean([0, 0], [3, 1], step=1 / 4), Earth(box=(45, 5, 48, 9), cell=80), _FINITE],
+    ids=["line", "square", "box", "earth", "finite"],
+)
+def test_half_widths_of_all_nodes_agree_with_those_of_single_ones(space, model):
+    plan = edge_histogram(space, 25, users=1000, model=model)
+    found = node_half_widths(plan)
+    for node in range(0, plan.graph.nodes, max(1, plan.graph.nodes // 12)):
+        single = half_width(plan, np.eye(plan.graph.nodes)[node])
+        assert 0.996 * single < found[node] < 1.01 * single
+
+
+def test_half_widths_cover_what_is_drawn():
+    noise = EdgeNoise(edge_histogram(_SQUARE, 25, users=1000))
+    zero, source = Center.from_integers(np.zeros(144, dtype=np.int64)), SeededSource(11)
+    drawn = np.array([noise.draw(zero, source).values for _ in range(400)])
+    inside = (np.abs(drawn) <= noise.half_widths(1)).mean()
+    assert 0.945 < inside < 0.957
+    narrow = (np.abs(drawn) <= 0.9 * noise.half_widths(1)).mean()
+    assert narrow < 0.945  # a tenth less would not do
+    assert (np.abs(drawn) <= noise.simultaneous_half_width).all(axis=1).mean() > 0.93
+    assert (np.abs(drawn) <= noise.reaches_upper(1e-18)).all()
+
+
+def test_simulated_means_of_reports_have_the_covariance_of_the_noise():
+    noise = EdgeNoise(edge_histogram(Euclidean([0, 0], [2, 1], step=1 / 2), 5, users=64, model="local"))
+    source = SeededSource(5)
+    drawn = np.array([noise.mean_draw(64, source) for _ in range(2500)])
+    ours, wanted = np.cov(drawn.T), noise.plan.covariance.toarray()
+    assert np.abs(ours - wanted).max() < 0.09 * wanted.max()
+    few = np.array([noise.mean_draw(16, source) for _ in range(500)])
+    assert np.abs(np.cov(few.T) / 4.0 - wanted).max() < 0.2 * wanted.max()
+
+
+def test_promises_that_the_graph_cannot_show_buy_accuracy():
+    line = Line(0, 10, step=1)
+    terms = Terms(line, 1000, (Promise("all", "anywhere", "1"),))
+    made = kept_noise(HistogramTarget(terms, reference_distribution(line), spacing=None), "edges")
+    assert made.event.alpha >= terms.alpha
+    assert made.event.alpha * made.event.range_ratio <= Fraction(1)
+
+
+def test_local_reports_are_nodes_and_other_numbers_of_people_keep_the_spacing():
+    line = Line(0, 40, step=1)
+    plan = Histogram(mechanism="edges").plan(_terms(line, 400, 60, model=Model.LOCAL))
+    reports = [plan.report(np.array([7, 8])) for _ in range(390)]
+    assert {len(report) for report in reports} == {plan.query.dimension}
+    collector = plan.collector()
+    for report in reports:
+        collector.add(report)
+    got = plan.collected(collector)
+    assert abs(sum(row["share"] for row in got.tables["values"]) - 1.0) < 1e-9
+    near = sum(row["share"] for row in got.tables["values"][4:12])
+    assert near > 0.6
+    assert len(got.tables["unbiased"]) == plan.query.dimension
+
+
+def test_a_central_release_is_near_the_truth():
+    plan = Histogram().plan(_terms(_SQUARE, 5_000))
+    counts = UserCounts.of_users(_SQUARE, [[5], [70, 71]], users=5_000)
+    truth = np.zeros(144)
+    default = _SQUARE.default_item
+    truth[5] += 1 / 5_000
+    truth[[70, 71]] += 0.5 / 5_000
+    truth[default] += 1 - 2 / 5_000
+    drawn, private = plan.draw(counts.center(plan.query))
+    assert private
+    assert plan.chosen.name == "edges"
+    assert kr_norm(_SQUARE, drawn.shares - truth) < 0.02
+    rows = plan.tables(drawn)["unbiased"]
+    assert len(rows) == plan.query.dimension
+    held = plan.made.matrix @ truth
+    assert np.mean([row["low_95"] - 1e-12 <= x <= row["high_95"] for row, x in zip(rows, held, strict=True)]) > 0.85
+
+
+def test_large_spaces_are_measured_along_neighbours():
+    space = Euclidean([0, 0], [1, 1], step=1 / 45)  # above what is solved over all pairs
+    rng = np.random.default_rng(1)
+    difference = rng.dirichlet(np.ones(2025)) - rng.dirichlet(np.ones(2025))
+    found, method = signed_distance(space, difference)
+    exact = kr_norm(space, difference)
+    assert method == "graph, at most"
+    assert exact * (1 - 1e-9) <= found <= 1.09 * exact
