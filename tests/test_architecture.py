@@ -1,0 +1,95 @@
+"""The page on architecture names files and folders that exist, and walks that releases and reports really take."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import barrow as bw
+from barrow.cli.main import cli
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "barrow"
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    return PAGE.partition(f"## {title}")[2].partition("\n## ")[0]
+
+
+def files_in(text: str) -> set[str]:
+    return set(re.findall(r"`([a-z_]+/[\w/]+\.py)`", text))
+
+
+def passed_by(run: Callable[[], object]) -> set[str]:
+    """The files of the package in which something is called meanwhile."""
+    found: set[str] = set()
+
+    def look(frame, event, argument):
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(str(SOURCE)):
+            found.add(Path(name).relative_to(SOURCE).as_posix())
+
+    sys.setprofile(look)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def test_every_name_on_the_page_exists():
+    names = re.findall(r"`((?:[a-z_]+/)+(?:[\w]+\.py)?|tests/[\w/.]+)`", PAGE)
+    assert len(names) > 50
+    for name in names:
+        assert (SOURCE / name).exists() or (ROOT / name).exists(), name
+
+
+def test_the_sentence_and_the_law_have_every_folder():
+    folders = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()} | {"errors"}
+    sentence = section("The sentence the folders spell")
+    named = {word.lower() for word in re.findall(r"\*(\w+)\*", sentence)}
+    law = next(line for line in sentence.splitlines() if line.startswith("`cli"))
+    assert named == folders
+    assert set(re.findall(r"\w+", law)) == folders
+
+
+def test_a_mean_takes_the_walk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"uid": [1, 1, 2, 3], "age": [20, 30, 40, 50]}), "ages.parquet")
+    space = "line(low=0, high=100, step=1, unit='years')"
+    flags = ["--users", "3", "--dataset", "ages", "--space", space, "--promise", "all, 5 years, 0.5"]
+    ask = ["--user", "uid", "--item", "age", "--question", "mean(fraction=0.5)", "--question", "histogram"]
+
+    def release(*words: str) -> None:
+        cli.main(args=[*words], standalone_mode=False)
+
+    release("init", "ages.parquet", *ask, *flags, "--quiet")
+    walk, _, histogram = section("The walk of one record").partition("A histogram takes the same way")
+    assert files_in(walk) <= passed_by(lambda: (release("release", "mean", "--quiet"), bw.verify("release/mean")))
+    assert files_in(histogram) <= passed_by(lambda: release("release", "histogram", "--quiet"))
+
+
+def test_a_report_takes_the_walk(tmp_path):
+    study = bw.Study("line(low=0, high=20, step=1)", alpha=20, users=2, model="local")
+    shuffled = bw.Study("discrete(labels=['a', 'b'])", alpha=6, users=1, delta="1e-6", model="shuffle")
+
+    def walk() -> None:
+        report = bw.Client(study, "histogram", memory=tmp_path / "me.json").report([3, 4])
+        server = bw.Server(study, "histogram")
+        server.add(report.to_text())
+        server.result()
+        from barrow.local import mix
+
+        one = bw.Client(shuffled, "items(items=2)", memory=tmp_path / "you.json")
+        mix(one.survey, one.messages(["a", "b"]))
+        items = shuffled.replace(model="local")
+        counted = bw.Server(items, "items(items=2)")
+        counted.add_all([bw.Client(items, "items(items=2)", memory=tmp_path / "him.json").report(["a", "a"]).to_text()])
+
+    assert files_in(section("The walk of one report")) <= passed_by(walk)
