@@ -24,6 +24,7 @@ _COMMANDS = {
     "release": ("barrow.cli.release", "Release an answer, with a statement."),
     "check": ("barrow.cli.check", "Look for records that a release would refuse (private output)."),
     "explain": ("barrow.cli.explain", "Say how a release was made, from its statement."),
+    "region": ("barrow.cli.region", "The share of a region, with its interval, from a finished release."),
     "verify": ("barrow.cli.verify", "Check a release's files and its entry in the ledger."),
     "local": ("barrow.cli.local", "One person's report, mixing, and what many reports say."),
     "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),

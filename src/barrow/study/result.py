@@ -12,9 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from barrow.errors import ParameterError
+from barrow.mechanisms.edge_intervals import RegionInterval
 from barrow.questions import Plan
 from barrow.questions.plan import Rows
+from barrow.spaces import Space
 from barrow.study.outputs import read_tables
+from barrow.study.region import items_inside, region_of
 
 _COLUMNS = ("value", "share", "count", "report")
 
@@ -83,6 +87,23 @@ class Release:
     def rows(self) -> Rows:
         """One row for each output: its name, its place if it has one, the value, and its error."""
         return self.tables["values"]
+
+    def region(self, inside: Any, *, space: Space | None = None, level: float = 0.05) -> RegionInterval:
+        """An interval for the share of people's items in a region, from the published values alone; it costs nothing.
+
+        Args:
+            inside: One truth value for each item, or labels of items.
+            space: The study's space, where the release was read from a folder.
+            level: How often the interval may miss, if the region is chosen without looking at the release.
+        """
+        place = space if space is not None else self.plan.space if self.plan is not None else None
+        if place is None:
+            raise ParameterError(
+                "The release holds the digest of its space, not the space.", allowed="space=", fix="space=study.space"
+            )
+        marked = np.asarray(inside)
+        chosen = marked if marked.dtype == bool else items_inside(place, [str(label) for label in marked])
+        return region_of(self.statement, self.tables, place, chosen, level)
 
     def to_pandas(self) -> Any:
         """The values as a pandas frame."""

@@ -1,0 +1,115 @@
+"""Regions of a finished release: intervals from published values, in Python and on the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from barrow.cli.main import main
+from barrow.errors import ParameterError
+from barrow.ledger import Ledger
+from barrow.mechanisms import UserCounts
+from barrow.mechanisms.edge_histogram import edge_histogram
+from barrow.mechanisms.edge_intervals import half_width, region_interval
+from barrow.noise.simulation import SeededSource
+from barrow.spaces import Euclidean
+from barrow.study import Study, read
+from barrow.study.region import polygon_inside
+from barrow.study.result import Release
+
+SPACE = Euclidean([0, 0], [8, 8], step=1)
+USERS = 300
+SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]
+
+
+def released(folder):
+    rng = np.random.default_rng(2)
+    truth = np.zeros(64)
+    with open(folder / "places.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["uid", "x", "y"])
+        for user in range(USERS):
+            x, y = rng.uniform(0, 8, 2)
+            truth[int(SPACE.encode([[x, y]])[0])] += 1 / USERS
+            writer.writerow([f"p{user}", x, y])
+    study = Study(
+        SPACE,
+        alpha=40,
+        users=USERS,
+        dataset="places",
+        questions=[{"kind": "histogram", "mechanism": "edges", "reference": "mixed"}],
+        data=read(str(folder / "places.csv"), user="uid", item=["x", "y"]),
+        ledger=str(folder / "places.ledger"),
+    )
+    Ledger.create(str(study.ledger), study)
+    return study, study.release(out=folder / "out"), truth
+
+
+def test_regions_in_python(tmp_path):
+    _, result, truth = released(tmp_path)
+    (tmp_path / "square.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [SQUARE]}))
+    inside = polygon_inside(SPACE, tmp_path / "square.geojson")
+    assert inside.sum() == 16
+    found = result.region(inside)
+    again = Release.read(tmp_path / "out").region(np.array(SPACE.labels)[inside], space=SPACE)
+    assert found == again
+    assert found.low <= found.estimate <= found.high
+    assert abs(found.estimate - truth[inside].sum()) < 0.25
+    with pytest.raises(ParameterError, match="digest"):
+        Release.read(tmp_path / "out").region(inside)
+    with pytest.raises(ParameterError, match="not the one"):
+        Release.read(tmp_path / "out").region(inside[:49], space=Euclidean([0, 0], [7, 7], step=1))
+
+
+def test_the_command_reads_the_study_for_its_space(tmp_path, capsys):
+    study, result, _ = released(tmp_path)
+    study.write(tmp_path / "study.toml")
+    labels = ";".join(SPACE.labels[:2])
+    found = result.region(SPACE.labels[:2])
+    with pytest.raises(SystemExit) as ended:
+        main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), "--items", labels, "--json"])
+    assert ended.value.code == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["share"], said["low"], said["high"], said["items"]) == (found.estimate, found.low, found.high, 2)
+
+
+def test_intervals_of_random_regions_cover():
+    space = Euclidean([0, 0], [1, 1], step=1 / 8)
+    plan = edge_histogram(space, 25, users=500)
+    rng, source = np.random.default_rng(4), SeededSource(9)
+    held_items = rng.integers(0, 64, 500)
+    counts, truth = UserCounts.of_users(space, [[i] for i in held_items]), np.bincount(held_items, minlength=64) / 500
+    regions = [rng.random(64) < share for share in (0.1, 0.3, 0.5) for _ in range(4)]
+    widths = [half_width(plan, region.astype(float)) for region in regions]
+    held = []
+    for _ in range(120):
+        answer = plan.release(counts, source=source)
+        held += [abs(float((answer.values - truth)[r].sum())) <= w for r, w in zip(regions, widths, strict=True)]
+    found = region_interval(answer, regions[0])
+    assert found.high - found.estimate == pytest.approx(widths[0]) or found.high == 1.0
+    assert 0.925 < np.mean(held) < 0.975
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"type": "Point", "coordinates": [1, 2]}', '{"type": "Polygon", "coordinates": [[[0, 0]]]}']
+)
+def test_files_without_polygons_are_refused(tmp_path, content):
+    (tmp_path / "bad.geojson").write_text(content)
+    with pytest.raises(ParameterError, match="holds no polygon"):
+        polygon_inside(SPACE, tmp_path / "bad.geojson")
+
+
+def test_holes_are_outside(tmp_path):
+    hole = [[1, 1], [2, 1], [2, 2], [1, 2], [1, 1]]
+    (tmp_path / "ring.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [SQUARE, hole]}))
+    assert polygon_inside(SPACE, tmp_path / "ring.geojson").sum() == 15
+
+
+def test_the_command_needs_one_region(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["region", "nowhere"])
+    assert ended.value.code == 1
+    assert "polygon or by items" in capsys.readouterr().err
