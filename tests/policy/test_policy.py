@@ -195,7 +195,7 @@ def test_wrong_policies_are_refused():
         (lambda: Policy(Earth(), []), "no promises"),
         (lambda: Policy(Earth(), PAPER, delta=1), "delta is 1"),
         (lambda: Policy(Earth(), PAPER, delta="nan"), "not a number"),
-        (lambda: Policy(Earth(), [(1, "10 km")]), "2 parts"),
+        (lambda: Policy(Earth(), [(1, "10 km")]), "cannot be read"),
         (
             lambda: Policy.from_table(Earth(), shares=[1], distances=["1 km"], epsilons=[]),
             "0 rows for 1 shares",

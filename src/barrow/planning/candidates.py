@@ -107,7 +107,7 @@ def reasons(candidates: Sequence[Candidate]) -> dict[str, str]:
     return found
 
 
-def useless(candidate: Candidate, blind: float | None, unit: str) -> list[str]:
+def useless(candidate: Candidate, guess: float | None, unit: str) -> list[str]:
     """A warning if the best answer is hardly better than a guess without data, and what would help.
 
     >>> from barrow.privacy import Emd
@@ -115,10 +115,10 @@ def useless(candidate: Candidate, blind: float | None, unit: str) -> list[str]:
     >>> useless(weak, 0.4, "km")[0][:58]
     'The answer will be nearly useless: an error of 0.3 km is t'
     """
-    if blind is None or candidate.error < blind / 2.0:
+    if guess is None or candidate.error < guess / 2.0:
         return []
     near = f" {unit}" if unit else ""
     return [
         f"The answer will be nearly useless: an error of {candidate.error:.3g}{near} is to be expected, and a guess "
-        f"without any data errs by {blind:.3g}{near}. More people, a coarser space or a larger epsilon would help."
+        f"without any data errs by {guess:.3g}{near}. More people, a coarser space or a larger epsilon would help."
     ]

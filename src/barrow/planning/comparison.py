@@ -86,7 +86,7 @@ class Comparison:
         cannot: Why each of the others cannot answer.
         rivals: User-level DP at each epsilon; the one that keeps the promises first.
         changes: Changes of one person's data: in words, their EMD, and the epsilon that was promised.
-        blind: What a guess without data errs by, for a histogram.
+        uniform_guess: What a guess without data errs by, for a histogram.
 
     >>> from barrow.planning import compare
     >>> from barrow.spaces import Line
@@ -106,7 +106,7 @@ class Comparison:
     cannot: Mapping[str, str]
     rivals: tuple[Rival, ...]
     changes: tuple[Change, ...]
-    blind: float | None = None
+    uniform_guess: float | None = None
 
     @property
     def choice(self) -> Candidate:
@@ -159,7 +159,7 @@ class Comparison:
                     f"User-level DP with ε = {float(rival.epsilon):.3g} keeps every promise above and is at least as "
                     "accurate: EMD-DP is the wrong choice for these promises."
                 )
-        found += useless(self.choice, self.blind, self.unit)
+        found += useless(self.choice, self.uniform_guess, self.unit)
         worst = self.choice.guarantee.epsilon_at(1)
         if worst > 10:
             found.append(
@@ -188,7 +188,7 @@ class Comparison:
             "candidates": [row(candidate) for candidate in self.candidates],
             "why_others_lose": reasons(self.candidates),
             "cannot_answer": dict(self.cannot),
-            "blind_error": self.blind,
+            "uniform_guess": self.uniform_guess,
             "user_level": [
                 {**rival.to_json(), "candidates": [row(candidate) for candidate in rival.candidates]}
                 for rival in self.rivals

@@ -70,10 +70,10 @@ class ItemChoice:
         lines = [
             f"Reports   {made.randomiser.description}; α₀ = {alpha0:.4g} for each item (by {self.guarantee.method})"
         ]
-        moved, blind = self.distortion, made.randomiser.uniform_guess
-        if moved is not None and blind is not None:
+        moved, guess = self.distortion, made.randomiser.uniform_guess
+        if moved is not None and guess is not None:
             lines.append(
-                f"Error     an item is reported {moved:.3g}{unit} away on average (a uniform guess: {blind:.3g}{unit})"
+                f"Error     an item is reported {moved:.3g}{unit} away on average (a uniform guess: {guess:.3g}{unit})"
             )
         if self.warning:
             lines.append(f"Warning   {self.warning}")

@@ -34,7 +34,7 @@ class Asked:
         others: From an epsilon to the candidates of user-level DP; the second argument says whether EMD-DP itself at
             alpha = epsilon is to be among them where that takes a while.
         rule: From an epsilon to what the paper's rule says, or None.
-        blind: What a guess without data errs by, for a histogram.
+        uniform_guess: What a guess without data errs by, for a histogram.
 
     >>> Asked("mean", "half width", "km", lambda epsilon, itself: [], lambda epsilon: None).unit
     'km'
@@ -45,7 +45,7 @@ class Asked:
     unit: str
     others: Callable[[Fraction, bool], list[Candidate]]
     rule: Callable[[Fraction], PaperRule | None]
-    blind: float | None = None
+    uniform_guess: float | None = None
 
 
 def compared(
@@ -90,7 +90,7 @@ def compared(
         {} if cannot is None else cannot,
         tuple(_rival(asked, own, alpha, why, epsilon) for why, epsilon in _levels(policy, epsilons, own[0])),
         () if policy is None else tuple(_change(kept, space) for kept in policy.kept),
-        asked.blind,
+        asked.uniform_guess,
     )
 
 

@@ -132,7 +132,7 @@ class Randomiser(ABC):
 
     @property
     def uniform_guess(self) -> float | None:
-        """What a report drawn blindly, evenly from all items, would be off by on average, for the same item.
+        """What a report drawn uniformly from all items, would be off by on average, for the same item.
 
         >>> from barrow.randomisers import randomised_response
         >>> from barrow.spaces import Discrete
@@ -159,7 +159,7 @@ class Randomiser(ABC):
             return None
         unit = f" {self.space.unit}" if self.space.unit else ""
         return (
-            f"The reports are nearly useless one by one: an item moves by {moved:.3g}{unit} on average, and a blind "
+            f"The reports are nearly useless one by one: an item moves by {moved:.3g}{unit} on average, and a uniform "
             f"guess by {blind:.3g}{unit}."
         )
 
