@@ -14,6 +14,7 @@ an error is an output that nobody paid for.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -174,3 +175,23 @@ def plain_table(data: object, what: str) -> dict[str, Any]:
         allowed="a table of names and values",
         fix='{"kind": …}, or in a file [table] with key = value',
     )
+
+
+def path_text(value: object, what: str) -> str:
+    """``value`` as the text of a path; anything else is refused.
+
+    >>> path_text("study.toml", "The study file")
+    'study.toml'
+    >>> path_text(7, "The study file")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The study file is a int.
+      allowed: a path
+      fix:     give a text, or a pathlib.Path
+    """
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise ParameterError(
+            f"{what} is a {type(value).__name__}.", allowed="a path", fix="give a text, or a pathlib.Path"
+        )
+    return text

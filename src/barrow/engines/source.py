@@ -59,12 +59,15 @@ class Source:
     path: str | None = None
     table: str | None = None
     sql: str | None = None
-    data: Any = field(default=None, repr=False)
+    data: Any = field(default=None, repr=False, compare=False)
     acknowledged: bool = False
     version: str | None = None
     encoding: Literal["utf-8", "latin-1"] = "utf-8"
+    _same: int = field(init=False, default=0)
+    """Two sources in memory are equal if they are the same object: frames do not compare as a whole."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_same", 0 if self.data is None else id(self.data))
         if self.kind in ("duckdb", "sqlite", "postgres") and (self.table is None) == (self.sql is None):
             where = self.path if self.kind == "postgres" else f"{self.kind}:///{self.path}"
             raise ParameterError(

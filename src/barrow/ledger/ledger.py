@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from barrow._version import __version__
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, path_text
 from barrow.ledger.anchors import check_anchor, check_head, move_anchor
 from barrow.ledger.authority import Verification, whoami
 from barrow.ledger.book import Book, Record, make_row
@@ -81,7 +81,7 @@ class Ledger(Spender):
         clock: Clock | None = None,
         anchor: PathLike | None = None,
     ) -> None:
-        opened = open_store(store) if isinstance(store, str | os.PathLike) else store
+        opened: Any = store if hasattr(store, "rows") else open_store(path_text(store, "The ledger"))
         super().__init__(opened, composer=composer, clock=clock, anchor=anchor)
 
     @classmethod
@@ -99,7 +99,7 @@ class Ledger(Spender):
         A budget of promises is refused as well where another ledger of the same data set lies beside it.
         ``anchor`` names a file that holds the newest head from now on, on another disk at best.
         """
-        made = budget if isinstance(budget, Budget) else budget.budget
+        made, path = _budget(budget), path_text(path, "The ledger")
         if made.promises:
             refuse_second(path, made.dataset)
         ledger = cls(
@@ -119,7 +119,7 @@ class Ledger(Spender):
         anchor: PathLike | None = None,
     ) -> Ledger:
         """Open the ledger at ``path``; every link of its chain is checked."""
-        return cls(open_store(path), composer=composer, clock=clock, anchor=anchor)
+        return cls(open_store(path_text(path, "The ledger")), composer=composer, clock=clock, anchor=anchor)
 
     @classmethod
     def join(
@@ -147,7 +147,7 @@ class Ledger(Spender):
             NotCoveredError: The study drops or loosens a promise, is about something else, or promises what the
                 releases so far have broken already.
         """
-        asked = budget if isinstance(budget, Budget) else budget.budget
+        asked, path = _budget(budget), path_text(path, "The ledger")
         if not is_there(path):
             return cls.create(path, asked, clock=clock, anchor=anchor)
         ledger = cls.open(path, clock=clock, anchor=anchor)
@@ -272,6 +272,16 @@ class Ledger(Spender):
         since = max((record.seq for record in book.records if record.kind == "budget"), default=0)
         paid = [record for record in book.records if record.kind == "reserve" and record.seq > since]
         return all(record.data["composer"] == self.composer.name for record in paid)
+
+
+def _budget(given: Budget | HasBudget) -> Budget:
+    """A budget, or that of a study."""
+    found = given if isinstance(given, Budget) else getattr(given, "budget", None)
+    if not isinstance(found, Budget):
+        raise ParameterError(
+            f"The budget is a {type(given).__name__}.", allowed="a study, or a Budget", fix="Ledger.create(path, study)"
+        )
+    return found
 
 
 def first_row(budget: Budget, clock: Clock | None = None, anchor: PathLike | None = None) -> Row:

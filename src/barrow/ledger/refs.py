@@ -68,6 +68,8 @@ class SpaceRef:
         """
         if isinstance(space, SpaceRef):
             return space
+        if not isinstance(space, Space):
+            raise ParameterError(f"The space is a {type(space).__name__}.", allowed="a space", fix="Line(0, 100)")
         diameter, snapping = Fraction(space.diameter), Fraction(space.snapping_upper)  # as they are, not as they print
         return cls(space.kind, space.digest, diameter, space.unit, space.metric_name, snapping)
 

@@ -35,6 +35,8 @@ class Survey:
     """
 
     def __init__(self, study: Study, asked: Asked = None) -> None:
+        if not isinstance(study, Study):
+            raise ParameterError(f"The study is a {type(study).__name__}.", allowed="a study", fix="Study(…)")
         if study.model is Model.CENTRAL:
             raise ParameterError(
                 "model is 'central', but people who randomise their own items trust no center.",

@@ -65,7 +65,11 @@ class Policy:
     def __init__(self, space: Space, promises: Iterable[PromiseLike], *, delta: Exact = 0) -> None:
         object.__setattr__(self, "space", space)
         with reading("The list of promises", allowed="promises, or texts", fix='["1/30, 1000 mi, 0.2"]'):
-            object.__setattr__(self, "promises", tuple(to_promise(p) for p in promises))
+            object.__setattr__(
+                self,
+                "promises",
+                tuple(to_promise(p) for p in ([promises] if isinstance(promises, str | Promise) else promises)),
+            )
         object.__setattr__(self, "delta", exact(delta, "delta"))
         if not 0 <= self.delta < 1:
             raise ParameterError(f"delta is {delta}.", allowed="a number in [0, 1)", fix="delta=1e-12")

@@ -73,9 +73,14 @@ class Promise:
 
     def __init__(self, share: Exact, distance: Exact, epsilon: Exact) -> None:
         object.__setattr__(self, "share", parse_share(share))
+        if not isinstance(distance, str):
+            exact(distance, "the distance")
         object.__setattr__(self, "distance", distance.strip() if isinstance(distance, str) else distance)
         object.__setattr__(self, "epsilon", parse_epsilon(epsilon))
         object.__setattr__(self, "share_text", str(share).strip())
+
+    def __repr__(self) -> str:
+        return f"Promise({self.share_text!r}, {self.distance!r}, {exact_text(self.epsilon)!r})"
 
     @property
     def text(self) -> str:

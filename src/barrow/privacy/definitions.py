@@ -42,6 +42,9 @@ class Model(StrEnum):
     SHUFFLE = "shuffle"
     CENTRAL = "central"
 
+    def __repr__(self) -> str:
+        return f"Model.{self.name}"
+
 
 def to_model(value: str) -> Model:
     """The model called ``value``.

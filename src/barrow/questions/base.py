@@ -52,7 +52,7 @@ class Question(ABC):
             Question.kinds[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        if self.name and _NAME.fullmatch(str(self.name)) is None:
+        if self.name != "" and (not isinstance(self.name, str) or _NAME.fullmatch(self.name) is None):
             raise ParameterError(
                 f"The question is called {self.name!r}.",
                 allowed="letters, digits, '.', '_' and '-', at most 80: its results get a folder of this name",

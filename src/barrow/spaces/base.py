@@ -11,16 +11,17 @@ Distances are floats within a relative error of ``distance_error`` of the real m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow.errors import DataError, ParameterError
-from barrow.numerics import digest_of
+from barrow.errors import DataError, ParameterError, reading
+from barrow.numerics import digest_of, exact
 
 if TYPE_CHECKING:
     from barrow.spaces.neighbours import NeighbourGraph
@@ -32,6 +33,8 @@ Unknown = Literal["error", "nearest", "default"]
 DISTANCE_ERROR = 2.0**-44
 """Relative error of computed distances in most spaces, tested against 50 digits."""
 
+_LONGEST = 10_000
+"""Characters of a call beyond which a space prints in short."""
 _BLOCK = 2**22
 """How many distances are held at once when all pairs are visited."""
 
@@ -297,6 +300,22 @@ class Space(ABC):
         """
         return digest_of(self.to_spec())
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Every space says what is wrong with its arguments, and prints as the call that makes it."""
+        super().__init_subclass__(**options)
+        cls.__repr__ = Space.__repr__  # type: ignore[method-assign]
+        if "__init__" in vars(cls):
+            cls.__init__ = _checked(cls.__init__)  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        text = ", ".join(f"{name}={_shown(value)}" for name, value in self._arguments().items() if value != "")
+        name = type(self).__name__
+        return f"{name}({text})" if len(text) <= _LONGEST else f"<{name} of {self.items:,} items, {self.digest}>"
+
+    def _arguments(self) -> dict[str, Any]:
+        """What its class is called with to make an equal space."""
+        return {name: value for name, value in self.to_spec().items() if name != "kind"}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and self.digest == other.digest
 
@@ -360,12 +379,38 @@ def finite_array(values: ArrayLike, name: str, *, ndim: int) -> Floats:
     return array
 
 
+def _checked(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor whose wrong arguments are errors that say what to type."""
+
+    @wraps(init)
+    def made(self: Space, *args: Any, **options: Any) -> None:
+        name = type(self).__name__
+        with reading(f"The call of {name}", allowed="its arguments", fix=f"see help(barrow.{name})"):
+            init(self, *args, **options)
+        unit = getattr(self, "_unit", "")
+        if not isinstance(unit, str):
+            raise ParameterError(f"unit is {unit!r}.", allowed="a text", fix='unit="km"')
+
+    return made
+
+
+def _shown(value: Any) -> str:
+    """Numbers as people write them: 100 and not 100.0."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return repr(int(value))
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_shown, value))}]"
+    return repr(value)
+
+
 def positive_number(value: Any, name: str, fix: str | None = None) -> float:
     """``value`` as a finite float above 0; a public parameter.
 
     >>> positive_number(3, "diameter")
     3.0
     """
+    if isinstance(value, str | Fraction | Decimal):
+        value = float(exact(value, name))
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float | np.number)

@@ -11,7 +11,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import whole
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.neighbours import NeighbourGraph
@@ -40,7 +40,8 @@ class Clustered(LabelledSpace):
     cluster_of: Ids = field(repr=False)
 
     def __init__(self, clusters: Mapping[str, Sequence[str]], *, r: float, default: str | None = None) -> None:
-        if not isinstance(r, int | float) or not 0.0 < r < 0.5:
+        r = positive_number(r, "r", fix="r=0.05")
+        if not r < 0.5:
             raise ParameterError(f"r is {r!r}.", allowed="a number strictly between 0 and 1/2", fix="r=0.05")
         groups = tuple((str(name), tuple(labels)) for name, labels in clusters.items())
         empty = next((name for name, labels in groups if not labels), None)
@@ -117,6 +118,10 @@ class Clustered(LabelledSpace):
         """Plain data."""
         clusters = [{"name": name, "labels": list(labels)} for name, labels in self.clusters]
         return {"kind": self.kind, "r": self.r, "clusters": clusters, **self._default_spec()}
+
+    def _arguments(self) -> dict[str, Any]:
+        clusters = {name: list(labels) for name, labels in self.clusters}
+        return {"clusters": clusters, "r": self.r, **self._default_spec()}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Clustered:

@@ -161,6 +161,9 @@ class Elsewhere(Space):
         """Plain data."""
         return {"kind": self.kind, "inner": self.inner.to_spec()}
 
+    def _arguments(self) -> dict[str, Any]:
+        return {"inner": self.inner}
+
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Elsewhere:
         """The space that ``spec`` describes."""

@@ -288,6 +288,7 @@ def _nearest_longitude(lon: Floats, west: float, east: float) -> Floats:
 
 
 def _check_box(box: Sequence[float]) -> Box:
+    box = list(box)
     numbers = [float(x) for x in box] if len(box) == 4 else []
     if not numbers or not all(math.isfinite(x) for x in numbers):
         raise ParameterError(

@@ -316,6 +316,9 @@ class Line(Space):
         """
         return digest_of({key: value for key, value in self.to_spec().items() if (key, value) != ("cells", True)})
 
+    def _arguments(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._arguments().items() if (name, value) != ("cells", False)}
+
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Line:
         """The space that ``spec`` describes."""

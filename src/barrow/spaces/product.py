@@ -45,6 +45,8 @@ class Product(Space):
                 allowed="two or more parts, and a weight above 0 for each, with sum exactly 1",
                 fix='weights=["1/2", "1/2"]',
             )
+        if not all(isinstance(part, Space) for part in parts):
+            raise ParameterError("A part is not a space.", allowed="spaces", fix="[Line(0, 1), Circle(24)]")
         object.__setattr__(self, "parts", tuple(parts))
         object.__setattr__(self, "weights", shares)
 
@@ -174,6 +176,9 @@ class Product(Space):
             "weights": [exact_text(w) for w in self.weights],
             "parts": [part.to_spec() for part in self.parts],
         }
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"parts": self.parts, "weights": [exact_text(w) for w in self.weights]}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Product:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,17 @@ class Data:
     progress: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        items = (self.items,) if isinstance(self.items, str) else tuple(self.items or ())
+        one = isinstance(self.items, str) or not isinstance(self.items, Iterable)
+        items = (self.items,) if one and self.items is not None else tuple(self.items or ())
         object.__setattr__(self, "items", items)
+        given = (("user", self.user), ("sql", self.sql), *(("items", item) for item in items))
+        wrong = next((name for name, value in given if not isinstance(value, str) and (value or name == "items")), None)
+        if wrong is not None:
+            raise ParameterError(
+                f"{wrong} is not a text.",
+                allowed="names of columns, and a query, as texts",
+                fix="user='uid', item='age'",
+            )
         version = None if self.version is None else str(self.version)
         object.__setattr__(self, "version", version)
         if self.source is None or isinstance(self.source, str | Path):

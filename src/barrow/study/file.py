@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import ParameterError, nearest_name, path_text, plain_table
 from barrow.numerics import exact_text
 from barrow.policy import Promise
 from barrow.privacy import Model, UserLevel
@@ -200,7 +200,7 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> read_table(file)
     {'users': 3}
     """
-    file = Path(path)
+    file = Path(path_text(path, "The study file"))
     try:
         if file.stat().st_size > _LARGEST:
             raise ParameterError(
@@ -287,10 +287,11 @@ def write_study(study: Study, path: str | os.PathLike[str]) -> None:
     >>> read_study(file).alpha
     Fraction(25, 1)
     """
-    file = Path(path)
+    file = Path(path_text(path, "The study file"))
+    spec = plain_table(spec_of(study) if hasattr(study, "to_spec") else study, "The study")
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        partial.write_text(_text(spec_of(study)), encoding="utf-8")
+        partial.write_text(_text(spec), encoding="utf-8")
         try:
             os.link(partial, file)  # unlike a rename, this fails if the file exists
         finally:

@@ -56,8 +56,8 @@ class Release:
         """The release that was published in ``folder``; :func:`barrow.verify` says whether it is whole."""
         from barrow.study.verify import read_statement
 
+        read_statement(folder)
         place = Path(folder)
-        read_statement(place)
         return cls.of({file.name: file.read_bytes() for file in place.iterdir() if file.is_file()}, place)
 
     @property

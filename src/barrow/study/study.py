@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, path_text, reading
 from barrow.numerics import Exact, exact_text, whole
 from barrow.planning.terms import Terms
 from barrow.policy import Policy, Promise
@@ -82,11 +82,9 @@ class Study:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
-        data = _with_outside(_space(space), data)
+        data = _with_outside(_space(space), _data(data))
         put("space", _effective(_space(space), data))
-        single = isinstance(promises, str | Promise) or _is_triple(promises)
-        several: Iterable[Any] = [promises] if single else promises  # type: ignore[assignment]
-        put("promises", tuple(to_promise(promise) for promise in several))
+        put("promises", _promises(promises))
         put("alpha_given", None if alpha is None else positive(alpha, "alpha"))
         put("delta", probability(delta))
         put("users", None if users is None else whole(users, "users", least=1))
@@ -94,8 +92,8 @@ class Study:
         put("questions", _questions(questions))
         put("model", to_model(model))
         put("data", data)
-        put("ledger", None if ledger is None else os.fspath(ledger))
-        put("user_level", user_level)
+        put("ledger", None if ledger is None else path_text(ledger, "The ledger"))
+        put("user_level", _user_level(user_level))
         if self.alpha_given is not None and self.promises:
             raise ParameterError("The study gives alpha and promises.", allowed="one of them", fix="remove alpha")
         if self.promises:
@@ -314,6 +312,43 @@ def _with_outside(space: Space, data: Data | None) -> Data | None:
     )
 
 
+def _data(data: Any) -> Data | None:
+    if data is None or isinstance(data, Data):
+        return data
+    if isinstance(data, Mapping) and set(data) <= set(Data.__dataclass_fields__) and "user" in data:
+        return Data(**data)
+    raise ParameterError(
+        f"The records are a {type(data).__name__}.",
+        allowed="what bw.read(…) gives, which says who is one person, or a table like [data]",
+        fix="data=bw.read(source, user='uid', item='age')",
+    )
+
+
+def _promises(promises: Any) -> tuple[Promise, ...]:
+    """One promise, or several, in any of their forms."""
+    single = isinstance(promises, str | Promise | Mapping) or _is_triple(promises)
+    if not single and not isinstance(promises, Iterable):
+        raise ParameterError(
+            f"The promises are a {type(promises).__name__}.",
+            allowed="promises, texts 'share, distance, epsilon', or triples",
+            fix='["all, 300 m, 0.5"]',
+        )
+    return tuple(_promise(promise) for promise in ([promises] if single else promises))
+
+
+def _promise(promise: Any) -> Promise:
+    if isinstance(promise, Mapping):
+        with reading("The promise", allowed="share, distance, epsilon", fix='"all, 300 m, 0.5"'):
+            return Promise(**promise)
+    return to_promise(promise)
+
+
+def _user_level(level: Any) -> UserLevel | None:
+    if level is None or isinstance(level, UserLevel):
+        return level
+    return UserLevel(*level) if isinstance(level, tuple) and 0 < len(level) <= 2 else UserLevel(level)
+
+
 def _is_triple(promises: Any) -> bool:
     """Whether this is one promise as a tuple, and not a tuple of promises."""
     return (
@@ -325,7 +360,7 @@ def _is_triple(promises: Any) -> bool:
 
 
 def _questions(asked: Any) -> tuple[Question, ...]:
-    single = isinstance(asked, Question | str | Mapping | type)
+    single = isinstance(asked, Question | str | Mapping | type) or not isinstance(asked, Iterable)
     found = tuple(to_question(one) for one in ([asked] if single else asked))
     names = [question.label for question in found]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -337,7 +372,7 @@ def _questions(asked: Any) -> tuple[Question, ...]:
 
 
 def _text(value: Any, name: str) -> str:
-    text = str(value).strip()
+    text = str(value).strip() if isinstance(value, str | int) else ""
     if not text or len(text) > 200:
         raise ParameterError(f"{name} is {text[:50]!r}.", allowed="1 to 200 characters", fix=f'{name} = "visits"')
     return text

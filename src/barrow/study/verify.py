@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from barrow.accounting import price
-from barrow.errors import BarrowError, ParameterError
+from barrow.errors import BarrowError, ParameterError, path_text
 from barrow.ledger import Ledger
 from barrow.policy import odds_upper
 from barrow.privacy import event_from_json
@@ -92,7 +92,8 @@ def read_statement(path: str | os.PathLike[str]) -> dict[str, Any]:
       allowed: statement.json, or a folder that holds it
       fix:     give the folder that barrow release wrote
     """
-    file = Path(path) / "statement.json" if Path(path).is_dir() else Path(path)
+    place = Path(path_text(path, "The folder of the release"))
+    file = place / "statement.json" if place.is_dir() else place
     problem, said = f"There is no statement at {str(path)!r}.", None
     try:
         if file.stat().st_size <= _LARGEST:
@@ -127,8 +128,8 @@ def verify(folder: str | os.PathLike[str], *, ledger: Ledger | str | os.PathLike
     ...
     barrow.errors.ParameterError: There is no statement at ...
     """
+    said = read_statement(folder)
     place = Path(folder)
-    said = read_statement(place)
     checks = []
     contents: dict[str, bytes] = {}
     for file in said["files"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow.errors import DataError, ParameterError
+from barrow.errors import DataError, ParameterError, reading
 from barrow.spaces.base import Floats, Ids, Space
 from barrow.transport.closed_forms import ones
 
@@ -47,7 +47,8 @@ def weights(space: Space, values: ArrayLike, name: str) -> Floats:
     >>> weights(Discrete(["a", "b"]), [0.5, 0.5], "a").tolist()
     [0.5, 0.5]
     """
-    array = np.asarray(values, dtype=np.float64)
+    with reading(name, allowed="one weight for each item of a space", fix="histogram(space, ids)"):
+        array, _ = np.asarray(values, dtype=np.float64), space.items
     if array.ndim == 0 or array.shape[-1] != space.items:
         raise ParameterError(
             f"{name} has shape {array.shape}.",
