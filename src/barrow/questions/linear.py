@@ -67,6 +67,8 @@ class Linear(Question):
         for noise in _norms(self.noise, query, terms.delta):
             ratio = query.range_ratio(2 if noise == "gaussian" else _ORDER.get(noise, noise))
             alpha = terms.alpha_for(ratio)
+            if noise == "gaussian":  # it is priced from a float mu, which rounds alpha up by a few units
+                alpha *= 1 - Fraction(1, 2**40)
             found += linear_errors(query, alpha, terms.delta, users=terms.users, model=terms.model.value, noise=noise)
         first, *others = sorted(found, key=lambda candidate: candidate.error)
         return LinearPlan(self, terms, query, first, tuple(others))
