@@ -168,3 +168,13 @@ def test_large_spaces_are_measured_along_neighbours():
     exact = kr_norm(space, difference)
     assert method == "graph, at most"
     assert exact * (1 - 1e-9) <= found <= 1.09 * exact
+
+
+def test_plans_say_how_far_from_the_least_they_are():
+    plan = Histogram(mechanism="edges").plan(_terms(_SQUARE, 30))
+    assert 1.0 <= plan.floors["noise"] < 1.6
+    assert plan.floors["method"] > 1.0
+    assert any("times the least of any method" in line for line in plan.answer_lines())
+    tree = Histogram().plan(_terms(Clustered.grid(3, 3, r=0.1)))
+    assert tree.floors["noise"] >= 1.0
+    assert plan.details()["times_the_least"] == plan.floors

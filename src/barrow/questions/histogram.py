@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
+from barrow.mechanisms.edge_noise import EdgeNoise
+from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.numerics import float_up, whole
 from barrow.planning import (
@@ -292,6 +294,24 @@ class HistogramPlan(LinearPlan):
         """What a guess without any data errs by."""
         return self.target.uniform_guess
 
+    @cached_property
+    def floors(self) -> dict[str, float | None]:
+        """The noise and the predicted error as multiples of what is least possible, for pure noise of a curator.
+
+        ``noise``: at most so many times the least expected cost of any additive noise on the same outputs; ``method``:
+        the predicted error against what every method errs by on some data; None where nothing is known.
+        """
+        alpha, users = getattr(self.event, "alpha", None), self.terms.users
+        if self.terms.model is not Model.CENTRAL or self.noise.p is None or alpha is None:
+            return {"noise": None, "method": None}
+        noise = None
+        if isinstance(self.noise, EdgeNoise):  # along the graph the drawn flow costs ``freedom`` times the scale
+            noise = self.noise.plan.freedom / max(1, self.noise.plan.graph.nodes - 1)
+        elif self.made.kind == "tree" and self.made.undecoded is not None and self.space.items > 1:
+            noise = self.made.undecoded / noise_floor_lower(self.space.items, alpha, users=users)
+        least = worst_case_floor_lower(self.space, alpha, users=users) * self.space.diameter
+        return {"noise": noise, "method": self.error / least if least > 0.0 else None}
+
     def details(self) -> dict[str, Any]:
         """What is this kind's own in plain data."""
         return {
@@ -299,6 +319,7 @@ class HistogramPlan(LinearPlan):
             "mechanism": self.chosen.name,
             "emd_predicted": self.error,
             "emd_uniform_guess": self.uniform_guess,
+            "times_the_least": self.floors,
             "candidates": [candidate.to_json() for candidate in self.candidates],
             "why_others_lose": reasons(self.candidates),
             "cannot_answer": dict(self.cannot),
@@ -321,6 +342,13 @@ class HistogramPlan(LinearPlan):
             lines.append(f"          before decoding {self.sized(chosen.undecoded)} are expected, whatever the data")
         if self.target.decode == "nearest" and chosen.upper is not None:
             lines.append(f"          at most {self.sized(chosen.upper)} after decoding on average, whatever the data")
+        noise, method = self.floors["noise"], self.floors["method"]
+        if noise is not None:
+            lines.append(
+                f"          the noise is at most {noise:.2g} times the least of noise of its kind"
+            )
+        if method is not None and method < 1e4:
+            lines.append(f"          the error is {method:.2g} times the least of any method in the worst case")
         _, widths = self.made.shares(np.zeros(self.query.dimension))
         low, high = float(widths.min()), float(widths.max())
         each = f"± {high:.2g}" if low > 0.99 * high else f"± {low:.2g} to ± {high:.2g}"
