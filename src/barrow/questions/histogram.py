@@ -344,9 +344,7 @@ class HistogramPlan(LinearPlan):
             lines.append(f"          at most {self.sized(chosen.upper)} after decoding on average, whatever the data")
         noise, method = self.floors["noise"], self.floors["method"]
         if noise is not None:
-            lines.append(
-                f"          the noise is at most {noise:.2g} times the least of noise of its kind"
-            )
+            lines.append(f"          the noise is at most {noise:.2g} times the least of noise of its kind")
         if method is not None and method < 1e4:
             lines.append(f"          the error is {method:.2g} times the least of any method in the worst case")
         _, widths = self.made.shares(np.zeros(self.query.dimension))
