@@ -273,3 +273,11 @@ def test_compare_teaches(capsys, arguments, words):
     code, _, err = run(capsys, *arguments)
     assert code == 1
     assert words in err
+
+
+def test_a_study_about_people_of_m_items_makes_a_ledger_that_pays_for_them(tmp_path):
+    study, _ = make_study(tmp_path, {"kind": "frequency", "items": ITEMS}, alpha=None, promises=PROMISES)
+    ledger = Ledger.create(str(study.ledger), study)
+    result = study.release(ledger=ledger)
+    assert all(row["epsilon"] <= row["epsilon_promised"] for row in result.statement["protected"])
+    assert study.replace(questions=["histogram"]).budget.items is None

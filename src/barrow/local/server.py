@@ -160,7 +160,8 @@ class Server:
         found = plan.collected(self._collector)
         lines = list(found.lines)
         planned = plan.terms.users
-        if self.survey.shuffled and self.n < planned and isinstance(plan, ItemsPlan):
+        weaker = self.survey.shuffled and found.guarantee != plan.guarantee and self.n < planned
+        if weaker and isinstance(plan, ItemsPlan):
             lines.append(
                 f"Promised to each person: {plan.guarantee}. What now holds is weaker: {found.guarantee}, because "
                 f"{self.n:,} people's messages were mixed and not {planned:,}."
@@ -171,7 +172,7 @@ class Server:
             "study": self.survey.digest,
             **found.details,
             "promised": plan.guarantee.to_json(),
-            "weaker": self.survey.shuffled and self.n < planned,
+            "weaker": weaker,
             "public": list(self.survey.public),
         }
         return replace(found, lines=lines, details=details, refused=dict(self.refused))

@@ -91,7 +91,10 @@ class Histogram(Question):
         found, cannot = histogram_candidates(target, only=self.mechanism)
         best = next(candidate for candidate in found if candidate.name != "paper")
         if not isinstance(best.mechanism, HistogramNoise):
-            return Frequency(name=self.name, fraction=self.fraction, items=self.items).plan(terms)
+            # The decoder with a proven bound is the nearest histogram, along the tree where there is one.
+            nearest = "tree" if terms.space.has_tree else "simplex"
+            decode = nearest if self.decode == "nearest" else None
+            return Frequency(name=self.name, fraction=self.fraction, items=self.items, decode=decode).plan(terms)
         return HistogramPlan(self, terms, best.mechanism.query, best, (), target, tuple(found), cannot)
 
     @classmethod

@@ -196,7 +196,8 @@ def _drawn(
         raise ParameterError("The noise came from a seed.", allowed="the system's entropy", fix="draw without a source")
     tables = plan.tables(drawn)
     files = value_files(tables, mapped=plan.mapped, folder=job.stage.folder)
-    entry = {"ledger": study.ledger, "entry": reservation.seq, "key": job.key}
+    place = study.ledger if study.ledger is not None or job.book.file is None else str(job.book.file)
+    entry = {"ledger": place, "entry": reservation.seq, "key": job.key}
     statement = make_statement(study, plan, entry=entry, parameters=job.parameters, summary=plan.summary(drawn))
     for render in renderers:
         files |= render(statement, tables, plan)

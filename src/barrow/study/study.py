@@ -210,11 +210,17 @@ class Study:
                 allowed="dataset and users",
                 fix='dataset = "visits"\nusers = 100000',
             )
+        held = {getattr(question, "items", None) for question in self.questions} - {None}
+        # Where one question is about people of exactly m items, the budget is: unbounded releases pay in it too.
+        items = held.pop() if len(held) == 1 else None
+        bounded = items is not None
         if not self.promises:
-            limit = Emd(self.alpha, self.delta, model=self.model)
-            return Budget(self.dataset, self.users, SpaceRef.of(self.space), limit, user_level=self.user_level)
+            limit = Emd(self.alpha, self.delta, model=self.model, bounded=bounded)
+            where = SpaceRef.of(self.space)
+            return Budget(self.dataset, self.users, where, limit, items=items, user_level=self.user_level)
         limits = [PromiseLimit.of(promise, self.space) for promise in self.promises]
-        return Budget(self.dataset, self.users, self.space, Promises(limits, self.delta, model=self.model))
+        kept = Promises(limits, self.delta, model=self.model, bounded=bounded)
+        return Budget(self.dataset, self.users, self.space, kept, items=items)
 
     def replace(self, **changes: Any) -> Study:
         """The same study with some arguments changed, e.g. ``study.replace(model="local")``."""
