@@ -162,6 +162,7 @@ def _prepared(
     book = _open(study, ledger)
     terms = study.terms(question)
     _check_book(book, study)
+    _check_place(out)
     engine = data.validate(study.space)
     plan = question.plan(terms)
     _check_plan(plan)
@@ -277,6 +278,17 @@ def _check_book(book: Ledger, study: Study) -> None:
             f"{budget.users:,} of {budget.dataset!r}.",
             allowed="the data set and the number of users that the ledger was made for",
             fix="use that data set's own ledger: barrow init makes one",
+        )
+
+
+def _check_place(out: str | os.PathLike[str] | None) -> None:
+    """A folder that is taken by something else is found before a plan is made; a release may be shown again."""
+    place = None if out is None else Path(out)
+    if place is not None and place.exists() and not (place / "statement.json").is_file():
+        raise ParameterError(
+            f"The output folder {str(place)!r} exists.",
+            allowed="a new folder, so that no earlier release is overwritten",
+            fix=f"--out {place.name}-2",
         )
 
 
