@@ -148,7 +148,8 @@ def test_composition_takes_the_smaller_profile_at_each_distance():
 def test_samples_of_a_named_randomiser_are_priced_by_its_blanket():
     named, plain = (ShuffledReports(4, randomiser=name, **NAMED) for name in ("gkrr:10x10:0.05", None))
     found, black = (price(SampledItems(samples=1000, radius="0.008", delta="1e-9", inner=e)) for e in (named, plain))
-    assert (found.method, black.method) == ("projection_kl/blanket", "projection_kl/flow_strong")
+    # Sampling pays in alpha, which is less than the projection at this radius.
+    assert (found.method, black.method) == ("sampling/blanket", "sampling/flow_strong")
     assert found.definition.epsilon < black.definition.epsilon * Fraction(1, 2)
     # No split of delta does much better than the best of those that were tried, by the profile for all of delta.
     profile = blanket_profile(ResponseRandomiser(10, 10, "0.05"), 4.0, reports=10**7, items=1000, delta="1e-9")
@@ -158,7 +159,7 @@ def test_samples_of_a_named_randomiser_are_priced_by_its_blanket():
         )
         for share in np.linspace(0.01, 0.99, 99)
     )
-    assert best * 0.98 < float(found.definition.epsilon) < best * 1.03
+    assert float(found.definition.epsilon) < best
     assert found.worst_case.epsilon <= price(named).worst_case.epsilon * Fraction("1.001")
 
 

@@ -9,6 +9,7 @@ from barrow.errors import DataError, ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise, pooled_items
 from barrow.mechanisms.frequency import checked_decoder, whole_counts
 from barrow.noise.simulation import SeededSource
+from barrow.planning import simulate
 from barrow.randomisers import exponential, gkrr, laplace, mapped, randomised_response
 from barrow.spaces import Circle, Clustered, Discrete, Embedding, Euclidean, Line
 from barrow.transport import emd, kr_norm
@@ -85,7 +86,7 @@ def test_decoding_along_the_tree_helps_and_keeps_its_bound():
     assert np.mean(tree) < np.mean(plain) < np.mean(simplex)
     assert np.mean(tree) < plan.decoded_upper
     assert np.mean(plain) < plan.error_upper
-    assert plan.decoded_error(LAW, draws=60) == pytest.approx(np.mean(tree), rel=0.25)
+    assert simulate(plan, np.asarray(LAW), 60).mean == pytest.approx(np.mean(tree), rel=0.25)
 
 
 def test_no_decoding_gives_the_estimate_itself():
@@ -233,6 +234,7 @@ def test_samples_add_their_own_error_and_the_bound_covers_it():
     plain, sampled = FrequencyEstimator(made, how="none"), FrequencyEstimator(made, how="none", sampled=True)
     assert sampled.predicted_error() > plain.predicted_error()
     assert sampled.error_upper > plain.error_upper
-    seen = sampled.decoded_error(draws=200)
-    assert 3 * plain.decoded_error(draws=200) < seen <= sampled.predicted_error()
+    uniform = np.full(space.items, 1.0 / space.items)
+    seen = simulate(sampled, uniform, 200).mean
+    assert 3 * simulate(plain, uniform, 200).mean < seen <= sampled.predicted_error()
     assert sampled.predicted_error() < 4 * seen

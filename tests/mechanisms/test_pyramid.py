@@ -225,7 +225,7 @@ def test_large_spaces_get_an_upper_bound_and_say_so():
     assert map_distance(large, a, a) == (0.0, "graph, at most")
     larger = Euclidean([0, 0], [1, 1], step=1 / 150)
     b = np.full(larger.items, 1 / larger.items)
-    assert map_distance(larger, b, b) == (0.0, "tree, at most")
+    assert map_distance(larger, b, b) == (0.0, "graph, at most")
 
 
 def test_shares_follow_the_number_of_users():

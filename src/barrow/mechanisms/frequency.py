@@ -223,7 +223,9 @@ class FrequencyEstimator:
         held = whole_counts(self.error.law(reference), self.reports)
         # If everybody holds the reference, their samples together are N draws from it.
         drawn = exact_multinomials([self.reports], [held], source=source)[0] if self.sampled else held
-        return self.decode(self.itemwise.randomiser.from_counts(drawn, source=source))
+        found = self.decode(self.itemwise.randomiser.from_counts(drawn, source=source))
+        # Whole items are not quite the reference: what they differ by is no error of the estimate.
+        return np.asarray(found + (reference - held / self.reports))
 
     @cached_property
     def uniform_guess(self) -> float:

@@ -25,7 +25,7 @@ from barrow.privacy.definitions import positive, probability
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
-USER_LEVEL_KINDS = ("levels", *KINDS)
+USER_LEVEL_KINDS = ("levels", *(kind for kind in KINDS if kind != "edges"))
 """The ways by name."""
 _TURNS = 6
 _MARGIN = 1 - Fraction(1, 10**7)
@@ -68,7 +68,7 @@ def user_level_histogram(
         )
     if kind == "levels":
         return _levels(space, budget, slack, users, noise, how)
-    if kind not in KINDS:
+    if kind not in USER_LEVEL_KINDS:
         raise ParameterError(
             f"The kind of histogram is {kind!r}.", allowed=", ".join(map(repr, USER_LEVEL_KINDS)), fix="kind='cells'"
         )
