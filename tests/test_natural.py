@@ -265,7 +265,7 @@ def test_there_are_many():
 
 @pytest.mark.parametrize("line", NATURAL)
 def test_what_people_type_works(line):
-    eval(line, dict(NAMES))
+    assert eval(line, dict(NAMES)) is not None
 
 
 @pytest.mark.parametrize("line", WRONG)
@@ -339,13 +339,10 @@ def test_constructors_keep_their_signatures():
     assert list(inspect.signature(barrow.Line).parameters)[:2] == ["low", "high"]
 
 
-def test_every_public_name_imports_quickly():
-    """A fresh interpreter for each home of public names: CPU time, as a multiple of what numpy alone takes there."""
-    code = "import time; a = time.process_time(); import numpy; b = time.process_time(); from barrow import {}; "
-    code += "print((time.process_time() - a) / (b - a))"
+def test_public_names_load_no_library_that_they_may_never_need():
+    """What makes an import slow is what it drags in; a clock would judge the machine instead."""
+    heavy = ("pandas", "polars", "pyarrow", "ot", "psycopg", "h3", "matplotlib")
+    code = f"import sys; from barrow import {{}}; print([x for x in {heavy!r} if x in sys.modules])"
     for names in barrow._HOMES.values():
-        run = [sys.executable, "-c", code.format(names[0])]
-        taken = []
-        while len(taken) < 3 and min(taken, default=99.0) > 8:
-            taken.append(float(subprocess.run(run, capture_output=True, text=True, check=True).stdout))
-        assert min(taken) <= 8, names[0]
+        run = [sys.executable, "-c", code.format(", ".join(names))]
+        assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "[]\n", names

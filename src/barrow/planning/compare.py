@@ -78,7 +78,7 @@ def compare(
         own, cannot = histogram_candidates(target)
     else:
         asked = _linear(query, slack, users, model)
-        own, cannot = linear_errors(query, rate, slack, users=users, model=model), {}
+        own, cannot = _snapped(query, linear_errors(query, rate, slack, users=users, model=model)), {}
     return compared(space, asked, own, rate, slack, policy=policy, epsilons=epsilons, cannot=cannot)
 
 
@@ -86,9 +86,15 @@ def _linear(query: Query, delta: Fraction, users: int, model: str) -> Asked:
     """A linear question: errors are half widths."""
 
     def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
-        return user_level_errors(query, epsilon, delta, users=users, model=model)
+        return _snapped(query, user_level_errors(query, epsilon, delta, users=users, model=model))
 
     return Asked(query.description, "95 % half width of each value", query.unit, others, paper_rule_linear)
+
+
+def _snapped(query: Query, found: list[Candidate]) -> list[Candidate]:
+    """Snapping moves everybody's answer alike: without it a ratio of errors would flatter the smaller noise."""
+    moved = query.snapping_upper if query.snapping_counted else 0.0
+    return [replace(candidate, error=candidate.error + moved) for candidate in found]
 
 
 def _histogram(target: HistogramTarget) -> Asked:

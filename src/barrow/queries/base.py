@@ -124,6 +124,11 @@ class Query:
             return self.closed_form.bound(math.inf) * rho
         return 2.0 * self.lipschitz_upper("inf") * rho
 
+    @property
+    def snapping_counted(self) -> bool:
+        """Whether half widths hold what snapping moves; densities and tables are about snapped records and say so."""
+        return self.kind not in ("density", "histogram", "function")
+
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs."""

@@ -187,7 +187,7 @@ class LinearPlan(Plan):
     @property
     def snapping_included(self) -> bool:
         """Whether the half widths hold against unsnapped records; where not, the words say so."""
-        return self.query.kind not in ("density", "histogram", "function")
+        return self.query.snapping_counted
 
     @property
     def half_width(self) -> float:
