@@ -90,10 +90,10 @@ class Comparison:
 
     >>> from barrow.planning import compare
     >>> from barrow.spaces import Line
-    >>> line = Line(0, 100, unit="years", step=1, cells=True)
+    >>> line = Line(0, 100, unit="years", step=1)
     >>> found = compare(line, {"kind": "mean"}, promises=["all, 5 years, 0.5"], users=1000)
     >>> print(found.sentence)
-    16 times less error than user-level DP that keeps the same promises (ε = 0.5).
+    2.1 times less error than user-level DP that keeps the same promises (ε = 0.5).
     """
 
     description: str
