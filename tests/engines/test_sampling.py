@@ -20,6 +20,7 @@ from barrow.engines.duckdb.session import Session
 from barrow.engines.sampling import Sampler
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.noise.simulation import SeededSource
+from barrow.progress import told_to
 from barrow.spaces import Discrete, Line
 
 SECRET = "SECRET-73913"
@@ -366,14 +367,33 @@ def test_a_file_may_have_a_column_called_like_the_row_number(tmp_path):
     assert (drawn.items.tolist(), drawn.counts.tolist()) == ([0], [4])
 
 
-def test_long_work_shows_how_far_it_is(tmp_path, monkeypatch, capsys):
+class Heard:
+    def __init__(self):
+        self.told = []
+
+    def began(self, text, total):
+        self.told.append((text, total))
+        return 0
+
+    def moved(self, work, done):
+        self.told.append(done)
+
+    def ended(self, work):
+        self.told.append("over")
+
+
+def test_long_work_tells_how_far_it_is(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(pieces, "PIECE", 64)
     _, source = make_engine("parquet", False, tmp_path)
-    DuckDBEngine(progress=True).sample(source, COLUMNS, LETTERS, samples=2)
-    shown = capsys.readouterr().err
-    assert "sampling records 100 %" in shown
-    assert shown.endswith("\r")
-    DuckDBEngine(progress=False).sample(source, COLUMNS, LETTERS, samples=2)
+    heard = Heard()
+    with told_to(heard):
+        DuckDBEngine().sample(source, COLUMNS, LETTERS, samples=2)
+    assert heard.told[0] == ("sampling records", 1.0)
+    assert heard.told[-2:] == [1.0, "over"]
+    quiet = Heard()
+    with told_to(quiet):
+        DuckDBEngine(progress=False).sample(source, COLUMNS, LETTERS, samples=2)
+    assert quiet.told == []
     assert capsys.readouterr().err == ""
 
 

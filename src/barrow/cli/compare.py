@@ -15,6 +15,7 @@ from barrow.cli.study_options import (
     split_words,
     study_option,
 )
+from barrow.study.bars import bars
 
 
 @click.command()
@@ -51,7 +52,8 @@ def compare(
     file, names = split_words(words, file, flags)
     study = make_study(file, **flags)
     asked = [study.question(name) for name in names] or list(study.questions) or [study.question()]
-    found = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in asked]
+    with bars(False if quiet or as_json else None):
+        found = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in asked]
     if as_json:
         told = [one.to_json() for one in found]
         click.echo(json.dumps(told[0] if len(told) == 1 else {"comparisons": told}, ensure_ascii=False))

@@ -15,6 +15,7 @@ from barrow.cli.study_options import (
     split_words,
     study_option,
 )
+from barrow.study.bars import bars
 
 
 @click.command()
@@ -49,7 +50,8 @@ def plan(words: tuple[str, ...], file: str | None, times: int, as_json: bool, qu
         share = {q.label: study.terms(q).fraction / Fraction(times) for q in asked}
         asked = [replace(q, fraction=share[q.label]) for q in asked]
         study = study.replace(questions=asked)
-    plans = [study.plan(question) for question in asked]
+    with bars(False if quiet or as_json else None):
+        plans = [study.plan(question) for question in asked]
     if as_json:
         told = [made.to_json() for made in plans]
         click.echo(json.dumps(told[0] if len(told) == 1 else {"plans": told}, ensure_ascii=False))

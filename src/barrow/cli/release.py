@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +78,9 @@ def _released(study: Study, question: Any, place: Path, key: str | None, silent:
     def stages(stage: str) -> None:
         nonlocal reached
         reached = stage
-        if not silent and sys.stderr.isatty():
-            click.echo(f"\r{question.label}: {stage} … ", err=True, nl=False)
 
     try:
-        result = run_release(
-            study, question, out=place, key=key, progress=sys.stderr.isatty() and not silent, stages=stages
-        )
+        return run_release(study, question, out=place, key=key, progress=False if silent else None, stages=stages)
     except KeyboardInterrupt:
         # After the payment an interruption is a LostReleaseError, which says what was spent.
         text = {
@@ -94,9 +89,6 @@ def _released(study: Study, question: Any, place: Path, key: str | None, silent:
         }.get(reached, "Interrupted before it was paid for; nothing was spent.")
         click.echo(text, err=True)
         raise SystemExit(130) from None
-    if not silent and sys.stderr.isatty():
-        click.echo("\r", err=True, nl=False)
-    return result
 
 
 def _place(out: str | None, label: str) -> Path:

@@ -13,6 +13,7 @@ import numpy as np
 from barrow.mechanisms.pyramid_errors import signed_distance
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import whole
+from barrow.progress import track
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -70,7 +71,7 @@ def simulate(made: Simulable, reference: Floats, draws: int | None = None) -> Si
     default = _DRAWS if space.items < _MANY_ITEMS else _FEW_DRAWS if space.items <= _HUGE else 1
     count = default if draws is None else whole(draws, "draws", least=1, most=10_000)
     source, errors, method = SeededSource(_SEED), [], "exact"
-    for _ in range(count):
+    for _ in track(range(count), "simulating releases"):
         error, method = signed_distance(space, made.simulated(reference, source) - reference)
         errors.append(error * space.diameter)
     spread = float(np.std(errors, ddof=1)) / count**0.5 if count > 1 else float("nan")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,6 @@ class Data:
     outside: str = "error"
     version: str | None = None
     acknowledge_sql: bool = False
-    progress: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         one = isinstance(self.items, str) or not isinstance(self.items, Iterable)
@@ -82,7 +81,7 @@ class Data:
 
     def engine(self) -> Engine:
         """The engine that reads them."""
-        return engine_for(self._source, progress=self.progress)
+        return engine_for(self._source)
 
     @property
     def _source(self) -> Source:

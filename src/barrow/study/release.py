@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,10 @@ from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, Reservation, SpaceRef, Staged
 from barrow.ledger.pricing import emd_upper
 from barrow.privacy import Model
+from barrow.progress import task
 from barrow.queries.base import plain
 from barrow.questions import LinearPlan, Plan, Question
+from barrow.study.bars import bars
 from barrow.study.data import Data
 from barrow.study.outputs import Stage, digest_of, value_files
 from barrow.study.result import Release
@@ -50,7 +52,7 @@ def run_release(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     key: str | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     renderers: Iterable[Renderer] = (),
     stages: Callable[[str], None] = lambda stage: None,
 ) -> Release:
@@ -63,7 +65,7 @@ def run_release(
         out: A new folder for the results; by default a private one beside the ledger.
         key: Names this release. By default a digest of everything public about it, so that running a study again
             returns what was drawn and never draws fresh noise by mistake.
-        progress: Show the engine's progress on a terminal.
+        progress: Show what takes long, and how far it is; by default on a terminal and in a notebook.
         renderers: What makes further files of the statement and its tables.
         stages: Is told each stage as it begins.
 
@@ -80,7 +82,20 @@ def run_release(
     >>> len(first.values), first.statement["alpha"], first.values.tolist() == again.values.tolist()
     (1, 5.0, True)
     """
-    job = _prepared(study, question, ledger, out, key, progress, stages)
+    with bars(progress):
+        return _run(study, question, ledger, out, key, tuple(renderers), stages)
+
+
+def _run(
+    study: Study,
+    question: Question,
+    ledger: Ledger | str | os.PathLike[str] | None,
+    out: str | os.PathLike[str] | None,
+    key: str | None,
+    renderers: Iterable[Renderer],
+    stages: Callable[[str], None],
+) -> Release:
+    job = _prepared(study, question, ledger, out, key, stages)
     known = job.book.resume(job.key, job.parameters)
     if isinstance(known, Staged | Committed):
         return _finished(job.book, known, job.stage, stages)
@@ -89,7 +104,8 @@ def run_release(
     job.stage.open(_room(job.plan))
     try:
         stages("read")
-        statistics = job.plan.statistics(_counted(job))
+        with task("reading the records"):
+            statistics = job.plan.statistics(_counted(job))
         stages("reserve")
         reservation = known or job.book.reserve(
             key=job.key, what=job.plan.description, parameters=job.parameters, question=question.label,
@@ -99,7 +115,8 @@ def run_release(
         job.stage.discard()
         raise
     try:
-        files = _drawn(job, reservation, statistics, renderers, stages)
+        with task("drawing noise and writing what is released"):
+            files = _drawn(job, reservation, statistics, renderers, stages)
         stages("stage")
         job.stage.write(files)
     except BaseException as error:
@@ -151,24 +168,23 @@ def _prepared(
     ledger: Ledger | str | os.PathLike[str] | None,
     out: str | os.PathLike[str] | None,
     key: str | None,
-    progress: bool,
     stages: Callable[[str], None],
 ) -> _Job:
     """Everything that can be refused without reading a record, the quick things before the plan."""
     stages("validate")
     if study.data is None:
         raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
-    data = replace(study.data, progress=progress)
     book = _open(study, ledger)
     terms = study.terms(question)
     _check_book(book, study)
     _check_place(out)
-    engine = data.validate(study.space)
-    plan = question.plan(terms)
+    engine = study.data.validate(study.space)
+    with task(f"planning {question.label}"):
+        plan = question.plan(terms)
     _check_plan(plan)
     parameters = parameters_of(study, plan)
     name = key or f"{question.label}-{_digest(parameters)[:16]}"
-    return _Job(study, data, engine, book, plan, parameters, name, Stage(_place(book, out, name), name))
+    return _Job(study, study.data, engine, book, plan, parameters, name, Stage(_place(book, out, name), name))
 
 
 def _counted(job: _Job) -> Counts:

@@ -16,6 +16,7 @@ from barrow.policy import Policy, Promise
 from barrow.policy.policy import PromiseLike, to_promise
 from barrow.privacy import Emd, Model, UserLevel
 from barrow.privacy.definitions import positive, probability, to_model
+from barrow.progress import task
 from barrow.questions import Plan, Question, question_kinds, to_question
 from barrow.spaces import Elsewhere, Space, parse_space, space_from_spec
 from barrow.study.data import Data
@@ -171,14 +172,20 @@ class Study:
 
     def plan(self, asked: Asked = None) -> Plan:
         """What a release would give and cost; reads no private value."""
+        from barrow.study.bars import bars
+
         question = self.question(asked)
-        return question.plan(self.terms(question))
+        with bars(), task(f"planning {question.label}"):
+            return question.plan(self.terms(question))
 
     def compare(self, asked: Asked = None, **options: Any) -> Comparison:
         """The plan beside ordinary user-level DP that keeps the same promises; reads no private value."""
+        from barrow.study.bars import bars
         from barrow.study.compare import compare_study
 
-        return compare_study(self, self.question(asked), **options)
+        question = self.question(asked)
+        with bars(), task(f"comparing mechanisms for {question.label}"):
+            return compare_study(self, question, **options)
 
     def release(
         self,
@@ -188,7 +195,7 @@ class Study:
         ledger: Ledger | str | os.PathLike[str] | None = None,
         out: str | os.PathLike[str] | None = None,
         key: str | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
         renderers: Iterable[Any] = (),
     ) -> Release:
         """Release the answer: validate, read, reserve, draw, stage, commit, publish."""

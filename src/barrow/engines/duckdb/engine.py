@@ -87,7 +87,7 @@ class DuckDBEngine(SqlEngine[DuckReader]):
         threads: How many threads; all cores by default.
         folder: Where that folder is made, readable by its owner only; ``TMPDIR`` by default. What a killed process left
             there is removed at the next start.
-        progress: Whether to show progress on standard error; by default only on a terminal.
+        progress: Whether to tell how far the reading is; by default where somebody listens.
 
     >>> import tempfile
     >>> from barrow.spaces import Discrete

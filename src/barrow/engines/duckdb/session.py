@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 from barrow.engines.base import PrivateTextError, refuse_short_of_room
 from barrow.engines.duckdb.spill import SpillFolder
 from barrow.errors import ParameterError
+from barrow.progress import listening, task
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,7 +32,7 @@ class Session:
         memory: The most memory that DuckDB may hold, e.g. ``"2GB"``; what does not fit goes to the folder.
         threads: How many threads; all cores by default.
         folder: Where the folder for temporary files is made; the system's place by default.
-        progress: Whether to show how far the reading is; by default on a terminal only.
+        progress: Whether to tell how far the reading is; by default where somebody listens (:mod:`barrow.progress`).
 
     >>> with Session(memory="1GB", threads=1, folder=None, progress=False) as session:
     ...     session.rows("SELECT 1 + 1")
@@ -43,7 +44,9 @@ class Session:
     ) -> None:
         import duckdb
 
-        self.progress = sys.stderr.isatty() if progress is None else progress
+        self.progress = listening() and progress is not False
+        self._told = ExitStack()
+        self._sampled: Callable[[float], None] | None = None
         self._folder = SpillFolder(folder)
         self.connection = duckdb.connect(":memory:")
         settings: dict[str, Any] = {
@@ -69,6 +72,7 @@ class Session:
 
     def close(self) -> None:
         """Close the connection and remove the temporary folder."""
+        self._told.close()
         self.connection.close()
         self._folder.close()
 
@@ -112,11 +116,16 @@ class Session:
         self._guarded(lambda: self.connection.register(name, data))
 
     def tell(self, what: str, share: float | None) -> None:
-        """Show how far a work of many short queries is, on standard error; None removes the line."""
-        if self.progress:
-            text = f"{what} {100 * share:3.0f} %" if share is not None else " " * (len(what) + 6) + "\r"
-            sys.stderr.write(f"\r{text}")
-            sys.stderr.flush()
+        """Tell how far a work of many short queries is; None ends it."""
+        if not self.progress:
+            return
+        if share is None:
+            self._told.close()
+            self._sampled = None
+            return
+        if self._sampled is None:
+            self._sampled = self._told.enter_context(task(what, 1.0))
+        self._sampled(share)
 
     def _guarded(self, act: Callable[[], T]) -> T:
         """DuckDB's errors repeat private values ("could not convert 'X'"): none of them may pass, not even as cause."""
@@ -133,12 +142,13 @@ class Session:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Show how far the query is, on standard error, while it runs; short queries show nothing."""
+        """Tell how far the query is while it runs; short queries tell nothing."""
         if not self.progress:
             yield
             return
         done = threading.Event()
-        watcher = threading.Thread(target=_watch, args=(self.connection, done), daemon=True)
+        here = copy_context()  # a listener belongs to its thread, and this one works for the same
+        watcher = threading.Thread(target=here.run, args=(_watch, self.connection, done), daemon=True)
         watcher.start()
         try:
             yield
@@ -148,16 +158,13 @@ class Session:
 
 
 def _watch(connection: duckdb.DuckDBPyConnection, done: threading.Event) -> None:
-    shown = False
-    while not done.wait(0.5):
-        share = connection.query_progress()
-        if 0.0 <= share <= 100.0:
-            sys.stderr.write(f"\rreading records {share:3.0f} %")
-            sys.stderr.flush()
-            shown = True
-    if shown:
-        sys.stderr.write("\r" + " " * 22 + "\r")
-        sys.stderr.flush()
+    if done.wait(0.5):
+        return
+    with task("reading records", 100.0) as told:
+        while not done.wait(0.2):
+            share = connection.query_progress()
+            if 0.0 <= share <= 100.0:
+                told(share)
 
 
 def _bytes(text: str) -> int:

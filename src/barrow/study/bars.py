@@ -1,0 +1,138 @@
+"""Bars on terminals and in notebooks: what a study is doing, once it has taken two seconds; none in pipes."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from barrow.progress import Listener, listening, told_to
+
+SECONDS = 2.0
+"""What is over sooner shows nothing."""
+
+
+@contextmanager
+def bars(wanted: bool | None = None) -> Iterator[None]:
+    """Within, long works show what they do; what encloses this decides already where somebody listens.
+
+    Args:
+        wanted: Whether to show them; by default where a person looks: on a terminal or in a notebook.
+
+    >>> with bars():  # in a pipe
+    ...     print("planning")
+    planning
+    """
+    if wanted is None and listening():
+        yield
+        return
+    if not (looked_at() if wanted is None else wanted):
+        with told_to(_Nobody()):
+            yield
+        return
+    shown = Bars()
+    try:
+        with told_to(shown):
+            yield
+    finally:
+        shown.close()
+
+
+def looked_at() -> bool:
+    """Whether what is written to standard error reaches a person as it is written.
+
+    >>> looked_at()
+    False
+    """
+    return sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules.get("IPython")
+    found = None if shell is None else shell.get_ipython()
+    return type(found).__name__ == "ZMQInteractiveShell"
+
+
+class _Nobody(Listener):
+    """Nobody looks, and nothing within looks for somebody again."""
+
+    def began(self, text: str, total: float | None) -> int:
+        return 0
+
+    def moved(self, work: int, done: float) -> None:
+        pass
+
+    def ended(self, work: int) -> None:
+        pass
+
+
+class Bars(Listener):
+    """One line for each work; a clock, not the work, makes them appear, so that a long step is seen too.
+
+    >>> quick = Bars()
+    >>> quick.ended(quick.began("planning", 3))
+    >>> quick.close()
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._lock = threading.Lock()
+        self._works: dict[int, list[Any]] = {}
+        self._next = 0
+        self._progress: Any = None
+        self._closed = False
+        self._timer = threading.Timer(SECONDS if seconds is None else seconds, self._appear)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def began(self, text: str, total: float | None) -> int:
+        """A line for it, now or when the clock has run."""
+        with self._lock:
+            self._next += 1
+            self._works[self._next] = [text, total, 0.0, None]
+            if self._progress is not None:
+                self._add(self._next)
+            return self._next
+
+    def moved(self, work: int, done: float) -> None:
+        """Its bar grows."""
+        with self._lock:
+            found = self._works.get(work)
+            if found is not None:
+                found[2] = done
+                if self._progress is not None:
+                    self._progress.update(found[3], completed=done)
+
+    def ended(self, work: int) -> None:
+        """Its line goes."""
+        with self._lock:
+            found = self._works.pop(work, None)
+            if found is not None and self._progress is not None:
+                self._progress.remove_task(found[3])
+
+    def close(self) -> None:
+        """No line stays."""
+        self._timer.cancel()
+        with self._lock:
+            self._closed = True
+            shown, self._progress = self._progress, None
+        if shown is not None:
+            shown.stop()
+
+    def _appear(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        with self._lock:
+            if self._closed:
+                return
+            columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), TimeElapsedColumn())
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5)
+            for work in self._works:
+                self._add(work)
+            self._progress.start()
+
+    def _add(self, work: int) -> None:
+        text, total, done, _ = self._works[work]
+        self._works[work][3] = self._progress.add_task(text, total=total, completed=done)
