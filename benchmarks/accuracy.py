@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from barrow.accounting import calibrate_shuffle, parse_randomiser
 from barrow.errors import ParameterError
-from barrow.mechanisms import FrequencyEstimator, item_wise, tree_histogram
+from barrow.mechanisms import FrequencyEstimator, item_wise
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.itemwise import least_distance
+from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.simulation import SeededSource
 from barrow.randomisers import randomiser_from_spec

@@ -341,8 +341,14 @@ def test_constructors_keep_their_signatures():
 
 def test_public_names_load_no_library_that_they_may_never_need():
     """What makes an import slow is what it drags in; a clock would judge the machine instead."""
-    heavy = ("pandas", "polars", "pyarrow", "ot", "psycopg", "h3", "matplotlib")
+    heavy = ("pandas", "polars", "pyarrow", "ot", "psycopg", "h3", "matplotlib", "scipy", "duckdb", "flint")
     code = f"import sys; from barrow import {{}}; print([x for x in {heavy!r} if x in sys.modules])"
-    for names in barrow._HOMES.values():
+    for names in [barrow.__all__, ["Study"]]:
         run = [sys.executable, "-c", code.format(", ".join(names))]
         assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "[]\n", names
+
+
+def test_a_study_loads_a_small_part_of_the_package():
+    code = "import sys; from barrow import Study; print(sum(name.startswith('barrow') for name in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 90

@@ -11,9 +11,9 @@ The public names load on first use, so ``import barrow`` stays fast.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from barrow._lazy import lazily
 from barrow._version import __version__
 
 if TYPE_CHECKING:
@@ -60,28 +60,8 @@ if TYPE_CHECKING:
     )
     from barrow.study import Data, Release, Study, read, read_study, verify, write_study
     from barrow.transport import emd
-
-_HOMES = {
-    "barrow.accounting": ("price",),
-    "barrow.engines": ("Source",),
-    "barrow.errors": ("BarrowError", "DataError", "MissingExtraError", "ParameterError"),
-    "barrow.ledger": ("Budget", "Ledger"),
-    "barrow.local": ("Client", "Report", "Server"),
-    "barrow.planning": ("Comparison",),
-    "barrow.policy": ("Policy", "Promise"),
-    "barrow.privacy": ("DiscreteEmd", "Emd", "Guarantee", "ItemMetric", "Model", "UserLevel"),
-    "barrow.questions": (
-        "Density", "Distance", "Frequency", "Function", "Histogram", "Items", "Mean", "Plan", "Projection",
-        "Quantile", "Question", "Region", "Similarity",
-    ),
-    "barrow.spaces": (
-        "Circle", "Clustered", "Covariates", "Discrete", "Earth", "Embedding", "Euclidean", "Finite", "Graph",
-        "Hexagons", "Line", "Product", "Space", "Tree", "Week", "space_from_spec",
-    ),
-    "barrow.study": ("Data", "Release", "Study", "read", "read_study", "verify", "write_study"),
-    "barrow.transport": ("emd",),
-}  # fmt: skip
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "BarrowError",
@@ -143,15 +123,3 @@ __all__ = [
     "verify",
     "write_study",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'barrow' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

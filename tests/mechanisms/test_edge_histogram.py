@@ -14,7 +14,9 @@ from scipy import integrate, stats
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
-from barrow.mechanisms import UserCounts, edge_histogram, tree_histogram
+from barrow.mechanisms import UserCounts
+from barrow.mechanisms.edge_histogram import edge_histogram
+from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise import Center, rounded_edges
 from barrow.noise.simulation import SeededSource
 from barrow.privacy import KNormNoise, Model

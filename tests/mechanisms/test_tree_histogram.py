@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.mechanisms import UserCounts, tree_histogram
+from barrow.mechanisms import UserCounts
 from barrow.mechanisms.decoding import decode, edge_values, shrunk_histogram
 from barrow.mechanisms.decoding.tree_intervals import tightened
+from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise.simulation import SeededSource
 from barrow.privacy import GaussianNoise, KNormNoise, Model
 from barrow.spaces import Circle, Clustered, Discrete, Line, Tree, edge_tree

@@ -1,60 +1,67 @@
 """Accounting: what a release costs. Events in, guarantees out; every bound has a side and a proof page."""
 
-from barrow.accounting.adaptive import adaptive_alpha_upper, pure_mu_upper
-from barrow.accounting.blanket import (
-    ResponseRandomiser,
-    blanket_alpha0_lower,
-    blanket_alpha_upper,
-    blanket_profile,
-    parse_randomiser,
-)
-from barrow.accounting.calibrate import (
-    METHODS,
-    Calibration,
-    PaperNote,
-    calibrate_shuffle,
-    paper_note,
-    price_shuffle,
-    reports_of,
-)
-from barrow.accounting.discrete import GroupPrivacy, group_privacy_upper
-from barrow.accounting.flow import FlowProfile, flow_alpha0_lower, flow_alpha_upper, flow_profile
-from barrow.accounting.gaussian import gaussian_alpha_upper, gaussian_mu_lower
-from barrow.accounting.limit import attack_delta, limit_black_box
-from barrow.accounting.matrix_blanket import (
-    MatrixFamily,
-    channel_arrays,
-    matrix_alpha0_upper,
-    matrix_blanket_alpha0_lower,
-    matrix_blanket_alpha_upper,
-    matrix_blanket_profile,
-)
-from barrow.accounting.one_step import one_step_delta_upper, uniform_chain_delta_upper
-from barrow.accounting.per_report import per_report_alpha, per_report_composition
-from barrow.accounting.pricing import epsilon_within_upper, price
-from barrow.accounting.projection import (
-    best_projection,
-    projection_distance_paper,
-    projection_distance_upper,
-)
-from barrow.accounting.releases import compose
-from barrow.accounting.sampling import (
-    inner_alpha_for,
-    inner_alpha_within,
-    sampled_alpha_upper,
-    sampled_epsilon_upper,
-    sampling_ratio_upper,
-)
-from barrow.accounting.theorem import (
-    GroupShuffleBound,
-    TheoremBound,
-    paper_alpha0_at_w_one,
-    paper_asymptotic_alpha0,
-    theorem_alpha0_lower,
-    theorem_alpha_upper,
-    theorem_bound,
-    theorem_group_bound,
-)
+from typing import TYPE_CHECKING
+
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.accounting.adaptive import adaptive_alpha_upper, pure_mu_upper
+    from barrow.accounting.blanket import (
+        ResponseRandomiser,
+        blanket_alpha0_lower,
+        blanket_alpha_upper,
+        blanket_profile,
+        parse_randomiser,
+    )
+    from barrow.accounting.calibrate import (
+        METHODS,
+        Calibration,
+        PaperNote,
+        calibrate_shuffle,
+        paper_note,
+        price_shuffle,
+        reports_of,
+    )
+    from barrow.accounting.discrete import GroupPrivacy, group_privacy_upper
+    from barrow.accounting.flow import FlowProfile, flow_alpha0_lower, flow_alpha_upper, flow_profile
+    from barrow.accounting.gaussian import gaussian_alpha_upper, gaussian_mu_lower
+    from barrow.accounting.limit import attack_delta, limit_black_box
+    from barrow.accounting.matrix_blanket import (
+        MatrixFamily,
+        channel_arrays,
+        matrix_alpha0_upper,
+        matrix_blanket_alpha0_lower,
+        matrix_blanket_alpha_upper,
+        matrix_blanket_profile,
+    )
+    from barrow.accounting.one_step import one_step_delta_upper, uniform_chain_delta_upper
+    from barrow.accounting.per_report import per_report_alpha, per_report_composition
+    from barrow.accounting.pricing import epsilon_within_upper, price
+    from barrow.accounting.projection import (
+        best_projection,
+        projection_distance_paper,
+        projection_distance_upper,
+    )
+    from barrow.accounting.releases import compose
+    from barrow.accounting.sampling import (
+        inner_alpha_for,
+        inner_alpha_within,
+        sampled_alpha_upper,
+        sampled_epsilon_upper,
+        sampling_ratio_upper,
+    )
+    from barrow.accounting.theorem import (
+        GroupShuffleBound,
+        TheoremBound,
+        paper_alpha0_at_w_one,
+        paper_asymptotic_alpha0,
+        theorem_alpha0_lower,
+        theorem_alpha_upper,
+        theorem_bound,
+        theorem_group_bound,
+    )
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "METHODS",

@@ -22,7 +22,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri_exp
 
 from barrow.accounting.excess import log_excess_upper, rate_of_excess
 from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
@@ -217,6 +216,8 @@ def _profile(
     randomiser: ResponseRandomiser, alpha0: float, n: int, m: int, head: float, floor: float
 ) -> FlowProfile | None:
     """The profile whose tests below Phi(-L) have power at most ``head``, with Phi(-L) <= ``floor``."""
+    from scipy.special import ndtri_exp
+
     if alpha0 > _LARGEST:
         return None
     n_float = float_down(Fraction(n))

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri_exp
 
 from barrow.accounting.profile import rate_from_lines
 
@@ -134,6 +133,8 @@ def rate_of_excess(log_upper: Callable[[float], float], first: float, level: flo
     >>> 2.0 < rate_of_excess(call, 7.0, 7.0, lines=200) < 2.01
     True
     """
+    from scipy.special import ndtri_exp
+
     top = first
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(_GROWTHS):

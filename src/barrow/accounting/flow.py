@@ -18,7 +18,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri_exp
 
 from barrow.accounting.inputs import (
     LARGEST_ALPHA0,
@@ -104,11 +103,15 @@ class FlowProfile:
     @property
     def floor_upper(self) -> float:
         """Phi(-L), rounded up: what tests of level above 1 - Phi(-L) add to delta."""
+        from scipy.special import ndtr
+
         return float(ndtr(-self.level)) * _SLACK + 5e-324
 
     @property
     def head_upper(self) -> float:
         """Phi(-L + mu(1)), rounded up: the power of any test of level below Phi(-L), at any distance."""
+        from scipy.special import ndtr
+
         return float(ndtr(self.mu_upper(1.0) * _SLACK - self.level)) * (1.0 + 1e-9) + 5e-324
 
     def delta_upper(self, w: float, epsilon: float) -> float:
@@ -172,6 +175,8 @@ def _profile(
     alpha0: float, reports: float, items: int, head: float, floor: float, clones: Clones, least: float
 ) -> FlowProfile | None:
     """The profile whose tests below Phi(-L) have power at most ``head``, with Phi(-L) <= ``floor``."""
+    from scipy.special import ndtri_exp
+
     nu = math.tanh(alpha0 / 2.0)
     omega = 1.0 + nu if clones == "strong" else 1.0
     largest = nu / math.sqrt(omega) if clones == "strong" else nu

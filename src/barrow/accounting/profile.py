@@ -17,7 +17,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri_exp
 
 from barrow.numerics.gdp import SQRT_TWO_PI, mills
 
@@ -115,6 +114,8 @@ def rate_from_lines(c: Floats, log_e: Floats, level: float) -> float:
     >>> 2.0 < rate_from_lines(c, call, 7.0) < 2.0001
     True
     """
+    from scipy.special import ndtri_exp
+
     # Any increasing edges in [0, level] are valid: line j is used between edge j and j + 1. Good ones are where
     # neighbouring lines cross.
     drop = -np.expm1(np.minimum(np.diff(log_e), -1e-300))

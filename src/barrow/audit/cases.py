@@ -28,9 +28,9 @@ from barrow.mechanisms import (
     density_pyramid,
     linear_noise,
     linear_release,
-    tree_histogram,
 )
 from barrow.mechanisms.histograms import histogram_noise
+from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.mechanisms.user_level import SubsetSelection, user_level_noise
 from barrow.privacy import Guarantee, UserLevel
 from barrow.queries import Query, histogram, mean

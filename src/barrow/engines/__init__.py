@@ -6,13 +6,20 @@
 2
 """
 
-from barrow.engines.base import Engine
-from barrow.engines.columns import Columns
-from barrow.engines.counts import CheckReport, Counts, Sampled
-from barrow.engines.duckdb import DuckDBEngine
-from barrow.engines.memory import MemoryEngine
-from barrow.engines.registry import engine_for
-from barrow.engines.source import Source
+from typing import TYPE_CHECKING
+
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.engines.base import Engine
+    from barrow.engines.columns import Columns
+    from barrow.engines.counts import CheckReport, Counts, Sampled
+    from barrow.engines.duckdb import DuckDBEngine
+    from barrow.engines.memory import MemoryEngine
+    from barrow.engines.registry import engine_for
+    from barrow.engines.source import Source
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "CheckReport",

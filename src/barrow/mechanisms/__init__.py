@@ -1,18 +1,25 @@
 """Mechanisms: they answer queries with noise, and return values and an event, never a guarantee."""
 
-from barrow.mechanisms.additive import AdditiveNoise, LinearAnswer
-from barrow.mechanisms.channel import Channel, MatrixChannel, TreeChannel, channel_of
-from barrow.mechanisms.edge_histogram import EdgeAnswer, EdgeHistogram, edge_histogram
-from barrow.mechanisms.frequency import FrequencyEstimator
-from barrow.mechanisms.frequency_error import EstimateError
-from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
-from barrow.mechanisms.linear import linear_candidates, linear_noise, linear_release
-from barrow.mechanisms.noise_distribution import NoiseDistribution
-from barrow.mechanisms.pyramid import DensityPyramid, LevelError, PyramidAnswer, density_pyramid
-from barrow.mechanisms.pyramid_errors import MapError
-from barrow.mechanisms.reduction import Reduced, reduced
-from barrow.mechanisms.statistics import UserCounts
-from barrow.mechanisms.tree_histogram import TreeAnswer, TreeHistogram, tree_histogram
+from typing import TYPE_CHECKING
+
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.mechanisms.additive import AdditiveNoise, LinearAnswer
+    from barrow.mechanisms.channel import Channel, MatrixChannel, TreeChannel, channel_of
+    from barrow.mechanisms.edge_histogram import EdgeAnswer, EdgeHistogram
+    from barrow.mechanisms.frequency import FrequencyEstimator
+    from barrow.mechanisms.frequency_error import EstimateError
+    from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
+    from barrow.mechanisms.linear import linear_candidates, linear_noise, linear_release
+    from barrow.mechanisms.noise_distribution import NoiseDistribution
+    from barrow.mechanisms.pyramid import DensityPyramid, LevelError, PyramidAnswer, density_pyramid
+    from barrow.mechanisms.pyramid_errors import MapError
+    from barrow.mechanisms.reduction import Reduced, reduced
+    from barrow.mechanisms.statistics import UserCounts
+    from barrow.mechanisms.tree_histogram import TreeAnswer, TreeHistogram
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "AdditiveNoise",
@@ -37,12 +44,10 @@ __all__ = [
     "UserCounts",
     "channel_of",
     "density_pyramid",
-    "edge_histogram",
     "item_wise",
     "linear_candidates",
     "linear_noise",
     "linear_release",
     "pooled_items",
     "reduced",
-    "tree_histogram",
 ]

@@ -4,14 +4,21 @@ What is released is a function of the ideal real mechanism's output, for every i
 Counts of randomised items have exactly the stated distribution (docs/proofs/exact-counts.md).
 """
 
-from barrow.noise.additive.center import Center
-from barrow.noise.additive.edges import edge_grid, rounded_edges
-from barrow.noise.additive.grid import RoundedValues, default_grid
-from barrow.noise.additive.rounded import rounded_gaussian, rounded_knorm, rounded_laplace
-from barrow.noise.counts.binomial import exact_binomial, exact_multinomials, fair_halves, uniform_multinomials
-from barrow.noise.counts.uniform_int import uniform_below
-from barrow.noise.counts.uniform_int32 import uniform_places
-from barrow.noise.source import Source, SystemSource, system_source
+from typing import TYPE_CHECKING
+
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.noise.additive.center import Center
+    from barrow.noise.additive.edges import edge_grid, rounded_edges
+    from barrow.noise.additive.grid import RoundedValues, default_grid
+    from barrow.noise.additive.rounded import rounded_gaussian, rounded_knorm, rounded_laplace
+    from barrow.noise.counts.binomial import exact_binomial, exact_multinomials, fair_halves, uniform_multinomials
+    from barrow.noise.counts.uniform_int import uniform_below
+    from barrow.noise.counts.uniform_int32 import uniform_places
+    from barrow.noise.source import Source, SystemSource, system_source
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Center",

@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, gammaln
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +26,8 @@ def tail_error(n: ArrayLike) -> Floats:
 
 def _stirling_error(n: Floats) -> Floats:
     """Ln n! - ln(sqrt(2 pi n) (n/e)^n), to a few units of its size."""
+    from scipy.special import gammaln
+
     small = np.maximum(n, 1.0)
     exact = gammaln(small + 1.0) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2.0 * math.pi)
     square = small * small
@@ -80,6 +81,8 @@ def binomial_cdf(k: ArrayLike, n: ArrayLike, p: float, q: float) -> Floats:
     >>> round(float(binomial_cdf(3, 10, 0.5, 0.5)) * 1024, 9)
     176.0
     """
+    from scipy.special import betainc
+
     x, size = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64))
     inside = (x >= 0.0) & (x < size)
     a, b = np.where(inside, size - x, 1.0), np.where(inside, x + 1.0, 1.0)
@@ -100,6 +103,8 @@ def fair_tail(k: ArrayLike, n: ArrayLike) -> Floats:
     >>> round(float(fair_tail(8, 10)) * 1024, 9)
     56.0
     """
+    from scipy.special import betainc
+
     x, size = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64))
     inside = (x > 0.0) & (x <= size)
     a, b = np.where(inside, x, 1.0), np.where(inside, size - x + 1.0, 1.0)

@@ -1,24 +1,31 @@
 """Planning: from what must be kept to the most accurate mechanism that keeps it, from public numbers only."""
 
-from barrow.planning.candidates import Candidate, best_first, reasons, useless
-from barrow.planning.compare import compare
-from barrow.planning.comparison import Comparison, Rival
-from barrow.planning.histograms import HistogramTarget, histogram_candidates
-from barrow.planning.items import ItemChoice, choose_items
-from barrow.planning.linear import linear_errors
-from barrow.planning.references import reference_distribution
-from barrow.planning.rules import (
-    CAVEATS,
-    REASONS_FOR,
-    Caveat,
-    PaperRule,
-    paper_rule_central,
-    paper_rule_linear,
-    paper_rule_local,
-)
-from barrow.planning.simulate import Simulated, simulate
-from barrow.planning.terms import Terms
-from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, user_level_histograms
+from typing import TYPE_CHECKING
+
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.planning.candidates import Candidate, best_first, reasons, useless
+    from barrow.planning.comparing import compare
+    from barrow.planning.comparison import Comparison, Rival
+    from barrow.planning.histograms import HistogramTarget, histogram_candidates
+    from barrow.planning.items import ItemChoice, choose_items
+    from barrow.planning.linear import linear_errors
+    from barrow.planning.references import reference_distribution
+    from barrow.planning.rules import (
+        CAVEATS,
+        REASONS_FOR,
+        Caveat,
+        PaperRule,
+        paper_rule_central,
+        paper_rule_linear,
+        paper_rule_local,
+    )
+    from barrow.planning.simulate import Simulated
+    from barrow.planning.terms import Terms
+    from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, user_level_histograms
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "CAVEATS",
@@ -43,7 +50,6 @@ __all__ = [
     "reasons",
     "reference_distribution",
     "shuffled_epsilon0",
-    "simulate",
     "useless",
     "user_level_errors",
     "user_level_histograms",

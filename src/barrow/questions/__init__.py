@@ -3,30 +3,29 @@
 A new kind is one new file in this folder: a class with a ``kind`` is found by itself.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import pkgutil
-from collections.abc import Mapping
-from importlib import import_module
-from typing import Any
+from barrow._lazy import lazily
 
-from barrow.errors import ParameterError
-from barrow.planning.terms import Terms
-from barrow.questions.base import Question
-from barrow.questions.collecting import Collected, Collector
-from barrow.questions.density import Density
-from barrow.questions.distance import Distance
-from barrow.questions.frequency import Frequency
-from barrow.questions.function import Function
-from barrow.questions.histogram import Histogram
-from barrow.questions.items import Items
-from barrow.questions.linear import Linear, LinearPlan
-from barrow.questions.mean import Mean
-from barrow.questions.plan import Plan
-from barrow.questions.quantile import Quantile
-from barrow.questions.region import Region
-from barrow.questions.similarity import Projection, Similarity
-from barrow.spaces import parse_call
+if TYPE_CHECKING:
+    from barrow.planning.terms import Terms
+    from barrow.questions.base import Question
+    from barrow.questions.collecting import Collected, Collector
+    from barrow.questions.density import Density
+    from barrow.questions.distance import Distance
+    from barrow.questions.frequency import Frequency
+    from barrow.questions.function import Function
+    from barrow.questions.histogram import Histogram
+    from barrow.questions.items import Items
+    from barrow.questions.linear import Linear, LinearPlan
+    from barrow.questions.mean import Mean
+    from barrow.questions.plan import Plan
+    from barrow.questions.quantile import Quantile
+    from barrow.questions.region import Region
+    from barrow.questions.registry import question_kinds, to_question
+    from barrow.questions.similarity import Projection, Similarity
+else:
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Collected",
@@ -50,95 +49,3 @@ __all__ = [
     "question_kinds",
     "to_question",
 ]
-
-
-def question_kinds() -> dict[str, type[Question]]:
-    """Every kind of question by its name: whatever class with a ``kind`` stands in this folder.
-
-    >>> question_kinds()["mean"].__name__
-    'Mean'
-    """
-    for module in pkgutil.iter_modules(__path__):
-        import_module(f"{__name__}.{module.name}")
-    return dict(sorted(Question.kinds.items()))
-
-
-def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Question:
-    """The question that was asked: an object, a text such as ``"density(bandwidth='1 km')"``, a table, or a class.
-
-    >>> to_question("density(bandwidth='1 km')"), to_question({"kind": "mean"}), to_question(Mean)
-    (Density(bandwidth='1 km'), Mean(), Mean())
-    >>> to_question("maen")
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: The kind of question is 'maen'. Did you mean 'mean'?
-      allowed: density, distance, frequency, function, histogram, items, mean, projection, quantile, region,
-    similarity
-      fix:     mean
-    """
-    if isinstance(asked, Question):
-        return asked
-    if isinstance(asked, type) and issubclass(asked, Question):
-        return _made(asked, {})
-    if isinstance(asked, str):
-        spec = parse_call(asked)
-        if spec is None:
-            raise ParameterError(
-                f"The question {asked[:200]!r} cannot be read.",
-                allowed="a kind of question with named arguments",
-                fix='"mean", "histogram" or "density(bandwidth=\'5 km\')"',
-            )
-        return to_question(spec)
-    if not isinstance(asked, Mapping):
-        raise ParameterError(
-            f"The question is a {type(asked).__name__}.",
-            allowed="a question, a text or a table",
-            fix='"mean"',
-        )
-    options = {str(key): value for key, value in asked.items()}
-    if options.get("over") == "people":  # the only answer there is, and what the first studies wrote out
-        options.pop("over")
-    name = str(options.pop("kind", "")).replace("-", "_")
-    kinds = question_kinds()
-    for kind in kinds.values():
-        if name in kind.formerly:
-            return _made(kind, kind.formerly[name](options))
-    if name not in kinds:
-        from barrow.errors import nearest_name
-
-        close = nearest_name(name, kinds)
-        raise ParameterError(
-            f"The kind of question is {name!r}." + (f" Did you mean {close!r}?" if close else ""),
-            allowed=", ".join(kinds),
-            fix=close or "mean",
-        )
-    return _made(kinds[name], options)
-
-
-def _made(kind: type[Question], options: Mapping[str, Any]) -> Question:
-    """The question, or an error that names the option that is wrong."""
-    import dataclasses
-
-    known = {field.name: field for field in dataclasses.fields(kind)}
-    for key in options:
-        if key not in known:
-            from barrow.errors import nearest_name
-
-            close = nearest_name(key, known)
-            raise ParameterError(
-                f"The question {kind.kind!r} has no option {key!r}." + (f" Did you mean {close!r}?" if close else ""),
-                allowed=", ".join(known),
-                fix=f"{close}=…" if close else f"remove {key!r}",
-            )
-    missing = [
-        name
-        for name, field in known.items()
-        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING and name not in options
-    ]
-    if missing:
-        raise ParameterError(
-            f"The question {kind.kind!r} lacks {', '.join(missing)}.",
-            allowed=", ".join(known),
-            fix=f'"{kind.kind}({missing[0]}=…)"',
-        )
-    return kind(**options)

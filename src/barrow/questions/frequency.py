@@ -12,7 +12,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.mechanisms.frequency import DECODERS
-from barrow.planning import simulate
+from barrow.planning.simulate import simulate
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.questions.base import Said

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from barrow.engines import Columns, Counts, Engine, Source, engine_for
+from barrow.engines import Columns, Source
 from barrow.errors import ParameterError
 from barrow.spaces import Elsewhere, Space
+
+if TYPE_CHECKING:
+    from barrow.engines import Counts, Engine
 
 OUTSIDE = ("error", "default", "nearest", "elsewhere")
 
@@ -81,6 +84,8 @@ class Data:
 
     def engine(self) -> Engine:
         """The engine that reads them."""
+        from barrow.engines import engine_for
+
         return engine_for(self._source)
 
     @property

@@ -54,7 +54,7 @@ class Release:
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Release:
         """The release that was published in ``folder``; :func:`barrow.verify` says whether it is whole."""
-        from barrow.study.verify import read_statement
+        from barrow.study.verification import read_statement
 
         read_statement(folder)
         place = Path(folder)
