@@ -18,10 +18,11 @@ from barrow._version import __version__
 
 if TYPE_CHECKING:
     from barrow.accounting import price
+    from barrow.collect import Client
     from barrow.engines import Source
     from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
     from barrow.ledger import Budget, Ledger
-    from barrow.local import Client, Report, Server
+    from barrow.local import Report, Server
     from barrow.planning import Comparison
     from barrow.policy import Policy, Promise
     from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, Model, UserLevel

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from barrow.errors import LedgerError
 from barrow.local.report import MalformedReportError, Report, report_from_json
@@ -74,7 +75,10 @@ class Memory:
     def store(self, report: Report) -> None:
         """Adds a report durably."""
         reports = {**self.load(), report.study: report}
-        data = {"barrow": _KIND, "version": MEMORY_VERSION, "reports": [r.to_json() for r in reports.values()]}
+        self.write({"barrow": _KIND, "version": MEMORY_VERSION, "reports": [r.to_json() for r in reports.values()]})
+
+    def write(self, data: Mapping[str, Any]) -> None:
+        """Replaces the file in one step, forced to disk."""
         partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
         try:
             handle = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)

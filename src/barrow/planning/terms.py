@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +27,7 @@ class Terms:
         delta: The delta of this question alone.
         fraction: The share of every promise that this question may use.
         model: Who adds the noise.
+        honest: The share of people whose messages are mixed as promised; the others may send anything, or tell.
 
     >>> from barrow.spaces import Line
     >>> terms = Terms(Line(0, 100, unit="years", step=1), 1000, (Promise("all", "5 years", "0.5"),))
@@ -40,6 +42,16 @@ class Terms:
     delta: Fraction = Fraction(0)
     fraction: Fraction = Fraction(1)
     model: Model = Model.CENTRAL
+    honest: Fraction = Fraction(1)
+
+    @property
+    def hiding(self) -> int:
+        """How many people hide each other, the person concerned included: n times ``honest``, rounded down."""
+        return self.hiding_among(self.users)
+
+    def hiding_among(self, people: int) -> int:
+        """The same if ``people`` people take part; never below the person concerned."""
+        return max(1, math.floor(people * self.honest))
 
     @cached_property
     def policy(self) -> Policy:
@@ -84,4 +96,5 @@ class Terms:
             "delta": exact_text(self.delta),
             "fraction": exact_text(self.fraction),
             "model": self.model.value,
+            **({} if self.honest == 1 else {"honest": exact_text(self.honest)}),
         }

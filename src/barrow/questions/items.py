@@ -74,7 +74,7 @@ class ItemWiseQuestion(Question):
             rate,
             terms.delta,
             items=held,
-            users=None if terms.model is Model.LOCAL else terms.users,
+            users={Model.LOCAL: None, Model.SHUFFLE: terms.hiding}.get(terms.model, terms.users),
             model=terms.model.value,
             randomiser=self.randomiser,
         )
@@ -278,7 +278,7 @@ class ItemsPlan(Plan):
     def draw(self, statistics: Any) -> tuple[Any, bool]:
         """The counts of reports, and whether the randomness, that of the samples too, was the system's."""
         held, sampled_privately = statistics
-        central = self.itemwise if self.itemwise.users else replace(self.itemwise, users=self.terms.users)
+        central = replace(self.itemwise, users=self.terms.users)
         drawn = central.release(held)
         return drawn.counts, drawn.private and sampled_privately
 
@@ -312,9 +312,10 @@ class ItemsPlan(Plan):
     def guarantee_for(self, users: int) -> Guarantee:
         """What holds if the reports of ``users`` people are mixed, and not of as many as was planned."""
         made = self.itemwise
-        if made.model is not Model.SHUFFLE or users == made.users:
+        hiding = self.terms.hiding_among(users)
+        if made.model is not Model.SHUFFLE or hiding == made.users:
             return self.guarantee
-        here = item_wise(made.randomiser, items=made.items, users=users, model="shuffle", delta=made.delta)
+        here = item_wise(made.randomiser, items=made.items, users=hiding, model="shuffle", delta=made.delta)
         return price(here.event if self.samples is None else reduced(here).event)
 
     def collected(self, collector: Collector) -> Collected:

@@ -85,6 +85,7 @@ class StudyFile(msgspec.Struct, forbid_unknown_fields=True):
     dataset: str | int | None = None
     users: int | None = None
     model: str = "central"
+    honest: Number = 1
     ledger: str | None = None
     alpha: Number | None = None
     delta: Number | None = None
@@ -132,6 +133,7 @@ def study_from_spec(spec: Mapping[str, Any]) -> Study:
         dataset=None if found.dataset is None else str(found.dataset),
         questions=_questions(found),
         model=found.model,
+        honest=found.honest,
         data=_data(found.data),
         ledger=found.ledger,
         user_level=None
@@ -254,6 +256,7 @@ def spec_of(study: Study) -> dict[str, Any]:
         "dataset": study.dataset,
         "users": study.users,
         "model": None if study.model is Model.CENTRAL else study.model.value,
+        "honest": None if study.honest == 1 else _number(study.honest),
         "ledger": study.ledger,
         "alpha": None if study.alpha_given is None else _number(study.alpha_given),
         "delta": _number(study.delta) if study.delta else None,
@@ -288,10 +291,10 @@ def write_study(study: Study, path: str | os.PathLike[str]) -> None:
     Fraction(25, 1)
     """
     file = Path(path_text(path, "The study file"))
-    spec = plain_table(spec_of(study) if hasattr(study, "to_spec") else study, "The study")
+    text = study_text(study)
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        partial.write_text(_text(spec), encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")
         try:
             os.link(partial, file)  # unlike a rename, this fails if the file exists
         finally:
@@ -304,6 +307,28 @@ def write_study(study: Study, path: str | os.PathLike[str]) -> None:
         raise ParameterError(
             f"The file {str(path)!r} cannot be written: {error.strerror}.", fix="choose another folder"
         ) from None
+
+
+def study_text(study: Study) -> str:
+    """The text of a study file.
+
+    >>> from barrow.study.study import Study
+    >>> study_from_text(study_text(Study("earth", alpha="1/3"))).alpha
+    Fraction(1, 3)
+    """
+    return _text(plain_table(spec_of(study) if hasattr(study, "to_spec") else study, "The study"))
+
+
+def study_from_text(text: str) -> Study:
+    r"""The study that the text of a study file describes.
+
+    >>> study_from_text("alpha = 0.1\n[space]\nkind = 'earth'").alpha
+    Fraction(1, 10)
+    """
+    try:
+        return study_from_spec(tomllib.loads(text, parse_float=_decimal))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ParameterError(f"The study is not TOML: {str(error)[:200]}.", allowed="TOML", fix="mend it") from None
 
 
 def _text(spec: Mapping[str, Any]) -> str:

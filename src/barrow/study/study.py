@@ -16,6 +16,7 @@ from barrow.policy import Policy, Promise
 from barrow.policy.policy import PromiseLike, to_promise
 from barrow.privacy import Emd, Model, UserLevel
 from barrow.privacy.definitions import positive, probability, to_model
+from barrow.privacy.definitions import share as fraction_of
 from barrow.progress import task
 from barrow.questions import Plan, Question, question_kinds, to_question
 from barrow.spaces import Elsewhere, Space, parse_space, space_from_spec
@@ -42,6 +43,8 @@ class Study:
         dataset: A public name of the data set.
         questions: What is asked, each by a name.
         model: Who adds the noise: ``"central"``, ``"local"`` or ``"shuffle"``.
+        honest: For ``"shuffle"``: the share of people who send what they should and tell nobody, at least; the
+            guarantee counts on these alone.
         data: The records.
         ledger: The file that remembers what was spent.
         user_level: For a ledger of alpha, a separate user-level budget out of which releases about other spaces are
@@ -61,6 +64,7 @@ class Study:
     dataset: str | None
     questions: tuple[Question, ...]
     model: Model
+    honest: Fraction
     data: Data | None
     ledger: str | None
     user_level: UserLevel | None
@@ -76,6 +80,7 @@ class Study:
         dataset: str | None = None,
         questions: Any = (),
         model: str | Model = "central",
+        honest: Exact = 1,
         data: Data | None = None,
         ledger: str | os.PathLike[str] | None = None,
         user_level: UserLevel | None = None,
@@ -92,6 +97,7 @@ class Study:
         put("dataset", None if dataset is None else _text(dataset, "dataset"))
         put("questions", _questions(questions))
         put("model", to_model(model))
+        put("honest", _honest(honest, self.model))
         put("data", data)
         put("ledger", None if ledger is None else path_text(ledger, "The ledger"))
         put("user_level", _user_level(user_level))
@@ -167,8 +173,9 @@ class Study:
                 fix="--users 100000, or users = 100000 in the study",
             )
         return Terms(
-            self.space, self.users or 1, self.promises, self.alpha_given, self.delta * share, share, self.model
-        )
+            self.space, self.users or 1, self.promises, self.alpha_given, self.delta * share, share, self.model,
+            self.honest,
+        )  # fmt: skip
 
     def plan(self, asked: Asked = None) -> Plan:
         """What a release would give and cost; reads no private value."""
@@ -244,6 +251,7 @@ class Study:
             "dataset": self.dataset,
             "questions": self.questions,
             "model": self.model,
+            "honest": self.honest,
             "data": self.data,
             "ledger": self.ledger,
             "user_level": self.user_level,
@@ -283,6 +291,7 @@ class Study:
             "dataset": self.dataset,
             "questions": list(self.questions) or None,
             "model": None if self.model is Model.CENTRAL else self.model.value,
+            "honest": None if self.honest == 1 else exact_text(self.honest),
             "data": self.data,
             "ledger": self.ledger,
             "user_level": self.user_level,
@@ -290,6 +299,17 @@ class Study:
         promises = [promise.text for promise in self.promises]
         first = [repr(self.space), *([repr(promises)] if promises else [])]
         return f"Study({', '.join(first + [f'{k}={v!r}' for k, v in shown.items() if v is not None])})"
+
+
+def _honest(honest: Any, model: Model) -> Fraction:
+    found = fraction_of(honest, "honest")
+    if found != 1 and model is not Model.SHUFFLE:
+        raise ParameterError(
+            f"honest is {exact_text(found)}, and the model is {model.value!r}, where nobody hides anybody.",
+            allowed="honest for model = 'shuffle' only",
+            fix="leave honest out",
+        )
+    return found
 
 
 def _space(space: Any) -> Space:

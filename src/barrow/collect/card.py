@@ -1,0 +1,380 @@
+"""The card: everything a person's client needs to know about a survey, public, signed, and named by its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from barrow.collect.channel import channel_of, epsilon_upper, local_guarantee
+from barrow.collect.keys import b64, public_bytes, unb64
+from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
+from barrow.collect.tokens import VARIANT
+from barrow.errors import ParameterError
+from barrow.local import Survey
+from barrow.questions.items import ItemsPlan
+from barrow.study import Study
+from barrow.study.file import study_from_text, study_text
+from barrow.study.study import Asked
+
+CARD_VERSION = 1
+LARGEST = 2**24
+"""Cards are at most this many bytes."""
+SLACK_SECONDS = 300
+"""How far a clock may be behind the card's."""
+_AGAIN = "take the card again from where it was published"
+
+
+class _Wire(msgspec.Struct, forbid_unknown_fields=True):
+    """A card as JSON: exactly these keys; numbers are integers or texts of exact fractions."""
+
+    barrow: str
+    version: int
+    study: str
+    question: str
+    survey: str
+    model: str
+    description: str
+    promises: list[str]
+    people: int
+    honest: str
+    messages: int
+    counted: str
+    labels: list[str]
+    metric: dict[str, Any]
+    channel: dict[str, Any]
+    local: dict[str, str]
+    claimed: dict[str, Any] | None
+    sealing: dict[str, Any] | None
+    tokens: dict[str, Any] | None
+    send: dict[str, str]
+    issued: int
+    expires: int
+    signer: str
+    signature: str
+
+
+class Card:
+    """A card that was read and is whole: its signature is right, and the study in it says what the card says.
+
+    Args:
+        data: What the JSON holds.
+
+    >>> from barrow.collect.keys import new_key
+    >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
+    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org", days=30)
+    >>> card.name == f"card-{card.digest[7:23]}.json", read_card(card.text) == card, card.survey.shuffled
+    (True, True, False)
+    """
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = dict(data)
+        self._wire = _checked(self._data)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _Wire.__struct_fields__:
+            return getattr(self._wire, name)
+        raise AttributeError(name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Card) and self._data == other._data
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Card({self.name!r})"
+
+    @cached_property
+    def digest(self) -> str:
+        """``sha256:`` and the digest of what is signed."""
+        return "sha256:" + hashlib.sha256(signed_bytes(self._data)).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """The name of its file, with the digest in it."""
+        return f"card-{self.digest[7:23]}.json"
+
+    @property
+    def text(self) -> str:
+        """The card as JSON."""
+        return json.dumps(self._data, indent=1, ensure_ascii=False) + "\n"
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether messages are mixed before anybody opens them."""
+        return bool(self._wire.model == "shuffle")
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What answering costs the person at most, whoever colludes."""
+        return Fraction(self._wire.local["epsilon"])
+
+    @cached_property
+    def survey(self) -> Survey:
+        """The survey, planned here from the study in the card; a card that says anything else is refused."""
+        study = study_from_text(self._wire.study)
+        made = Survey(study, study.question(self._wire.question or None))
+        said = {key: self._data[key] for key in _facts(made)}
+        if said != _facts(made):
+            wrong = next(key for key, value in _facts(made).items() if said[key] != value)
+            raise ParameterError(
+                f"The card's {wrong!r} is not what follows from its study: its constants cannot be proved here.",
+                allowed="a card that barrow collect init wrote, of the same version of barrow",
+                fix="do not report to it; ask whoever published it",
+            )
+        return made
+
+    def check_time(self, now: float | None = None) -> None:
+        """Refuse a card that has expired, or that is not valid yet by this machine's clock."""
+        here = time.time() if now is None else now
+        if here < self._wire.issued - SLACK_SECONDS:
+            raise ParameterError(
+                f"The card is from {_day(self._wire.issued)}, and this machine's clock says {_day(here)}.",
+                allowed="a clock that is right",
+                fix="set the clock; nothing was sent, and what was drawn before is kept",
+            )
+        if here >= self._wire.expires:
+            raise ParameterError(
+                f"The card and its key expired on {_day(self._wire.expires)}; this machine's clock says {_day(here)}.",
+                allowed="a card that is still valid",
+                fix=f"{_AGAIN}, or set the clock; nothing was sent, and what was drawn before is kept",
+            )
+
+
+def signed_bytes(data: Mapping[str, Any]) -> bytes:
+    """What is signed: the JSON without ``signature``, keys sorted, no spaces, UTF-8.
+
+    >>> signed_bytes({"b": 1, "a": "é", "signature": "x"}).decode()
+    '{"a":"é","b":1}'
+    """
+    rest = {key: value for key, value in data.items() if key != "signature"}
+    return json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _facts(survey: Survey) -> dict[str, Any]:
+    """What a card says that follows from its study."""
+    plan, terms = survey.plan, survey.plan.terms
+    channel, metric = channel_of(survey)
+    mixed = isinstance(plan, ItemsPlan) and survey.shuffled
+    space = survey.study.space
+    return {
+        "survey": survey.digest,
+        "model": survey.study.model.value,
+        "description": plan.description,
+        "promises": [promise.text for promise in terms.promises],
+        "people": terms.users,
+        "honest": str(terms.honest),
+        "messages": plan.itemwise.items if isinstance(plan, ItemsPlan) and survey.shuffled else 1,
+        "labels": [] if channel["kind"] == "survey" else [str(label) for label in space.labels],
+        "metric": metric,
+        "channel": channel,
+        "local": {"definition": str(local_guarantee(survey).definition), "epsilon": str(epsilon_upper(survey))},
+        "claimed": {"definition": str(plan.guarantee.definition), "hiding": terms.hiding} if mixed else None,
+    }
+
+
+def make_card(
+    study: Study,
+    asked: Asked = None,
+    *,
+    signer: Ed25519PrivateKey,
+    address: str,
+    shuffler: str | None = None,
+    analyser: Any = None,
+    issuer: Any = None,
+    days: int = 90,
+    now: float | None = None,
+) -> Card:
+    """The signed card of one question of a study.
+
+    Args:
+        study: A local or shuffle study.
+        asked: The question.
+        signer: The Ed25519 key of whoever publishes it.
+        address: Where the collector is (local), or who serves the card and signs tokens (shuffle).
+        shuffler: Where the shuffler is (shuffle).
+        analyser: The analyser's key (shuffle).
+        issuer: The key that signs tokens; without it a front end must attest how many people there are.
+        days: How long it is valid.
+        now: The time of issue; now by default.
+
+    >>> from barrow.collect.keys import new_key
+    >>> study = Study("discrete(labels=['a', 'b'])", alpha=6, users=100, delta="1e-6", model="shuffle")
+    >>> keys = {"signer": new_key("signer"), "analyser": new_key("analyser")}
+    >>> card = make_card(study, "items(items=2)", address="https://a.example", shuffler="https://s.example", **keys)
+    >>> card.counted, card.messages, card.sealing["bytes"], sorted(card.send)
+    ('attested', 2, 64, ['card', 'messages'])
+    """
+    public = study.replace(data=None, ledger=None)
+    question = public.question(asked)
+    if question not in public.questions:
+        public = public.replace(questions=[question])
+    survey = Survey(public, question)
+    if survey.plan.declared:
+        raise ParameterError(
+            "The question rests on a declared constant, which no client can prove.",
+            allowed="questions whose constants follow from the space",
+            fix="choose another question",
+        )
+    sealing = tokens = None
+    send = {"card": f"{_url(address)}/card"}
+    if survey.shuffled:
+        if analyser is None or shuffler is None:
+            raise ParameterError(
+                "A shuffle card needs the analyser's key and the shuffler's address.",
+                allowed="both", fix="--shuffler https://shuffle.example.org",
+            )  # fmt: skip
+        key = b64(public_bytes(analyser))
+        sealing = {"suite": list(SUITE), "key": key, "plain": PLAIN_BYTES, "bytes": SEALED_BYTES}
+        send["messages"] = f"{_url(shuffler)}/messages"
+        if issuer is not None:
+            tokens = {"variant": VARIANT, "key": b64(public_bytes(issuer))}
+            send["tokens"] = f"{_url(address)}/tokens"
+    else:
+        send["reports"] = f"{_url(address)}/reports"
+    issued = int(time.time() if now is None else now)
+    data: dict[str, Any] = {
+        "barrow": "card",
+        "version": CARD_VERSION,
+        "study": study_text(public),
+        "question": question.label,
+        **_facts(survey),
+        "counted": "tokens" if tokens else "attested" if survey.shuffled else "reports",
+        "sealing": sealing,
+        "tokens": tokens,
+        "send": send,
+        "issued": issued,
+        "expires": issued + 86400 * days,
+        "signer": b64(public_bytes(signer)),
+    }
+    data["signature"] = b64(signer.sign(signed_bytes(data)))
+    return Card(data)
+
+
+def read_card(source: str | os.PathLike[str] | bytes | Mapping[str, Any] | Card, *, signer: str | None = None) -> Card:
+    """A card from its JSON, or from a file of it.
+
+    Args:
+        source: The JSON text or its data, or a path.
+        signer: The base64 of the public key that must have signed it, where the reader knows who publishes cards.
+
+    >>> read_card("<html>")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: This is an HTML page and not a card.
+      allowed: the JSON of a card
+      fix:     take the card again from where it was published
+    """
+    card = source if isinstance(source, Card) else Card(_parsed(source))
+    if signer is not None and card.signer != signer:
+        raise ParameterError(
+            "The card is signed by somebody else.",
+            allowed=f"a card signed by {signer}",
+            fix="do not report to it; ask whoever should have published it",
+        )
+    return card
+
+
+def _parsed(source: Any) -> Mapping[str, Any]:
+    if isinstance(source, Mapping):
+        return source
+    if isinstance(source, os.PathLike) or (isinstance(source, str) and source.lstrip()[:1] not in ("{", "<", "[")):
+        try:
+            if Path(source).stat().st_size > LARGEST:
+                raise _no_card("This file is too large for a card.")
+            source = Path(source).read_bytes()
+        except (OSError, ValueError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            raise ParameterError(
+                f"There is no card {str(source)!r}.",
+                allowed="the JSON of a card, or a file of it",
+                fix="check the path",
+            ) from None
+    text = source if isinstance(source, bytes) else str(source).encode("utf-8", "replace")
+    if text.lstrip()[:1] == b"<":
+        raise _no_card("This is an HTML page and not a card.")
+    if len(text) > LARGEST:
+        raise _no_card("This is too large for a card.")
+    try:
+        found = json.loads(text, parse_float=_refuse_float)
+    except (ValueError, RecursionError):
+        raise _no_card("This is no JSON of a card.") from None
+    if not isinstance(found, dict):
+        raise _no_card("This is no JSON of a card.")
+    return found
+
+
+def _refuse_float(text: str) -> Any:
+    raise ValueError(text)
+
+
+def _checked(data: dict[str, Any]) -> _Wire:
+    if data.get("barrow") != "card":
+        raise _no_card("This is no card.")
+    if data.get("version") != CARD_VERSION:
+        raise ParameterError(
+            f"The card is of version {data.get('version')!r}.",
+            allowed=f"version {CARD_VERSION}",
+            fix="install the newest barrow, or ask for a card of this version",
+        )
+    try:
+        wire = msgspec.convert(data, _Wire)
+        Ed25519PublicKey.from_public_bytes(unb64(wire.signer, 32)).verify(unb64(wire.signature, 64), signed_bytes(data))
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _no_card(f"The card is not whole: {str(error)[:100]}.") from None
+    except InvalidSignature:
+        raise ParameterError(
+            "The card was changed after it was signed.",
+            allowed="a card as it was published",
+            fix=f"{_AGAIN}; do not report to this one",
+        ) from None
+    wanted = {"reports"} if wire.model == "local" else {"messages", *(["tokens"] if wire.tokens else [])}
+    if set(wire.send) != {"card", *wanted} or (wire.sealing is None) != (wire.model == "local"):
+        raise _no_card("The card does not say where to send, or how.")
+    for address in wire.send.values():
+        _url(address)
+    sizes = {"suite": list(SUITE), "plain": PLAIN_BYTES, "bytes": SEALED_BYTES}
+    if wire.sealing is not None and {key: wire.sealing.get(key) for key in sizes} != sizes:
+        raise _no_card("The card asks for another encryption.")
+    if wire.tokens is not None and wire.tokens.get("variant") != VARIANT:
+        raise _no_card("The card asks for other tokens.")
+    return wire
+
+
+def _no_card(problem: str) -> ParameterError:
+    return ParameterError(problem, allowed="the JSON of a card", fix=_AGAIN)
+
+
+def _url(address: str) -> str:
+    plain = str(address).rstrip("/")
+    try:
+        parts = urlsplit(plain)
+        known = {"https": bool(parts.hostname), "http": parts.hostname in ("127.0.0.1", "localhost", "::1")}
+        good = known.get(parts.scheme, False) and parts.username is None and not (parts.query or parts.fragment)
+    except ValueError:
+        good = False
+    if not good:
+        raise ParameterError(
+            f"The address is {address!r}.",
+            allowed="an https:// address; http:// only on this machine",
+            fix="https://reports.example.org",
+        )
+    return plain
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,235 @@
+"""The client of a card: proves what it can, pays from the person's own limit, remembers, and sends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from barrow.collect import tokens
+from barrow.collect.card import Card, read_card
+from barrow.collect.keys import b64, unb64
+from barrow.collect.sealing import seal
+from barrow.collect.wallet import Wallet
+from barrow.errors import BarrowError, LedgerError, ParameterError
+from barrow.local import Client as LocalClient
+from barrow.local import Survey
+from barrow.local.mixing import permuted
+from barrow.numerics import Exact
+from barrow.spaces.base import Unknown
+from barrow.study import Study
+from barrow.study.study import Asked
+
+Transport = Callable[[str, bytes, str], tuple[int, bytes]]
+"""``transport(address, body, kind)`` posts and returns the status and the answer."""
+DONE = ("accepted", "repeated")
+_SECONDS = 30
+_MOST_ANSWER = 2**20
+
+
+class SendError(BarrowError):
+    """Something was not taken; it is kept and can be sent again.
+
+    >>> issubclass(SendError, BarrowError)
+    True
+    """
+
+
+class Client(LocalClient):
+    """One person's side of a survey, or of a card. A report is drawn once, and stored before it is handed out.
+
+    Args:
+        study: A card (or its file or JSON); or a public study, or a survey, for reports that are carried by hand.
+        asked: The question of a study; the only one by default.
+        memory: The file that remembers reports; one for each person. What was spent on cards is in ``memory.cards``.
+        limit: What all cards together may cost this person, whoever colludes; remembered once it is given.
+        signer: The base64 of the public key that must have signed the card, where it is known.
+
+    >>> import tempfile
+    >>> from barrow.collect import make_card
+    >>> from barrow.collect.keys import new_key
+    >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
+    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
+    >>> with tempfile.TemporaryDirectory() as home:
+    ...     me = Client(card, memory=f"{home}/me.json", limit=5)
+    ...     report = me.report(["calm"])
+    ...     (me.report(["tense"]) == report, round(float(me.wallet.spent), 6))
+    (True, 3.0)
+    """
+
+    def __init__(
+        self,
+        study: Study | Survey | Card | str | os.PathLike[str] | Mapping[str, Any],
+        asked: Asked = None,
+        *,
+        memory: str | os.PathLike[str],
+        limit: Exact | None = None,
+        signer: str | None = None,
+    ) -> None:
+        self.card = None if isinstance(study, Study | Survey) else read_card(study, signer=signer)
+        super().__init__(study if isinstance(study, Study | Survey) else self._card.survey, asked, memory=memory)
+        self.wallet = Wallet(f"{os.fspath(memory)}.cards")
+        if limit is not None:
+            self.wallet.set_limit(limit)
+
+    @property
+    def _card(self) -> Card:
+        if self.card is None:
+            raise ParameterError(
+                "The client was given a study and no card, so it does not know where to send.",
+                allowed="a card",
+                fix="bw.Client('card-….json', memory='me.json')",
+            )
+        return self.card
+
+    def _report(self, records: Any, ids: ArrayLike | None, unknown: Unknown) -> Any:
+        if self.card is not None:
+            if self.survey.digest not in self.memory.load():
+                self.card.check_time()
+            self.wallet.reserve(self.survey.digest, self.card.digest, self.card.epsilon)
+        return super()._report(records, ids, unknown)
+
+    def sealed(
+        self, records: Any = None, *, ids: ArrayLike | None = None, unknown: Unknown = "error"
+    ) -> tuple[bytes, ...]:
+        """The encrypted messages of a shuffle card, in a random order; the same ones whenever they are asked for."""
+        card = self._card
+        if not card.shuffled:
+            raise ParameterError("The card is local.", allowed="one report a person", fix="client.report(records)")
+        entry = self.wallet.entry(self.survey.digest)
+        known = entry.get("sealed")
+        if entry.get("card", card.digest) != card.digest:
+            raise LedgerError(
+                "This survey was answered by another card: the same values in two batches would point to one person.",
+                allowed="one card for each survey",
+                fix="do not answer this card; whoever made it should publish a new study",
+            )
+        if known is None:
+            report = self._report(records, ids, unknown)
+            key = unb64(card.sealing["key"], 32)
+            made = [b64(seal(card.digest, key, value)) for value in report.values]
+            # The order of the values must not show in the order of the messages.
+            known = [made[i] for i in permuted(np.arange(len(made))).tolist()]
+            self.wallet.put(self.survey.digest, sealed=known)
+        return tuple(unb64(text) for text in known)
+
+    def send(
+        self,
+        records: Any = None,
+        *,
+        ids: ArrayLike | None = None,
+        unknown: Unknown = "error",
+        invitation: str | None = None,
+        transport: Transport | None = None,
+    ) -> dict[str, int]:
+        """Answer the card: draw once, remember, send; after a failure send the same again.
+
+        Args:
+            records: The person's items; not needed again once a report was drawn.
+            ids: The same as item ids.
+            unknown: What to do with records that the space does not know.
+            invitation: What the issuer of tokens asks for, where the card counts people by tokens.
+            transport: How bytes are posted; by default over HTTPS, each message by a connection of its own.
+        """
+        card, post = self._card, transport or post_bytes
+        card.check_time()
+        if not card.shuffled:
+            body = (self.report(records, ids=ids, unknown=unknown).to_text() + "\n").encode()
+            return _taken(post, card.send["reports"], body, "application/x-ndjson", 1)
+        items = self._items(self.sealed(records, ids=ids, unknown=unknown), invitation, post)
+        done: dict[str, int] = {}
+        sent = set(self.wallet.entry(self.survey.digest).get("sent", []))
+        for i, item in enumerate(items):
+            if i in sent:
+                continue
+            for name, count in _taken(post, card.send["messages"], item, "application/octet-stream", 1).items():
+                done[name] = done.get(name, 0) + count
+            sent.add(i)
+            self.wallet.put(self.survey.digest, sent=sorted(sent))
+        return done
+
+    def _items(self, messages: Sequence[bytes], invitation: str | None, post: Transport) -> list[bytes]:
+        """What the shuffler takes: each message with a token of its own, where the card counts by tokens."""
+        card = self._card
+        if card.tokens is None:
+            return list(messages)
+        key, said = tokens.load_issuer(unb64(card.tokens["key"])), tokens.message_of(card.digest)
+        entry = self.wallet.entry(self.survey.digest)
+        if "tokens" not in entry:
+            if "blinded" not in entry:
+                made = [tokens.blind(key, said) for _ in messages]
+                secrets = [[b64(t.prefix), b64(t.request), f"{t.inverse:x}"] for t in made]
+                self.wallet.put(self.survey.digest, blinded=secrets)
+                entry = self.wallet.entry(self.survey.digest)
+            waiting = [tokens.Blinded(unb64(a), unb64(b), int(c, 16)) for a, b, c in entry["blinded"]]
+            asked = {"invitation": invitation or "", "blinded": [b64(t.request) for t in waiting]}
+            found = _answer(post, card.send["tokens"], json.dumps(asked).encode(), "application/json").get("signatures")
+            if not isinstance(found, list) or len(found) != len(waiting):
+                raise SendError("The issuer gave no tokens.", allowed="as many as there are messages", fix="try again")
+            signed = [tokens.finalize(key, said, t, unb64(s)) for t, s in zip(waiting, found, strict=True)]
+            kept = [[b64(t.prefix), b64(s)] for t, s in zip(waiting, signed, strict=True)]
+            self.wallet.put(self.survey.digest, tokens=kept)
+            entry = self.wallet.entry(self.survey.digest)
+        pairs = zip(messages, entry["tokens"], strict=True)
+        return [message + unb64(prefix) + unb64(signature) for message, (prefix, signature) in pairs]
+
+
+def post_bytes(address: str, body: bytes, kind: str) -> tuple[int, bytes]:
+    """Post over a connection of its own; redirects are not followed: a card says where to send, and nobody else."""
+    request = urllib.request.Request(address, data=body, method="POST", headers={"Content-Type": kind})  # noqa: S310
+    try:
+        with _OPENER.open(request, timeout=_SECONDS) as answer:
+            return int(answer.status), answer.read(_MOST_ANSWER)
+    except urllib.error.HTTPError as error:
+        return int(error.code), error.read(_MOST_ANSWER)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise SendError(
+            f"{address} cannot be reached ({type(error).__name__}); what was drawn is kept.",
+            allowed="a server that answers",
+            fix="send again later: the same report goes out",
+        ) from None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+def _answer(post: Transport, address: str, body: bytes, kind: str) -> dict[str, Any]:
+    status, text = post(address, body, kind)
+    kept = {"allowed": "an answer in JSON", "fix": "send again later: what was drawn is kept, and the same goes out"}
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        page = "an HTML page" if text.lstrip()[:1] == b"<" else "something that is no JSON"
+        raise SendError(f"{address} answered {page} (status {status}).", **kept) from None
+    if status == 429:
+        raise SendError(f"{address} is busy (status 429).", **kept)
+    if status != 200 or not isinstance(found, dict):
+        reason = str(found.get("problem", ""))[:200] if isinstance(found, dict) else ""
+        raise SendError(f"{address} refused with status {status}. {reason}".strip(), **kept)
+    return found
+
+
+def _taken(post: Transport, address: str, body: bytes, kind: str, count: int) -> dict[str, int]:
+    found = _answer(post, address, body, kind).get("lines")
+    if not isinstance(found, list) or len(found) != count:
+        raise SendError(f"{address} did not say what it took.", fix="send again later: the same goes out")
+    refused = [str(line)[:100] for line in found if line not in DONE]
+    if refused:
+        raise LedgerError(
+            f"{address} refused what was sent: {refused[0]}.",
+            allowed="accepted, or repeated",
+            fix="check that the card is the newest one; what was drawn is kept",
+        )
+    return {name: found.count(name) for name in DONE if name in found}

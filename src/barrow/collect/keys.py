@@ -1,0 +1,136 @@
+"""Keys: Ed25519 signs cards, X25519 opens messages, RSA signs tokens it cannot see. Files are the owner's alone."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from barrow.errors import ParameterError
+
+KINDS: dict[str, Any] = {"signer": Ed25519PrivateKey, "analyser": X25519PrivateKey, "issuer": RSAPrivateKey}
+"""What each key file holds, by its name."""
+RSA_BITS = 2048
+
+
+def b64(data: bytes) -> str:
+    """Base64 as cards and messages write it: the URL alphabet without padding.
+
+    >>> b64(bytes(3)), b64(b"ab")
+    ('AAAA', 'YWI')
+    """
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def unb64(text: str, size: int | None = None) -> bytes:
+    """The bytes of such a text; any other spelling is refused.
+
+    >>> unb64("YWI"), unb64("YWI", 2)
+    (b'ab', b'ab')
+    """
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        data = b""
+    # One spelling each: two texts of the same bytes could mark whoever sent them.
+    if (size is not None and len(data) != size) or not data or b64(data) != text:
+        raise ParameterError(
+            "A text is not the base64 of as many bytes as it should be.",
+            allowed="A-Z a-z 0-9 - _ without padding",
+            fix="read it again where it came from",
+        )
+    return data
+
+
+def new_key(kind: str) -> Any:
+    """A new private key from the system's entropy.
+
+    >>> type(new_key("signer")).__name__
+    'Ed25519PrivateKey'
+    """
+    if kind == "issuer":
+        return generate_private_key(public_exponent=65537, key_size=RSA_BITS)
+    return KINDS[kind].generate()
+
+
+def public_bytes(key: Any) -> bytes:
+    """The public half: 32 bytes for Ed25519 and X25519, DER for RSA.
+
+    >>> len(public_bytes(new_key("analyser")))
+    32
+    """
+    public = key.public_key() if hasattr(key, "public_key") else key
+    if isinstance(key, RSAPrivateKey) or hasattr(public, "key_size"):
+        der: bytes = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+        return der
+    raw: bytes = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    return raw
+
+
+def write_key(key: Any, path: str | os.PathLike[str]) -> None:
+    """Write a private key to a new file that only its owner can read.
+
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp()) / "signer.key"
+    >>> write_key(new_key("signer"), place)
+    >>> oct(place.stat().st_mode & 0o777)
+    '0o600'
+    """
+    text = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        raise ParameterError(
+            f"The key {str(path)!r} exists.",
+            allowed="a new file: a key is never overwritten",
+            fix="--keys with another folder",
+        ) from None
+    except OSError as error:
+        raise ParameterError(
+            f"The key {str(path)!r} cannot be written: {error.strerror}.", fix="choose another folder"
+        ) from None
+
+
+def read_key(path: str | os.PathLike[str], kind: str) -> Any:
+    """The private key of one kind in a file that nobody else can read.
+
+    >>> read_key("nowhere.key", "analyser")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: There is no key 'nowhere.key'.
+      allowed: the analyser's private key, as barrow collect init wrote it
+      fix:     run this where the key is, or name its folder: --keys FOLDER
+    """
+    whose = {"allowed": f"the {kind}'s private key, as barrow collect init wrote it"}
+    try:
+        if os.name == "posix" and Path(path).stat().st_mode & 0o077:
+            raise ParameterError(
+                f"The key {str(path)!r} can be read by others.", allowed="mode 0600", fix=f"chmod 600 {path}"
+            )
+        key = serialization.load_pem_private_key(Path(path).read_bytes(), password=None)
+    except FileNotFoundError:
+        raise ParameterError(
+            f"There is no key {str(path)!r}.",
+            **whose,
+            fix="run this where the key is, or name its folder: --keys FOLDER",
+        ) from None
+    except (OSError, ValueError, TypeError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(f"The key {str(path)!r} cannot be read.", **whose, fix="restore it from a copy") from None
+    if not isinstance(key, KINDS[kind]):
+        raise ParameterError(f"The key {str(path)!r} is another one.", **whose, fix=f"name the {kind}'s key")
+    return key

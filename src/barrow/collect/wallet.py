@@ -1,0 +1,124 @@
+"""A person's own ledger over all cards, and what was prepared for each: on the disk before anything is sent.
+
+What answering a card costs is reserved before anything is drawn, once for each survey. A crash wastes what was
+reserved; nothing is ever given back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from barrow.errors import LedgerError, ParameterError
+from barrow.local import Memory
+from barrow.numerics import Exact, exact, exact_text
+
+_KIND, _VERSION = "card wallet", 1
+
+
+class Wallet:
+    """What one person has spent on cards, the limit they set, and the messages that wait to be sent.
+
+    Args:
+        path: Its file, beside the memory of reports.
+
+    >>> import tempfile
+    >>> wallet = Wallet(Path(tempfile.mkdtemp()) / "me.json.cards")
+    >>> wallet.set_limit(10)
+    >>> wallet.reserve("sha256:a", "sha256:b", Fraction(4)), wallet.spent, wallet.left
+    (True, Fraction(4, 1), Fraction(6, 1))
+    >>> wallet.reserve("sha256:a", "sha256:b", Fraction(4)), wallet.spent
+    (False, Fraction(4, 1))
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._file = Memory(self.path)
+
+    @property
+    def limit(self) -> Fraction | None:
+        """The most that all answers together may cost; None if the person has set none."""
+        found = self._load()["limit"]
+        return None if found is None else Fraction(found)
+
+    @property
+    def spent(self) -> Fraction:
+        """What all answers together cost at most, whoever colludes."""
+        return sum((Fraction(entry["epsilon"]) for entry in self._load()["surveys"].values()), Fraction(0))
+
+    @property
+    def left(self) -> Fraction | None:
+        """What is left of the limit."""
+        limit = self.limit
+        return None if limit is None else limit - self.spent
+
+    def set_limit(self, limit: Exact) -> None:
+        """Remember the person's limit."""
+        value = exact(limit, "limit")
+        if value <= 0:
+            raise ParameterError(f"limit is {exact_text(value)}.", allowed="a number above 0", fix="limit=10")
+        with self.changing() as data:
+            data["limit"] = str(value)
+
+    def reserve(self, survey: str, card: str, epsilon: Fraction) -> bool:
+        """Pay for a survey, once; whether it was paid now. Refused beyond the limit."""
+        with self.changing() as data:
+            if survey in data["surveys"]:
+                return False
+            if data["limit"] is None:
+                raise ParameterError(
+                    "The person has set no limit on what all their answers together may show.",
+                    allowed="a limit, once; the client remembers it",
+                    fix=f"limit={exact_text(Fraction(-(-epsilon.numerator // epsilon.denominator)))} would allow this "
+                    f"card, which costs {float(epsilon):.3g}",
+                )
+            spent = sum((Fraction(entry["epsilon"]) for entry in data["surveys"].values()), Fraction(0))
+            left = Fraction(data["limit"]) - spent
+            if epsilon > left:
+                raise LedgerError(
+                    f"This card costs {float(epsilon):.4g}, and {float(left):.4g} of the person's limit of "
+                    f"{float(Fraction(data['limit'])):.4g} are left; nothing was drawn.",
+                    allowed="cards within the limit",
+                    fix="do not answer this card; a larger limit is the person's own choice",
+                )
+            data["surveys"][survey] = {"card": card, "epsilon": str(epsilon)}
+            return True
+
+    def entry(self, survey: str) -> dict[str, Any]:
+        """What was prepared for a survey."""
+        found: dict[str, Any] = self._load()["surveys"].get(survey, {})
+        return found
+
+    def put(self, survey: str, **facts: Any) -> None:
+        """Remember more about a survey that was paid for."""
+        with self.changing() as data:
+            data["surveys"][survey].update(facts)
+
+    @contextmanager
+    def changing(self) -> Iterator[dict[str, Any]]:
+        """The data, locked while they change; written whole and forced to disk."""
+        with self._file.locked():
+            data = self._load()
+            yield data
+            self._file.write(data)
+
+    def _load(self) -> dict[str, Any]:
+        try:
+            data: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
+            if (data["barrow"], data["version"]) != (_KIND, _VERSION) or not isinstance(data["surveys"], dict):
+                raise ValueError
+            _ = [Fraction(entry["epsilon"]) for entry in data["surveys"].values()]
+        except FileNotFoundError:
+            return {"barrow": _KIND, "version": _VERSION, "limit": None, "surveys": {}}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            raise LedgerError(
+                f"The wallet {str(self.path)!r} cannot be read, so it is not known what was spent; nothing is drawn.",
+                allowed="a file that this client wrote",
+                fix="restore it from a copy; deleting it would forget what was spent",
+            ) from None
+        return data

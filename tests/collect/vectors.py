@@ -1,0 +1,176 @@
+"""Makes and replays the vectors that clients in other languages share: random words in, reports out.
+
+``python -m tests.collect.vectors`` writes clients/vectors anew; the tests replay what is written there.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+import barrow.noise.source as door
+from barrow.collect.card import Card, make_card, signed_bytes
+from barrow.collect.keys import b64, public_bytes
+from barrow.collect.sealing import seal
+from barrow.local import Survey
+from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SystemSource
+from barrow.spaces import Clustered, Tree
+from barrow.study import Study
+
+FOLDER = Path(__file__).parents[2] / "clients" / "vectors"
+PEOPLE = {"users": 1000}
+SHUFFLE = {**PEOPLE, "alpha": 3, "delta": "1e-6", "model": "shuffle"}
+LOCAL = {**PEOPLE, "alpha": 5, "model": "local"}
+MOODS = "discrete(labels=['calm', 'glad', 'sad', 'tense', 'tired'])"
+SHOPS = Clustered({"fruit": ["fig", "pear", "plum"], "tool": ["saw", "axe"], "bread": ["rye"]}, r=0.1)
+PLACES = Tree.nested(
+    ["US/NY/Bronx", "US/NY/Queens", "US/LA/Downtown", "FR/Paris/Centre", "FR/Lyon/Centre"], distances=[1, 0.25, 0.1]
+)
+AGES = "line(low=0, high=100, step=1, unit='years')"
+SURVEYS = {
+    "k-rr": (MOODS, "frequency(items=2)", SHUFFLE, [[0, 3], [4, 4]]),
+    "k-rr-local": (MOODS, "items(items=1)", {**LOCAL, "alpha": 2}, [[2]]),
+    "gkrr": (SHOPS, "frequency(items=4)", SHUFFLE, [[0, 0, 3, 5], [1, 2, 4, 5]]),
+    "tree": (PLACES, "frequency(items=3)", {**LOCAL, "alpha": 8}, [[0, 1, 4], [2, 2, 2]]),
+    "tree-sampled": (PLACES, "frequency(samples=5)", {**LOCAL, "alpha": 8}, [[0], [0, 1, 2, 3, 4, 0, 1]]),
+    "laplace-mean": (AGES, "mean", LOCAL, [[20, 30], [0], [100, 100, 7]]),
+    "laplace-distance": (AGES, "distance(to=30)", LOCAL, [[20, 30]]),
+    "laplace-tree": (PLACES, "histogram(mechanism='tree')", {**LOCAL, "alpha": 8}, [[0, 1, 4], [3]]),
+}
+"""Name, then space, question, terms, and some people's items."""
+NOW, FOREVER = 1_700_000_000, 365_000
+SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+ANALYSER = X25519PrivateKey.from_private_bytes(bytes(range(32, 64)))
+
+
+def survey_of(name: str) -> tuple[Survey, Study, list[list[int]]]:
+    space, question, terms, people = SURVEYS[name]
+    study = Study(space, questions=[question], **terms)
+    return Survey(study, study.questions[0]), study, people
+
+
+class Listed(SystemSource):
+    """Hands out given words, and remembers how many; when they run out it goes on with seeded ones."""
+
+    def __init__(self, words: list[int], seed: int | None = None) -> None:
+        super().__init__()
+        self.given = list(words)
+        self.used: list[int] = []
+        self._more = None if seed is None else SeededSource(seed)
+
+    def words(self, count: int) -> np.ndarray:
+        while len(self.given) < count and self._more is not None:
+            self.given += self._more.words(1).tolist()
+        taken, self.given = self.given[:count], self.given[count:]
+        assert len(taken) == count, "the vector holds too few words"
+        self.used += taken
+        return np.array(taken, dtype=np.uint64)
+
+
+@contextmanager
+def words_from(source: SystemSource):
+    """Everything that is drawn meanwhile comes from ``source``."""
+    before = door._shared
+    door._shared = source
+    try:
+        yield source
+    finally:
+        door._shared = before
+
+
+def drawn(survey: Survey, items: list[int], source: SystemSource) -> list[int]:
+    with words_from(source):
+        return [int(value) for value in survey.plan.report(np.array(items, dtype=np.int64))]
+
+
+def crafted(name: str) -> list[list[int]]:
+    """First words that lead to rare ways: a tiny uniform, either sign, all ones; a refused draw."""
+    if name in ("laplace-mean", "laplace-distance"):
+        return [[5], [2**64 - 6], [0], [2**64 - 1], [2**63 - 1], [2**63], [2**44 + 7], [2**64 - 1 - 2**30]]
+    if name == "laplace-tree":
+        ordinary = SeededSource(99).words(5).tolist()
+        return [[9, *ordinary[1:]], [*ordinary[:2], 2**64 - 4, *ordinary[3:]]]
+    if name == "k-rr-local":
+        # Stops at the root (small), then 7 and 6 are refused as places among five, and 2 is taken.
+        return [[0, 7 << 61, 6 << 61, 2 << 61], [2**64 - 1], [3, 5 << 61, 4 << 61]]
+    if name == "tree-sampled":
+        # Halves of words: 0 is refused where 2^32 mod 7 = 4 is above 0 * 7 mod 2^32.
+        return [[0]]
+    return []
+
+
+def made() -> dict[str, object]:
+    files: dict[str, object] = {}
+    reports = []
+    for number, name in enumerate(SURVEYS):
+        survey, _, people = survey_of(name)
+        starts = [([], items, 10 * number + i) for i, items in enumerate((people * 9)[:9])]
+        starts += [(words, people[-1], 1000 + 10 * number + i) for i, words in enumerate(crafted(name))]
+        for words, items, seed in starts:
+            source = Listed(words, seed)
+            values = drawn(survey, items, source)
+            # One more than was used: another client may look ahead by one word without changing its values.
+            used = [str(word) for word in [*source.used, *SeededSource(seed + 7).words(1).tolist()]]
+            reports.append({"card": f"{name}.json", "items": items, "words": used, "values": [str(v) for v in values]})
+    files["reports.json"] = {"about": "docs/collect-format.md", "reports": reports}
+    for name in SURVEYS:
+        files[f"cards/{name}.json"] = json.loads(card_of(name).text)
+    good = card_of("gkrr")
+    key = public_bytes(ANALYSER)
+    files["sealing.json"] = {
+        "card": good.digest,
+        "private": ANALYSER.private_bytes_raw().hex(),
+        "public": key.hex(),
+        "messages": [{"value": value, "sealed": seal(good.digest, key, value).hex()} for value in (0, 1, 5)],
+    }
+    files["refused.json"] = refused()
+    return files
+
+
+def card_of(name: str, **changes) -> Card:
+    _, study, _ = survey_of(name)
+    keys = {"analyser": ANALYSER, "shuffler": "https://shuffle.example.org"} if study.model.value == "shuffle" else {}
+    return make_card(study, signer=SIGNER, address="https://collect.example.org", days=FOREVER, now=NOW, **keys)
+
+
+def resigned(data: dict) -> dict:
+    return {**data, "signature": b64(SIGNER.sign(signed_bytes(data)))}
+
+
+def refused() -> list[dict]:
+    """Cards that a client must refuse, and why; all but the first are signed."""
+    good, mean = json.loads(card_of("gkrr").text), json.loads(card_of("laplace-mean").text)
+    channel = good["channel"]
+    half = {**channel, "alpha0": "1/2"}
+    nodes = [list(node) for node in channel["nodes"]]
+    nodes[0][3] = "0"
+    number, below = mean["channel"]["scale"].split("/")
+    quiet = {**mean["channel"], "scale": f"{int(number) // 2}/{below}"}
+    cheap = {**good["local"], "epsilon": "1/10"}
+    return [
+        {"why": "signature", "card": {**good, "people": 999}},
+        {"why": "version", "card": resigned({**good, "version": 2})},
+        {"why": "expired", "card": resigned({**good, "expires": NOW + 1})},
+        {"why": "not yet", "card": resigned({**good, "issued": NOW + 86400 * 365_000})},
+        {"why": "alpha0", "card": resigned({**good, "channel": half})},
+        {"why": "weights", "card": resigned({**good, "channel": {**channel, "nodes": nodes}})},
+        {"why": "scale", "card": resigned({**mean, "channel": quiet})},
+        {"why": "epsilon", "card": resigned({**good, "local": cheap})},
+        {"why": "address", "card": resigned({**good, "send": {**good["send"], "messages": "http://evil.example"}})},
+    ]
+
+
+def write() -> None:
+    (FOLDER / "cards").mkdir(parents=True, exist_ok=True)
+    for name, content in made().items():
+        (FOLDER / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
