@@ -14,10 +14,11 @@ an error is an output that nobody paid for.
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 
 class BarrowError(Exception):
@@ -131,6 +132,42 @@ def nearest_name(word: object, names: Iterable[str]) -> str | None:
     lower = {name.lower(): name for name in reversed(list(names))}
     close = difflib.get_close_matches(str(word).lower(), lower, n=1)
     return lower[close[0]] if close else None
+
+
+class NamedOptions:
+    """Base of values whose constructor answers an option that it does not have by the nearest one.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Circle(NamedOptions):
+    ...     radius: int = 1
+    >>> Circle(raduis=2)
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: Circle has no option 'raduis'. Did you mean 'radius'?
+      allowed: radius
+      fix:     radius=…
+    """
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:  # noqa: D102
+        taken = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        known = [parameter.name for parameter in taken]
+        for key in options:
+            if key not in known:
+                close = nearest_name(key, known)
+                raise ParameterError(
+                    f"{cls.__name__} has no option {key!r}." + (f" Did you mean {close!r}?" if close else ""),
+                    allowed=", ".join(known),
+                    fix=f"{close}=…" if close else f"remove {key!r}",
+                )
+        places = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in taken)
+        if len(args) > places:
+            raise ParameterError(
+                f"{cls.__name__} got {len(args)} values without a name.",
+                allowed=f"{places} of them" if places else "named options: " + ", ".join(known),
+                fix=f"{known[places]}=…" if places < len(known) else "leave the others out",
+            )
+        return super().__new__(cls)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from urllib.parse import parse_qs, unquote
 
 from barrow.engines.addresses import without_secrets
@@ -68,6 +68,10 @@ class Source:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_same", 0 if self.data is None else id(self.data))
+        if self.kind not in get_args(Kind):
+            raise ParameterError(
+                f"The kind of source is {self.kind!r}.", allowed=", ".join(get_args(Kind)), fix="Source.of(…)"
+            )
         if self.kind in ("duckdb", "sqlite", "postgres") and (self.table is None) == (self.sql is None):
             where = self.path if self.kind == "postgres" else f"{self.kind}:///{self.path}"
             raise ParameterError(

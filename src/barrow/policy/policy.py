@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from barrow.errors import ParameterError, reading
+from barrow.errors import NamedOptions, ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up
 from barrow.policy.odds import odds_sentence, odds_upper
 from barrow.policy.promises import Promise
@@ -41,7 +41,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Policy:
+class Policy(NamedOptions):
     """Promises about changes of one person's data, and the largest alpha that keeps all of them.
 
     A share tau of the data moved by an average distance q is an earth mover's distance of at most tau (q + 2 rho),

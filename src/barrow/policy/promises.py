@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from barrow.errors import ParameterError
+from barrow.errors import NamedOptions, ParameterError
 from barrow.numerics import Exact, exact, exact_text
 
 _EVERYTHING = ("all", "all of it", "everything", "all data", "the whole data")
@@ -54,7 +54,7 @@ def parse_epsilon(value: Exact) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Promise:
+class Promise(NamedOptions):
     """If ``share`` of a person's data had been ``distance`` elsewhere, nobody could tell beyond ``epsilon``.
 
     Args:

@@ -42,6 +42,10 @@ class Model(StrEnum):
     SHUFFLE = "shuffle"
     CENTRAL = "central"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Model:
+        raise ParameterError(f"model is {value!r}.", allowed="'local', 'shuffle' or 'central'", fix="model='central'")
+
     def __repr__(self) -> str:
         return f"Model.{self.name}"
 
@@ -52,12 +56,7 @@ def to_model(value: str) -> Model:
     >>> to_model("central") is Model.CENTRAL
     True
     """
-    try:
-        return Model(value)
-    except ValueError:
-        raise ParameterError(
-            f"model is {value!r}.", allowed="'local', 'shuffle' or 'central'", fix="model='central'"
-        ) from None
+    return Model(value)
 
 
 def positive(value: Exact, name: str) -> Fraction:

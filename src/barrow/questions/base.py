@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from barrow.errors import ParameterError
+from barrow.errors import NamedOptions, ParameterError
 from barrow.numerics import exact_text
 from barrow.privacy.definitions import share
 
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Question(ABC):
+class Question(NamedOptions, ABC):
     """One question of a study; each kind is a subclass with its own options.
 
     Args:
@@ -58,6 +58,13 @@ class Question(ABC):
                 allowed="letters, digits, '.', '_' and '-', at most 80: its results get a folder of this name",
                 fix=f"name = {self.kind!r}",
             )
+        for option in dataclasses.fields(self):
+            if option.default is MISSING and getattr(self, option.name) is None:
+                raise ParameterError(
+                    f"{option.name} of the question {self.kind!r} is None.",
+                    allowed="see help(barrow." + type(self).__name__ + ")",
+                    fix=f'"{self.kind}({option.name}=…)"',
+                )
         if self.fraction is not None:
             object.__setattr__(self, "fraction", share(self.fraction, "fraction"))
 

@@ -79,14 +79,6 @@ def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Q
 def _made(kind: type[Question], options: Mapping[str, Any]) -> Question:
     """The question, or an error that names the option that is wrong."""
     known = {field.name: field for field in dataclasses.fields(kind)}
-    for key in options:
-        if key not in known:
-            close = nearest_name(key, known)
-            raise ParameterError(
-                f"The question {kind.kind!r} has no option {key!r}." + (f" Did you mean {close!r}?" if close else ""),
-                allowed=", ".join(known),
-                fix=f"{close}=…" if close else f"remove {key!r}",
-            )
     missing = [
         name
         for name, field in known.items()

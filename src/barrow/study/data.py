@@ -175,7 +175,9 @@ def read(
     >>> read("visits.parquet", user="uid", item=["lat", "lon"]).to_spec()
     {'source': 'visits.parquet', 'user': 'uid', 'items': ['lat', 'lon']}
     """
-    return Data(
+    data = Data(
         source, user=user, items=item or items, sql=sql, weight=weight, outside=outside, version=version,
         acknowledge_sql=acknowledge_sql,
     )  # fmt: skip
+    _ = data.columns  # refused at once where a column is not named
+    return data

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from barrow.errors import ParameterError, path_text, reading
+from barrow.errors import NamedOptions, ParameterError, path_text, reading
 from barrow.numerics import Exact, exact_text, whole
 from barrow.planning.terms import Terms
 from barrow.policy import Policy, Promise
@@ -31,7 +31,7 @@ Asked = Question | str | Mapping[str, Any] | type[Question] | None
 
 
 @dataclass(frozen=True, repr=False)
-class Study:
+class Study(NamedOptions):
     """What a study says. Promises are kept by all releases about its data set together.
 
     Args:
