@@ -2,6 +2,7 @@
 # A stamp over pyproject.toml skips the installation when nothing changed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+unset PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes, and each would compile the package anew
 
 barrow_env() {
   local extras="$1" python="${PYTHON:-python3}" stamp
