@@ -19,6 +19,7 @@ from barrow.audit.items import (
     observed_rows,
 )
 from barrow.audit.pairs import compare, products
+from barrow.audit.shaped import audit_half_sphere, audit_polytope
 from barrow.audit.users import User, known_distances, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError
@@ -31,9 +32,10 @@ from barrow.mechanisms import (
 )
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.tree_histogram import tree_histogram
-from barrow.mechanisms.user_level import SubsetSelection, user_level_noise
+from barrow.mechanisms.user_level import BallNoise, QueryNoise, SubsetSelection, user_level_noise
+from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.privacy import Guarantee, UserLevel
-from barrow.queries import Query, histogram, mean
+from barrow.queries import Query, function, histogram, mean
 from barrow.randomisers import (
     exponential,
     gkrr,
@@ -155,6 +157,44 @@ def _user_level(kind: str) -> list[Finding]:
     return found
 
 
+def _levels() -> list[Finding]:
+    """Weighted levels of a tree, and groups of a line's items."""
+    line = Line(0, 16, step=1, cells=True)
+    found = []
+    for space, users in ((_clusters(), small_users(4, (1, 2, 3))), (line, small_users(16, (1,)))):
+        made = user_level_histogram(space, "levels", 1, users=2)
+        others: Others = [[(1, 3)]]
+        name = "user level, levels" if space.kind == "clustered" else "user level, groups"
+        found.append(audit_additive(name, "central", made.noise, made.query, users, others=others))
+    return found
+
+
+def _triangle() -> Query:
+    return function(Discrete(["a", "b", "c"]), [[0, 0], [4, 1], [1, 3]])
+
+
+def _half_sphere() -> list[Finding]:
+    line = Line(0, 3, step=1, cells=True)
+    flat, one = _triangle(), mean(line)
+    few: list[User] = [(0,), (1,), (2,), (0, 1)]  # one answer in the middle of the ball, and others on both sides
+    return [
+        audit_half_sphere("user level, half sphere", BallNoise.of(one, 1), one, few),
+        audit_half_sphere("user level, half sphere (two outputs)", BallNoise.of(flat, 1), flat, few[1:]),
+    ]
+
+
+def _polytope() -> list[Finding]:
+    query, users = _triangle(), small_users(3, (1, 2, 3, 4, 5))
+    found = []
+    for model, n in (("local", None), ("central", 2)):
+        made = user_level_noise(query, 1, noise="polytope", model=model, users=n)
+        if not isinstance(made, QueryNoise):
+            raise ParameterError(f"The noise is {made.name}.", allowed="noise of the polytope", fix="noise='polytope'")
+        others: Others = [[]] if model == "local" else [[(1,)]]
+        found.append(audit_polytope("user level, query polytope", model, made, query, users, others))
+    return found
+
+
 def _subsets() -> list[Finding]:
     """Five reports of a user by subset selection: user-level DP of five times its epsilon."""
     channel, reports = SubsetSelection(4, "0.5"), 5
@@ -229,6 +269,9 @@ CASES: dict[str, Case] = {
     ],
     "user level Laplace": lambda: _user_level("laplace"),
     "user level Gaussian": lambda: _user_level("gaussian"),
+    "user level levels": _levels,
+    "user level half sphere": _half_sphere,
+    "user level polytope": _polytope,
     "user level subset": _subsets,
     "samplers": lambda: [audit_samplers()],
     "ledger": lambda: [audit_ledger()],

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     )
     from barrow.planning.simulate import Simulated
     from barrow.planning.terms import Terms
-    from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, user_level_histograms
+    from barrow.planning.user_level import (
+        released_user_level,
+        shuffled_epsilon0,
+        user_level_errors,
+        user_level_histograms,
+    )
+    from barrow.planning.versus import Versus
 else:
     __getattr__, __dir__ = lazily(__name__)
 
@@ -39,6 +45,7 @@ __all__ = [
     "Rival",
     "Simulated",
     "Terms",
+    "Versus",
     "best_first",
     "choose_items",
     "compare",
@@ -49,6 +56,7 @@ __all__ = [
     "paper_rule_local",
     "reasons",
     "reference_distribution",
+    "released_user_level",
     "shuffled_epsilon0",
     "useless",
     "user_level_errors",

@@ -12,7 +12,7 @@ from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate
 from barrow.planning.comparison import Comparison
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
-from barrow.planning.linear import linear_errors
+from barrow.planning.linear import kept_errors
 from barrow.planning.references import Reference, reference_distribution
 from barrow.planning.rivals import Asked, as_user_level, compared
 from barrow.planning.rules import PaperRule, paper_rule_central, paper_rule_linear, paper_rule_local
@@ -69,16 +69,20 @@ def compare(
         raise ParameterError(
             "Neither promises nor alpha are given.", allowed="one of them", fix='promises=["1/30, 10 km, 0.5"]'
         )
-    rate = policy.alpha_exact if alpha is None and policy is not None else positive(alpha or 0, "alpha")
+    terms = Terms(space, users, delta=slack, model=to_model(model))
+    if alpha is None and policy is not None:  # each mechanism at the largest alpha that keeps the promises
+        terms = replace(terms, promises=policy.promises)
+    else:
+        terms = replace(terms, given=positive(alpha or 0, "alpha"))
     query = query if isinstance(query, Query) else query_from_spec(space, dict(query))
     if query.kind == "histogram":
-        terms = Terms(space, users, given=rate, delta=slack, model=to_model(model))
         target = HistogramTarget(terms, reference_distribution(space, reference), items)
         asked = _histogram(target)
         own, cannot = histogram_candidates(target)
     else:
         asked = _linear(query, slack, users, model)
-        own, cannot = _snapped(query, linear_errors(query, rate, slack, users=users, model=model)), {}
+        own, cannot = _snapped(query, kept_errors(query, terms)), {}
+    rate = own[0].guarantee.definition.parameters.get("alpha", terms.alpha)
     return compared(space, asked, own, rate, slack, policy=policy, epsilons=epsilons, cannot=cannot)
 
 
@@ -131,7 +135,7 @@ def _histogram(target: HistogramTarget) -> Asked:
 def _itself(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:
     """Randomised items at alpha = epsilon: user-level DP too, with the decoders that EMD-DP has on any space."""
     try:
-        here = replace(target, terms=replace(target.terms, given=epsilon))
+        here = replace(target, terms=replace(target.terms, given=epsilon, promises=()))
         return [as_user_level(histogram_candidates(here, only="frequency")[0][0])]
     except ParameterError:
         return []

@@ -146,7 +146,7 @@ class Comparison:
         words = rival.words[0].upper() + rival.words[1:]
         if ratio > 1.0 / _ALIKE:
             return f"{words} has about the same error."
-        advice = " Release that instead." if rival.why == PROMISES else ""
+        advice = " A plan chooses that." if rival.why == PROMISES else ""
         return f"{words} has {_times(1.0 / ratio)} less error.{advice}"
 
     def warnings(self) -> list[str]:

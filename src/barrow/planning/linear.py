@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from barrow.accounting import price
 from barrow.mechanisms import linear_candidates
 from barrow.mechanisms.additive import AdditiveNoise, Noise
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
+from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.queries import Query
 
@@ -31,6 +33,38 @@ def linear_errors(
     n = None if model == "local" else users
     made = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n)
     return best_first([noise_candidate(each, users, "") for each in made])
+
+
+def kept_errors(query: Query, terms: Terms, noise: str = "auto") -> list[Candidate]:
+    """Every additive noise that keeps ``terms``, best first, each at the largest alpha that keeps them.
+
+    The ratio B/ell depends on the norm, and with it the alpha that keeps the promises.
+
+    >>> from barrow.policy import Promise
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 100, unit="years", step=1)
+    >>> [found.name for found in kept_errors(mean(line), Terms(line, 1000, (Promise("all", "5 years", "0.5"),)))]
+    ['laplace']
+    """
+    found: list[Candidate] = []
+    for each in _norms(noise, query, terms.delta):
+        alpha = terms.alpha_for(query.range_ratio(2 if each == "gaussian" else _ORDER.get(each, each)))
+        if each == "gaussian":  # it is priced from a float mu, which rounds alpha up by a few units
+            alpha *= 1 - Fraction(1, 2**40)
+        found += linear_errors(query, alpha, terms.delta, users=terms.users, model=terms.model.value, noise=each)
+    return best_first(found)
+
+
+_ORDER = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}
+
+
+def _norms(noise: str, query: Query, delta: Fraction) -> list[str]:
+    if noise != "auto":
+        return [noise]
+    if query.dimension == 1 or query.table.sparse:
+        return ["laplace", *(["gaussian"] if delta > 0 else [])]
+    return ["laplace", "l2", "linf", *(["gaussian"] if delta > 0 else [])]
 
 
 def noise_candidate(noise: Noise, users: int, prefix: str) -> Candidate:

@@ -16,16 +16,24 @@ import numpy as np
 from barrow.accounting import calibrate_shuffle, price
 from barrow.errors import ParameterError
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
-from barrow.mechanisms.user_level import BallNoise, LocalSubsets, local_subsets, user_level_candidates
+from barrow.mechanisms.user_level import (
+    BallNoise,
+    LocalSubsets,
+    UserLevelNoise,
+    local_subsets,
+    user_level_candidates,
+)
 from barrow.mechanisms.user_level.ball import MOST_ENTRIES
+from barrow.mechanisms.user_level.groups import has_groups
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.mechanisms.user_level.levels import has_levels
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
+from barrow.planning.histograms import HistogramTarget
 from barrow.planning.linear import noise_candidate
 from barrow.planning.references import Reference, reference_distribution
 from barrow.planning.simulate import simulate
-from barrow.privacy import UserLevelRelease
+from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
 from barrow.queries import Query
 from barrow.spaces import Space
@@ -33,10 +41,10 @@ from barrow.spaces.base import Floats
 
 DRAWS, FEW_DRAWS = 12, 4
 """Simulated releases behind each error; fewer where outputs are many, or decoding takes long."""
-_MANY_OUTPUTS = 500
+_MANY_OUTPUTS, _MANY_ITEMS = 500, 2000
 _BOUND = "its error is an upper bound along a tree of the cells"
 _WORDS = {
-    "levels": "noise on the mass below every edge of the tree, weighted by level",
+    "levels": "noise on groups of items and on the items, each level at its weight",
     "tree": "noise on every edge of the tree, as EMD-DP at alpha = epsilon",
     "pyramid": "noise on densities at several scales",
     "cells": "noise on every item's share",
@@ -79,11 +87,11 @@ def user_level_errors(
     """
     budget, slack = positive(epsilon, "epsilon"), probability(delta)
     if model == "central":
-        made = user_level_candidates(query, budget, slack, users=users)
+        made = _noises(query, budget, slack, users)
         return best_first([noise_candidate(each, users, "user-level: ") for each in made])
     own, event = _local_budget(budget, slack, users, model)
     # Amplified reports have all of delta spent on shuffling.
-    noises = user_level_candidates(query, own, 0 if model == "shuffle" else slack, model="local")
+    noises = _noises(query, own, Fraction(0) if model == "shuffle" else slack, None)
     if model == "shuffle":
         noises = [replace(each, event=event) for each in noises]
     found = [noise_candidate(each, users, "user-level: ") for each in noises]
@@ -93,6 +101,19 @@ def user_level_errors(
         words = "user-level: a random point of a half sphere (Duchi et al., l2 ball)"
         found.append(Candidate("ball", words, price(event), width, mechanism=ball))
     return best_first(found)
+
+
+def _noises(query: Query, budget: Fraction, slack: Fraction, users: int | None) -> list[UserLevelNoise]:
+    """Additive noise for the mean over ``users``, or for one answer; on sparse tables other norms lose to Laplace."""
+    model = "local" if users is None else "central"
+    if not query.table.sparse:
+        return user_level_candidates(query, budget, slack, model=model, users=users)
+    kinds = ["laplace", *(["gaussian"] if slack else [])]
+    return [
+        each
+        for noise in kinds
+        for each in user_level_candidates(query, budget, slack, noise=noise, model=model, users=users)
+    ]
 
 
 def _local_budget(budget: Fraction, slack: Fraction, users: int, model: str) -> tuple[Fraction, UserLevelRelease]:
@@ -152,11 +173,12 @@ def user_level_histograms(
 def _central(
     space: Space, budget: Fraction, slack: Fraction, users: int, decode: str
 ) -> Iterator[tuple[str, HistogramNoise]]:
-    kinds = ["cells"]
+    levels = has_levels(space) or (not space.has_tree and has_groups(space))
+    kinds = ["levels"] if levels else []
     if space.has_tree:
-        kinds += ["tree", "levels"] if has_levels(space) else ["tree"]
-    if space.places is not None:
-        kinds.append("pyramid")
+        kinds.append("tree")
+    if not levels or space.items <= _MANY_ITEMS:  # many single items lose to groups of them
+        kinds += ["cells"] if space.places is None else ["cells", "pyramid"]
     for kind in kinds:
         try:
             made = [user_level_histogram(space, kind, budget, users=users, how=decode)]
@@ -202,3 +224,27 @@ def _local_tree(space: Space, budget: Fraction, slack: Fraction, users: int, gue
     made = histogram_noise(space, "tree", budget, slack, users=users, model="local")
     event = UserLevelRelease(budget, delta=0 if made.noise.p is not None else slack, model="local")
     return _simulated("tree", replace(made, noise=replace(made.noise, event=event)), guess, draws)
+
+
+def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:
+    """The histograms of user-level DP at ``epsilon`` that a study can release, best first.
+
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 32, step=1, cells=True)
+    >>> target = HistogramTarget(Terms(line, 1000, given=Fraction(1)), reference_distribution(line))
+    >>> released_user_level(target, Fraction(1))[0].user_level
+    True
+    """
+    terms = target.terms
+    if terms.model is Model.SHUFFLE or target.noise not in ("auto", "laplace", "gaussian"):
+        return []
+    found = user_level_histograms(
+        terms.space,
+        epsilon,
+        Fraction(0) if target.noise == "laplace" else terms.delta,
+        users=terms.users,
+        model=terms.model.value,
+        reference=target.reference,
+        decode=target.decode,
+    )
+    return [candidate for candidate in found if isinstance(candidate.mechanism, HistogramNoise)]

@@ -20,9 +20,11 @@ from barrow.planning import (
     histogram_candidates,
     reasons,
     reference_distribution,
+    released_user_level,
     useless,
 )
 from barrow.planning.terms import Terms
+from barrow.planning.versus import Versus, checked_definition, kept_user_level, preferred, versus
 from barrow.privacy import Model
 from barrow.questions.base import Question, Said
 from barrow.questions.collecting import Collected, Collector
@@ -36,7 +38,10 @@ _OUTPUTS = {
     "tree": "what lies below each edge of the tree",
     "pyramid": "the surroundings of each place, at each scale",
     "cells": "each item",
+    "levels": "each group of items and of each item",
 }
+_MANY = 10_000
+"""On larger spaces user-level DP at other epsilons is not simulated for the sake of a comparison."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -51,6 +56,8 @@ class Histogram(Question):
             ``"mixed"``, or public weights.
         decode: ``"auto"``, the most accurate decoder on average, or ``"nearest"``, which has a proven bound.
         noise: ``"auto"``, ``"laplace"`` or ``"gaussian"``.
+        definition: ``"auto"``: what keeps the promises with the least error; ``"emd"`` or ``"user_level"`` for EMD-DP
+            or user-level DP.
 
     >>> Histogram(decode="nearest")
     Histogram(decode='nearest')
@@ -66,9 +73,11 @@ class Histogram(Question):
     reference: Any = "auto"
     decode: str = "auto"
     noise: str = "auto"
+    definition: str = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checked_definition(self.definition)
         if self.items is not None:
             object.__setattr__(self, "items", whole(self.items, "items", least=1))
         if self.decode not in ("auto", "nearest"):
@@ -88,14 +97,22 @@ class Histogram(Question):
     def plan(self, terms: Terms) -> Plan:
         """All mechanisms are compared, and the most accurate one is chosen; it reads no data."""
         target = self.target(terms)
-        found, cannot = histogram_candidates(target, only=self.mechanism)
-        best = next(candidate for candidate in found if candidate.name != "paper")
+        levels = self.mechanism == "levels"
+        definition = "user_level" if levels else self.definition
+        rivals: list[Candidate] = []
+        if self.mechanism in ("auto", "levels") or definition == "user_level":
+            rivals = kept_user_level(terms, lambda epsilon: released_user_level(target, epsilon), definition)
+            rivals = [rival for rival in rivals if self.mechanism in ("auto", rival.name)]
+        found, cannot = histogram_candidates(target, only="auto" if levels else self.mechanism)
+        own = [candidate for candidate in found if candidate.name != "paper"]
+        best = preferred(own, rivals, definition)
         if not isinstance(best.mechanism, HistogramNoise):
             # The decoder with a proven bound is the nearest histogram, along the tree where there is one.
             nearest = "tree" if terms.space.has_tree else "simplex"
             decode = nearest if self.decode == "nearest" else None
             return Frequency(name=self.name, fraction=self.fraction, items=self.items, decode=decode).plan(terms)
-        return HistogramPlan(self, terms, best.mechanism.query, best, (), target, tuple(found), cannot)
+        kept = {"own": tuple(own), "rivals": tuple(rivals)}
+        return HistogramPlan(self, terms, best.mechanism.query, best, (), target, tuple(found), cannot, **kept)
 
     @classmethod
     def released(cls, said: Said) -> str:
@@ -164,6 +181,18 @@ class HistogramPlan(LinearPlan):
     target: HistogramTarget
     candidates: tuple[Candidate, ...]
     cannot: Mapping[str, str]
+
+    @cached_property
+    def versus(self) -> Versus | None:
+        """What is released beside the best of the other definition, EMD-DP or user-level DP."""
+        return versus(
+            self.terms,
+            self.chosen,
+            self.own,
+            self.rivals if self.space.items <= _MANY else (),
+            emd=lambda terms: histogram_candidates(replace(self.target, terms=terms))[0],
+            user_level=lambda epsilon: released_user_level(self.target, epsilon),
+        )
 
     @property
     def made(self) -> HistogramNoise:
@@ -324,7 +353,7 @@ class HistogramPlan(LinearPlan):
             "emd_uniform_guess": self.uniform_guess,
             "times_the_least": self.floors,
             "candidates": [candidate.to_json() for candidate in self.candidates],
-            "why_others_lose": reasons(self.candidates),
+            "why_others_lose": self._reasons,
             "cannot_answer": dict(self.cannot),
         }
 
@@ -357,11 +386,19 @@ class HistogramPlan(LinearPlan):
 
     def other_lines(self) -> list[str]:
         """The mechanisms that lose, and why the others cannot answer."""
-        lost = [f"{name} ({why})" for name, why in reasons(self.candidates).items() if name != self.chosen.name]
-        lines = [f"Others    {', '.join(lost)}"] if lost else []
+        lost = [f"{name} ({why})" for name, why in self._reasons.items()]
+        lines = [] if self.versus is None else [f"Against   {self.versus.line}"]
+        lines += [f"Others    {', '.join(lost)}"] if lost else []
         return lines + [
             f"          {name} cannot answer: {why[0].lower()}{why[1:]}" for name, why in self.cannot.items()
         ]
+
+    @property
+    def _reasons(self) -> dict[str, str]:
+        """Why each of the others loses."""
+        if self.chosen.user_level:
+            return reasons([self.chosen, *(candidate for candidate in self.candidates)])
+        return {name: why for name, why in reasons(self.candidates).items() if name != self.chosen.name}
 
     @property
     def _about(self) -> str:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from barrow.engines import Counts
 from barrow.errors import ParameterError
-from barrow.mechanisms import AdditiveNoise, UserCounts
+from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_noise import EdgeNoise
+from barrow.mechanisms.user_level import BallNoise, QueryNoise
 from barrow.numerics import exact_text, float_up
-from barrow.planning import Candidate, linear_errors
+from barrow.planning import Candidate, user_level_errors
+from barrow.planning.linear import kept_errors
 from barrow.planning.terms import Terms
+from barrow.planning.versus import Versus, checked_definition, kept_user_level, preferred, versus
 from barrow.privacy import Event, Guarantee, Model
 from barrow.queries import Query
 from barrow.questions.base import Question, Said
@@ -35,6 +40,8 @@ class Linear(Question):
 
     Args:
         noise: ``"auto"``, ``"laplace"``, ``"l2"``, ``"linf"``, the order of a norm, or ``"gaussian"``.
+        definition: ``"auto"``: what keeps the promises with the least error; ``"emd"`` or ``"user_level"`` for EMD-DP
+            or user-level DP.
 
     >>> from barrow.questions import Mean
     >>> issubclass(Mean, Linear)
@@ -42,6 +49,11 @@ class Linear(Question):
     """
 
     noise: str = "auto"
+    definition: str = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_definition(self.definition)
 
     @abstractmethod
     def query(self, space: Space) -> Query:
@@ -62,16 +74,13 @@ class Linear(Question):
                 fix="model='local', where each person adds noise",
             )
         query = self.query(terms.space)
-        found = []
-        # The ratio B/ell depends on the norm, and with it the alpha that keeps the promises.
-        for noise in _norms(self.noise, query, terms.delta):
-            ratio = query.range_ratio(2 if noise == "gaussian" else _ORDER.get(noise, noise))
-            alpha = terms.alpha_for(ratio)
-            if noise == "gaussian":  # it is priced from a float mu, which rounds alpha up by a few units
-                alpha *= 1 - Fraction(1, 2**40)
-            found += linear_errors(query, alpha, terms.delta, users=terms.users, model=terms.model.value, noise=noise)
-        first, *others = sorted(found, key=lambda candidate: candidate.error)
-        return LinearPlan(self, terms, query, first, tuple(others))
+        found = kept_errors(query, terms, self.noise)
+        rivals: list[Candidate] = []
+        if self.noise == "auto" or self.definition == "user_level":
+            rivals = kept_user_level(terms, _user_level(query, terms), self.definition)
+        best = preferred(found, rivals, self.definition)
+        others = [candidate for candidate in found if candidate is not best]
+        return LinearPlan(self, terms, query, best, tuple(others), own=tuple(found), rivals=tuple(rivals))
 
     @classmethod
     def released(cls, said: Said) -> str:
@@ -96,15 +105,13 @@ class Linear(Question):
         return [noise_sentence(said), f"{each} with probability 95 %{many}{snapping_words(said)}."]
 
 
-_ORDER = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}
+def _user_level(query: Query, terms: Terms) -> Callable[[Fraction], list[Candidate]]:
+    """From an epsilon to the mechanisms of user-level DP."""
 
+    def made(epsilon: Fraction) -> list[Candidate]:
+        return user_level_errors(query, epsilon, terms.delta, users=terms.users, model=terms.model.value)
 
-def _norms(noise: str, query: Query, delta: Fraction) -> list[str]:
-    if noise != "auto":
-        return [noise]
-    if query.dimension == 1 or query.table.sparse:
-        return ["laplace", *(["gaussian"] if delta > 0 else [])]
-    return ["laplace", "l2", "linf", *(["gaussian"] if delta > 0 else [])]
+    return made
 
 
 def snapping_words(said: Said) -> str:
@@ -148,6 +155,8 @@ class LinearPlan(Plan):
         query: The question on the space.
         chosen: The most accurate noise that keeps the terms.
         others: The other noises that would keep them, and lose.
+        own: The candidates of EMD-DP, best first.
+        rivals: Those of user-level DP at the largest epsilon that keeps every promise.
 
     >>> from barrow.questions import Mean
     >>> from barrow.spaces import Line
@@ -161,6 +170,21 @@ class LinearPlan(Plan):
     query: Query
     chosen: Candidate
     others: tuple[Candidate, ...]
+    own: tuple[Candidate, ...] = field(default=(), kw_only=True)
+    rivals: tuple[Candidate, ...] = field(default=(), kw_only=True)
+
+    @cached_property
+    def versus(self) -> Versus | None:
+        """What is released beside the best of the other definition, EMD-DP or user-level DP."""
+        return versus(
+            self.terms,
+            self.chosen,
+            self.own,
+            self.rivals,
+            emd=lambda terms: kept_errors(self.query, terms),
+            user_level=_user_level(self.query, self.terms),
+            snapping=self.snapping if self.snapping_included else 0.0,
+        )
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
@@ -168,10 +192,9 @@ class LinearPlan(Plan):
         return self.chosen.guarantee
 
     @property
-    def noise(self) -> AdditiveNoise:
+    def noise(self) -> Any:
         """The noise: on the mean over people, or on each person's own answer (local)."""
-        found: AdditiveNoise = self.chosen.mechanism
-        return found
+        return self.chosen.mechanism
 
     @property
     def ratio(self) -> Fraction:
@@ -344,6 +367,7 @@ class LinearPlan(Plan):
             "constant": {"proved": self.query.constant_proved, "method": self.query.constant_method},
             **{key: fields[key] for key in ("half_width_95", "half_width_95_all", "snapping_values")},
             "others": [{"noise": other.name, "half_width_95": other.error} for other in self.others],
+            "versus": None if self.versus is None else self.versus.to_json(),
         }
 
     def answer_lines(self) -> list[str]:
@@ -365,7 +389,8 @@ class LinearPlan(Plan):
     def other_lines(self) -> list[str]:
         """The noises that lose."""
         lost = ", ".join(f"{other.name} ± {other.error:.3g}" for other in self.others)
-        return [f"Others    {lost}"] if lost else []
+        lines = [] if self.versus is None else [f"Against   {self.versus.line}"]
+        return [*lines, *([f"Others    {lost}"] if lost else [])]
 
     @property
     def warnings(self) -> list[str]:
@@ -395,14 +420,18 @@ def _averaged(collector: Collector) -> Averaged:
     return collector
 
 
-def _limits(query: Query, noise: AdditiveNoise | EdgeNoise) -> list[tuple[int, int]]:
+def _limits(query: Query, noise: Any) -> list[tuple[int, int]]:
     """The least and the largest integer that an honest report holds, for each output."""
     from scipy.special import gammainccinv
 
     table = query.table
     if isinstance(noise, EdgeNoise):
         return _node_limits(noise)
-    if noise.p is None or noise.p == "1" or noise.dimension == 1:
+    if isinstance(noise, BallNoise):
+        return noise.limits
+    if isinstance(noise, QueryNoise):
+        far = float(gammainccinv(noise.dimension, _NEVER)) * noise.reach_upper
+    elif noise.p is None or noise.p == "1" or noise.dimension == 1:
         far = noise.distribution.quantile(_NEVER)
     else:
         far = float(gammainccinv(noise.dimension, _NEVER))  # no coordinate exceeds the norm

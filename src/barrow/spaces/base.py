@@ -107,6 +107,22 @@ class Space(ABC):
         return getattr(self, "points", None)
 
     @property
+    def coordinates(self) -> Floats:
+        """Numbers for all items, a row each, in which items that are near each other mostly are near; public.
+
+        The longest side of places is 1; items without places are a step of 1 apart.
+
+        >>> from barrow.spaces import Discrete, Line
+        >>> Line(0, 4, step=2, cells=True).coordinates.tolist(), Discrete(["a", "b"]).coordinates.tolist()
+        ([[0.5], [1.5]], [[0.0], [1.0]])
+        """
+        if self.places is None:
+            return np.arange(self.items, dtype=np.float64)[:, None]
+        found = np.asarray(self.places, dtype=np.float64).reshape(self.items, -1)
+        longest = float((found.max(axis=0) - found.min(axis=0)).max())
+        return found / longest if longest > 0.0 else found
+
+    @property
     def snapping_upper(self) -> float:
         """rho: the largest normalised distance by which snapping to the grid moves a record; 0 where none is."""
         return 0.0

@@ -134,14 +134,14 @@ def edge_tree(space: Space) -> EdgeTree:
         gaps = np.arange(k - 1)
         return EdgeTree(k, np.zeros(k - 1, dtype=np.int64), gaps + 1, space.gaps, np.append(gaps[1:], -1), path=True)
     if isinstance(space, Discrete):
-        return _edges(k, each, each + 1, np.full(k, 0.5))
+        return nested_edges(k, each, each + 1, np.full(k, 0.5))
     if isinstance(space, Clustered):
         clusters = len(space.starts)
         starts = np.concatenate([space.starts, each])
         ends = np.concatenate([np.append(space.starts[1:], k), each + 1])
-        return _edges(k, starts, ends, np.repeat([(1.0 - space.r) / 2.0, space.r / 2.0], [clusters, k]))
+        return nested_edges(k, starts, ends, np.repeat([(1.0 - space.r) / 2.0, space.r / 2.0], [clusters, k]))
     if isinstance(space, Tree):
-        return _edges(k, space.starts, space.ends, space.lengths / space.diameter)
+        return nested_edges(k, space.starts, space.ends, space.lengths / space.diameter)
     raise ParameterError(
         f"The space is {space.kind!r}, whose distances are not those of a tree.",
         allowed="tree, clustered, discrete or line",
@@ -194,8 +194,12 @@ def edge_names(space: Space) -> list[str]:
     return [labels[a] if b == a + 1 else names[a, b] for a, b in spans]
 
 
-def _edges(items: int, starts: Ids, ends: Ids, lengths: Floats) -> EdgeTree:
-    """From the spans of items below edges, in any order; edges with the same span, or with all items, are joined."""
+def nested_edges(items: int, starts: Ids, ends: Ids, lengths: Floats) -> EdgeTree:
+    """From the spans of items below edges, in any order; edges with the same span, or with all items, are joined.
+
+    >>> nested_edges(3, np.array([0, 0, 1, 2]), np.array([2, 1, 2, 3]), np.ones(4)).parents.tolist()
+    [-1, -1, 0, 0]
+    """
     proper = ends - starts < items
     starts, ends, lengths = starts[proper], ends[proper], lengths[proper]
     order = np.lexsort((-ends, starts))

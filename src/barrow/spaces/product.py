@@ -156,6 +156,13 @@ class Product(Space):
         ]
         return min(gaps, default=1.0) * (1.0 - 2.0**-40)
 
+    @property
+    def coordinates(self) -> Floats:
+        """Those of the parts, each times its weight."""
+        split = self._split(np.arange(self.items))
+        rows = zip(self.parts, self.weights, split, strict=True)
+        return np.concatenate([part.coordinates[ids] * float(weight) for part, weight, ids in rows], axis=1)
+
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The product of the parts' graphs: one coordinate moves at a time, each at its weight."""
         each = [None] * len(self.parts) if spacing is None else list(spacing) if np.iterable(spacing) else []

@@ -35,7 +35,7 @@ def compare_study(
     return compare(
         study.space,
         asked,
-        terms.alpha,
+        None if promises else terms.alpha,
         terms.delta,
         users=terms.users,
         items=held,

@@ -107,6 +107,17 @@ class BallNoise:
         """
         return min(1.959963984540054 * self.deviation / math.sqrt(users), self.half_width)
 
+    @property
+    def simultaneous_half_width(self) -> float:
+        """The same: a bound on all outputs of one report."""
+        return self.half_width
+
+    @property
+    def limits(self) -> list[tuple[int, int]]:
+        """The least and the largest integer that each output of a report holds."""
+        reach = self.length + self.grid
+        return [(math.floor((m - reach) / self.grid), math.ceil((m + reach) / self.grid)) for m in self.middle]
+
     @cached_property
     def deviation(self) -> float:
         """At most the root of the mean over outputs of the variance of a report, and nearly it at the middle."""

@@ -16,13 +16,14 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding import decode
 from barrow.mechanisms.histograms import KINDS, HistogramNoise, histogram_noise
-from barrow.mechanisms.user_level.levels import levelled_tree, parts, weighted_masses
+from barrow.mechanisms.user_level.groups import Grouped, grouped
+from barrow.mechanisms.user_level.levels import PARTS, has_levels, levelled_tree, parts, weighted_masses
 from barrow.mechanisms.user_level.noise import axis_candidates
 from barrow.numerics import Exact, float_down, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.privacy import GaussianNoise, KNormNoise, Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
-from barrow.spaces import Space
+from barrow.spaces import EdgeTree, Space, edge_names
 from barrow.spaces.base import Floats
 
 USER_LEVEL_KINDS = ("levels", *(kind for kind in KINDS if kind != "edges"))
@@ -45,7 +46,8 @@ def user_level_histogram(
 
     Args:
         space: The public space.
-        kind: ``"levels"`` (noise on the mass below every edge of a tree, weighted by level), or one of the kinds of
+        kind: ``"levels"`` (noise on the mass below every edge of a tree, weighted by level; where the space is no
+            tree, on groups of near items and on the items), or one of the kinds of
             :func:`barrow.mechanisms.histograms.histogram_noise`, whose query and decoder it then shares.
         epsilon: The privacy parameter of a user.
         delta: By how much more often a guess may be right; used by Gaussian noise only.
@@ -123,20 +125,33 @@ def level_weights(space: Space, noise: str = "laplace") -> tuple[int, ...]:
     >>> level_weights(Clustered.grid(10, 10, r=0.05))
     (580, 420)
     """
-    tree = levelled_tree(space)
+    return _weights(_levelled(space).tree, noise)
+
+
+def _weights(tree: EdgeTree, noise: str) -> tuple[int, ...]:
     lengths = np.array([tree.lengths[level].sum() for level in tree.levels])
     # Least sum of A/w: under w_1 + w_2 + ... = 1 (Laplace) or the sum of squares (Gaussian).
     return parts(lengths ** (1.0 / 2.0 if noise == "laplace" else 1.0 / 3.0))
 
 
+def _levelled(space: Space) -> Grouped:
+    """The levels of the space's own tree, or groups of its items."""
+    if has_levels(space):
+        return Grouped(np.arange(space.items), levelled_tree(space), tuple(edge_names(space)))
+    return grouped(space)
+
+
 def _levels(space: Space, budget: Fraction, slack: Fraction, users: int, noise: str, how: str) -> HistogramNoise:
-    tree, weights = levelled_tree(space), level_weights(space, noise)
-    query = weighted_masses(space, tree, weights)
+    levels = _levelled(space)
+    tree, order, weights = levels.tree, levels.order, _weights(levels.tree, noise)
+    query = weighted_masses(space, tree, weights, order, levels.names, Fraction(1, PARTS))
     made = axis_candidates(query, budget, slack, noise=noise, users=users)[0]
-    factors: Floats = 1.0 / np.array(weights, dtype=np.float64)[tree.depths]
+    factors: Floats = PARTS / np.array(weights, dtype=np.float64)[tree.depths]
     variances = (made.deviation * factors * tree.lengths) ** 2
 
     def along(values: Floats) -> Floats:
-        return decode(tree, values * factors * tree.lengths, how=how, variances=variances, law=noise)
+        found = np.empty(space.items)
+        found[order] = decode(tree, values * factors * tree.lengths, how=how, variances=variances, law=noise)
+        return found
 
     return HistogramNoise("levels", query, made, factors, along)

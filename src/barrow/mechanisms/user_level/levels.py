@@ -7,6 +7,7 @@ user-level DP each level gets a share of epsilon (central), or each user reports
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,7 +19,7 @@ from barrow.queries import Query
 from barrow.queries.base import ClosedForm
 from barrow.queries.quantised import Quantised
 from barrow.spaces import TREES, EdgeTree, Space, edge_names, edge_tree
-from barrow.spaces.base import Floats
+from barrow.spaces.base import Floats, Ids
 
 Integers = NDArray[np.int64]
 
@@ -66,8 +67,18 @@ def parts(values: Floats) -> tuple[int, ...]:
     return tuple(int(x) for x in found)
 
 
-def weighted_masses(space: Space, tree: EdgeTree, weights: tuple[int, ...]) -> Query:
+def weighted_masses(
+    space: Space,
+    tree: EdgeTree,
+    weights: tuple[int, ...],
+    order: Ids | None = None,
+    names: Sequence[str] = (),
+    step: Fraction = Fraction(1),
+) -> Query:
     """The mass below each edge times its level's weight, as a query; only its range is ever asked for.
+
+    Where the tree is over an order of the items, ``order`` holds the item at each place; ``step`` times the whole
+    weights is what counts.
 
     >>> from barrow.spaces import Clustered
     >>> space = Clustered.grid(2, 2, r=0.25)
@@ -80,8 +91,9 @@ def weighted_masses(space: Space, tree: EdgeTree, weights: tuple[int, ...]) -> Q
     edges = np.repeat(np.arange(tree.edges), widths)
     items = np.arange(int(widths.sum())) - np.repeat(np.cumsum(widths) - widths - tree.starts, widths)
     whole = np.array(weights, dtype=np.int64)[tree.depths][edges]
+    items = items if order is None else order[items]
     table = csr_array((whole, (items, edges)), shape=(space.items, tree.edges))
-    steep = 1.0 / space.least_distance_lower
+    steep = float(step) / space.least_distance_lower
 
     def bound(p: float) -> float:
         size = max(weights) if math.isinf(p) else (2.0 * sum(float(w) ** p for w in weights)) ** (1.0 / p)
@@ -92,10 +104,10 @@ def weighted_masses(space: Space, tree: EdgeTree, weights: tuple[int, ...]) -> Q
         "levels",
         "",
         "weighted masses below edges",
-        Quantised(table, Fraction(1), 0.0),
+        Quantised(table, step, 0.0),
         {"weights": list(weights)},
         ClosedForm(bound),
-        lambda: edge_names(space),
+        lambda: list(names) or edge_names(space),
     )
 
 

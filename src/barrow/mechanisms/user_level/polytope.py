@@ -179,6 +179,17 @@ class QueryNoise:
         """The largest standard deviation of an output."""
         return float(self.deviations.max())
 
+    def mean_half_width(self, reports: int) -> float:
+        """What the mean of independent answers is off by with probability at most 5 %: as :class:`AdditiveNoise`."""
+        if reports == 1:
+            return self.half_width
+        return max(1.959963984540055 * self.deviation, self.half_width) / math.sqrt(reports) + self.rounding_upper
+
+    @property
+    def reach_upper(self) -> float:
+        """No point of K has a coordinate beyond this: K lies in the parallelepiped of its first facets."""
+        return float_up(max(sum(map(abs, row), Fraction(0)) for row in self.polytope.inverse))
+
     def _width(self, sizes: Floats) -> float:
         """Where P(G Y > t) is 5 %, G ~ Gamma(d + 1) and Y among ``sizes``, whose sampling error is counted."""
         from scipy.optimize import brentq

@@ -1,0 +1,139 @@
+"""Exact audits of user-level noise that is shaped by the query: half spheres, and the polytope of all differences.
+
+The half sphere's side is followed through every way its random words can go, so that its chances are exact fractions;
+where on the side a point lies must not depend on the data, and is compared with the uniform distribution. The largest
+log-ratio of noise in the norm of a polytope is that norm of the difference of two answers, which is computed here from
+the facets alone; radius and direction are compared with draws made another way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from barrow.accounting import price
+from barrow.audit.enumeration import distribution
+from barrow.audit.pairs import compare
+from barrow.audit.users import User, known_distances
+from barrow.audit.verdict import Finding, Tally
+from barrow.mechanisms import UserCounts
+from barrow.mechanisms.user_level import BallNoise, QueryNoise
+from barrow.noise import Center
+from barrow.noise.simulation import SeededSource
+from barrow.queries import Query
+from barrow.spaces.base import Floats
+
+_DRAWS, _RARE = 1500, 1e-6
+_CUT = Fraction(1, 2**20)
+_NEAR = 1e-9
+
+
+def audit_half_sphere(name: str, noise: BallNoise, query: Query, users: Sequence[User]) -> Finding:
+    """The side on which a report lies, for all pairs of users: exact chances through the shipped draw.
+
+    Given the side, points are uniform, so two users' reports are as far apart as their sides; with one output the
+    report is its side.
+    """
+    tally = Tally(name, "local")
+    apart = known_distances(query.space, tuple(users))
+    epsilon = price(noise.event).epsilon_at(1)
+    centers = [UserCounts.of_users(query.space, [user]).center(query) for user in users]
+    found = [distribution(lambda source, c=c: _side(noise, c, source), cut=_CUT, continuations=2) for c in centers]  # type: ignore[misc]
+    laws: list[Any] = [each.chances for each in found]
+    left = max(float(each.left) for each in found)
+
+    def allowed(_: float) -> tuple[float, float]:
+        return epsilon, 0.0
+
+    if noise.dimension > 1:
+        # Sides of two users may overlap in any way: the larger chance of one against the smaller of the other.
+        laws = [{"near": max(law.values()), "far": min(law.values())} for law in laws]
+        crossed = [{"near": law["far"], "far": law["near"]} for law in laws]
+        both = np.block([[apart, apart], [apart, apart]])
+        compare(tally, [*users, *users], [*laws, *crossed], both, allowed, slack=left)
+        _uniform_on_side(tally, noise, centers[-1])
+    else:
+        compare(tally, users, laws, apart, allowed, slack=left)
+    tally.draws += len(users)
+    return tally.finding()
+
+
+def _side(noise: BallNoise, center: Center, source: Any) -> int:
+    """On which side of the middle a report lies, as seen from the user's own answer."""
+    drawn = noise.draw(center, source)
+    own = [center.exact_entry(j) - m for j, m in enumerate(noise.middle)]
+    if not any(own):
+        own = [Fraction(1), *own[1:]]
+    report = [int(k) * noise.grid - m for k, m in zip(drawn.integers.tolist(), noise.middle, strict=True)]
+    total = sum((a * b for a, b in zip(own, report, strict=True)), Fraction(0))
+    return 1 if total > 0 else -1
+
+
+def _uniform_on_side(tally: Tally, noise: BallNoise, center: Center) -> None:
+    """|<u, v>|/|v| of a report's direction u, squared, is a Beta(1/2, (d - 1)/2) variate, whatever v is."""
+    from scipy.stats import beta, kstest
+
+    own = np.array([float(center.exact_entry(j) - m) for j, m in enumerate(noise.middle)])
+    middle, source = np.array([float(m) for m in noise.middle]), SeededSource(11)
+    drawn = np.array([noise.draw(center, source).values for _ in range(_DRAWS)]) - middle
+    lengths = np.linalg.norm(drawn, axis=1)
+    tally.draws += len(drawn)
+    if np.abs(lengths - float(noise.length)).max() > 2.0 * float(noise.grid) * math.sqrt(noise.dimension):
+        tally.violation("a report is not as long as it must be", 1, 0)
+    squares = (drawn @ own) ** 2 / (lengths**2 * float(own @ own))
+    if kstest(squares, beta(0.5, (noise.dimension - 1) / 2.0).cdf).pvalue < _RARE:
+        tally.violation("a report is not uniform on its side", 1, 0)
+
+
+def audit_polytope(
+    name: str, model: str, noise: QueryNoise, query: Query, users: Sequence[User], others: Sequence[Sequence[User]]
+) -> Finding:
+    """Noise in the norm of a polytope, for all pairs of users and all data of the others."""
+    tally = Tally(name, model)
+    promised = price(noise.event)
+    apart = known_distances(query.space, tuple(users))
+    facets = np.array([[float(a) for a in row] for row in noise.polytope.facets])
+    for rest in others:
+        counts = [UserCounts.of_users(query.space, [user, *rest]) for user in users]
+        points = np.array([_scaled(c.center(query), noise.scale) for c in counts])
+        for i in range(len(users)):
+            sizes = np.abs((points - points[i]) @ facets.T).max(axis=1)
+            for j in range(len(users)):
+                if i == j:
+                    continue
+                epsilon = promised.epsilon_at(float(apart[i, j]))
+                tally.pairs += 1
+                tally.used = max(tally.used, float(sizes[j]) / epsilon)
+                if sizes[j] > epsilon * (1.0 + _NEAR):
+                    tally.violation(f"users {users[i]} and {users[j]}: epsilon", float(sizes[j]), epsilon, apart[i, j])
+    _has_its_density(tally, noise, facets)
+    return tally.finding()
+
+
+def _scaled(center: Center, scale: Fraction) -> list[float]:
+    return [float(center.exact_entry(j) / scale) for j in range(len(center))]
+
+
+def _has_its_density(tally: Tally, noise: QueryNoise, facets: Floats) -> None:
+    """The norm of the noise is a Gamma(d) variate; its points on the unit sphere are those of a box, cut to K."""
+    from scipy.stats import gamma, ks_2samp, kstest
+
+    d, source = noise.dimension, SeededSource(5)
+    zero = Center.from_fractions([Fraction(0)] * d)
+    drawn = np.array([noise.draw(zero, source).values for _ in range(_DRAWS)]) / float(noise.scale)
+    norms = np.abs(drawn @ facets.T).max(axis=1)
+    tally.draws += len(drawn)
+    radius = kstest(norms, gamma(d).cdf).pvalue
+    # A second way to the same directions: uniform points of a box around K, those of K kept, divided by their norm.
+    reach = noise.reach_upper
+    box = (SeededSource(6).words(64 * _DRAWS * d).astype(np.float64) / 2.0**63 - 1.0).reshape(-1, d) * reach
+    inside = np.abs(box @ facets.T).max(axis=1)
+    kept = box[inside <= 1.0] / inside[inside <= 1.0, None]
+    unit = drawn / norms[:, None]
+    directions = [ks_2samp(unit[:, j], kept[:, j]).pvalue for j in range(d)]
+    if min(radius, *directions) < _RARE:
+        tally.violation("radius or direction of the noise are not those of its density", 1, 0)
