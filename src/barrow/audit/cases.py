@@ -176,7 +176,7 @@ def _triangle() -> Query:
 def _half_sphere() -> list[Finding]:
     line = Line(0, 3, step=1, cells=True)
     flat, one = _triangle(), mean(line)
-    few: list[User] = [(0,), (1,), (2,), (0, 1)]  # one answer in the middle of the ball, and others on both sides
+    few: list[User] = [(0,), (1,), (2,)]  # one answer in the middle of the ball, and others on both sides
     return [
         audit_half_sphere("user level, half sphere", BallNoise.of(one, 1), one, few),
         audit_half_sphere("user level, half sphere (two outputs)", BallNoise.of(flat, 1), flat, few[1:]),

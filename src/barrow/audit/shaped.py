@@ -63,10 +63,10 @@ def audit_half_sphere(name: str, noise: BallNoise, query: Query, users: Sequence
 
 
 def _side(noise: BallNoise, center: Center, source: Any) -> int:
-    """On which side of the middle a report lies, as seen from the user's own answer."""
+    """On which side of the middle a report lies: of several outputs as seen from the user's own answer."""
     drawn = noise.draw(center, source)
     own = [center.exact_entry(j) - m for j, m in enumerate(noise.middle)]
-    if not any(own):
+    if not any(own) or noise.dimension == 1:
         own = [Fraction(1), *own[1:]]
     report = [int(k) * noise.grid - m for k, m in zip(drawn.integers.tolist(), noise.middle, strict=True)]
     total = sum((a * b for a, b in zip(own, report, strict=True)), Fraction(0))

@@ -222,7 +222,8 @@ class LinearPlan(Plan):
         """The same for all values at once."""
         if self.terms.model is Model.LOCAL:
             return self.half_width
-        return self.noise.simultaneous_half_width + (self.snapping if self.snapping_included else 0.0)
+        noise: float = self.noise.simultaneous_half_width
+        return noise + (self.snapping if self.snapping_included else 0.0)
 
     @property
     def error(self) -> float:
@@ -242,7 +243,8 @@ class LinearPlan(Plan):
     @property
     def event(self) -> Event:
         """What drawing will cause."""
-        return self.noise.event
+        event: Event = self.noise.event
+        return event
 
     @property
     def declared(self) -> str:

@@ -1,0 +1,161 @@
+"""User-level DP as a candidate: chosen where it errs less, released, charged at every promise, and said so."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from barrow.errors import LedgerError, ParameterError
+from barrow.ledger import Ledger
+from barrow.local import Client, Server, Survey
+from barrow.mechanisms.user_level import BallNoise, QueryNoise
+from barrow.mechanisms.user_level.groups import grouped
+from barrow.mechanisms.user_level.histograms import user_level_histogram
+from barrow.planning.versus import ALIKE, preferred
+from barrow.privacy import UserLevel
+from barrow.questions import Function, Histogram, Mean
+from barrow.spaces import Circle, Discrete, Euclidean, Line, Product
+from barrow.study import Study, explain, read, statement_text, verify
+
+PLACE = Euclidean([0, 0], [20, 20], step=2.5, unit="km")
+WHERE_WHEN = Product([PLACE, Circle.hours(6)], weights=["1/2", "1/2"])
+PROMISES = ["all, anywhere, 1", "1/10, 0.2, 2"]
+
+
+def study(**options):
+    return Study(WHERE_WHEN, PROMISES, users=1000, dataset="visits", **options)
+
+
+def records(people=1000):
+    rng = np.random.default_rng(5)
+    return {
+        "uid": list(range(people)),
+        "x": rng.uniform(0, 20, people).tolist(),
+        "y": rng.uniform(0, 20, people).tolist(),
+        "hour": rng.uniform(0, 24, people).tolist(),
+    }
+
+
+def test_a_product_of_place_and_hour_where_user_level_dp_wins(tmp_path):
+    data = read(records(), user="uid", item=["x", "y", "hour"])
+    asked = study(questions=["histogram"], data=data)
+    plan = asked.plan()
+    own, rival = plan.own[0], plan.rivals[0]
+    assert plan.chosen is rival
+    assert rival.error * ALIKE < own.error
+    assert isinstance(plan.guarantee.definition, UserLevel)
+    assert plan.alpha is None
+    assert plan.charges() == (Fraction(1), Fraction(1))  # the smallest epsilon, at every promise
+    line = next(text for text in plan.lines() if text.startswith("Against"))
+    assert "EMD-DP at the promises" in line
+    assert "at the same worst case (ε = 1)" in line
+    assert plan.to_json()["versus"]["released"]["user_level"]
+
+    ledger = Ledger.create(tmp_path / "visits.ledger", asked)
+    result = asked.release(ledger=ledger, out=tmp_path / "out")
+    said = json.loads((tmp_path / "out" / "statement.json").read_text())
+    assert said["alpha"] is None
+    assert [row["epsilon"] for row in said["protected"]] == [1.0, 1.0]
+    assert "user-level DP" in statement_text(said)
+    assert "α" not in statement_text(said)
+    assert "user-level DP" in explain(said)
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=ledger))
+    assert float(np.sum([row["share"] for row in result.rows()])) == pytest.approx(1.0)
+    reserve = next(record for record in ledger.records() if record.kind == "reserve")
+    assert [Fraction(x) for x in reserve.data["charges"]] == [1, 1]
+    with pytest.raises(LedgerError):  # the first promise is used up
+        asked.release(ledger=ledger, out=tmp_path / "again", key="again")
+
+
+def test_a_question_may_insist_on_either_definition():
+    free, emd, user = (study().plan(Histogram(definition=word)) for word in ("auto", "emd", "user_level"))
+    assert free.chosen.user_level
+    assert user.chosen.user_level
+    assert not emd.chosen.user_level
+    assert emd.versus is None
+    assert study().plan(Histogram(mechanism="levels")).chosen.name == "levels"
+    near = Study(Line(0, 100, step=1, unit="years"), ["all, 1 years, 1"], users=100)
+    assert not near.plan("mean").chosen.user_level
+    forced = near.plan(Mean(definition="user_level"))
+    assert forced.chosen.user_level
+    assert forced.charges() == (1,)
+    assert "less error" in forced.versus.line
+
+
+@pytest.mark.parametrize("kind", [Mean, Histogram])
+def test_what_cannot_be_is_refused_with_words(kind):
+    with pytest.raises(ParameterError, match="definition is 'dp'") as wrong:
+        kind(definition="dp")
+    assert "user_level" in wrong.value.allowed
+    with pytest.raises(ParameterError, match="makes no promises"):
+        Study(Line(0, 10, step=1), alpha=2, users=10).plan(kind(definition="user_level"))
+
+
+def test_about_the_same_error_leaves_emd_dp():
+    plan = Study(Line(0, 100, step=1, unit="years"), ["all, anywhere, 1"], users=100).plan("mean")
+    assert plan.rivals[0].error == pytest.approx(plan.own[0].error, rel=1e-6)
+    assert preferred(plan.own, plan.rivals) is plan.chosen is plan.own[0]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [WHERE_WHEN, PLACE, Circle(24, step=0.5), Product([Discrete("abcd"), Circle.hours()], weights=["1/2", "1/2"])],
+)
+def test_groups_hold_every_item_once_and_replacing_a_person_moves_two(space):
+    found = grouped(space)
+    assert sorted(found.order.tolist()) == list(range(space.items))
+    made = user_level_histogram(space, "levels", 1, users=10)
+    rows = (made.query.table.integers.toarray() * float(made.query.step)).tolist()
+    far = max(float(np.abs(np.subtract(a, b)).sum()) for a, b in itertools.combinations(rows, 2))
+    assert far <= made.query.range_upper(1) == pytest.approx(2.0, rel=1e-9)
+    assert float(made.noise.scale) == pytest.approx(2.0 / 10)
+    truth = np.random.default_rng(1).dirichlet(np.ones(space.items))
+    many = user_level_histogram(space, "levels", 1, users=10**9)  # hardly any noise
+    assert np.abs(many.decode(many.matrix @ truth) - truth).max() < 1e-4
+
+
+def test_groups_are_of_near_items():
+    found = grouped(WHERE_WHEN)
+    spans = zip(found.tree.starts.tolist(), found.tree.ends.tolist(), strict=True)
+    apart = [WHERE_WHEN.block(found.order[a:b], found.order[a:b]).mean() for a, b in spans if b - a > 1]
+    assert max(apart) < WHERE_WHEN.block().mean() / 2
+
+
+def test_two_outputs_may_be_answered_in_the_norm_of_their_polytope(tmp_path):
+    corner = Function(values=[[0, 0], [1, 0], [0, 1]], names=["a", "b"])
+    asked = Study(Discrete(["p", "q", "r"]), ["all, anywhere, 1"], users=30, dataset="d", questions=[corner])
+    plan = asked.plan()
+    assert isinstance(plan.noise, QueryNoise)
+    assert plan.chosen.user_level
+    data = read({"uid": list(range(30)), "item": ["p", "q", "r"] * 10}, user="uid", item="item")
+    result = asked.replace(data=data).release(ledger=Ledger.create(tmp_path / "d.ledger", asked), out=tmp_path / "out")
+    assert np.abs(np.asarray(result.values) - 1 / 3).max() < 20 * plan.noise.half_width
+    assert all(check.holds for check in verify(tmp_path / "out"))
+
+
+def test_people_may_report_points_of_a_half_sphere(tmp_path):
+    survey = Survey(
+        Study(
+            Line(0, 10, step=1, unit="km", cells=True),
+            ["all, anywhere, 1"],
+            users=300,
+            model="local",
+            questions=["mean"],
+        )
+    )
+    assert isinstance(survey.plan.noise, BallNoise)
+    server = Server(survey)
+    for person in range(300):
+        server.add(Client(survey, memory=tmp_path / f"{person}.json").report([2.5]))
+    found = server.result()
+    assert found.n == 300
+    row = found.tables["values"][0]
+    assert abs(row["value"] - 2.5) < 3 * row["half_width_95"]
+    low, high = survey.plan.noise.limits[0]
+    collector = survey.plan.collector()
+    assert collector.refusal([low]) is None
+    assert collector.refusal([high + 1]) == "impossible value"
