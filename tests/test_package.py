@@ -21,6 +21,7 @@ PUBLIC = [
     "BarrowError",
     "Budget",
     "Circle",
+    "CircularMean",
     "Client",
     "Clustered",
     "Comparison",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from barrow.policy import Policy, Promise
     from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, Model, UserLevel
     from barrow.questions import (
+        CircularMean,
         Density,
         Distance,
         Frequency,
@@ -68,6 +69,7 @@ __all__ = [
     "BarrowError",
     "Budget",
     "Circle",
+    "CircularMean",
     "Client",
     "Clustered",
     "Comparison",

@@ -7,6 +7,7 @@ from typing import Any
 
 from barrow.errors import ParameterError, nearest_name, plain_table, reading
 from barrow.queries.base import Query
+from barrow.queries.circular import direction
 from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
@@ -18,6 +19,7 @@ from barrow.spaces import Space
 
 QUERIES: dict[str, Callable[..., Query]] = {
     "mean": mean,
+    "direction": direction,
     "distance_to": distance_to,
     "similarity": similarity,
     "linear_embedding": linear_embedding,

@@ -10,6 +10,7 @@ from barrow._lazy import lazily
 if TYPE_CHECKING:
     from barrow.planning.terms import Terms
     from barrow.questions.base import Question
+    from barrow.questions.circular_mean import CircularMean
     from barrow.questions.collecting import Collected, Collector
     from barrow.questions.density import Density
     from barrow.questions.distance import Distance
@@ -28,6 +29,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
+    "CircularMean",
     "Collected",
     "Collector",
     "Density",

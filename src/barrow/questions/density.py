@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from barrow.numerics import Exact
+from barrow.planning.terms import Terms
 from barrow.queries import Query, density
-from barrow.questions.linear import Linear
+from barrow.questions.base import Said
+from barrow.questions.linear import Linear, LinearPlan
+from barrow.questions.plan import Plan, Rows
 from barrow.spaces import Space
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Density(Linear):
     """The share of people (their items) near each centre, with weights that fall to 0 at the bandwidth.
+
+    Beside the unbiased values stands a map decoded from them: shares of 0 or more, with sum 1.
 
     Args:
         bandwidth: A distance in words, e.g. ``"5 km"``: how far apart the centres are, and how far weights reach.
@@ -29,3 +36,40 @@ class Density(Linear):
     def query(self, space: Space) -> Query:
         """The question on ``space``."""
         return density(space, bandwidth=self.bandwidth)
+
+    def plan(self, terms: Terms) -> Plan:
+        """The most accurate noise that keeps the terms; it reads no data."""
+        made = super().plan(terms)
+        if not isinstance(made, LinearPlan):
+            return made
+        return DensityPlan(self, terms, made.query, made.chosen, made.others, own=made.own, rivals=made.rivals)
+
+    @classmethod
+    def drawn(cls, said: Said) -> list[str]:
+        """How the noise was drawn, and what was made of it."""
+        return [
+            *super().drawn(said),
+            "Beside each value stands the share of the nearest map without negative shares whose sum is 1, which uses "
+            "nothing but the values.",
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class DensityPlan(LinearPlan):
+    """What a density would be like; its rows hold the unbiased value and the decoded share.
+
+    >>> from fractions import Fraction
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 4, unit="km", step=1, cells=True)
+    >>> plan = Density(bandwidth="2 km").plan(Terms(line, 1000, given=Fraction(9)))
+    >>> [row["share"] for row in plan.tables(np.array([0.7, 0.5, -0.1]))["values"]]
+    [0.6, 0.4, 0.0]
+    """
+
+    def _rows(self, values: Any, widths: Any) -> Rows:
+        from barrow.mechanisms.decoding import nearest_in_simplex
+
+        # Weights of all centres sum to 1 at every item, so that the true values are a histogram of the centres.
+        shares = nearest_in_simplex(np.asarray(values, dtype=np.float64))
+        rows = super()._rows(values, widths)
+        return [{**row, "share": round(float(share), 12)} for row, share in zip(rows, shares.tolist(), strict=True)]

@@ -35,8 +35,8 @@ def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Q
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: The kind of question is 'maen'. Did you mean 'mean'?
-      allowed: density, distance, frequency, function, histogram, items, mean, projection, quantile, region,
-    similarity
+      allowed: circular_mean, density, distance, frequency, function, histogram, items, mean, projection,
+    quantile, region, similarity
       fix:     mean
     """
     if isinstance(asked, Question):

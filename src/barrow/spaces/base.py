@@ -47,6 +47,8 @@ class Space(ABC):
     """
 
     kind: ClassVar[str]
+    ready: ClassVar[tuple[str, ...]] = ()
+    """Its class methods that make spaces people ask for by name, such as ``hours``."""
     axes: ClassVar[tuple[str, ...]] = ("x", "y", "z", "u", "v", "w")
     """What the columns of :attr:`places` are called."""
     on_earth: ClassVar[bool] = False

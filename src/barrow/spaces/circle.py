@@ -34,18 +34,19 @@ class Circle(Space):
     Args:
         period: The public length of one turn.
         unit: What distances are measured in.
-        step: The width of the cells of a public grid on [0, period); records are numbers.
+        step: The width of the cells of a public grid on [0, period); records are numbers, and ``period`` is 0 again.
         names: Instead of ``step``: names of equally spaced items; records are these names.
         default: The record that stands in for missing data; the first item by default.
 
     >>> hours = Circle(24, unit="h", step=1)
-    >>> hours.encode([23.5, 0.25]).tolist(), round(hours.distance(23, 0).item() * 12, 9)
-    ([23, 0], 1.0)
+    >>> hours.encode([23.5, 0.25, 24.0]).tolist(), round(hours.distance(23, 0).item() * 12, 9)
+    ([23, 0, 0], 1.0)
     >>> Circle.weekdays().distance(0, 6).item() == Circle.weekdays().distance(0, 1).item()
     True
     """
 
     kind: ClassVar[str] = "circle"
+    ready: ClassVar[tuple[str, ...]] = ("hours", "weekdays", "months")
     period: float
     step: float | None
     names: LabelIndex | None = field(repr=False)
@@ -73,7 +74,7 @@ class Circle(Space):
 
     @classmethod
     def hours(cls, step: float = 1.0) -> Circle:
-        """The hours of the day, in cells of ``step`` hours; records are numbers in [0, 24).
+        """The hours of the day, in cells of ``step`` hours; records are numbers in [0, 24].
 
         >>> Circle.hours().size
         24
@@ -88,6 +89,16 @@ class Circle(Space):
         [0, 6]
         """
         return cls(7.0, unit="days", names=["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
+
+    @classmethod
+    def months(cls) -> Circle:
+        """The months of the year by their English names' first three letters; one year is twelve months around.
+
+        >>> Circle.months().encode(["Jan", "Dec"]).tolist(), round(Circle.months().distance(0, 11).item() * 6, 9)
+        ([0, 11], 1.0)
+        """
+        names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        return cls(12.0, unit="months", names=names)
 
     @property
     def unit(self) -> str:
@@ -138,10 +149,10 @@ class Circle(Space):
         """Normalised distances of all items from one public record: a name, or a position on [0, period)."""
         if self.names is not None:
             return super().distances_from(record)
-        if isinstance(record, str) or not 0.0 <= record < self.period:
+        if isinstance(record, str) or not 0.0 <= record <= self.period:
             raise ParameterError(
                 f"The point {record!r} is not on the circle.",
-                allowed=f"a number in [0, {self.period})",
+                allowed=f"a number in [0, {self.period}]",
                 fix="0.0",
             )
         gap = np.abs(self.points - float(record))
@@ -161,6 +172,7 @@ class Circle(Space):
             x = np.where(np.abs(x) <= MOST_TURNS * self.period, x, np.nan)
             x = x - self.period * np.floor(x * (1.0 / self.period))
             x = np.where((x < 0.0) | (x >= self.period), 0.0, x)
+        x = np.where(x == self.period, 0.0, x)  # 24:00 is 0:00
         inside = (x >= 0.0) & (x < self.period)
         ids = np.floor(np.where(inside, x, 0.0) * self.scale).astype(np.int64)
         return np.where(inside, np.minimum(ids, (self.size or 1) - 1), -1).astype(np.int64)

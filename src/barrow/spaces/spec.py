@@ -47,6 +47,12 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     rest = plain_table(spec, "The space")
     name = rest.pop("kind", None)
     kinds: dict[str, Any] = dict(space_kinds())
+    ready = {word: kind for kind in kinds.values() for word in vars(kind).get("ready", ())}
+    if name in ready:
+        with reading(f"The space {name!r}", allowed="its own arguments", fix=f'kind = "{name}", and nothing else'):
+            made: Space = getattr(ready[name], name)(**rest)
+            return made
+    kinds |= ready
     kind = kinds.get(str(name))
     if kind is None:
         close = nearest_name(name, kinds)
@@ -92,10 +98,10 @@ def parse_call(text: str) -> dict[str, Any] | None:
 def parse_space(text: str) -> Space:
     """The space named on a command line: ``earth``, ``earth(cell=10)``, ``line(low=0, high=100, unit="years")``.
 
-    The arguments are those of the Python class, as literals.
+    The arguments are those of the Python class, as literals; ``hours``, ``weekdays`` and ``months`` are circles.
 
-    >>> parse_space("circle(period=24, unit='h')").diameter
-    12.0
+    >>> parse_space("circle(period=24, unit='h')").diameter, parse_space("hours(step=2)").size
+    (12.0, 12)
     """
     spec = parse_call(text)
     if spec is None:

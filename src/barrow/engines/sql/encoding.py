@@ -175,7 +175,8 @@ class _Writer:
             limit = MOST_TURNS * space.period
             move = f"CASE WHEN {self._within(x, -limit, limit)} THEN {move} END"
         cell = self._cell(y, 0.0, self._number(space.scale), str(space.items - 1), space.scale)
-        return [move], f"CASE WHEN {y} >= {zero} AND {y} < {period} THEN {cell} END"
+        first = self.dialect.as_whole("0")  # 24:00 is 0:00
+        return [move], f"CASE WHEN {y} >= {zero} AND {y} < {period} THEN {cell} WHEN {y} = {period} THEN {first} END"
 
     def _line(self, space: Line, x: str, y: str, unknown: Unknown) -> tuple[list[str], str]:
         move = self._clipped(x, space.low, space.high) if unknown == "nearest" else x

@@ -1,0 +1,188 @@
+"""The mean and the spread on a circle: at which hour, on which day, in which month, and how much around it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.mechanisms import AdditiveNoise
+from barrow.numerics import float_up
+from barrow.planning.terms import Terms
+from barrow.privacy import Model
+from barrow.queries import Query
+from barrow.queries.circular import direction
+from barrow.questions.base import Said
+from barrow.questions.linear import Linear, LinearPlan, noise_sentence
+from barrow.questions.plan import Plan, Rows
+from barrow.spaces import Space
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CircularMean(Linear):
+    """The circular mean and the circular standard deviation of people's items, each person counting once.
+
+    The mean of 23:00 and 1:00 is midnight, not noon: directions are averaged, not numbers.
+
+    >>> from barrow.spaces import Circle
+    >>> CircularMean().query(Circle.hours()).dimension
+    2
+    """
+
+    kind: ClassVar[str] = "circular_mean"
+
+    def query(self, space: Space) -> Query:
+        """The mean direction."""
+        return direction(space)
+
+    def plan(self, terms: Terms) -> Plan:
+        """The noise that keeps the terms; it reads no data."""
+        if terms.model is not Model.CENTRAL:
+            raise ParameterError(
+                "Circular means are planned for data already held.",
+                allowed="model 'central'",
+                fix="histogram, which people can report themselves",
+            )
+        made = super().plan(terms)
+        if not isinstance(made, LinearPlan):
+            raise ParameterError("Circular means need additive noise.", allowed="noise='auto'", fix="noise='auto'")
+        return CircularMeanPlan(self, terms, made.query, made.chosen, made.others, own=made.own, rivals=made.rivals)
+
+    @classmethod
+    def released(cls, said: Said) -> str:
+        """What was released, and that it comes with intervals."""
+        return (
+            f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. Both "
+            "come with intervals that hold the true ones, at once, with probability 95 %, snapping included; where "
+            "the noise may have turned the direction around, the mean is said to be not determined."
+        )
+
+    @classmethod
+    def drawn(cls, said: Said) -> list[str]:
+        """How the noise was drawn, and what was made of it."""
+        return [
+            noise_sentence(said),
+            "The mean is the angle of the noisy mean of (cosine, sine), the spread sqrt(-2 ln R) turns of its length R;"
+            " the intervals hold every direction within the noise's radius.",
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class CircularMeanPlan(LinearPlan):
+    """What a circular mean would be like.
+
+    >>> from fractions import Fraction
+    >>> from barrow.spaces import Circle
+    >>> plan = CircularMean().plan(Terms(Circle.hours(), 10_000, given=Fraction(25)))
+    >>> plan.description, plan.radius < 0.15
+    ("the circular mean and spread of people's items (h)", True)
+    """
+
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        unit = f" ({self.space.unit})" if self.space.unit else ""
+        return f"the circular mean and spread of people's items{unit}"
+
+    @property
+    def radius(self) -> float:
+        """The released direction is within this of the true one, in the plane, with probability at least 95 %.
+
+        Snapping moves the direction by at most pi rho, quantising by at most sqrt(2) times what it moves an output.
+        """
+        noise = self.noise
+        if isinstance(noise, AdditiveNoise) and noise.p in ("2", None) and noise.dimension == 2:
+            from scipy.special import gammainccinv
+
+            # The norm is a Gamma(2) variate, or for Gaussian noise the root of an exponential one.
+            reach = float(gammainccinv(2.0, 0.05)) if noise.p == "2" else math.sqrt(-2.0 * math.log(0.05))
+            near = reach * (1.0 + 1e-12) * float_up(noise.scale) + math.sqrt(2.0) * (
+                float_up(noise.grid) / 2.0 + noise.rounding_upper
+            )
+        else:
+            near = math.sqrt(2.0) * noise.simultaneous_half_width
+        return float(near + math.pi * self.space.snapping_upper)
+
+    @property
+    def error(self) -> float:
+        """Half the width of the mean's interval if all people were at the same place; more where they are spread."""
+        return self._turn(math.asin(self.radius)) if self.radius < 1.0 else self.space.diameter
+
+    @property
+    def error_unit(self) -> str:
+        """The circle's unit."""
+        return self.space.unit
+
+    def _turn(self, angle: float) -> float:
+        """An angle as a distance on the circle."""
+        return angle * self.space.diameter / math.pi
+
+    def tables(self, drawn: Any) -> dict[str, Rows]:
+        """Mean and spread with their intervals, and the noisy direction they are made of."""
+        x, y = (float(value) for value in drawn)
+        length, radius, unit = math.hypot(x, y), self.radius, self.space.unit
+        period = 2.0 * self.space.diameter
+        mean = math.fmod(math.atan2(y, x) / (2.0 * math.pi) + 1.0, 1.0) * period
+        determined = length > radius
+        # Seen from the origin, a disc of this radius at this distance fills asin(radius/length) to each side.
+        width = self._turn(math.asin(radius / length)) if determined else None
+        low, high = max(length - radius, 0.0), min(length + radius, 1.0)
+        rows: Rows = [
+            {
+                "output": "circular mean",
+                "value": mean if determined else None,
+                "low_95": None if width is None else math.fmod(mean - width + period, period),
+                "high_95": None if width is None else math.fmod(mean + width, period),
+                "unit": unit,
+                "determined": determined,
+            },
+            {
+                "output": "circular standard deviation",
+                "value": self._spread(min(max(length, low), high)),
+                "low_95": self._spread(high),
+                "high_95": self._spread(low),
+                "unit": unit,
+                "determined": low > 0.0,
+            },
+        ]
+        return {"values": rows, "direction": self._rows(np.asarray(drawn), [self.half_width] * 2)}
+
+    def _spread(self, length: float) -> float | None:
+        """sqrt(-2 ln R) as a distance; None where R may be 0, and the spread anything."""
+        return self._turn(math.sqrt(-2.0 * math.log(length))) if length > 0.0 else None
+
+    def summary(self, drawn: Any) -> list[str]:
+        """Mean and spread with their intervals."""
+        unit, lines = f" {self.space.unit}".rstrip(), []
+        for row in self.tables(drawn)["values"]:
+            if row["value"] is None:
+                lines.append(f"{row['output']}: not determined, the noise may have turned it around")
+                continue
+            high = "any" if row["high_95"] is None else f"{row['high_95']:.4g}"
+            lines.append(f"{row['output']}: {row['value']:.4g}{unit}, from {row['low_95']:.4g} to {high} (95 %)")
+        return lines
+
+    def fields(self) -> dict[str, Any]:
+        """What the statement says about the values."""
+        return {**super().fields(), "radius_95": self.radius}
+
+    def answer_lines(self) -> list[str]:
+        """The noise, and how wide the interval would be."""
+        return [
+            f"Noise     {self.noise.name}, scale {float_up(self.noise.scale):.3g} on the mean of (cosine, sine)",
+            f"Error     mean ± {self.sized(self.error)} (95 %) if all people were alike, more where they are spread; "
+            f"not determined where the mean direction is shorter than {self.radius:.2g}",
+        ]
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning where most directions would not be determined."""
+        if self.radius < 0.5:
+            return []
+        return [
+            f"The answer will be nearly useless: a mean direction shorter than {self.radius:.2g} is not determined, "
+            "and none is longer than 1. More people, or looser promises, would help."
+        ]
