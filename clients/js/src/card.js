@@ -1,0 +1,126 @@
+// A card: read strictly, its signature checked, its constants proved; or refused.
+
+import { hex, unb64, utf8 } from "./bytes.js";
+import { CardError, Fraction } from "./exact.js";
+import { drawLaplace, proveLaplace } from "./laplace.js";
+import { drawStops, proveStops } from "./stops.js";
+
+const KEYS = [
+  "barrow", "version", "study", "question", "survey", "model", "description", "promises", "people", "honest", "messages",
+  "counted", "labels", "metric", "channel", "local", "claimed", "sealing", "tokens", "send", "issued", "expires",
+  "signer", "signature",
+];
+const LARGEST = 2 ** 24;
+const SLACK_SECONDS = 300;
+const AGAIN = "take the card again from where it was published";
+const KINDS = { stops: [proveStops, drawStops], laplace: [proveLaplace, drawLaplace] };
+
+/** JSON as it is signed: keys sorted at all levels, no spaces; a number that is not a safe integer is refused. */
+export function canonical(data) {
+  if (Array.isArray(data)) return `[${data.map(canonical).join(",")}]`;
+  if (data !== null && typeof data === "object") {
+    return `{${Object.keys(data).sort().map((key) => `${JSON.stringify(key)}:${canonical(data[key])}`).join(",")}}`;
+  }
+  if (typeof data === "number" && !Number.isSafeInteger(data)) throw new CardError("A number of the card is no integer.", AGAIN);
+  return JSON.stringify(data);
+}
+
+function parsed(source) {
+  if (typeof source !== "string") return source;
+  if (source.trimStart().startsWith("<")) throw new CardError("This is an HTML page and not a card.", AGAIN);
+  if (source.length > LARGEST) throw new CardError("This is too large for a card.", AGAIN);
+  try {
+    return JSON.parse(source);
+  } catch {
+    throw new CardError("This is no JSON of a card.", AGAIN);
+  }
+}
+
+function checkAddress(address) {
+  let url = null;
+  try {
+    url = new URL(address);
+  } catch {
+    url = null;
+  }
+  const here = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
+  const good = url !== null && (url.protocol === "https:" || (url.protocol === "http:" && here));
+  if (!good || url.username !== "" || url.search !== "" || url.hash !== "") {
+    throw new CardError("An address of the card is not https://.");
+  }
+}
+
+/** A card that is whole, signed and proved. */
+export class Card {
+  constructor(data, digest, proved) {
+    Object.assign(this, data);
+    this.digest = digest;
+    this.name = `card-${digest.slice(7, 23)}.json`;
+    this.shuffled = data.model === "shuffle";
+    this.epsilon = Fraction.of(data.local.epsilon);
+    this.proved = proved;
+  }
+
+  /** Refuse a card that has expired, or that is not valid yet by this device's clock. */
+  checkTime(now = Date.now() / 1000) {
+    const kept = "set the clock, or take a newer card; what was drawn before is kept";
+    if (now < this.issued - SLACK_SECONDS) throw new CardError("The card is not valid yet, or the clock is wrong.", kept);
+    if (now >= this.expires) throw new CardError("The card has expired, or the clock is wrong.", kept);
+  }
+
+  /** Items as numbers, from labels or numbers. */
+  itemsOf(held) {
+    return held.map((item) => {
+      const id = typeof item === "number" ? item : this.labels.indexOf(String(item));
+      if (!Number.isSafeInteger(id) || id < 0 || id >= this.labels.length) {
+        throw new CardError("An item is not on the card.", "choose items from card.labels");
+      }
+      return id;
+    });
+  }
+
+  /** One report, drawn now; a client draws once for each survey and remembers it. */
+  draw(held, words) {
+    return KINDS[this.channel.kind][1](this.channel, this.proved, this.itemsOf(held), words);
+  }
+}
+
+/** A card from its JSON text or data; refused unless everything in it is right and proved here. */
+export async function readCard(source, { signer } = {}) {
+  const data = parsed(source);
+  if (data === null || typeof data !== "object" || data.barrow !== "card") throw new CardError("This is no card.", AGAIN);
+  if (data.version !== 1) throw new CardError(`The card is of version ${String(data.version).slice(0, 9)}.`, "update this client");
+  if (canonical(Object.keys(data).sort()) !== canonical([...KEYS].sort())) {
+    throw new CardError("The card has other keys than a card.", AGAIN);
+  }
+  const { signature, ...rest } = data;
+  const bytes = utf8(canonical(rest));
+  let right = false;
+  try {
+    const key = await crypto.subtle.importKey("raw", unb64(data.signer, 32), { name: "Ed25519" }, false, ["verify"]);
+    right = await crypto.subtle.verify({ name: "Ed25519" }, key, unb64(signature, 64), bytes);
+  } catch (error) {
+    if (error?.name === "NotSupportedError") throw error;
+    right = false;
+  }
+  if (!right) throw new CardError("The card was changed after it was signed.", AGAIN);
+  if (signer !== undefined && signer !== data.signer) throw new CardError("The card is signed by somebody else.");
+  const local = data.model === "local";
+  const wanted = ["card", ...(local ? ["reports"] : ["messages"]), ...(data.tokens ? ["tokens"] : [])].sort();
+  if (!["local", "shuffle"].includes(data.model) || canonical(Object.keys(data.send).sort()) !== canonical(wanted)) {
+    throw new CardError("The card does not say where to send.");
+  }
+  Object.values(data.send).forEach(checkAddress);
+  const sealing = data.sealing;
+  if (local !== (sealing === null) || (sealing && (canonical(sealing.suite) !== "[32,1,1]" || sealing.plain !== 16 || sealing.bytes !== 64))) {
+    throw new CardError("The card asks for another encryption.");
+  }
+  if (data.tokens && data.tokens.variant !== "RSABSSA-SHA384-PSS-Randomized") throw new CardError("The card asks for other tokens.");
+  const kind = Object.hasOwn(KINDS, data.channel.kind) ? KINDS[data.channel.kind] : null;
+  if (kind === null) throw new CardError("This survey can only be answered by a client that plans studies.", "use the Python client");
+  const proved = kind[0](data.channel, data.metric, Fraction.of(data.local.epsilon), data.labels.length);
+  if (!local && data.messages !== data.channel.messages) throw new CardError("The card counts other messages than it sends.");
+  const digest = `sha256:${hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)))}`;
+  return new Card(data, digest, proved);
+}
+
