@@ -19,6 +19,7 @@ _COMMANDS = {
     "demo": ("barrow.cli.demo", "Release from bundled real data, in seconds."),
     "init": ("barrow.cli.init", "Write a study and make its data set's ledger."),
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
+    "design": ("barrow.cli.design", "Choose privacy by looking, in a page on this machine."),
     "plan": ("barrow.cli.plan", "Show what a release would give and cost; reads no private value."),
     "compare": ("barrow.cli.compare", "Compare all mechanisms, and ordinary user-level DP, before choosing."),
     "release": ("barrow.cli.release", "Release an answer, with a statement."),

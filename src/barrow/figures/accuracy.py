@@ -103,6 +103,40 @@ def growth(
     return drawn(*body, title=title, description=about, width=width, height=height, kind="growth", reach=400)
 
 
+def sweep(
+    curve: Curve,
+    *,
+    here: Here | None = None,
+    axis: str,
+    unit: str = PERCENT,
+    error: str = "95 % half width of each value",
+    title: str = "The error over a range",
+    width: int = 720,
+    height: int = 300,
+) -> Figure:
+    """The error over a range of some choice, with the best point marked.
+
+    Args:
+        curve: Errors over the choice.
+        here: The point to mark.
+        axis: What is chosen, with its unit.
+        unit: Of the errors: "%" for shares.
+        error: What the error is.
+        title: What the figure is.
+        width: In pixels.
+        height: In pixels.
+
+    >>> print(sweep(Curve("error", [1, 10], [0.2, 0.1]), here=Here("best", 10, 0.1), axis="cells (km)"))
+    The error over a range. best: error at most 10 %.
+    """
+    frame = _Frame([curve], here, unit, error, width, height, 44.0)
+    body, about = [frame.axes(clean(axis)), frame.lines()], f"{len(curve.x)} errors over a range."
+    if here is not None:
+        about = f"{isolated(here.label)}: error at most {at_most(here.y, unit)}."
+        body.append(frame.here(here, about))
+    return drawn(*body, title=title, description=about, width=width, height=height, kind="sweep", reach=400)
+
+
 class _Frame:
     """Scales, axes and curves of a log-log figure."""
 

@@ -1,9 +1,9 @@
 "use strict";
 // Reads figures out. Without this file every figure says the same in its picture, its description and its table.
-(() => {
+const barrowRead = root => {
   const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   const make = (tag, kind, parent) => { const e = document.createElement(tag); e.className = kind; parent.append(e); return e; };
-  document.querySelectorAll("svg.bw").forEach(svg => {
+  root.querySelectorAll("svg.bw").forEach(svg => {
     const marks = [...svg.querySelectorAll("[data-at]")].map(g => {
       const [x, y] = g.dataset.at.split(",").map(Number);
       return { x, y, g, said: g.querySelector("title").textContent };
@@ -67,4 +67,5 @@
       });
     }
   });
-})();
+};
+barrowRead(document);

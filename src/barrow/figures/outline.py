@@ -54,6 +54,15 @@ def bundled_ground(projection: Projection) -> Ground:
     return Ground(land, border, state, sea=True)
 
 
+def land_rings() -> list[Floats]:
+    """The coasts of the world, coarsely: closed lines of (longitude, latitude) in degrees.
+
+    >>> len(land_rings()) > 100
+    True
+    """
+    return list(_rings("countries-110m.json", "land"))
+
+
 def own_ground(outline: Outline, projection: Projection) -> Ground:
     """The ground that a GeoJSON draws: polygons as land, lines as borders. An outline may be empty.
 

@@ -26,6 +26,7 @@ from barrow.privacy import Event, Guarantee, Model
 from barrow.queries import Query
 from barrow.questions.base import Question, Said
 from barrow.questions.collecting import Averaged, Collected, Collector
+from barrow.questions.kept import kept_query
 from barrow.questions.plan import Plan, Rows, placed
 from barrow.spaces import Space
 from barrow.spaces.base import Ids
@@ -73,7 +74,7 @@ class Linear(Question):
                 allowed="2 or more people",
                 fix="model='local', where each person adds noise",
             )
-        query = self.query(terms.space)
+        query = kept_query(self, terms.space)
         found = kept_errors(query, terms, self.noise)
         rivals: list[Candidate] = []
         if self.noise == "auto" or self.definition == "user_level":

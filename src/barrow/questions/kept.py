@@ -1,0 +1,116 @@
+"""Queries that were made before: their constants take seconds, and a plan, a comparison and a page ask again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+from barrow.queries import Query
+from barrow.spaces import Space
+
+if TYPE_CHECKING:
+    from barrow.questions.linear import Linear
+
+Made = TypeVar("Made")
+
+
+class Kept(Generic[Made]):
+    """A cache in which each thing is made once, however many ask at a time; what was not asked for longest goes first.
+
+    Args:
+        most: How many things are kept.
+
+    >>> kept, made = Kept(2), []
+    >>> [kept.get(key, lambda: made.append(1) or len(made)) for key in "aab"], kept.ready("a"), kept.ready("c")
+    ([1, 1, 2], True, False)
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._held: OrderedDict[str, Future[Made]] = OrderedDict()
+
+    def get(self, key: str, make: Callable[[], Made]) -> Made:
+        """What is kept under ``key``; made now if nothing is, waited for if somebody is making it."""
+        with self._lock:
+            found = self._held.get(key)
+            mine = found is None
+            if found is None:
+                found = self._held[key] = Future()
+                while len(self._held) > self._most:
+                    self._held.popitem(last=False)
+            self._held.move_to_end(key)
+        if mine:
+            try:
+                found.set_result(make())
+            except BaseException as error:
+                with self._lock:
+                    if self._held.get(key) is found:
+                        del self._held[key]
+                found.set_exception(error)
+        return found.result()
+
+    def ready(self, key: str) -> bool:
+        """Whether it is there at once."""
+        found = self._held.get(key)
+        return found is not None and found.done()
+
+
+_QUERIES: Kept[Query] = Kept(6)
+
+
+def query_key(question: Linear, space: Space) -> str | None:
+    """What a query depends on: the space, and all that is asked of it; None where that cannot be written down.
+
+    >>> from barrow.questions import Mean
+    >>> from barrow.spaces import Line
+    >>> query_key(Mean(fraction="0.5"), Line(0, 1, step=1)) == query_key(Mean(), Line(0, 1, step=1))
+    True
+    """
+    asked = {name: value for name, value in question.asked.items() if name != "noise"}
+    try:
+        written = json.dumps(asked, sort_keys=True, default=_written)
+    except (TypeError, ValueError):
+        return None
+    return f"{type(question).__module__}.{type(question).__qualname__} {space.digest} {written}"
+
+
+def _written(value: Any) -> Any:
+    """Arrays by all of their bytes, exact numbers as they are; anything else is nothing that may be compared."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return ["array", value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
+    if isinstance(value, Fraction | Decimal):
+        return [type(value).__name__, str(value)]
+    raise TypeError(type(value).__name__)
+
+
+def kept_query(question: Linear, space: Space) -> Query:
+    """The question on ``space``; the last few are kept with their constants.
+
+    >>> from barrow.questions import Mean
+    >>> from barrow.spaces import Line
+    >>> kept_query(Mean(), Line(0, 1, step=1)) is kept_query(Mean(noise="laplace"), Line(0, 1, step=1))
+    True
+    """
+    key = query_key(question, space)
+    return question.query(space) if key is None else _QUERIES.get(key, lambda: question.query(space))
+
+
+def query_ready(question: Linear, space: Space) -> bool:
+    """Whether :func:`kept_query` answers at once.
+
+    >>> from barrow.questions import Density
+    >>> from barrow.spaces import Line
+    >>> query_ready(Density(bandwidth="0.3"), Line(0, 7, step=1))
+    False
+    """
+    key = query_key(question, space)
+    return key is not None and _QUERIES.ready(key)

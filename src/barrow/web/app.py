@@ -1,0 +1,306 @@
+"""The routes of the page, and who works on what: quick things at once, slow ones one by one, and the newest wins."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from barrow.errors import BarrowError, ParameterError
+from barrow.figures import at_most, script, stylesheet
+from barrow.web.asked import Asked, MisfitError, at
+from barrow.web.catalogue import START, catalogue, distances, entry_of, grids
+from barrow.web.design import Design, coarser, commands, quick, toml_of, warm
+from barrow.web.guard import Guard, random_name
+from barrow.web.releasing import Releases, columns_of
+from barrow.web.saving import StudyPlace
+from barrow.web.suggest import suggestion
+from barrow.web.words import grid_words, guesses, promise_rows
+from barrow.web.world import world_path
+
+Body = dict[str, Any]
+_KINDS = {"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
+_STATIC = ("designer.css", "main.js", "state.js", "talk.js", "fields.js", "left.js", "right.js",
+           "world.js", "take.js")  # fmt: skip
+_REPORT_POLICY = (
+    "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_REPORT_SECONDS = 60.0
+
+
+class StaleError(Exception):
+    """A newer request of the same tab has come."""
+
+
+class Designer:
+    """One designer: a study file, its page, and its releases.
+
+    Args:
+        file: The study file.
+        port: Where the page is served.
+
+    >>> Designer(Path("study.toml"), 8931).jobs
+    {'quick': 0, 'preview': 0, 'slow': 0, 'compared': 0, 'stale': 0}
+    """
+
+    def __init__(self, file: Path, port: int) -> None:
+        self.place = StudyPlace(file)
+        self.releases = Releases()
+        self.jobs = {"quick": 0, "preview": 0, "slow": 0, "compared": 0, "stale": 0}
+        self._latest: dict[str, int] = {}
+        self._reports: dict[str, tuple[Path, float]] = {}
+        self._fast = ThreadPoolExecutor(1, thread_name_prefix="quick")
+        self._slow = ThreadPoolExecutor(1, thread_name_prefix="slow")
+        self.guard = Guard(Starlette(routes=self._routes()), port)
+
+    def close(self) -> None:
+        """Let nothing that waits begin."""
+        self._fast.shutdown(wait=False, cancel_futures=True)
+        self._slow.shutdown(wait=False, cancel_futures=True)
+
+    def _routes(self) -> list[Route]:
+        asked: dict[str, Callable[[Body], Awaitable[Any]]] = {
+            "start": self.start, "design": self.design, "suggest": self.suggest, "columns": self.columns,
+            "save": self.save, "link": self.link, "release": self.release, "progress": self.progress,
+            "cancel": self.cancel, "report": self.report,
+        }  # fmt: skip
+        return [
+            Route("/", _file("index.html")),
+            *(Route(f"/static/{name}", _file(name)) for name in _STATIC),
+            Route("/help", _file("help.html")),
+            Route("/static/figures.css", _text(stylesheet, "css")),
+            Route("/static/figures.js", _text(script, "js")),
+            Route("/report/{key}", self.shown_report),
+            Route("/api/session", self.session, methods=["POST"]),
+            *(Route(f"/api/{name}", _api(answer), methods=["POST"]) for name, answer in asked.items()),
+        ]
+
+    async def session(self, request: Request) -> Response:
+        """The token for the code of a link, once."""
+        body = await _body(request)
+        token = self.guard.exchange(str(body.get("code", "")))
+        used = {
+            "problem": "This link was used already.",
+            "fix": "open the tab that used it, or start barrow design again",
+        }
+        return JSONResponse(used, status_code=403) if token is None else JSONResponse({"token": token})
+
+    async def link(self, body: Body) -> Body:
+        """A code for one more tab."""
+        return {"code": self.guard.code()}
+
+    async def start(self, body: Body) -> Body:
+        """What the page begins with: the study of the file or an example, what is offered, a draft if one is left."""
+        draft = self.place.found()
+        spec, trouble = None, None
+        try:
+            spec = await self._in(self._fast, self.place.read)
+        except BarrowError as error:
+            trouble = error.to_json()
+        return {
+            "study": spec or START,
+            "opened": spec is not None,
+            "trouble": trouble,
+            "file": self.place.file.name,
+            "folder": str(self.place.file.parent),
+            "draft": draft,
+            "catalogue": catalogue(),
+            "guesses": guesses(),
+            "world": world_path(),
+        }
+
+    async def design(self, body: Body) -> Body:
+        """What the study gives: exact where that is quick or asked for, else a preview."""
+        tab, seq = str(body.get("tab", ""))[:64], int(body.get("seq", 0))
+        self._latest[tab] = max(self._latest.get(tab, 0), seq)
+        began = time.perf_counter()
+        if body.get("keep"):
+            self.place.keep({"study": body.get("study"), "looked": body.get("looked", 0)})
+        asked = await self._in(self._fast, lambda: Asked.of(body))
+        width = 360 if body.get("narrow") else 720
+
+        def made(exact: bool, kind: str, compared: bool = False) -> Body:
+            if seq < self._latest[tab]:
+                self.jobs["stale"] += 1
+                raise StaleError
+            self.jobs[kind] += 1
+            return Design(asked, exact, width, compared).to_json()
+
+        if body.get("exact") == "all" and not warm(asked):
+            found = await self._in(self._slow, lambda: made(True, "compared", True))
+        elif quick(asked):
+            found = await self._in(self._fast, lambda: made(True, "quick", warm(asked)))
+        elif body.get("exact"):
+            found = await self._in(self._slow, lambda: made(True, "slow"))
+        elif coarser(asked.study.space, asked.question) is not asked.study.space:
+            found = await self._in(self._fast, lambda: made(False, "preview"))
+        else:
+            found = self._waiting(asked)
+        return {**found, **self._taken(asked, body), "seq": seq, "jobs": self.jobs, "ms": _since(began)}
+
+    @staticmethod
+    def _waiting(asked: Asked) -> Body:
+        """What is known at once where nothing else is: what promises ask for."""
+        policy = asked.study.policy
+        return {"exact": False, "alpha": at_most(policy.alpha_exact, digits=4), "cards": {},
+                "promises": promise_rows(policy, None), "grid": grid_words(policy)}  # fmt: skip
+
+    def _taken(self, asked: Asked, body: Body) -> Body:
+        """What can be taken along, and the ranges of the sliders."""
+        study = self._with_ledger(asked)
+        space = body["study"]["space"]
+        return {
+            "toml": toml_of(study, space),
+            "saved": self.place.seen is not None and toml_of(study, space) == self._on_disk(),
+            "commands": commands(study, self.place.file.name),
+            "distances": distances(asked.study.space),
+            "grids": grids(asked.study.space),
+            "entry": entry_of(space),
+            "label": asked.question.label,
+        }
+
+    def _on_disk(self) -> str | None:
+        try:
+            return self.place.file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    @staticmethod
+    def _with_ledger(asked: Asked) -> Any:
+        study = asked.study
+        if study.ledger is not None or study.dataset is None:
+            return study
+        name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in study.dataset)
+        return study.replace(ledger=f"{name.lstrip('.-') or 'study'}.ledger")
+
+    async def suggest(self, body: Body) -> Body:
+        """The error over a range of grids or bandwidths, with the best marked."""
+        asked = await self._in(self._fast, lambda: Asked.of(body))
+        over, narrow = str(body.get("over", "")), bool(body.get("narrow"))
+        found: Body = await self._in(self._slow, lambda: suggestion(asked, over, 360 if narrow else 720))
+        return found
+
+    async def columns(self, body: Body) -> Body:
+        """Names of the columns of a source, read by a child process."""
+        found = await columns_of(self.place.file.parent, str(body.get("source", "")))
+        if found["event"] != "done":
+            raise MisfitError("data", _told(found))
+        return {"columns": found["columns"]}
+
+    async def save(self, body: Body) -> Body:
+        """Write the study file."""
+        asked = await self._in(self._fast, lambda: Asked.of(body))
+        with at("save"):
+            name = self.place.save(
+                toml_of(self._with_ledger(asked), body["study"]["space"]), over=bool(body.get("over"))
+            )
+        return {"file": name, "folder": str(self.place.file.parent)}
+
+    async def release(self, body: Body) -> Body:
+        """Save, and begin a release of the question that is looked at; its alpha must have been typed."""
+        asked = await self._in(self._fast, lambda: Asked.of(body))
+        plan = await self._in(self._slow, lambda: Design(asked).plan)
+        wanted = at_most(plan.worst_epsilon if plan.alpha is None else plan.alpha, digits=4)
+        with at("release"):
+            if str(body.get("typed", "")).strip().replace(",", "") != wanted.replace(",", ""):
+                raise ParameterError(
+                    "What was typed is not this release's α.", allowed=wanted, fix=f"type {wanted}, or do not release"
+                )
+            if asked.study.data is None or asked.study.data.source is None:
+                raise ParameterError(
+                    "The study names no records.", allowed="a file or an address", fix="say where they are"
+                )
+            if self.releases.busy:
+                raise ParameterError("A release is running.", allowed="one at a time", fix="wait for it, or cancel it")
+            self.place.save(toml_of(self._with_ledger(asked), body["study"]["space"]))
+        job = await self.releases.start(self.place.file.parent, self.place.file, asked.question.label)
+        return job.to_json()
+
+    async def progress(self, body: Body) -> Body:
+        """How far the last release is."""
+        return {"state": "none"} if self.releases.job is None else self.releases.job.to_json()
+
+    async def cancel(self, body: Body) -> Body:
+        """Call the release off, before it is paid for."""
+        await self.releases.cancel()
+        return await self.progress(body)
+
+    async def report(self, body: Body) -> Body:
+        """An address of the report that works once and soon."""
+        job = self.releases.job
+        path = None if job is None else job.told.get("report")
+        if path is None:
+            raise MisfitError("release", ParameterError("There is no report.", fix="release first"))
+        key = random_name()
+        self._reports[key] = (Path(path), time.monotonic() + _REPORT_SECONDS)
+        return {"address": f"/report/{key}"}
+
+    async def shown_report(self, request: Request) -> Response:
+        """The report, in a sandbox: it cannot reach this page."""
+        path, until = self._reports.pop(request.path_params["key"], (None, 0.0))
+        if path is None or time.monotonic() > until:
+            return JSONResponse({"problem": "This address was used already."}, status_code=404)
+        page = await self._in(self._fast, path.read_bytes)
+        return Response(page, media_type=_KINDS["html"], headers={"content-security-policy": _REPORT_POLICY})
+
+    async def _in(self, where: ThreadPoolExecutor, work: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(where, work)
+
+
+def _since(began: float) -> int:
+    return round(1000 * (time.perf_counter() - began))
+
+
+def _told(message: Body) -> BarrowError:
+    problem = str(message.get("problem", "It failed."))
+    return BarrowError(problem, allowed=message.get("allowed"), fix=message.get("fix"))
+
+
+async def _body(request: Request) -> Body:
+    try:
+        found = await request.json()
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {}
+
+
+def _api(answer: Callable[[Body], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
+    """A route that answers in JSON: mistakes with the control that they belong to, and nothing of unknown errors."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            return JSONResponse(await answer(await _body(request)))
+        except StaleError:
+            return JSONResponse({"stale": True}, status_code=409)
+        except MisfitError as misfit:
+            return JSONResponse(misfit.to_json(), status_code=422)
+        except BarrowError as error:
+            return JSONResponse({"where": "page", **error.to_json()}, status_code=422)
+        except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+            problem = f"This cannot be worked out ({type(error).__name__})."
+            return JSONResponse({"where": "page", "problem": problem, "fix": "undo the last change"}, status_code=422)
+
+    return handle
+
+
+def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
+    return _text(cache(lambda: files("barrow.web").joinpath("static", name).read_text(encoding="utf-8")), name)
+
+
+def _text(content: Callable[[], str], name: str) -> Callable[[Request], Awaitable[Response]]:
+    async def handle(request: Request) -> Response:
+        return Response(content(), media_type=_KINDS[name.rpartition(".")[2]])
+
+    return handle

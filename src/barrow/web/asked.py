@@ -1,0 +1,144 @@
+"""What the page asks, taken apart with care: each mistake is found where it was made, so that it is shown there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from barrow.errors import BarrowError, ParameterError
+from barrow.policy import Policy, Promise
+from barrow.questions import Question, to_question
+from barrow.questions.kept import Kept
+from barrow.spaces import Space, parse_space, space_from_spec
+from barrow.study import Study, study_from_spec
+
+_SPACES: Kept[Space] = Kept(8)
+
+
+class MisfitError(Exception):
+    """A mistake, and the control of the page that it belongs to.
+
+    >>> MisfitError("users", ParameterError("users is 0.", fix="100")).to_json()["where"]
+    'users'
+    """
+
+    def __init__(self, where: str, error: BarrowError) -> None:
+        super().__init__(str(error))
+        self.where, self.error = where, error
+
+    def to_json(self) -> dict[str, Any]:
+        """What the page shows beside the control."""
+        return {"where": self.where, **self.error.to_json()}
+
+
+@contextmanager
+def at(where: str) -> Iterator[None]:
+    """Mistakes in here belong to the control ``where``.
+
+    >>> with at("promise-1"):
+    ...     Promise("all", "1 km", 0)
+    Traceback (most recent call last):
+    ...
+    barrow.web.asked.MisfitError: epsilon is 0.
+      allowed: a number above 0
+      fix:     0.2
+    """
+    try:
+        yield
+    except BarrowError as error:
+        raise MisfitError(where, error) from None
+
+
+def space_of(spec: Any) -> Space:
+    """The space of plain data, or of a text such as ``{"call": "line(low=0, high=1, step=0.1)"}``; kept.
+
+    >>> space_of({"call": "line(low=0, high=1, step=0.5)"}).items
+    2
+    """
+    if not isinstance(spec, Mapping):
+        raise ParameterError("The space is no table.", allowed="a kind of space", fix="choose one from the list")
+    if "call" in spec:
+        return _SPACES.get(json.dumps(spec), lambda: parse_space(str(spec["call"])))
+    return _SPACES.get(json.dumps(spec, sort_keys=True), lambda: space_from_spec(spec))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A study as the page has it, and which of its questions is looked at.
+
+    Args:
+        study: The study.
+        looked: The number of the question that is shown.
+
+    >>> spec = {"space": {"kind": "line", "low": 0, "high": 9, "step": 1}, "users": 10, "question": [{"kind": "mean"}]}
+    >>> Asked.of({"study": {**spec, "promise": [{"share": "all", "distance": "0.5", "epsilon": "1"}]}}).question.label
+    'mean'
+    """
+
+    study: Study
+    looked: int
+
+    @property
+    def question(self) -> Question:
+        """The question that is shown."""
+        return self.study.questions[self.looked]
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Asked:
+        """Plain data of the page, checked in the order in which the page shows them."""
+        spec = body.get("study")
+        if not isinstance(spec, Mapping):
+            raise MisfitError("page", ParameterError("No study was sent.", fix="reload the page"))
+        with at("space"):
+            space = space_of(spec.get("space"))
+        promises = _promises(spec.get("promise"), space)
+        questions = _questions(spec.get("question"))
+        rest = {key: value for key, value in spec.items() if key not in ("space", "promise", "question")}
+        for name, table in _PARTS:
+            with at(name):
+                parts = {key: rest[key] for key in table if key in rest}
+                study_from_spec({"space": {"kind": "discrete", "labels": ["a", "b"]}, "alpha": 1, **parts})
+        with at("page"):
+            made = study_from_spec({"space": {"kind": "discrete", "labels": ["a", "b"]}, **rest})
+        with at("questions"):
+            study = made.replace(space=space, promises=promises, questions=questions)
+        looked = body.get("looked", 0)
+        looked = looked if isinstance(looked, int) and 0 <= looked < len(questions) else 0
+        return cls(study, looked)
+
+
+_PARTS = (("users", ("users",)), ("dataset", ("dataset",)), ("delta", ("delta",)), ("data", ("data",)))
+
+
+def _promises(rows: Any, space: Space) -> list[Promise]:
+    found = []
+    for k, row in enumerate(_tables(rows, "promises", "Nothing is promised.")):
+        with at(f"promise-{k}"):
+            parts = [row.get(name, "") for name in ("share", "distance", "epsilon")]
+            found.append(Promise(*parts))
+            Policy(space, found[-1:])
+    return found
+
+
+def _questions(rows: Any) -> list[Question]:
+    found: list[Question] = []
+    for k, row in enumerate(_tables(rows, "questions", "Nothing is asked.")):
+        with at(f"question-{k}"):
+            found.append(to_question(row))
+            if found[-1].label in [question.label for question in found[:-1]]:
+                raise ParameterError(
+                    f"Two questions are called {found[-1].label!r}.",
+                    allowed="a name of its own for each",
+                    fix=f"{found[-1].label}-{k + 1}",
+                )
+    return found
+
+
+def _tables(rows: Any, where: str, empty: str) -> list[Mapping[str, Any]]:
+    with at(where):
+        if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
+            raise ParameterError(empty, allowed="at least one", fix="add one")
+    return rows

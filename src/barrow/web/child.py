@@ -1,0 +1,150 @@
+"""What touches records, in a process of its own: ``python -m barrow.web.child``.
+
+It reads orders from its standard input, one JSON object a line, and answers on its standard output likewise. Only
+names of columns, names of stages, published files and errors that may be shown leave it; its standard error is closed,
+because a traceback may hold values. When its standard input ends, whoever asked is gone: before the payment it stops.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from barrow.engines import Source, engine_for
+from barrow.errors import BarrowError
+from barrow.ledger import Ledger
+from barrow.study import Study
+from barrow.study.release import run_release
+
+
+class Cancelled(BaseException):
+    """The release was called off before it was paid for."""
+
+
+class Child:
+    """One release that can be called off until it is paid for.
+
+    >>> child = Child(print)
+    >>> child.stage("validate")
+    {'event': 'stage', 'stage': 'validate'}
+    >>> child.cancel(interrupt=lambda: None)
+    {'event': 'cancelling'}
+    >>> child.stage("reserve")
+    Traceback (most recent call last):
+    ...
+    barrow.web.child.Cancelled
+    """
+
+    def __init__(self, say: Any) -> None:
+        self._say, self._lock = say, threading.Lock()
+        self._paid = self._off = False
+
+    def stage(self, name: str) -> None:
+        """A stage begins; the first that pays is the last that can be called off."""
+        with self._lock:
+            if self._off and not self._paid:
+                raise Cancelled
+            self._paid = self._paid or name not in ("validate", "read")
+            self._say({"event": "stage", "stage": name})
+
+    def cancel(self, interrupt: Any) -> None:
+        """Call the release off, or say that it is too late."""
+        with self._lock:
+            if self._paid:
+                self._say({"event": "late"})
+                return
+            self._off = True
+            self._say({"event": "cancelling"})
+            interrupt()
+
+
+def columns(source: str) -> dict[str, str]:
+    """Names and kinds of the columns of a source; no record is read.
+
+    >>> columns("nowhere.parquet")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: There is no file 'nowhere.parquet'.
+      allowed: an existing file
+      fix:     check the path
+    """
+    found = Source.parse(source)
+    return dict(engine_for(found).columns(found))
+
+
+def released(file: Path, label: str, child: Child) -> dict[str, Any]:
+    """Release one question of a study file into ``release/NAME`` beside it, and say what was published."""
+    study = Study.read(file)
+    question = study.question(label)
+    ledger = study.ledger
+    if ledger is None:
+        raise BarrowError("The study names no ledger.", fix="save the study once more")
+    child.stage("validate")
+    Ledger.join(ledger, study, spaces=[study.space])
+    result = run_release(
+        study, question, ledger=ledger, out=Path("release") / question.label, stages=child.stage, renderers=renderers()
+    )
+    report = result.folder / "report.html"
+    return {
+        "folder": str(result.folder),
+        "files": sorted(path.name for path in result.folder.iterdir()),
+        "summary": result.summary,
+        "statement": result.text,
+        "entry": result.statement["ledger"].get("entry"),
+        "report": str(report.resolve()) if report.is_file() else None,
+    }
+
+
+def renderers() -> list[Any]:
+    """What makes report.html, where the report is connected to releases."""
+    try:
+        from barrow import report
+    except ImportError:
+        return []
+    made = getattr(report, "render_report", None)
+    return [] if made is None else [made]
+
+
+def _say(message: dict[str, Any]) -> None:
+    with suppress(OSError, ValueError):  # nobody listens any more: what is paid for is finished all the same
+        print(json.dumps(message, ensure_ascii=True), flush=True)
+
+
+def _listen(child: Child) -> None:
+    """Orders that come while a release runs; the end of them is one to stop."""
+
+    def interrupt() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    for line in sys.stdin:
+        if line.strip() == "cancel":
+            child.cancel(interrupt)
+    child.cancel(interrupt)
+
+
+def main() -> None:
+    """Answer one order."""
+    order = json.loads(sys.stdin.readline())
+    try:
+        if order["do"] == "columns":
+            _say({"event": "done", "columns": columns(str(order["source"]))})
+            return
+        child = Child(_say)
+        threading.Thread(target=_listen, args=(child,), daemon=True).start()
+        _say({"event": "done", **released(Path(order["file"]), str(order["question"]), child)})
+    except BarrowError as error:
+        _say({"event": "error", **error.to_json()})
+    except (Cancelled, KeyboardInterrupt):
+        _say({"event": "cancelled"})
+    except BaseException as error:  # the text of an unknown error may hold values: only its kind is told
+        _say({"event": "error", "problem": f"It failed: {type(error).__name__}.", "fix": "barrow release says more"})
+
+
+if __name__ == "__main__":
+    main()

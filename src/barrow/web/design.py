@@ -1,0 +1,302 @@
+"""From a study to what the page shows: alpha, odds, error, pictures, the file, the commands and the statement."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from barrow import figures as fig
+from barrow.figures import at_most
+from barrow.figures.numbers import PERCENT
+from barrow.numerics import float_up
+from barrow.planning import Comparison
+from barrow.policy import describe_distance, describe_share, odds_upper
+from barrow.questions import Linear, LinearPlan, Plan, Question, Terms
+from barrow.questions.kept import Kept, query_key, query_ready
+from barrow.spaces import Earth, Line, Space, parse_distance
+from barrow.study import Study
+from barrow.study.file import study_text
+from barrow.study.statement import make_statement, statement_text
+from barrow.web.asked import Asked, at
+from barrow.web.example import Pictured
+from barrow.web.words import grid_words, guess, promise_rows
+
+_PLANS: Kept[Plan] = Kept(32)
+_RIVALS: Kept[Comparison] = Kept(32)
+_WARM: set[str] = set()
+"""Queries whose constants for user-level DP are known."""
+_QUICK = 700
+"""Items up to which everything is planned at once."""
+_COARSE = 400
+"""Items of the grid of a preview."""
+_SHARES = (("everything", Fraction(1)), ("half of it", Fraction(1, 2)), ("1 in 10", Fraction(1, 10)))
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What is shown for one question of a study.
+
+    Args:
+        asked: The study and the question that is looked at.
+        exact: Whether the plan is the study's own, and not that of a coarser grid, which is quick.
+        width: Of the figures, in pixels.
+        compared: Whether user-level DP is worked out beside it.
+
+    >>> study = Study("line(low=0, high=100, step=5, unit='years')", ["all, 5 years, 0.5"], users=99, questions="mean")
+    >>> shown = Design(Asked(study, 0)).to_json()
+    >>> shown["exact"], shown["cards"]["error"]["value"]
+    (True, '± 3.11 years')
+    """
+
+    asked: Asked
+    exact: bool = True
+    width: int = 720
+    compared: bool = True
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the question; that of a preview has the study's own alpha, on a coarser grid."""
+        study, question = self.asked.study, self.asked.question
+        with at(f"question-{self.asked.looked}"):
+            key = f"{self.exact} {question!r} {study.terms(question).to_spec()}"
+            return _PLANS.get(key, lambda: study.plan(question.label) if self.exact else self._preview())
+
+    def _preview(self) -> Plan:
+        terms, question = self.asked.study.terms(self.asked.question), self.asked.question
+        alike: dict[str, Any] = {"users": terms.users, "delta": terms.delta, "model": terms.model}
+        space = coarser(terms.space, question)
+        ratio = Fraction(1)
+        if isinstance(question, Linear):
+            ratio = question.plan(Terms(space, given=Fraction(1), **alike)).ratio
+        return question.plan(Terms(space, given=terms.alpha_for(ratio), **alike))
+
+    @cached_property
+    def rivals(self) -> Comparison | None:
+        """User-level DP beside it; a preview has none."""
+        study, question = self.asked.study, self.asked.question
+        if not self.exact or not self.compared:
+            return None
+        with at(f"question-{self.asked.looked}"):
+            key = f"{question!r} {study.terms(question).to_spec()}"
+            found = _RIVALS.get(key, lambda: study.compare(question.label))
+        if isinstance(question, Linear):
+            _WARM.add(f"{query_key(question, study.space)}")
+        return found
+
+    @cached_property
+    def charges(self) -> list[Fraction]:
+        """What the release costs at each promise."""
+        return [self.plan.charge(kept.promise.share, kept.emd) for kept in self.asked.study.policy.kept]
+
+    @cached_property
+    def pictured(self) -> Pictured:
+        """The release of a public example population."""
+        return Pictured(self.plan)
+
+    def to_json(self) -> dict[str, Any]:
+        """All that the page shows."""
+        study = self.asked.study
+        drawn = {"picture": self.pictured.figure(self.width), "belief": self.belief(), "accuracy": self.accuracy()}
+        return {
+            "exact": self.exact,
+            "compared": self.rivals is not None,
+            "alpha": at_most(study.alpha, digits=4),
+            "question_alpha": None if self.plan.alpha is None else at_most(self.plan.alpha, digits=4),
+            "cards": self.cards(),
+            "promises": promise_rows(study.policy, self.charges),
+            "grid": grid_words(study.policy),
+            "picture_words": f"{self.pictured.words.capitalize()}, with the noise that these promises ask for; no data "
+            "of yours are in it.",
+            "sentence": "" if self.rivals is None else self.rivals.sentence,
+            "warnings": [*self.plan.warnings, *([self.plan.declared] if self.plan.declared else [])],
+            "figures": {name: figure.svg for name, figure in drawn.items() if figure is not None},
+            "said": {name: figure.description for name, figure in drawn.items() if figure is not None},
+            "plan": self.plan.lines() if self.exact else [],
+            "statement": self.statement() if self.exact else "",
+        }
+
+    def cards(self) -> dict[str, dict[str, str]]:
+        """The four numbers."""
+        plan, space = self.plan, self.asked.study.space
+        unit = PERCENT if self._shares else plan.error_unit
+        largest = f"{space.diameter:,.0f} {space.unit}" if space.unit else "largest distance"
+        about = "" if self.exact else "≈ "
+        linear = self.pictured.linear
+        error = f"± {at_most(plan.error, unit)}" if linear else at_most(plan.error, unit)
+        seen = self.pictured.standing_out
+        guessed = getattr(plan, "uniform_guess", None)
+        if seen is not None:
+            last = {"value": f"{about}{seen[0]:,} of {seen[1]:,}", "label": "places stand out of the noise"}
+        elif guessed:
+            last = {"value": f"{about}{at_most(guessed, unit)}", "label": "is what a guess without data errs by"}
+        else:
+            last = {"value": f"{about}{self.price}", "label": "of the promises is spent by this question"}
+        return {
+            "alpha": {"value": at_most(self.asked.study.alpha, digits=4), "label": f"α, per {largest}"},
+            "error": {
+                "value": f"{about}{error}",
+                "label": "95 % half width of each value" if linear else "earth mover's distance from the truth",
+            },
+            "worst": {"value": f"{about}≤ {guess(plan.worst_epsilon)}", "label": "a 50 % guess, at worst"},
+            "seen": last,
+        }
+
+    @property
+    def price(self) -> str:
+        """The share of the most costly promise that the question uses."""
+        promised = [promise.epsilon for promise in self.asked.study.promises]
+        return at_most(max(c / e for c, e in zip(self.charges, promised, strict=True)), PERCENT)
+
+    @property
+    def _shares(self) -> bool:
+        return isinstance(self.plan, LinearPlan) and self.pictured.linear and self.plan.query.kind in (
+            "density", "region", "region_share",
+        )  # fmt: skip
+
+    def belief(self) -> fig.Figure:
+        """What anyone can learn about one person from this release."""
+        plan, policy, space = self.plan, self.asked.study.policy, self.asked.study.space
+        rho, worst = 2 * Fraction(space.snapping_upper), plan.worst_epsilon
+        far = [float(kept.distance) for kept in policy.kept]
+        reach = min(1.0, 1.35 * max([*far, 0.02]))
+        x = np.linspace(0.0, reach, 33)
+
+        def odds(share: Fraction, q: float) -> float:
+            emd = share * min(Fraction(q) + rho, Fraction(1)) if q else share * rho
+            return odds_upper(min(float_up(plan.charge(share, emd)), worst))
+
+        shares = list(_SHARES)
+        least = min(kept.promise.share for kept in policy.kept)
+        if least < Fraction(1, 10):
+            shares.append((f"1 in {math.ceil(1 / least):,}", least))
+        unit = space.unit or "of the largest distance"
+        scale = space.diameter if space.unit else 1.0
+        curves = [fig.Curve(name, x * scale, [odds(share, q) for q in x.tolist()]) for name, share in shares]
+        kept = [
+            fig.Kept(
+                f"{describe_share(row.promise)}, {describe_distance(row.promise, space)} elsewhere",
+                float(row.distance) * scale,
+                asked=odds_upper(float_up(row.promise.epsilon)),
+                kept=odds_upper(float_up(charge)),
+            )
+            for row, charge in zip(policy.kept, self.charges, strict=True)
+        ]
+        height = 330 if self.width > 500 else 300
+        return fig.belief(curves, kept, worst=odds_upper(worst), unit=unit, width=self.width, height=height)
+
+    def accuracy(self) -> fig.Figure | None:
+        """The error against alpha, with other numbers of people and user-level DP beside it."""
+        plan, rivals = self.plan, self.rivals
+        if not self.pictured.linear or not isinstance(plan, LinearPlan) or plan.alpha is None:
+            return None
+        alpha, users = float_up(plan.alpha), plan.terms.users
+        fixed = plan.error - plan.chosen.error
+        x = np.geomspace(alpha / 12, alpha * 12, 25)
+
+        def line(n: float) -> list[float]:
+            return [fixed + plan.chosen.error * (alpha / a) * (users / n) for a in x.tolist()]
+
+        unit = PERCENT if self._shares else plan.error_unit
+        curves = [
+            fig.Curve("this study", x, line(users)),
+            fig.Curve(f"{max(users // 10, 1):,} people", x, line(max(users // 10, 1)), "faint"),
+            fig.Curve(f"{users * 10:,} people", x, line(users * 10), "faint"),
+        ]
+        if rivals is not None and rivals.rivals:
+            rival = rivals.rivals[0]
+            curves.append(fig.Curve(f"user-level, ε {float(rival.epsilon):.2g}", x, [rival.error] * len(x)))
+        policy = self.asked.study.policy
+        binding = next(kept for kept in policy.kept if kept.binds)
+        ratio = float(plan.charge(binding.promise.share, binding.emd) / plan.alpha)
+        guesses = [(a, odds_upper(a * ratio)) for a in np.geomspace(alpha / 12, alpha * 12, 13).tolist()]
+        words = (
+            f"{describe_share(binding.promise)} had been {describe_distance(binding.promise, policy.space)} elsewhere"
+        )
+        return fig.tradeoff(
+            curves, here=fig.Here("this study", alpha, plan.error), guesses=[g for g in guesses if g[1] < 0.999],
+            promise=words, unit=unit, width=self.width, height=360,
+        )  # fmt: skip
+
+    def statement(self) -> str:
+        """The statement as it would read."""
+        said = make_statement(self.asked.study, self.plan, entry={}, parameters={})
+        return statement_text(said)
+
+
+def quick(asked: Asked) -> bool:
+    """Whether the exact plan is there at once: its query was made before, or the space is small.
+
+    >>> quick(Asked(Study("line(low=0, high=9, step=1)", alpha=1, users=9, questions="mean"), 0))
+    True
+    """
+    study, question = asked.study, asked.question
+    if study.space.size is not None and study.space.items <= _QUICK:
+        return True
+    if isinstance(question, Linear):
+        return query_ready(question, study.space)
+    return _PLANS.ready(f"True {question!r} {study.terms(question).to_spec()}")
+
+
+def warm(asked: Asked) -> bool:
+    """Whether user-level DP can be compared with at once: it was before, with this query, or the space is small.
+
+    >>> warm(Asked(Study("line(low=0, high=9, step=1)", alpha=1, users=9, questions="mean"), 0))
+    True
+    """
+    study, question = asked.study, asked.question
+    if study.space.size is not None and study.space.items <= _QUICK and isinstance(question, Linear):
+        return True
+    key = f"{query_key(question, study.space)}" if isinstance(question, Linear) else ""
+    return key in _WARM or _RIVALS.ready(f"{question!r} {study.terms(question).to_spec()}")
+
+
+def coarser(space: Space, question: Question) -> Space:
+    """The same space with a grid of a few hundred cells, for a preview; itself where it has no grid to change.
+
+    A question that smooths keeps three cells within what it smooths over.
+
+    >>> from barrow.questions import Mean
+    >>> coarser(Line(0, 100, step=0.01), Mean()).items
+    399
+    """
+    if space.size is None or space.items <= _COARSE:
+        return space
+    smooth = [getattr(question, name, None) for name in ("bandwidth", "ramp")]
+    widest = min([float(parse_distance(x, space)) * space.diameter / 3 for x in smooth if x is not None] or [math.inf])
+    if isinstance(space, Earth) and space.cell is not None:
+        cell = min(space.cell * math.sqrt(space.items / _COARSE), widest)
+        return Earth(box=space.box, cell=cell, diameter=space.diameter) if cell > 1.2 * space.cell else space
+    if isinstance(space, Line):
+        step = min((space.high - space.low) / (_COARSE - 1), widest)
+        return Line(space.low, space.high, unit=space.unit, step=step)
+    return space
+
+
+def commands(study: Study, file: str) -> list[str]:
+    """The same study on the command line.
+
+    >>> commands(Study("line(low=0, high=9, step=1)", alpha=1, users=9, questions="mean"), "study.toml")[0]
+    'barrow plan study.toml'
+    """
+    name = shlex.quote(file)
+    made = f"barrow ledger create --study {name}" if study.ledger is None else f"barrow ledger show {study.ledger}"
+    return [f"barrow plan {name}", f"barrow compare {name}", made, f"barrow release {name}"]
+
+
+def toml_of(study: Study, space: Mapping[str, Any] | None = None) -> str:
+    """The study as a file; the space as the page wrote it, where that is plain data.
+
+    >>> print(toml_of(Study("line(low=0, high=9, step=1)", alpha=1)).splitlines()[0])
+    alpha = 1
+    """
+    spec = study.to_spec()
+    if space is not None and "call" not in space:
+        spec["space"] = dict(space)
+    return study_text(cast(Any, spec))

@@ -1,0 +1,190 @@
+"""A public example population, and what a release about it would look like; nobody's data are in it.
+
+The noise comes from a seed and stays the same while its scale changes, so that a picture does not flicker.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from io import StringIO
+from typing import Any
+
+import numpy as np
+
+from barrow import figures as fig
+from barrow.noise.additive.center import Center
+from barrow.noise.simulation import SeededSource
+from barrow.planning import reference_distribution
+from barrow.questions import LinearPlan, Plan
+from barrow.questions.kept import Kept
+from barrow.spaces import Circle, Earth, Line, Space, Tree
+from barrow.spaces.base import Floats
+
+_SEED = 7
+_FEW = 8
+"""A box with fewer large cities than this is shown with a made-up distribution."""
+_MOST_LABELS = 60
+_PEOPLE: Kept[tuple[Floats, str]] = Kept(8)
+_NOISE: Kept[Floats] = Kept(12)
+
+
+@cache
+def cities() -> Floats:
+    """Large cities of the world: latitude, longitude, and millions of people, rounded.
+
+    >>> len(cities()) > 200
+    True
+    """
+    text = files("barrow.web").joinpath("cities.csv").read_text(encoding="utf-8")
+    rows = [[float(row[name]) for name in ("lat", "lon", "millions")] for row in csv.DictReader(StringIO(text))]
+    return np.array(rows)
+
+
+def population(space: Space) -> tuple[Floats, str]:
+    """A public distribution over the items of a space, and what it is.
+
+    >>> weights, words = population(Earth(box=(10, -172, 72, -59), cell=500))
+    >>> round(float(weights.sum()), 9), words
+    (1.0, 'people of large cities')
+    """
+    return _PEOPLE.get(space.digest, lambda: _population(space))
+
+
+def _population(space: Space) -> tuple[Floats, str]:
+    if isinstance(space, Earth):
+        south, west, north, east = space.box
+        lat, lon, size = cities().T
+        turned = west + (lon - west) % 360.0
+        inside = (lat >= south) & (lat <= north) & (turned <= east)
+        if int(inside.sum()) >= _FEW:
+            found = space.encode(np.stack([lat[inside], turned[inside]], axis=1))
+            weights = np.bincount(found, weights=size[inside], minlength=space.items).astype(np.float64)
+            # Some live in the country: a little everywhere.
+            return 0.9 * weights / weights.sum() + 0.1 / space.items, "people of large cities"
+    return reference_distribution(space, "auto"), "made-up people"
+
+
+@dataclass(frozen=True, eq=False)
+class Pictured:
+    """What a planned release would look like for the example population.
+
+    Args:
+        plan: What is planned.
+
+    >>> from barrow.study import Study
+    >>> study = Study("line(low=0, high=100, step=5, unit='years')", ["all, 5 years, 0.5"], users=1000)
+    >>> print(Pictured(study.plan("mean")).figure(360).title)
+    What the answer would look like
+    """
+
+    plan: Plan
+
+    @property
+    def words(self) -> str:
+        """Whose data the picture shows."""
+        return population(self.plan.space)[1]
+
+    @cached_property
+    def values(self) -> Floats:
+        """The values that would be released, with simulated noise."""
+        plan, (people, _) = self.plan, population(self.plan.space)
+        simulable = getattr(plan, "made", None) or getattr(plan, "estimator", None)
+        if simulable is not None:
+            return np.asarray(simulable.simulated(people, SeededSource(_SEED)))
+        if not isinstance(plan, LinearPlan):
+            return people
+        table, step = plan.query.table, float(plan.query.step)
+        true = np.asarray(table.floats().T @ people).ravel() * step
+        return np.asarray(true + self._unit_noise(plan) * float(plan.noise.scale))
+
+    @staticmethod
+    def _unit_noise(plan: LinearPlan) -> Floats:
+        """Noise of scale 1: drawn once for each kind and number of outputs."""
+        noise = plan.noise
+
+        def drawn() -> Floats:
+            zeros = Center.from_integers(np.zeros(plan.query.dimension, dtype=np.int64))
+            return np.asarray(noise.draw(zeros, SeededSource(_SEED)).values) / float(noise.scale)
+
+        return _NOISE.get(f"{noise.name} {noise.p} {plan.query.dimension}", drawn)
+
+    @property
+    def linear(self) -> bool:
+        """Whether each value has the plan's half width."""
+        return isinstance(self.plan, LinearPlan) and not hasattr(self.plan, "made")
+
+    @property
+    def threshold(self) -> float | None:
+        """What noise alone reaches anywhere with 5 %, where each value has a half width."""
+        if not self.linear or not isinstance(self.plan, LinearPlan) or self.plan.query.dimension < 2:
+            return None
+        return self.plan.half_width_all
+
+    @property
+    def standing_out(self) -> tuple[int, int] | None:
+        """How many values stand out of the noise, of how many."""
+        if self.threshold is None:
+            return None
+        return int((self.values > self.threshold).sum()), len(self.values)
+
+    def figure(self, width: int = 720) -> fig.Figure:
+        """The values as a map, a histogram, a ring, a tree or bars, whatever suits the space."""
+        plan, values, space = self.plan, self.values, self.plan.space
+        title = "What the map would look like" if plan.mapped else "What the answer would look like"
+        options: dict[str, Any] = {"title": title, "width": width}
+        if plan.mapped and isinstance(space, Earth) and len(values) > 1:
+            places, labels = _places(plan, space)
+            return fig.map_figure(
+                places,
+                values,
+                noise=self.threshold,
+                box=space.box,
+                labels=labels,
+                most_height=width * 3 // 4,
+                **options,
+            )
+        unit = "%" if not self.linear or _shares(plan) else plan.error_unit
+        if self.linear or len(values) != space.items:
+            half = plan.error if self.linear else 0.0
+            names = getattr(getattr(plan, "query", None), "outputs", None) or [str(k + 1) for k in range(len(values))]
+            return fig.bars(names, values, low=values - half, high=values + half, unit=unit, **options)
+        if isinstance(space, Line) and 1 < len(values) <= 2000:
+            return fig.histogram(_edges(space), values, axis=space.unit, **options)
+        if isinstance(space, Circle) and len(values) <= _MOST_LABELS:
+            return fig.ring(space.labels, values, **{**options, "width": min(width, 480)})
+        if isinstance(space, Tree) and len(values) <= 400 and all("/" in label for label in space.labels):
+            return fig.icicle(list(space.labels), values, **options)
+        return fig.bars(list(space.labels), values, **options)
+
+
+def _edges(space: Line) -> Floats:
+    """Where the cells of a line begin and end."""
+    points = np.asarray(space.places, dtype=np.float64).ravel()
+    middles = (points[1:] + points[:-1]) / 2
+    first, last = 2 * points[0] - middles[0], 2 * points[-1] - middles[-1]
+    return np.concatenate([[first], middles, [last]])
+
+
+def _shares(plan: Plan) -> bool:
+    return isinstance(plan, LinearPlan) and plan.query.kind in ("density", "region_share", "region")
+
+
+_PLACES: Kept[tuple[fig.Places, list[str]]] = Kept(8)
+
+
+def _places(plan: Plan, space: Earth) -> tuple[fig.Places, list[str]]:
+    """Where the values belong, and what each place is called."""
+    own = plan.query.places if isinstance(plan, LinearPlan) and not hasattr(plan, "made") else None
+    points = np.asarray(space.places if own is None else own, dtype=np.float64)
+
+    def made() -> tuple[fig.Places, list[str]]:
+        from barrow.figures.map import place_name
+
+        places = fig.Places.around(points[:, 0], points[:, 1], box=space.box)
+        return places, [place_name(float(a), float(b)) for a, b in points[:, :2]]
+
+    return _PLACES.get(hashlib.sha256(points.tobytes()).hexdigest(), made)

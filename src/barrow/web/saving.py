@@ -1,0 +1,126 @@
+"""The study file: saved whole or not at all, never over what somebody else wrote meanwhile; drafts outlive a crash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from barrow.errors import ParameterError
+from barrow.study import Study, read_study
+from barrow.study.file import read_table
+
+
+@dataclass
+class StudyPlace:
+    """Where a designer's study lives, and what was there when it was last read or written.
+
+    Args:
+        file: The study file; it need not exist.
+
+    >>> import tempfile
+    >>> place = StudyPlace(Path(tempfile.mkdtemp()) / "study.toml")
+    >>> place.save("users = 3"), place.file.read_text()
+    ('study.toml', 'users = 3')
+    """
+
+    file: Path
+    seen: str | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.file = Path(os.path.abspath(self.file))
+        self.seen = _digest(self.file)
+
+    def read(self) -> dict[str, Any] | None:
+        """The study of the file as plain data, with the space as it was written; None where there is no file."""
+        if not self.file.exists():
+            return None
+        self.seen = _digest(self.file)
+        study: Study = read_study(self.file)
+        spec = study.to_spec()
+        spec["space"] = json.loads(json.dumps(read_table(self.file)["space"], default=float))
+        return spec
+
+    def save(self, text: str, *, over: bool = False) -> str:
+        """Write the file; refused where it is no longer what was seen here, unless ``over`` says so."""
+        found = _digest(self.file)
+        if found != self.seen and not over:
+            raise ParameterError(
+                f"{self.file.name} was changed by somebody else since it was opened here.",
+                allowed="the file as it was seen",
+                fix="download this one, or save over it",
+            )
+        partial = self.file.with_name(f".{self.file.name}.{os.getpid()}")
+        try:
+            with open(partial, "w", encoding="utf-8") as out:
+                out.write(text)
+                out.flush()
+                os.fsync(out.fileno())
+            if found is not None and found != hashlib.sha256(text.encode()).hexdigest():
+                os.replace(self.file, self.file.with_name(f"{self.file.name}.before"))
+            os.replace(partial, self.file)
+        except OSError as error:
+            with suppress(OSError):
+                partial.unlink()
+            raise ParameterError(
+                f"{self.file.name} cannot be written: {error.strerror}.", fix="barrow design elsewhere/study.toml"
+            ) from None
+        self.seen = _digest(self.file)
+        self.forget()
+        return self.file.name
+
+    # Drafts: what was on the page, for the next start after a crash.
+
+    @property
+    def _own(self) -> Path:
+        return self.file.with_name(f".{self.file.name}.draft-{os.getpid()}")
+
+    def keep(self, state: Mapping[str, Any]) -> None:
+        """Remember what is on the page; a folder that cannot be written loses nothing but this."""
+        with suppress(OSError):
+            partial = self._own.with_suffix(f"{self._own.suffix}.new")
+            partial.touch(mode=0o600)
+            partial.write_text(json.dumps(state), encoding="utf-8")
+            os.replace(partial, self._own)
+
+    def forget(self) -> None:
+        """The page is saved: nothing is left to be remembered."""
+        with suppress(OSError):
+            self._own.unlink()
+
+    def found(self) -> dict[str, Any] | None:
+        """The newest draft of a designer that is no longer there; it becomes this one's."""
+        pattern = f".{self.file.name}.draft-*"
+        drafts = [path for path in self.file.parent.glob(pattern) if not _alive(path) and path.suffix != ".new"]
+        for path in sorted(drafts, key=lambda path: path.stat().st_mtime, reverse=True):
+            with suppress(OSError, ValueError):
+                state = json.loads(path.read_text(encoding="utf-8"))
+                os.replace(path, self._own)
+                return state if isinstance(state, dict) else None
+        return None
+
+
+def _digest(file: Path) -> str | None:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _alive(draft: Path) -> bool:
+    """Whether the process that keeps a draft is still there."""
+    number = draft.name.rpartition("-")[2]
+    if not number.isdigit():
+        return True
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return int(number) != os.getpid() or not draft.exists()

@@ -1,0 +1,76 @@
+// Taking it along: the file, and the release with its stages.
+import { state } from "./state.js";
+import { el, problem } from "./fields.js";
+import { post } from "./talk.js";
+const byId = id => document.getElementById(id);
+const words = { validate: "Check what is public", read: "Read the records, in a process of their own", reserve: "Pay: write the price into the ledger", draw: "Draw the noise", stage: "Write the files", commit: "Record their digests in the ledger", publish: "Show them" };
+let last = null, watching = false;
+
+async function save(over) {
+  const found = await post("save", { study: state.study, looked: state.looked, over });
+  if (found.status !== 200) {
+    problem("save", found);
+    if (found.fix?.includes("save over")) byId("saved").replaceChildren(el("button", { type: "button", onclick: () => save(true) }, "Save over it"));
+    return false;
+  }
+  problem("save", null);
+  byId("saved").textContent = `Saved as ${found.file} in ${found.folder}.`;
+  document.body.dataset.saved = "yes";
+  return true;
+}
+byId("save").addEventListener("click", () => save(false));
+byId("download").addEventListener("click", () => {
+  const a = el("a", { href: URL.createObjectURL(new Blob([byId("toml").textContent], { type: "application/toml" })), download: "study.toml" });
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+});
+byId("copy").addEventListener("click", async () => { try { await navigator.clipboard.writeText(byId("toml").textContent); byId("saved").textContent = "Copied."; } catch { byId("saved").textContent = "The browser does not let this page copy: open study.toml below and copy it there."; } });
+
+// The release: alpha typed, stages, cancel, report.
+export function offerRelease(a) {
+  last = a;
+  if (watching) return;
+  const box = byId("release"), typed = box.querySelector("#typed")?.value || "";
+  const wanted = a.exact ? a.question_alpha : null;
+  const input = el("input", { id: "typed", type: "text", inputMode: "decimal", value: typed, autocomplete: "off", "aria-describedby": "typed-about" });
+  const button = el("button", { type: "button", className: "danger", id: "spend", onclick: spend }, `Release “${a.label}”`);
+  box.replaceChildren(el("div", { className: "field" }, el("label", { htmlFor: "typed" }, wanted ? `Type this question's α, ${wanted}, to confirm` : "Type this question's α to confirm, once it is worked out"), input, el("p", { className: "about", id: "typed-about" }, "It is what this release will cost. The study is saved first; the same release is never drawn twice.")), button, el("div", { id: "job" }));
+  button.disabled = !wanted;
+}
+async function spend() {
+  byId("spend").disabled = true;
+  const found = await post("release", { study: state.study, looked: state.looked, typed: byId("typed").value });
+  if (found.status !== 200) { problem("release", found); byId("spend").disabled = false; return; }
+  problem("release", null);
+  byId("typed").value = "";
+  await watch(found);
+}
+export async function watch(found) {
+  watching = true;
+  for (;;) {
+    drawJob(found);
+    if (found.state !== "running") break;
+    await new Promise(r => setTimeout(r, 250));
+    const next = await post("progress");
+    if (next.status !== 200) { problem("release", next); break; }
+    found = next;
+  }
+  watching = false;
+  if (last) { const job = byId("job"); offerRelease(last); byId("job").replaceWith(job); }
+}
+function drawJob(found) {
+  const box = byId("job");
+  const stages = el("ol", { className: "stages", "aria-label": "Stages" }, ...found.stages.map(s => el("li", { className: s.name === found.stage && found.state === "running" ? "now" : s.seen ? "seen" : "", "aria-current": s.name === found.stage && found.state === "running" ? "step" : null }, words[s.name])));
+  const parts = [stages];
+  if (found.note) parts.push(el("p", { role: "status" }, found.note));
+  if (found.can_cancel) parts.push(el("button", { type: "button", id: "cancel", onclick: () => post("cancel") }, "Cancel: nothing is spent yet"));
+  if (found.state === "cancelled") parts.push(el("p", { role: "status", className: "told" }, "Cancelled before it was paid for: nothing was spent."));
+  if (found.state === "failed") parts.push(el("p", { role: "alert", className: "problem" }, el("strong", {}, found.problem || "It failed."), found.allowed ? el("span", {}, "Allowed: " + found.allowed) : null, found.fix ? el("span", {}, "Try: " + found.fix) : null));
+  if (found.state === "done") {
+    parts.push(el("p", { role: "status", className: "told" }, `Published in ${found.folder}: ${found.files.join(", ")}.`), el("pre", { tabindex: "0", "aria-label": "Released values" }, found.summary.join("\n")), el("pre", { className: "prose", tabindex: "0", "aria-label": "The statement of the release" }, found.statement));
+    if (found.has_report) parts.push(el("button", { type: "button", id: "report", className: "main", onclick: async () => { const address = await post("report"); if (address.status === 200) window.open(address.address, "_blank", "noopener"); else problem("release", address); } }, "Open the report"));
+  }
+  const focused = document.activeElement?.id;
+  box.replaceChildren(...parts);
+  if (focused && !document.activeElement?.id) byId(focused)?.focus();
+}
