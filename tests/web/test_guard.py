@@ -122,8 +122,15 @@ def test_what_every_answer_carries(designer):
 
 def test_malformed_bodies_are_mistakes_and_no_crashes(designer):
     good = {**JSON, "authorization": f"Bearer {designer.token}"}
-    for body in (b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"study": 7}', b'{"study": {"space": []}}',
-                 b'{"study": {"space": {"kind": "line"}}}', b'{"seq": "x"}', b'{"study": {"space": {"call": "x"}}}'):  # fmt: skip
+    malformed = [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"study": 7}', b'{"seq": "x"}']
+    spaces = [
+        b"[]",
+        b'{"kind": "line"}',
+        b'{"call": "x"}',
+        b'{"kind": ["line"]}',
+        b'{"kind": "line", "low": NaN, "high": 1}',
+    ]
+    for body in [*malformed, *(b'{"study": {"space": ' + space + b"}}" for space in spaces)]:
         status, _, said = designer.ask("/api/design", "POST", body, good)
         assert status == 422, body[:40]
         assert "problem" in json.loads(said)
@@ -190,11 +197,13 @@ def test_a_real_browser_keeps_other_pages_out(browser, designer, evil):
     assert page.evaluate(reach, [f"{here}/api/session", send]) == "blocked"
     simple = {"method": "POST", "body": '{"code": "x"}', "mode": "no-cors"}
     assert page.evaluate(reach, [f"{here}/api/session", simple]) in ("opaque0", "blocked")
-    framed = """url => new Promise(done => { const f = document.createElement("iframe"); f.src = url; document.body.append(f);
-        f.onload = () => { try { done(f.contentDocument ? f.contentDocument.title : "kept out"); } catch { done("kept out"); } } })"""
+    framed = """url => new Promise(done => {
+        const f = document.createElement("iframe"); f.src = url; document.body.append(f);
+        f.onload = () => { try { done(f.contentDocument?.title ?? "kept out"); } catch { done("kept out"); } } })"""
     assert "barrow" not in page.evaluate(framed, f"{here}/")
-    script = """url => new Promise(done => { const s = document.createElement("script"); s.src = url; s.onload = () => done("ran");
-        s.onerror = () => done("blocked"); document.head.append(s); })"""
+    script = """url => new Promise(done => {
+        const s = document.createElement("script"); s.src = url; document.head.append(s);
+        s.onload = () => done("ran"); s.onerror = () => done("blocked"); })"""
     assert page.evaluate(script, f"{here}/static/figures.js") == "blocked"
     context.close()
 

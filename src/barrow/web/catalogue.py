@@ -26,7 +26,7 @@ SPACES: list[dict[str, Any]] = [
         "fields": [
             _field("box", "Box", "box", "South, west, north, east in degrees: public, and never learnt from records.",
                    value=[10, -172, 72, -59]),
-            _field("cell", "Cells of", "grid", _STEP, value=50, unit="km"),
+            _field("cell", "Width of the cells", "grid", _STEP, value=50, unit="km"),
         ],
     },
     {
@@ -37,7 +37,7 @@ SPACES: list[dict[str, Any]] = [
         "fields": [
             _field("low", "From", "number", "The public lower end.", value=0),
             _field("high", "To", "number", "The public upper end.", value=100),
-            _field("step", "Cells of", "grid", _STEP, value=1),
+            _field("step", "Width of the cells", "grid", _STEP, value=1),
             _field("unit", "Unit", "text", "What distances are measured in; promises use it.", value="years"),
         ],
     },
@@ -46,7 +46,7 @@ SPACES: list[dict[str, Any]] = [
         "name": "Hours of the day",
         "about": "Records are numbers from 0 to 24; midnight is next to 23:59.",
         "fixed": {"kind": "circle", "period": 24.0, "unit": "h"},
-        "fields": [_field("step", "Cells of", "grid", _STEP, value=1, unit="h")],
+        "fields": [_field("step", "Width of the cells", "grid", _STEP, value=1, unit="h")],
     },
     {
         "id": "weekdays",
@@ -60,7 +60,7 @@ SPACES: list[dict[str, Any]] = [
         "name": "Weekday and hour together",
         "about": "Records are a weekday and an hour, each around its own circle.",
         "fixed": {"kind": "week"},
-        "fields": [_field("step", "Cells of", "grid", _STEP, value=1, unit="h")],
+        "fields": [_field("step", "Width of the cells", "grid", _STEP, value=1, unit="h")],
     },
     {
         "id": "labels",

@@ -13,14 +13,16 @@ import signal
 import sys
 import threading
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from barrow.engines import Source, engine_for
 from barrow.errors import BarrowError
 from barrow.ledger import Ledger
+from barrow.questions import Question
 from barrow.study import Study
-from barrow.study.release import run_release
+from barrow.study.release import parameters_of, run_release
 
 
 class Cancelled(BaseException):
@@ -88,7 +90,7 @@ def released(file: Path, label: str, child: Child) -> dict[str, Any]:
     child.stage("validate")
     Ledger.join(ledger, study, spaces=[study.space])
     result = run_release(
-        study, question, ledger=ledger, out=Path("release") / question.label, stages=child.stage, renderers=renderers()
+        study, question, ledger=ledger, out=_place(study, question), stages=child.stage, renderers=renderers()
     )
     report = result.folder / "report.html"
     return {
@@ -99,6 +101,22 @@ def released(file: Path, label: str, child: Child) -> dict[str, Any]:
         "entry": result.statement["ledger"].get("entry"),
         "report": str(report.resolve()) if report.is_file() else None,
     }
+
+
+def _place(study: Study, question: Question) -> Path:
+    """``release/NAME`` where it is free or holds this very release, else ``release/NAME-2`` and so on."""
+    wanted: Any = None
+    for k in count(1):
+        place = Path("release") / (question.label if k == 1 else f"{question.label}-{k}")
+        if not place.exists():
+            break
+        with suppress(OSError, ValueError):
+            said = json.loads((place / "statement.json").read_text(encoding="utf-8"))
+            if wanted is None:
+                wanted = json.loads(json.dumps(parameters_of(study, study.plan(question.label))))
+            if said.get("parameters") == wanted:
+                break
+    return place
 
 
 def renderers() -> list[Any]:

@@ -285,9 +285,10 @@ def commands(study: Study, file: str) -> list[str]:
     >>> commands(Study("line(low=0, high=9, step=1)", alpha=1, users=9, questions="mean"), "study.toml")[0]
     'barrow plan study.toml'
     """
-    name = shlex.quote(file)
-    made = f"barrow ledger create --study {name}" if study.ledger is None else f"barrow ledger show {study.ledger}"
-    return [f"barrow plan {name}", f"barrow compare {name}", made, f"barrow release {name}"]
+    name, words = shlex.quote(file), [f"barrow plan {shlex.quote(file)}", f"barrow compare {shlex.quote(file)}"]
+    if study.ledger is not None:
+        words.append(f"barrow ledger init {shlex.quote(study.ledger)} --study {name}")
+    return [*words, f"barrow release {name}"]
 
 
 def toml_of(study: Study, space: Mapping[str, Any] | None = None) -> str:

@@ -1,0 +1,240 @@
+# ruff: noqa: E501 - records in one line
+"""Releases from the page: confirmed, seen stage by stage, called off for nothing, paid once, and blind to the records."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import duckdb
+import pytest
+
+from barrow.ledger import Ledger
+from barrow.study import Release
+from barrow.web.child import Cancelled, Child
+from tests.web.test_page import Opened
+
+CANARY = "Zaphod-Canary-31415"
+STUDY = {
+    "dataset": "visits-of-march",
+    "users": 400,
+    "space": {"kind": "line", "low": 0, "high": 100, "step": 1, "unit": "years"},
+    "promise": [{"share": "all", "distance": "5 years", "epsilon": "0.5"}],
+    "question": [{"kind": "mean"}],
+    "data": {"source": "visits.csv", "user": "uid", "items": ["age"]},
+}
+
+
+def records(folder, rows=400):
+    """Records with a name and a number that stand nowhere else."""
+    values = f"SELECT CASE WHEN i = 7 THEN '{CANARY}' ELSE 'u' || (i % 400) END AS uid, 20 + i % 60 AS age FROM range({rows}) t(i)"
+    values += f" UNION ALL SELECT '{CANARY}', 41.2718281"
+    duckdb.sql(f"COPY ({values}) TO '{folder / 'visits.csv'}' (HEADER)")
+
+
+def alpha(designer, study=STUDY):
+    status, found = designer.api("design", {"tab": "t", "seq": 1, "study": study, "exact": "plan"})
+    assert status == 200, found
+    return found["question_alpha"]
+
+
+def ended(designer, until=lambda job: job["state"] != "running", seconds=60):
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        job = designer.api("progress")[1]
+        if until(job):
+            return job
+        time.sleep(0.01)
+    raise AssertionError(job)
+
+
+def payments(folder):
+    """How often something was paid for; 0 where there is no ledger."""
+    file = folder / "visits-of-march.ledger"
+    return len([row for row in Ledger.open(file).records() if row.kind == "reserve"]) if file.exists() else 0
+
+
+@pytest.fixture
+def ready(running, tmp_path):
+    records(tmp_path)
+    made = running(tmp_path)
+    yield made
+    if made.process.poll() is None:
+        made.stop()
+
+
+def in_memory(pid, text):
+    """Whether some bytes stand in the memory of a process."""
+    wanted = [text.encode(), text.encode("utf-16-le")]
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in maps:
+            span, rights = line.split()[:2]
+            if not rights.startswith("rw"):
+                continue
+            low, high = (int(end, 16) for end in span.split("-"))
+            try:
+                memory.seek(low)
+                content = memory.read(high - low)
+            except (OSError, ValueError, OverflowError):
+                continue
+            if any(one in content for one in wanted):
+                return True
+    return False
+
+
+def test_a_release_is_confirmed_paid_once_and_tells_nothing_private(ready, tmp_path):
+    typed = alpha(ready)
+    heard = []
+
+    def api(name, body=None):
+        status, found = ready.api(name, body)
+        heard.append(json.dumps(found))
+        return status, found
+
+    status, columns = api("columns", {"source": "visits.csv"})
+    assert (status, list(columns["columns"])) == (200, ["uid", "age"])
+    status, found = api("release", {"study": STUDY, "typed": "1"})
+    assert (status, found["where"], found["allowed"]) == (422, "release", typed)
+    assert not (tmp_path / "visits-of-march.ledger").exists()
+    assert api("release", {"study": STUDY, "typed": typed})[0] == 200
+    status, found = api("release", {"study": STUDY, "typed": typed})
+    assert status == 422 or ready.api("progress")[1]["state"] != "running"
+    job = ended(ready)
+    heard.append(json.dumps(job))
+    assert job["state"] == "done", job
+    assert [stage["name"] for stage in job["stages"] if stage["seen"]] == [stage["name"] for stage in job["stages"]]
+    first = Release.read(tmp_path / "release" / "mean")
+    assert first.values.size == 1
+    assert payments(tmp_path) == 1
+    # The same again draws nothing and costs nothing.
+    assert api("release", {"study": STUDY, "typed": typed})[0] == 200
+    assert ended(ready)["state"] == "done"
+    assert payments(tmp_path) == 1
+    assert Release.read(tmp_path / "release" / "mean").values.tolist() == first.values.tolist()
+    # Nothing of the records came into the server: not into answers, not into its log, not into its memory.
+    for secret in (CANARY, "41.2718281"):
+        assert not any(secret in text for text in heard)
+        assert secret not in ready.log.read_text()
+        assert not in_memory(ready.process.pid, secret)
+    assert in_memory(ready.process.pid, "visits-of-march")  # the search finds what is there
+    # Something else is released beside it.
+    other = {**STUDY, "question": [{"kind": "mean", "fraction": "0.25"}]}
+    assert ready.api("release", {"study": other, "typed": alpha(ready, other)})[0] == 200
+    job = ended(ready)
+    assert job["state"] in ("done", "failed")  # the budget may be spent; nothing that was there is touched
+    assert Release.read(tmp_path / "release" / "mean").values.tolist() == first.values.tolist()
+
+
+def test_records_that_cannot_be_read_tell_nothing(ready, tmp_path):
+    (tmp_path / "visits.csv").write_text(f"uid,age\n{CANARY},{CANARY}\n")
+    assert ready.api("release", {"study": STUDY, "typed": alpha(ready)})[0] == 200
+    job = ended(ready)
+    assert job["state"] == "failed"
+    assert CANARY not in json.dumps(job)
+    assert payments(tmp_path) == 0
+
+
+def test_cancelled_before_it_is_paid_for_nothing_is_spent(ready, tmp_path):
+    records(tmp_path, 6_000_000)
+    assert ready.api("release", {"study": STUDY, "typed": alpha(ready)})[0] == 200
+    ended(ready, lambda job: job["stage"] == "read" or job["state"] != "running")
+    told = ready.api("cancel")[1]
+    job = ended(ready)
+    assert told["state"] in ("running", "cancelled")
+    assert job["state"] == "cancelled", job
+    assert payments(tmp_path) == 0
+    assert not list(tmp_path.glob("release/*"))
+
+
+def test_a_killed_server_spends_nothing_that_was_not_paid(ready, tmp_path):
+    records(tmp_path, 6_000_000)
+    assert ready.api("release", {"study": STUDY, "typed": alpha(ready)})[0] == 200
+    ended(ready, lambda job: job["stage"] == "read" or job["state"] != "running")
+    ready.stop(hard=True)
+    time.sleep(6)
+    assert payments(tmp_path) == 0
+    assert not (tmp_path / "release" / "mean").exists()
+
+
+def test_two_designers_pay_once(running, tmp_path):
+    records(tmp_path)
+    both = [running(tmp_path), running(tmp_path)]
+    typed = alpha(both[0])
+    for one in both:
+        one.api("save", {"study": STUDY, "over": True})
+    with ThreadPoolExecutor(2) as pool:
+        asked = list(pool.map(lambda one: one.api("release", {"study": STUDY, "typed": typed}), both))
+    assert [status for status, _ in asked].count(200) >= 1
+    jobs = [ended(one) for one, (status, _) in zip(both, asked, strict=True) if status == 200]
+    assert "done" in [job["state"] for job in jobs]
+    again = both[1].api("release", {"study": STUDY, "typed": typed})
+    assert again[0] in (200, 422)
+    if again[0] == 200:
+        assert ended(both[1])["state"] == "done"
+    assert payments(tmp_path) == 1
+    for one in both:
+        one.stop()
+
+
+def test_the_command_lines_do_the_same(ready, tmp_path):
+    status, found = ready.api("design", {"tab": "t", "seq": 1, "study": STUDY, "exact": "all"})
+    assert status == 200
+    assert ready.api("save", {"study": STUDY})[0] == 200
+    for line in found["commands"]:
+        _, *words = shlex.split(line)
+        done = subprocess.run([sys.executable, "-m", "barrow", *words], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, (line, done.stderr)
+        if words[0] == "plan":
+            assert found["plan"][0] in done.stdout
+    # The page shows what the command released, and pays nothing.
+    assert ready.api("release", {"study": STUDY, "typed": found["question_alpha"]})[0] == 200
+    assert ended(ready)["state"] == "done"
+    assert payments(tmp_path) == 1
+
+
+def test_once_paid_it_is_too_late():
+    said = []
+    child = Child(said.append)
+    for stage in ("validate", "read", "reserve"):
+        child.stage(stage)
+    child.cancel(lambda: said.append("interrupted"))
+    child.stage("draw")
+    assert said[-2:] == [{"event": "late"}, {"event": "stage", "stage": "draw"}]
+    assert "interrupted" not in said
+    early = Child(said.append)
+    early.stage("validate")
+    early.cancel(lambda: said.append("interrupted"))
+    assert said[-1] == "interrupted"
+    with pytest.raises(Cancelled):
+        early.stage("reserve")
+
+
+def test_the_page_releases_with_stages_and_a_report(browser, ready, tmp_path, pictures):
+    ready.api("save", {"study": STUDY})
+    opened = Opened(browser, ready.another_link())
+    page = opened.page
+    typed = alpha(ready)
+    page.locator("#spend").click()
+    page.locator('[data-where="release"] .problem').wait_for()
+    assert "not this release's α" in page.locator('[data-where="release"] .problem').inner_text()
+    page.locator("#typed").fill(typed)
+    page.locator("#spend").click()
+    page.get_by_text("Published in").wait_for(timeout=60_000)
+    assert page.locator(".stages .seen").count() == 7
+    assert "mean" in page.get_by_label("Released values").inner_text()
+    page.locator("section[aria-labelledby=h-release]").screenshot(path=pictures / "designer-release.png")
+    if page.locator("#report").count():
+        with opened.context.expect_page() as found:
+            page.locator("#report").click()
+        report = found.value
+        report.wait_for_load_state()
+        assert report.evaluate("origin") == "null"  # a sandbox: it cannot reach the designer
+        assert report.locator("h1").count() == 1
+        address = report.url
+        assert ready.ask(address.partition(str(ready.port))[2])[0] == 404
+    assert [text for text in opened.troubles if "422" not in text] == []
+    opened.close()
