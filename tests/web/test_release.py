@@ -39,7 +39,7 @@ def records(folder, rows=400):
 def alpha(designer, study=STUDY):
     status, found = designer.api("design", {"tab": "t", "seq": 1, "study": study, "exact": "plan"})
     assert status == 200, found
-    return found["question_alpha"]
+    return found["cost"]["value"]
 
 
 def ended(designer, until=lambda job: job["state"] != "running", seconds=60):
@@ -191,7 +191,7 @@ def test_the_command_lines_do_the_same(ready, tmp_path):
         if words[0] == "plan":
             assert found["plan"][0] in done.stdout
     # The page shows what the command released, and pays nothing.
-    assert ready.api("release", {"study": STUDY, "typed": found["question_alpha"]})[0] == 200
+    assert ready.api("release", {"study": STUDY, "typed": found["cost"]["value"]})[0] == 200
     assert ended(ready)["state"] == "done"
     assert payments(tmp_path) == 1
 

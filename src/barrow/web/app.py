@@ -21,7 +21,7 @@ from barrow.errors import BarrowError, ParameterError
 from barrow.figures import at_most, script, stylesheet
 from barrow.web.asked import Asked, MisfitError, at
 from barrow.web.catalogue import START, catalogue, distances, entry_of, grids
-from barrow.web.design import Design, coarser, commands, quick, toml_of, warm
+from barrow.web.design import Design, coarser, commands, cost, quick, toml_of
 from barrow.web.guard import Guard, random_name
 from barrow.web.releasing import Releases, columns_of
 from barrow.web.saving import StudyPlace
@@ -52,13 +52,13 @@ class Designer:
         port: Where the page is served.
 
     >>> Designer(Path("study.toml"), 8931).jobs
-    {'quick': 0, 'preview': 0, 'slow': 0, 'compared': 0, 'stale': 0}
+    {'quick': 0, 'preview': 0, 'slow': 0, 'stale': 0}
     """
 
     def __init__(self, file: Path, port: int) -> None:
         self.place = StudyPlace(file)
         self.releases = Releases()
-        self.jobs = {"quick": 0, "preview": 0, "slow": 0, "compared": 0, "stale": 0}
+        self.jobs = {"quick": 0, "preview": 0, "slow": 0, "stale": 0}
         self._latest: dict[str, int] = {}
         self._reports: dict[str, tuple[Path, float]] = {}
         self._fast = ThreadPoolExecutor(1, thread_name_prefix="quick")
@@ -131,17 +131,15 @@ class Designer:
         asked = await self._in(self._fast, lambda: Asked.of(body))
         width = 360 if body.get("narrow") else 720
 
-        def made(exact: bool, kind: str, compared: bool = False) -> Body:
+        def made(exact: bool, kind: str) -> Body:
             if seq < self._latest[tab]:
                 self.jobs["stale"] += 1
                 raise StaleError
             self.jobs[kind] += 1
-            return Design(asked, exact, width, compared).to_json()
+            return Design(asked, exact, width).to_json()
 
-        if body.get("exact") == "all" and not warm(asked):
-            found = await self._in(self._slow, lambda: made(True, "compared", True))
-        elif quick(asked):
-            found = await self._in(self._fast, lambda: made(True, "quick", warm(asked)))
+        if quick(asked):
+            found = await self._in(self._fast, lambda: made(True, "quick"))
         elif body.get("exact"):
             found = await self._in(self._slow, lambda: made(True, "slow"))
         elif coarser(asked.study.space, asked.question) is not asked.study.space:
@@ -212,11 +210,13 @@ class Designer:
         """Save, and begin a release of the question that is looked at; its alpha must have been typed."""
         asked = await self._in(self._fast, lambda: Asked.of(body))
         plan = await self._in(self._slow, lambda: Design(asked).plan)
-        wanted = at_most(plan.worst_epsilon if plan.alpha is None else plan.alpha, digits=4)
+        name, wanted = cost(plan).values()
         with at("release"):
             if str(body.get("typed", "")).strip().replace(",", "") != wanted.replace(",", ""):
                 raise ParameterError(
-                    "What was typed is not this release's α.", allowed=wanted, fix=f"type {wanted}, or do not release"
+                    f"What was typed is not this release's {name}.",
+                    allowed=wanted,
+                    fix=f"type {wanted}, or do not release",
                 )
             if asked.study.data is None or asked.study.data.source is None:
                 raise ParameterError(

@@ -16,10 +16,10 @@ from barrow import figures as fig
 from barrow.figures import at_most
 from barrow.figures.numbers import PERCENT
 from barrow.numerics import float_up
-from barrow.planning import Comparison
+from barrow.planning.versus import Versus
 from barrow.policy import describe_distance, describe_share, odds_upper
 from barrow.questions import Linear, LinearPlan, Plan, Question, Terms
-from barrow.questions.kept import Kept, query_key, query_ready
+from barrow.questions.kept import Kept, query_ready
 from barrow.spaces import Earth, Line, Space, parse_distance
 from barrow.study import Study
 from barrow.study.file import study_text
@@ -29,9 +29,6 @@ from barrow.web.example import Pictured
 from barrow.web.words import grid_words, guess, promise_rows
 
 _PLANS: Kept[Plan] = Kept(32)
-_RIVALS: Kept[Comparison] = Kept(32)
-_WARM: set[str] = set()
-"""Queries whose constants for user-level DP are known."""
 _QUICK = 700
 """Items up to which everything is planned at once."""
 _COARSE = 400
@@ -47,7 +44,6 @@ class Design:
         asked: The study and the question that is looked at.
         exact: Whether the plan is the study's own, and not that of a coarser grid, which is quick.
         width: Of the figures, in pixels.
-        compared: Whether user-level DP is worked out beside it.
 
     >>> study = Study("line(low=0, high=100, step=5, unit='years')", ["all, 5 years, 0.5"], users=99, questions="mean")
     >>> shown = Design(Asked(study, 0)).to_json()
@@ -58,7 +54,6 @@ class Design:
     asked: Asked
     exact: bool = True
     width: int = 720
-    compared: bool = True
 
     @cached_property
     def plan(self) -> Plan:
@@ -77,18 +72,21 @@ class Design:
             ratio = question.plan(Terms(space, given=Fraction(1), **alike)).ratio
         return question.plan(Terms(space, given=terms.alpha_for(ratio), **alike))
 
-    @cached_property
-    def rivals(self) -> Comparison | None:
-        """User-level DP beside it; a preview has none."""
-        study, question = self.asked.study, self.asked.question
-        if not self.exact or not self.compared:
-            return None
-        with at(f"question-{self.asked.looked}"):
-            key = f"{question!r} {study.terms(question).to_spec()}"
-            found = _RIVALS.get(key, lambda: study.compare(question.label))
-        if isinstance(question, Linear):
-            _WARM.add(f"{query_key(question, study.space)}")
+    @property
+    def versus(self) -> Versus | None:
+        """User-level DP beside it, or EMD-DP where user-level DP is better; a preview has none."""
+        found: Versus | None = getattr(self.plan, "versus", None) if self.exact else None
         return found
+
+    @property
+    def sentence(self) -> str:
+        """How it compares, in words."""
+        found = self.versus
+        if found is None:
+            return ""
+        line = f"{found.line[0].upper()}{found.line[1:]}."
+        better = "User-level DP keeps these promises with less error here, so that is what would be released. "
+        return f"{better}{line}" if found.chosen.user_level else line
 
     @cached_property
     def charges(self) -> list[Fraction]:
@@ -106,15 +104,14 @@ class Design:
         drawn = {"picture": self.pictured.figure(self.width), "belief": self.belief(), "accuracy": self.accuracy()}
         return {
             "exact": self.exact,
-            "compared": self.rivals is not None,
             "alpha": at_most(study.alpha, digits=4),
-            "question_alpha": None if self.plan.alpha is None else at_most(self.plan.alpha, digits=4),
+            "cost": cost(self.plan),
             "cards": self.cards(),
             "promises": promise_rows(study.policy, self.charges),
             "grid": grid_words(study.policy),
             "picture_words": f"{self.pictured.words.capitalize()}, with the noise that these promises ask for; no data "
             "of yours are in it.",
-            "sentence": "" if self.rivals is None else self.rivals.sentence,
+            "sentence": self.sentence,
             "warnings": [*self.plan.warnings, *([self.plan.declared] if self.plan.declared else [])],
             "figures": {name: figure.svg for name, figure in drawn.items() if figure is not None},
             "said": {name: figure.description for name, figure in drawn.items() if figure is not None},
@@ -193,7 +190,7 @@ class Design:
 
     def accuracy(self) -> fig.Figure | None:
         """The error against alpha, with other numbers of people and user-level DP beside it."""
-        plan, rivals = self.plan, self.rivals
+        plan, versus = self.plan, self.versus
         if not self.pictured.linear or not isinstance(plan, LinearPlan) or plan.alpha is None:
             return None
         alpha, users = float_up(plan.alpha), plan.terms.users
@@ -209,9 +206,10 @@ class Design:
             fig.Curve(f"{max(users // 10, 1):,} people", x, line(max(users // 10, 1)), "faint"),
             fig.Curve(f"{users * 10:,} people", x, line(users * 10), "faint"),
         ]
-        if rivals is not None and rivals.rivals:
-            rival = rivals.rivals[0]
-            curves.append(fig.Curve(f"user-level, ε {float(rival.epsilon):.2g}", x, [rival.error] * len(x)))
+        if versus is not None:
+            other = versus.at_promises
+            label = f"user-level, ε {other.guarantee.epsilon_at(1):.2g}"
+            curves.append(fig.Curve(label, x, [other.error + versus.snapping] * len(x)))
         policy = self.asked.study.policy
         binding = next(kept for kept in policy.kept if kept.binds)
         ratio = float(plan.charge(binding.promise.share, binding.emd) / plan.alpha)
@@ -244,17 +242,15 @@ def quick(asked: Asked) -> bool:
     return _PLANS.ready(f"True {question!r} {study.terms(question).to_spec()}")
 
 
-def warm(asked: Asked) -> bool:
-    """Whether user-level DP can be compared with at once: it was before, with this query, or the space is small.
+def cost(plan: Plan) -> dict[str, str]:
+    """What a release is confirmed by: its alpha, or its epsilon where it is user-level DP; rounded up.
 
-    >>> warm(Asked(Study("line(low=0, high=9, step=1)", alpha=1, users=9, questions="mean"), 0))
-    True
+    >>> cost(Study("line(low=0, high=9, step=1)", alpha=2, users=9).plan("mean"))
+    {'name': 'α', 'value': '2'}
     """
-    study, question = asked.study, asked.question
-    if study.space.size is not None and study.space.items <= _QUICK and isinstance(question, Linear):
-        return True
-    key = f"{query_key(question, study.space)}" if isinstance(question, Linear) else ""
-    return key in _WARM or _RIVALS.ready(f"{question!r} {study.terms(question).to_spec()}")
+    if plan.alpha is None:
+        return {"name": "ε", "value": at_most(plan.worst_epsilon, digits=4)}
+    return {"name": "α", "value": at_most(plan.alpha, digits=4)}
 
 
 def coarser(space: Space, question: Question) -> Space:

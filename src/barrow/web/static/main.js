@@ -32,9 +32,9 @@ async function ask() {
   take(found, mine);
   if (waiting || seq !== mine) ask();
 }
-async function askExact(mine, how) {
+async function askExact(mine) {
   if (seq !== mine) return;
-  const found = await post("design", asked(how));
+  const found = await post("design", asked(true));
   if (seq === mine) take(found, mine);
 }
 function take(found, mine) {
@@ -47,17 +47,10 @@ function take(found, mine) {
   if (!newest) return; // a picture on the way: still marked as old
   document.body.dataset.ms = found.ms;
   document.body.dataset.jobs = JSON.stringify(found.jobs);
-  document.body.dataset.compared = found.compared ? "yes" : "no";
-  if (found.exact) {
-    freshness("yes", found.compared ? "" : "Comparing with user-level DP …");
-    offerRelease(found);
-    document.body.dataset.settled = mine;
-    if (!found.compared) slow = setTimeout(() => askExact(mine, "all"), quiet);
-    return;
-  }
+  if (found.exact) { freshness("yes"); offerRelease(found); document.body.dataset.settled = mine; return; }
   freshness("preview", "≈ A preview; the exact numbers are being worked out …");
   offerRelease(found);
-  slow = setTimeout(() => askExact(mine, "plan"), quiet);
+  slow = setTimeout(() => askExact(mine), quiet);
 }
 function fault(found, mine) {
   if (found.status === 403 || found.status === 0) { notice(found); }

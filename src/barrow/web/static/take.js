@@ -31,10 +31,10 @@ export function offerRelease(a) {
   last = a;
   if (watching) return;
   const box = byId("release"), typed = box.querySelector("#typed")?.value || "";
-  const wanted = a.exact ? a.question_alpha : null;
+  const wanted = a.exact ? a.cost : null;
   const input = el("input", { id: "typed", type: "text", inputMode: "decimal", value: typed, autocomplete: "off", "aria-describedby": "typed-about" });
   const button = el("button", { type: "button", className: "danger", id: "spend", onclick: spend }, `Release “${a.label}”`);
-  box.replaceChildren(el("div", { className: "field" }, el("label", { htmlFor: "typed" }, wanted ? `Type this question's α, ${wanted}, to confirm` : "Type this question's α to confirm, once it is worked out"), input, el("p", { className: "about", id: "typed-about" }, "It is what this release will cost. The study is saved first; the same release is never drawn twice.")), button, el("div", { id: "job" }));
+  box.replaceChildren(el("div", { className: "field" }, el("label", { htmlFor: "typed" }, wanted ? `Type this question's ${wanted.name}, ${wanted.value}, to confirm` : "Type what this question costs, once it is worked out, to confirm"), input, el("p", { className: "about", id: "typed-about" }, "It is what this release will cost. The study is saved first; the same release is never drawn twice.")), button, el("div", { id: "job" }));
   button.disabled = !wanted;
 }
 async function spend() {
