@@ -323,6 +323,41 @@ def test_a_file_that_somebody_changed_is_not_overwritten(saving):
     assert "6000" in (saving.folder / "study.toml.before").read_text()
 
 
+def test_two_tabs_do_not_overwrite_each_other(browser, running, tmp_path):
+    (tmp_path / "study.toml").write_text(SMALL)
+    made = running(tmp_path)
+    first, second = Opened(browser, made.link), Opened(browser, made.another_link())
+    first.page.get_by_label("People").fill("6000")
+    first.settled()
+    first.page.get_by_role("button", name="Save study.toml").click()
+    first.page.get_by_text("Saved as study.toml").wait_for()
+    second.page.get_by_label("People").fill("7000")
+    second.settled()
+    second.page.get_by_role("button", name="Save study.toml").click()
+    second.page.locator('[data-where="save"] .problem').wait_for()
+    assert tomllib.loads((tmp_path / "study.toml").read_text())["users"] == 6000
+    first.page.get_by_label("People").fill("6001")  # a tab may save what it saved itself
+    first.settled()
+    first.page.get_by_role("button", name="Save study.toml").click()
+    first.page.wait_for_selector("body[data-saved=yes]")
+    assert tomllib.loads((tmp_path / "study.toml").read_text())["users"] == 6001
+    first.close()
+    second.close()
+    made.stop()
+
+
+def test_suggestions_are_drawn_and_taken(small, pictures):
+    small.page.get_by_role("button", name="Suggest a grid").click()
+    take = small.page.get_by_role("button", name="Take ")
+    take.wait_for(timeout=SECONDS)
+    assert small.page.locator(".suggestion svg .curve").count() == 1
+    small.page.locator(".suggestion").screenshot(path=pictures / "suggestion.png")
+    words = take.inner_text()
+    take.click()
+    small.settled()
+    assert words == f"Take {float(small.page.get_by_label('Width of the cells').input_value()):g} years"
+
+
 def test_keys_alone_are_enough(small):
     page = small.page
     page.get_by_label("Promise 1: what a 50 % guess may become at most").focus()

@@ -123,7 +123,8 @@ def test_a_release_is_confirmed_paid_once_and_tells_nothing_private(ready, tmp_p
     assert in_memory(ready.process.pid, "visits-of-march")  # the search finds what is there
     # Something else is released beside it.
     other = {**STUDY, "question": [{"kind": "mean", "fraction": "0.25"}]}
-    assert ready.api("release", {"study": other, "typed": alpha(ready, other)})[0] == 200
+    body = {"study": other, "typed": alpha(ready, other), "seen": ready.api("start")[1]["seen"]}
+    assert ready.api("release", body)[0] == 200
     job = ended(ready)
     assert job["state"] in ("done", "failed")  # the budget may be spent; nothing that was there is touched
     assert Release.read(tmp_path / "release" / "mean").values.tolist() == first.values.tolist()

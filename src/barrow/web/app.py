@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -65,6 +66,17 @@ class Designer:
         self._slow = ThreadPoolExecutor(1, thread_name_prefix="slow")
         self.guard = Guard(Starlette(routes=self._routes()), port)
 
+    def warm_up(self) -> None:
+        """Begin to work out what the page will ask for first, before a browser has opened it."""
+
+        def work() -> None:
+            with suppress(BarrowError, MisfitError, OSError):
+                study = self.place.read() or START
+                for exact in (False, True):
+                    Design(Asked.of({"study": study}), exact).to_json()
+
+        self._slow.submit(work)
+
     def close(self) -> None:
         """Let nothing that waits begin."""
         self._fast.shutdown(wait=False, cancel_futures=True)
@@ -111,6 +123,7 @@ class Designer:
             trouble = error.to_json()
         return {
             "study": spec or START,
+            "seen": self.place.digest,
             "opened": spec is not None,
             "trouble": trouble,
             "file": self.place.file.name,
@@ -161,7 +174,6 @@ class Designer:
         space = body["study"]["space"]
         return {
             "toml": toml_of(study, space),
-            "saved": self.place.seen is not None and toml_of(study, space) == self._on_disk(),
             "commands": commands(study, self.place.file.name),
             "distances": distances(asked.study.space),
             "grids": grids(asked.study.space),
@@ -169,11 +181,10 @@ class Designer:
             "label": asked.question.label,
         }
 
-    def _on_disk(self) -> str | None:
-        try:
-            return self.place.file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            return None
+    def _saved(self, asked: Asked, body: Body, over: bool) -> str:
+        text = toml_of(self._with_ledger(asked), body["study"]["space"])
+        seen = body.get("seen")
+        return self.place.save(text, seen=seen if isinstance(seen, str) else None, over=over)
 
     @staticmethod
     def _with_ledger(asked: Asked) -> Any:
@@ -201,10 +212,8 @@ class Designer:
         """Write the study file."""
         asked = await self._in(self._fast, lambda: Asked.of(body))
         with at("save"):
-            name = self.place.save(
-                toml_of(self._with_ledger(asked), body["study"]["space"]), over=bool(body.get("over"))
-            )
-        return {"file": name, "folder": str(self.place.file.parent)}
+            seen = self._saved(asked, body, bool(body.get("over")))
+        return {"file": self.place.file.name, "folder": str(self.place.file.parent), "seen": seen}
 
     async def release(self, body: Body) -> Body:
         """Save, and begin a release of the question that is looked at; its alpha must have been typed."""
@@ -224,9 +233,9 @@ class Designer:
                 )
             if self.releases.busy:
                 raise ParameterError("A release is running.", allowed="one at a time", fix="wait for it, or cancel it")
-            self.place.save(toml_of(self._with_ledger(asked), body["study"]["space"]))
+            seen = self._saved(asked, body, False)
         job = await self.releases.start(self.place.file.parent, self.place.file, asked.question.label)
-        return job.to_json()
+        return {**job.to_json(), "seen": seen}
 
     async def progress(self, body: Body) -> Body:
         """How far the last release is."""

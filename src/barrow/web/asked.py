@@ -97,17 +97,24 @@ class Asked:
         promises = _promises(spec.get("promise"), space)
         questions = _questions(spec.get("question"))
         rest = {key: value for key, value in spec.items() if key not in ("space", "promise", "question")}
-        for name, table in _PARTS:
-            with at(name):
-                parts = {key: rest[key] for key in table if key in rest}
-                study_from_spec({"space": {"kind": "discrete", "labels": ["a", "b"]}, "alpha": 1, **parts})
-        with at("page"):
-            made = study_from_spec({"space": {"kind": "discrete", "labels": ["a", "b"]}, **rest})
+        made = _rest(rest)
         with at("questions"):
             study = made.replace(space=space, promises=promises, questions=questions)
         looked = body.get("looked", 0)
         looked = looked if isinstance(looked, int) and 0 <= looked < len(questions) else 0
         return cls(study, looked)
+
+
+def _rest(spec: Mapping[str, Any]) -> Study:
+    """A study of everything but space, promises and questions; what is wrong is looked for part by part."""
+    plain = {"space": {"kind": "discrete", "labels": ["a", "b"]}}
+    try:
+        return study_from_spec({**plain, **spec})
+    except BarrowError as error:
+        for name, table in _PARTS:
+            with at(name):
+                study_from_spec({**plain, **{key: spec[key] for key in table if key in spec}})
+        raise MisfitError("page", error) from None
 
 
 _PARTS = (("users", ("users",)), ("dataset", ("dataset",)), ("delta", ("delta",)), ("data", ("data",)))

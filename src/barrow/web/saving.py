@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,38 +18,40 @@ from barrow.study.file import read_table
 
 @dataclass
 class StudyPlace:
-    """Where a designer's study lives, and what was there when it was last read or written.
+    """Where a designer's study lives.
 
     Args:
         file: The study file; it need not exist.
 
     >>> import tempfile
     >>> place = StudyPlace(Path(tempfile.mkdtemp()) / "study.toml")
-    >>> place.save("users = 3"), place.file.read_text()
-    ('study.toml', 'users = 3')
+    >>> place.save("users = 3", seen=None) == place.digest, place.file.read_text()
+    (True, 'users = 3')
     """
 
     file: Path
-    seen: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.file = Path(os.path.abspath(self.file))
-        self.seen = _digest(self.file)
+
+    @property
+    def digest(self) -> str | None:
+        """Of what is in the file now; None where there is none."""
+        return _digest(self.file)
 
     def read(self) -> dict[str, Any] | None:
         """The study of the file as plain data, with the space as it was written; None where there is no file."""
         if not self.file.exists():
             return None
-        self.seen = _digest(self.file)
         study: Study = read_study(self.file)
         spec = study.to_spec()
         spec["space"] = json.loads(json.dumps(read_table(self.file)["space"], default=float))
         return spec
 
-    def save(self, text: str, *, over: bool = False) -> str:
-        """Write the file; refused where it is no longer what was seen here, unless ``over`` says so."""
-        found = _digest(self.file)
-        if found != self.seen and not over:
+    def save(self, text: str, *, seen: str | None, over: bool = False) -> str:
+        """Write the file and give back its digest; refused where it is not as ``seen``, unless ``over`` says so."""
+        found, new = _digest(self.file), hashlib.sha256(text.encode()).hexdigest()
+        if found not in (seen, new) and not over:
             raise ParameterError(
                 f"{self.file.name} was changed by somebody else since it was opened here.",
                 allowed="the file as it was seen",
@@ -61,7 +63,7 @@ class StudyPlace:
                 out.write(text)
                 out.flush()
                 os.fsync(out.fileno())
-            if found is not None and found != hashlib.sha256(text.encode()).hexdigest():
+            if found not in (None, new):
                 os.replace(self.file, self.file.with_name(f"{self.file.name}.before"))
             os.replace(partial, self.file)
         except OSError as error:
@@ -70,9 +72,8 @@ class StudyPlace:
             raise ParameterError(
                 f"{self.file.name} cannot be written: {error.strerror}.", fix="barrow design elsewhere/study.toml"
             ) from None
-        self.seen = _digest(self.file)
         self.forget()
-        return self.file.name
+        return new
 
     # Drafts: what was on the page, for the next start after a crash.
 

@@ -44,6 +44,7 @@ def serve(
         link = f"http://127.0.0.1:{own}/#code={designer.guard.code()}"
         say(f"The designer is at {link}")
         say("The link works once, on this machine. Ctrl-C ends it.")
+        designer.warm_up()
         if browser:
             _opened(link, Path(private))
         config = uvicorn.Config(

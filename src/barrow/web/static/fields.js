@@ -17,7 +17,7 @@ const numbers = text => text.split(/[\s,;]+/).filter(Boolean).map(number);
 const read = {
   text: t => t, distance: t => t, choice: t => t, number, grid: number,
   whole: t => (t.trim() === "" ? undefined : number(t)),
-  numbers: t => { const found = numbers(t); return found.length === 1 ? found : found; },
+  numbers,
   record: t => { const found = numbers(t); return found.length > 1 && found.every(x => typeof x === "number") ? found : found.length === 1 && typeof found[0] === "number" ? found[0] : t.trim(); },
   lines: t => t.split("\n").map(x => x.trim()).filter(Boolean),
   rows: t => t.split("\n").map(numbers).filter(r => r.length),
@@ -31,7 +31,7 @@ const shown = (kind, value) => (value === undefined || value === null ? "" : (wr
 // One labelled control; `set` is called with plain data.
 export function field(spec, value, set, { label, key } = {}) {
   const id = `f${++count}`, about = `${id}-about`, kind = spec.kind, text = label || spec.label;
-  const common = { id, "aria-describedby": about };
+  const common = { id, "aria-describedby": about, "data-key": text };
   let control;
   const take = () => set(read[kind] ? read[kind](control.value) : control.value, key);
   if (kind === "choice") {
@@ -59,7 +59,7 @@ function fileInto(control, take, text) {
 export function slider(label, texts, at, set, about) {
   const id = `f${++count}`;
   const out = el("output", { htmlFor: id }, texts[at] ?? "");
-  const range = el("input", { type: "range", id, min: 0, max: Math.max(texts.length - 1, 0), step: 1, value: at, "aria-valuetext": texts[at] ?? "", "aria-describedby": about ? `${id}-about` : null });
+  const range = el("input", { type: "range", id, "data-key": label, min: 0, max: Math.max(texts.length - 1, 0), step: 1, value: at, "aria-valuetext": texts[at] ?? "", "aria-describedby": about ? `${id}-about` : null });
   const show = k => { out.textContent = texts[k]; range.setAttribute("aria-valuetext", texts[k]); };
   range.addEventListener("input", () => { const k = Number(range.value); show(k); set(k); });
   const box = el("div", { className: "field" }, el("label", { htmlFor: id }, label, " ", out), range, about ? el("p", { className: "about", id: `${id}-about` }, about) : null);

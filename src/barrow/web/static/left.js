@@ -14,7 +14,7 @@ export function drawLeft(suggest) {
 
 // 1: promises
 function inline(value, label, key, set) {
-  const input = el("input", { type: "text", value, spellcheck: false, "aria-label": label, size: Math.max(String(value).length, 4), oninput: () => { input.size = Math.max(input.value.length, 4); change(() => set(input.value), { key }); }, onblur: settle });
+  const input = el("input", { type: "text", value, spellcheck: false, "aria-label": label, "data-key": label, size: Math.max(String(value).length, 4), oninput: () => { input.size = Math.max(input.value.length, 4); change(() => set(input.value), { key }); }, onblur: settle });
   return input;
 }
 function drawPromises() {
@@ -22,7 +22,7 @@ function drawPromises() {
   byId("promises").replaceChildren(...rows.map((p, i) => {
     const n = i + 1, at = nearest(given.guesses.map(g => Number(g.epsilon)), Number(p.epsilon) || 1);
     const out = el("output", {}, given.guesses[at].guess);
-    const range = el("input", { type: "range", min: 0, max: given.guesses.length - 1, step: 1, value: at, "aria-label": `Promise ${n}: what a 50 % guess may become at most`, "aria-valuetext": out.textContent, "aria-describedby": `note-${i}`, onchange: settle,
+    const range = el("input", { type: "range", min: 0, max: given.guesses.length - 1, step: 1, value: at, "data-key": `guess-${i}`, "aria-label": `Promise ${n}: what a 50 % guess may become at most`, "aria-valuetext": out.textContent, "aria-describedby": `note-${i}`, onchange: settle,
       oninput: () => { const g = given.guesses[Number(range.value)]; out.textContent = g.guess; range.setAttribute("aria-valuetext", g.guess); change(study => { study.promise[i].epsilon = g.epsilon; }, { key: `epsilon-${i}` }); } });
     const drop = el("button", { type: "button", className: "drop", "aria-label": `Remove promise ${n}`, disabled: rows.length < 2, onclick: () => change(study => study.promise.splice(i, 1), redraw) }, "×");
     const row = el("li", { className: "sentence", "data-where": `promise-${i}` }, drop,
@@ -65,7 +65,7 @@ function drawSpace(suggest) {
   if (!entry) choices.unshift({ value: "", name: `As the file has it (${space.kind})` });
   const parts = [field({ kind: "choice", label: "Records are", choices, about: entry ? entry.about : "This space is kept as the file has it." }, entry ? entry.id : "", id => {
     const found = given.catalogue.spaces.find(e => e.id === id);
-    if (found) { given.entry = id; change(study => { study.space = fresh(found); study.promise.forEach(p => { p.distance = "anywhere"; }); study.question = [{ kind: found.id === "earth" ? "density" : "histogram", name: "answer", ...(found.id === "earth" ? { bandwidth: "400 km" } : {}) }]; state.looked = 0; }, redraw); }
+    if (found) { given.entry = id; given.grids = given.distances = []; change(study => { study.space = fresh(found); study.promise.forEach(p => { p.distance = "anywhere"; }); study.question = [{ kind: found.id === "earth" ? "density" : "histogram", name: "answer", ...(found.id === "earth" ? { bandwidth: "400 km" } : {}) }]; state.looked = 0; }, redraw); }
   })];
   for (const f of entry ? entry.fields : []) {
     const set = v => setSpace(s => { if (v === undefined || v === "") delete s[f.name]; else s[f.name] = v; }, `space-${f.name}`);
@@ -83,7 +83,7 @@ function gridField(f, space, set, suggest) {
   const values = given.grids;
   if (values.length > 1) {
     const texts = values.map(v => `${v} ${unit}`.trim());
-    const s = slider("Finer or coarser", texts, nearest(values, Number(space[f.name]) || 1), k => { typed.control.value = values[k]; set(values[k]); });
+    const s = slider("Finer or coarser", texts, nearest(values, Number(space[f.name]) || 1), k => { typed.control.value = values[k]; set(values[k]); }, "Finer cells take more time and cost less of α.");
     s.out.hidden = true;
     s.range.addEventListener("change", settle);
     holder.append(s, el("button", { type: "button", className: "small", onclick: e => suggest("grid", e.target.parentElement) }, "Suggest a grid"));
@@ -132,7 +132,7 @@ function drawQuestions(suggest) {
 }
 function distanceSlider(f, q, typed, set, suggest) {
   const sizes = given.distances.map(t => Number.parseFloat(t));
-  const s = slider("Less or more", given.distances, nearest(sizes, Number.parseFloat(String(q[f.name])) || sizes[0]), k => { typed.control.value = given.distances[k]; set(given.distances[k]); });
+  const s = slider("Less or more", given.distances, nearest(sizes, Number.parseFloat(String(q[f.name])) || sizes[0]), k => { typed.control.value = given.distances[k]; set(given.distances[k]); }, "Farther is less noisy, and less sharp.");
   s.out.hidden = true;
   s.range.addEventListener("change", settle);
   const parts = [s];

@@ -4,11 +4,11 @@ import { connect, post, tab } from "./talk.js";
 import { el, problem } from "./fields.js";
 import { drawLeft, given } from "./left.js";
 import { freshness, show } from "./right.js";
-import { offerRelease, watch } from "./take.js";
+import { offerRelease, saw, watch } from "./take.js";
 
 const byId = id => document.getElementById(id), narrow = matchMedia("(max-width: 500px)");
 const quiet = 250;
-let seq = 0, flying = false, waiting = false, slow = null;
+let seq = 0, flying = false, waiting = false, slow = null, later = false;
 
 const asked = exact => ({ tab, seq, exact, keep: seq > 1, narrow: narrow.matches, study: state.study, looked: state.looked });
 
@@ -62,15 +62,21 @@ function fault(found, mine) {
 function learn(found) {
   const before = JSON.stringify([given.distances, given.grids, given.entry]);
   given.distances = found.distances; given.grids = found.grids; given.entry = found.entry;
-  if (JSON.stringify([given.distances, given.grids, given.entry]) !== before && !byId("form").contains(document.activeElement)) redrawLeft();
+  if (JSON.stringify([given.distances, given.grids, given.entry]) === before) return;
+  if (document.activeElement?.type === "range") later = true; // not under a hand that drags
+  else redrawLeft();
 }
 function redrawLeft() {
-  const held = document.activeElement, inside = byId("form").contains(held) && held !== document.body;
-  const path = inside ? [held.getAttribute("aria-label"), held.id] : null;
+  const held = document.activeElement, place = byId("form").contains(held) ? held.dataset.key : null;
+  const alike = () => [...byId("form").querySelectorAll("[data-key]")].filter(c => c.dataset.key === place);
+  const nth = place ? alike().indexOf(held) : 0, span = place && held.selectionStart !== undefined && held.type === "text" ? [held.selectionStart, held.selectionEnd] : null;
+  later = false;
   const open = [...byId("form").querySelectorAll("details[open]")].map(d => d.querySelector("summary").textContent);
   drawLeft(suggest);
   byId("form").querySelectorAll("details").forEach(d => { if (open.includes(d.querySelector("summary").textContent)) d.open = true; });
-  if (path && path[0]) byId("form").querySelector(`[aria-label="${CSS.escape(path[0])}"]`)?.focus();
+  const again = place ? alike()[nth] : null;
+  again?.focus();
+  if (again && span) again.setSelectionRange(...span);
 }
 function notice(found) {
   const box = byId("notice");
@@ -95,6 +101,7 @@ async function start() {
   if (trouble) return notice(trouble);
   const found = await post("start");
   if (found.status !== 200) return notice(found);
+  if (sessionStorage.getItem("seen") === null || !remembered()) saw(found.seen);
   Object.assign(given, { catalogue: found.catalogue, guesses: found.guesses, world: found.world });
   const about = `${found.folder}/${found.file}`, kept = sessionStorage.getItem("about") === about ? remembered() : null;
   sessionStorage.setItem("about", about);
@@ -120,6 +127,7 @@ async function start() {
 function entryGuess(space) {
   return given.catalogue.spaces.find(e => Object.keys(e.fixed).length && Object.entries(e.fixed).every(([k, v]) => JSON.stringify(space[k]) === JSON.stringify(v)))?.id || ("call" in space ? "other" : "");
 }
+byId("form").addEventListener("change", () => { if (later) redrawLeft(); });
 byId("undo").addEventListener("click", undo);
 byId("redo").addEventListener("click", redo);
 byId("another").addEventListener("click", async () => { const found = await post("link"); if (found.status === 200) window.open(`/#code=${found.code}`, "_blank", "noopener"); else notice(found); });

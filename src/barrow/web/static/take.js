@@ -6,14 +6,19 @@ const byId = id => document.getElementById(id);
 const words = { validate: "Check what is public", read: "Read the records, in a process of their own", reserve: "Pay: write the price into the ledger", draw: "Draw the noise", stage: "Write the files", commit: "Record their digests in the ledger", publish: "Show them" };
 let last = null, watching = false;
 
+// What the file was when this tab last saw it: another tab's version is not overwritten unasked.
+export const saw = digest => sessionStorage.setItem("seen", JSON.stringify(digest));
+const seen = () => JSON.parse(sessionStorage.getItem("seen"));
+
 async function save(over) {
-  const found = await post("save", { study: state.study, looked: state.looked, over });
+  const found = await post("save", { study: state.study, looked: state.looked, seen: seen(), over });
   if (found.status !== 200) {
     problem("save", found);
     if (found.fix?.includes("save over")) byId("saved").replaceChildren(el("button", { type: "button", onclick: () => save(true) }, "Save over it"));
     return false;
   }
   problem("save", null);
+  saw(found.seen);
   byId("saved").textContent = `Saved as ${found.file} in ${found.folder}.`;
   document.body.dataset.saved = "yes";
   return true;
@@ -39,7 +44,8 @@ export function offerRelease(a) {
 }
 async function spend() {
   byId("spend").disabled = true;
-  const found = await post("release", { study: state.study, looked: state.looked, typed: byId("typed").value });
+  const found = await post("release", { study: state.study, looked: state.looked, typed: byId("typed").value, seen: seen() });
+  if (found.status === 200) saw(found.seen);
   if (found.status !== 200) { problem("release", found); byId("spend").disabled = false; return; }
   problem("release", null);
   byId("typed").value = "";
