@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,10 +50,8 @@ class Running:
             for one in value if isinstance(value, list) else [value]:
                 connection.putheader(name, one)
         connection.endheaders()
-        try:
+        with suppress(OSError):  # refused before all was read
             connection.send(data)
-        except OSError:  # refused before all was read
-            pass
         answer = connection.getresponse()
         found = answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
         connection.close()
