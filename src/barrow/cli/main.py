@@ -28,6 +28,7 @@ _COMMANDS = {
     "region": ("barrow.cli.region", "The share of a region, with its interval, from a finished release."),
     "verify": ("barrow.cli.verify", "Check a release's files and its entry in the ledger."),
     "local": ("barrow.cli.local", "One person's report, mixing, and what many reports say."),
+    "collect": ("barrow.cli.collect", "Collect over the network: cards, collector, shuffler, analyser."),
     "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
     "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
     "audit": ("barrow.cli.audit", "Try to break every mechanism, exactly, on tiny spaces."),

@@ -185,9 +185,10 @@ def reports_sentence(said: Said) -> str:
     'Every item was replaced by a random report (r'
     """
     noise = said["noise"]
+    how = "by each person's client" if said.get("conditions") else "as counts"
     return (
         f"Every item was replaced by a random report ({noise['distribution']}, α₀ = {noise['alpha0']:.6g} for each, by "
-        f"{noise['method']}), drawn exactly, as counts, from the operating system's entropy; only the multiset of "
+        f"{noise['method']}), drawn exactly, {how}, from the operating system's entropy; only the multiset of "
         "reports is released."
     )
 

@@ -83,19 +83,63 @@ def run_release(
     (1, 5.0, True)
     """
     with bars(progress):
-        return _run(study, question, ledger, out, key, tuple(renderers), stages)
+        return _run(_prepared(study, question, ledger, out, key, stages), tuple(renderers), stages)
 
 
-def _run(
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What people randomised themselves and somebody gathered: nothing is read for it, and nothing drawn.
+
+    Attributes:
+        plan: The plan, for as many people as took part.
+        drawn: What the plan's ``draw`` would give.
+        named: What is public about where it came from.
+        conditions: What the guarantee rests on beside mathematics: who must not work together with whom.
+
+    >>> Gathered.__name__
+    'Gathered'
+    """
+
+    plan: Plan
+    drawn: Any
+    named: Mapping[str, Any]
+    conditions: tuple[str, ...]
+
+
+def release_gathered(
     study: Study,
-    question: Question,
-    ledger: Ledger | str | os.PathLike[str] | None,
-    out: str | os.PathLike[str] | None,
-    key: str | None,
-    renderers: Iterable[Renderer],
-    stages: Callable[[str], None],
+    gathered: Gathered,
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    key: str,
+    renderers: Iterable[Renderer] = (),
+    stages: Callable[[str], None] = lambda stage: None,
 ) -> Release:
-    job = _prepared(study, question, ledger, out, key, stages)
+    """Release what was gathered, once for each key, with a statement and an entry in the ledger.
+
+    Args:
+        study: The study.
+        gathered: What there is to release.
+        ledger: The ledger to charge, or its file; by default the one that the study names.
+        out: A new folder for the results; by default a private one beside the ledger.
+        key: Names this release.
+        renderers: What makes further files of the statement and its tables.
+        stages: Is told each stage as it begins.
+
+    >>> release_gathered.__name__
+    'release_gathered'
+    """
+    stages("validate")
+    plan, book = gathered.plan, _open(study, ledger)
+    _check_book(book, study)
+    _check_place(out)
+    parameters = {**parameters_of(study, plan), "data": dict(gathered.named)}
+    stage = Stage(_place(book, out, key), key)
+    return _run(_Job(study, None, None, book, plan, parameters, key, stage, gathered), tuple(renderers), stages)
+
+
+def _run(job: _Job, renderers: Iterable[Renderer], stages: Callable[[str], None]) -> Release:
     known = job.book.resume(job.key, job.parameters)
     if isinstance(known, Staged | Committed):
         return _finished(job.book, known, job.stage, stages)
@@ -105,10 +149,10 @@ def _run(
     try:
         stages("read")
         with task("reading the records"):
-            statistics = job.plan.statistics(_counted(job))
+            statistics = None if job.gathered is not None else job.plan.statistics(_counted(job))
         stages("reserve")
         reservation = known or job.book.reserve(
-            key=job.key, what=job.plan.description, parameters=job.parameters, question=question.label,
+            key=job.key, what=job.plan.description, parameters=job.parameters, question=job.plan.question.label,
             folder=os.path.abspath(job.stage.out), resumable=True, **job.paid,
         )  # fmt: skip
     except BaseException:
@@ -139,13 +183,14 @@ class _Job:
     """A release that can be made: everything about it that is public has been checked."""
 
     study: Study
-    data: Data
-    engine: Engine
+    data: Data | None
+    engine: Engine | None
     book: Ledger
     plan: Plan
     parameters: Mapping[str, Any]
     key: str
     stage: Stage
+    gathered: Gathered | None = None
 
     @property
     def paid(self) -> dict[str, Any]:
@@ -156,7 +201,7 @@ class _Job:
             "guarantee": plan.guarantee,
             "space": self.study.space,
             "dataset": self.study.dataset or self.book.budget.dataset,
-            "users": plan.terms.users,
+            "users": plan.terms.users if self.gathered is None else self.book.budget.users,
             "items": plan.items,
             "charges": _charges(self.book, plan),
         }
@@ -190,6 +235,8 @@ def _prepared(
 def _counted(job: _Job) -> Counts:
     """An engine's integers: of all items, or of those drawn from each person."""
     users, plan, space = job.plan.terms.users, job.plan, job.study.space
+    if job.data is None:
+        raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
     if plan.samples is not None:
         found: Counts = job.data.sample(job.engine, space, users, plan.samples)
         return found
@@ -208,14 +255,17 @@ def _drawn(
     study, plan = job.study, job.plan
     stages("draw")
     reservation.take()
-    drawn, private = plan.draw(statistics)
+    drawn, private = plan.draw(statistics) if job.gathered is None else (job.gathered.drawn, True)
     if not private:  # noise that somebody can predict protects nobody
         raise ParameterError("The noise came from a seed.", allowed="the system's entropy", fix="draw without a source")
     tables = plan.tables(drawn)
     files = value_files(tables, mapped=plan.mapped, folder=job.stage.folder)
     place = study.ledger if study.ledger is not None or job.book.file is None else str(job.book.file)
     entry = {"ledger": place, "entry": reservation.seq, "key": job.key}
-    statement = make_statement(study, plan, entry=entry, parameters=job.parameters, summary=plan.summary(drawn))
+    statement = make_statement(
+        study, plan, entry=entry, parameters=job.parameters, summary=plan.summary(drawn),
+        conditions=() if job.gathered is None else job.gathered.conditions,
+    )  # fmt: skip
     for render in renderers:
         files |= render(statement, tables, plan)
     statement["files"] = [

@@ -55,6 +55,7 @@ def make_statement(
     entry: Mapping[str, Any],
     parameters: Mapping[str, Any],
     summary: Sequence[str] = (),
+    conditions: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The statement as plain data: public numbers only.
 
@@ -64,6 +65,7 @@ def make_statement(
         entry: Where the ledger remembers it.
         parameters: The public parameters that the guarantee depends on.
         summary: The released values in a few lines.
+        conditions: What the guarantee rests on beside mathematics; the words say "it holds if".
 
     >>> study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
     >>> said = make_statement(study, study.plan("mean"), entry={}, parameters={})
@@ -95,6 +97,7 @@ def make_statement(
         "snapping": space.snapping_upper * space.diameter,
         "protected": protected(plan),
         "worst_case": {"epsilon": worst, "odds": odds_upper(worst), **_worst_delta(guarantee)},
+        **({"conditions": list(conditions)} if conditions else {}),
         "not_hidden": _not_hidden(plan),
         "not_covered": _not_covered(study, plan, outside),
         "missing_people": "people without records count as holding the public item "
@@ -194,6 +197,8 @@ def statement_text(said: Mapping[str, Any]) -> str:
         lines.append(
             f"On top of that comes δ = {said['delta']:.3g}: whoever guesses is right by at most that much more often."
         )
+    if said.get("conditions"):
+        lines.append("All this holds if " + "; and if ".join(said["conditions"]) + ".")
     lines.append("Not hidden: " + "; ".join(said["not_hidden"]) + ".")
     if said.get("not_covered"):
         lines.append("Not covered: " + "; ".join(text.rstrip(".") for text in said["not_covered"]) + ".")
@@ -205,7 +210,7 @@ def statement_text(said: Mapping[str, Any]) -> str:
             f"Records were snapped to a public grid, which moves them by at most {said['snapping']:.3g} {said['unit']} "
             "(the bounds allow for it)."
         )
-    if said.get("missing_people"):
+    if said.get("missing_people") and not said.get("conditions"):
         lines.append(said["missing_people"][0].upper() + said["missing_people"][1:] + ".")
     entry = said["ledger"]
     if entry:
@@ -227,12 +232,18 @@ def explain(said: Mapping[str, Any]) -> str:
     note = "" if outside == "error" else f" ({_OUTSIDE[outside]})"
     entry, kind = said["ledger"], kind_of(said)
     steps = [
-        f"The records were snapped to the public space; only integer counts left the engine.{note}",
-        kind.counted(said),
+        *(
+            ["Every person's client randomised their own items; messages were mixed before anybody opened them."]
+            if said.get("conditions")
+            else [
+                f"The records were snapped to the public space; only integer counts left the engine.{note}",
+                kind.counted(said),
+            ]
+        ),
         said["price"]
         + " was reserved in the ledger"
         + (f" (entry {entry['entry']}, key {entry['key']!r})" if entry else "")
-        + " before any noise was drawn.",
+        + (" before anything was published." if said.get("conditions") else " before any noise was drawn."),
         *kind.drawn(said),
         f"The guarantee, {said['definition']}, follows from {said['theorem']} and depends on public parameters only.",
         f"If all data of one person were different: ε = {said['worst_case']['epsilon']:.4g}.",

@@ -1,0 +1,298 @@
+"""``barrow collect``: a survey over the network, from the card to the release."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from barrow.cli.local import _lines, _show
+from barrow.cli.study_options import make_study, output_options
+from barrow.errors import ParameterError
+
+_CARD = click.argument("card_file", metavar="CARD", type=click.Path())
+_KEYS = click.option("--keys", default="keys", show_default=True, type=click.Path(), help="The folder of private keys.")
+_HOST = click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+_RATE = click.option("--rate", default=600, show_default=True, help="Requests a minute from one address; 0: no limit.")
+
+
+@click.group()
+def collect() -> None:
+    """Collect from people who trust nobody: cards, collector, shuffler, analyser.
+
+    Example:  barrow collect init study.toml --address https://reports.example.org
+    """
+
+
+@collect.command(short_help="Write a signed card, and the keys that go with it.")
+@click.argument("study_file", metavar="STUDY", type=click.Path())
+@click.option("--question", "asked", metavar="NAME", help="Which question; the only one by default.")
+@click.option("--address", required=True, metavar="URL", help="Where reports go, or who gives out card and tokens.")
+@click.option("--shuffler", metavar="URL", help="Where the shuffler is (shuffle studies).")
+@click.option("--attested", is_flag=True, help="No tokens: a front end attests how many people there are.")
+@click.option("--invitations", default=0, metavar="N", help="How many invitations to write; one a person by default.")
+@click.option("--days", default=90, show_default=True, help="How long the card is valid.")
+@click.option("--out", default=".", show_default=True, type=click.Path(), help="The folder of the card.")
+@_KEYS
+@output_options
+def init(
+    study_file: str, asked: str | None, address: str, shuffler: str | None, attested: bool, invitations: int, days: int,
+    out: str, keys: str, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Write a card for one question of STUDY, and private keys (each to its own holder, files 0600).
+
+    \b
+    Example:
+      barrow collect init study.toml --question mood --address https://reports.example.org
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.collect.card import make_card
+    from barrow.collect.issuer import Invitations, new_invitations
+    from barrow.collect.keys import new_key, read_key, write_key
+
+    study = make_study(study_file)
+    shuffled = study.model.value == "shuffle"
+    names = ["signer", *(["analyser"] if shuffled else []), *(["issuer"] if shuffled and not attested else [])]
+    made = {name: new_key(name) for name in names}
+    folder = Path(keys)
+    known = (folder / "signer.key").exists()
+    if known:  # one publisher signs many cards
+        made["signer"] = read_key(folder / "signer.key", "signer")
+    card = make_card(study, asked, address=address, shuffler=shuffler, days=days, **made)
+    place = Path(out) / card.name
+    _make(folder, 0o700)
+    _make(Path(out), 0o755)
+    written = {}
+    for name, key in made.items():
+        file = folder / (f"{name}.key" if name == "signer" else f"{name}-{card.digest[7:23]}.key")
+        if not (name == "signer" and known):
+            write_key(key, file)
+        written[name] = str(file)
+    place.write_text(card.text, encoding="utf-8")
+    if "issuer" in made:
+        codes = new_invitations(invitations or card.people)
+        book = Invitations(folder / f"invitations-{card.digest[7:23]}.db", card.digest)
+        book.invite(codes)
+        book.close()
+        written["invitations"] = str(_secret(folder / f"invitations-{card.digest[7:23]}.txt", "\n".join(codes) + "\n"))
+    if as_json:
+        click.echo(json.dumps({"card": str(place), "digest": card.digest, "keys": written}))
+    elif quiet:
+        click.echo(str(place))
+    else:
+        click.echo(f"Wrote {place}, valid for {days} days.")
+        for name, file in written.items():
+            click.echo(f"  {name:12} {file}")
+        click.echo(f"Next: barrow collect card {place} --explain")
+
+
+@collect.command(short_help="Check a card; say what leaves the phone.")
+@_CARD
+@click.option("--explain", "explained", is_flag=True, help="For a member of the public: what leaves the phone.")
+@output_options
+def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
+    """Check a card: its signature, its time, and that its constants follow from its study.
+
+    \b
+    Example:
+      barrow collect card card-0123456789abcdef.json --explain
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.collect.words import card_text
+
+    found = _card(card_file)
+    found.check_time()
+    told = {"card": found.digest, "survey": found.survey.digest, "model": found.model, "people": found.people,
+            "messages": found.messages, "epsilon": float(found.epsilon), "signer": found.signer}  # fmt: skip
+    if as_json:
+        click.echo(json.dumps(told))
+    elif quiet:
+        click.echo(found.digest)
+    elif explained:
+        click.echo(card_text(found))
+    else:
+        click.echo(f"{found.name}: whole, signed, valid; a client can prove ε = {float(found.epsilon):.4g} a person.")
+        click.echo(f"Signed by {found.signer}")
+
+
+@collect.command(short_help="Answer a card as one person.")
+@_CARD
+@click.argument("items", required=False, type=click.Path())
+@click.option("--memory", required=True, type=click.Path(), help="The file that remembers this person's answers.")
+@click.option("--limit", help="What all answers together may cost this person (ε); asked for once.")
+@click.option("--invitation", help="The code that lets this person have tokens.")
+@click.option("--signer", help="The public key that must have signed the card.")
+@click.option("--unknown", type=click.Choice(["error", "default", "nearest"]), default="error", show_default=True)
+@output_options
+def answer(
+    card_file: str, items: str | None, memory: str, limit: str | None, invitation: str | None, signer: str | None,
+    unknown: Any, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Randomise one person's ITEMS (one JSON value a line) and send them; after a failure the same goes out again.
+
+    \b
+    Example:
+      barrow collect answer card.json my_moods.jsonl --memory me.json --limit 10
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.collect import Client
+
+    client = Client(card_file, memory=memory, limit=limit, signer=signer)
+    records = client.survey.study.space.columns_of(_lines(items))
+    done = client.send(records, unknown=unknown, invitation=invitation)
+    told = {"sent": done, "spent": float(client.wallet.spent), "limit": float(client.wallet.limit or 0)}
+    if as_json:
+        click.echo(json.dumps(told))
+    elif not quiet:
+        click.echo(f"Sent. Spent on all cards: ε = {told['spent']:.4g} of {told['limit']:.4g}.")
+
+
+@collect.command(short_help="Run the collector (local), or the issuer of tokens (shuffle).")
+@_CARD
+@click.option("--store", default="reports.db", show_default=True, help="A file, or postgresql://…, for reports.")
+@click.option("--port", default=8700, show_default=True)
+@click.option("--demo", is_flag=True, help="Also serve the demo page and what the reports say so far.")
+@_HOST
+@_RATE
+@_KEYS
+def serve(card_file: str, store: str, port: int, demo: bool, host: str, rate: int, keys: str) -> None:
+    """Take reports of a local card; for a shuffle card hand out the card and sign tokens.
+
+    Put a TLS proxy in front that writes no log. Nothing here logs addresses or bodies.
+
+    \b
+    Example:
+      barrow collect serve card.json --store postgresql://collector@db/reports
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.collect.collector import Collector
+    from barrow.collect.issuer import Invitations, Issuer
+    from barrow.collect.keys import read_key
+    from barrow.collect.stores import open_store
+    from barrow.collect.web import run
+
+    found = _card(card_file)
+    found.check_time()
+    if found.shuffled:
+        short = found.digest[7:23]
+        issuing = found.tokens is not None
+        key = read_key(Path(keys) / f"issuer-{short}.key", "issuer") if issuing else None
+        book = Invitations(Path(keys) / f"invitations-{short}.db", found.digest) if issuing else None
+        app = Issuer(found, key, book, rate=rate).app()
+    else:
+        app = Collector(found, open_store(store, found.survey.digest), rate=rate, demo=demo).app()
+    run(app, host=host, port=port, ready=lambda address: click.echo(f"Serving {found.name} at {address}", err=True))
+
+
+@collect.command(short_help="Run the shuffler; or mix what waits, once, and forget it.")
+@_CARD
+@click.option("--store", default="pool.db", show_default=True, type=click.Path(), help="Where messages wait.")
+@click.option("--release", "out", type=click.Path(), help="Mix into this new file, close, forget; do not serve.")
+@click.option("--port", default=8701, show_default=True)
+@_HOST
+@_RATE
+@output_options
+def shuffle(
+    card_file: str, store: str, out: str | None, port: int, host: str, rate: int, as_json: bool, quiet: bool
+) -> None:
+    """Take sealed messages of a shuffle card. Whoever runs this must not be the one who analyses.
+
+    \b
+    Example:
+      barrow collect shuffle card.json --store pool.db
+      barrow collect shuffle card.json --store pool.db --release march.batch
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.collect.pool import Pool
+    from barrow.collect.shuffler import Shuffler, mix_and_forget
+    from barrow.collect.web import run
+
+    found = _card(card_file)
+    pool = Pool(store, found.digest)
+    if out is None:
+        found.check_time()
+        app = Shuffler(found, pool, rate=rate).app()
+        run(
+            app,
+            host=host,
+            port=port,
+            ready=lambda address: click.echo(f"Shuffling {found.name} at {address}", err=True),
+        )
+        pool.close()
+        return
+    head = mix_and_forget(found, pool, out)
+    told = {"batch": out, "id": head.id, "messages": head.messages, "left_out": head.left_out}
+    if as_json:
+        click.echo(json.dumps(told))
+    elif quiet:
+        click.echo(out)
+    else:
+        click.echo(f"Mixed {head.messages:,} messages into {out} and forgot them; the card is closed.")
+
+
+@collect.command(short_help="Say what was collected, with a statement and a ledger entry.")
+@_CARD
+@click.argument("batch", required=False, type=click.Path())
+@click.option("--store", help="The collector's store (local cards).")
+@click.option("--ledger", type=click.Path(), help="The ledger of the data set (shuffle cards); made if there is none.")
+@click.option("--out", type=click.Path(), help="A new folder for the results (shuffle cards).")
+@click.option("--accept-weaker", is_flag=True, help="Open a batch of fewer people than was promised, and say so.")
+@_KEYS
+@output_options
+def analyse(
+    card_file: str, batch: str | None, store: str | None, ledger: str | None, out: str | None, accept_weaker: bool,
+    keys: str, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Open a mixed BATCH and release what it says; or say what the reports of a local card say.
+
+    \b
+    Example:
+      barrow collect analyse card.json march.batch --ledger moods.ledger --out march
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.collect.analyser import analyse as analysed
+    from barrow.collect.keys import read_key
+    from barrow.collect.stores import open_store
+    from barrow.ledger import Ledger
+    from barrow.local import Server
+
+    found = _card(card_file)
+    if not found.shuffled:
+        if store is None:
+            raise ParameterError("No store is named.", allowed="the collector's store", fix="--store reports.db")
+        server = Server(found.survey)
+        server.add_all(open_store(store, found.survey.digest).texts())
+        _show(server.result(), as_json, quiet)
+        return
+    if batch is None or ledger is None:
+        raise ParameterError(
+            "A batch and a ledger are needed.", allowed="both", fix="march.batch --ledger moods.ledger"
+        )
+    key = read_key(Path(keys) / f"analyser-{found.digest[7:23]}.key", "analyser")
+    book = Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, found.survey.study)
+    release = analysed(found, batch, key, ledger=book, out=out, accept_weaker=accept_weaker)
+    if as_json:
+        click.echo(json.dumps(dict(release.statement), ensure_ascii=False))
+    elif quiet:
+        click.echo(str(release.folder))
+    else:
+        click.echo(str(release))
+        click.echo(f"\nWritten to {release.folder}.")
+
+
+def _card(path: str) -> Any:
+    from barrow.collect.card import read_card
+
+    return read_card(Path(path))
+
+
+def _make(folder: Path, mode: int) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=mode)
+    except OSError as error:
+        raise ParameterError(
+            f"The folder {str(folder)!r} cannot be made: {error.strerror}.", fix="another one"
+        ) from None
+
+
+def _secret(path: Path, text: str) -> Path:
+    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    return path

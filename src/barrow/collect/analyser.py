@@ -1,0 +1,190 @@
+"""The analyser: opens a mixed batch once, refuses what does not belong, counts, decodes, and releases what it says."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from numpy.typing import NDArray
+
+from barrow.collect.batches import SealedBatch, read_batch
+from barrow.collect.card import Card
+from barrow.collect.keys import b64, public_bytes
+from barrow.collect.sealing import Opener
+from barrow.errors import LedgerError, ParameterError
+from barrow.ledger import Ledger
+from barrow.local.mixing import kinds_of
+from barrow.mechanisms.reduction import reduced
+from barrow.questions.frequency import FrequencyPlan
+from barrow.questions.items import ItemsPlan
+from barrow.study import Release, Study
+from barrow.study.release import Gathered, release_gathered
+
+_REPORTED = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What a batch held.
+
+    Attributes:
+        counts: How often each kind of report occurs.
+        people: Whose messages were counted, in number.
+        refused: What was not counted, by reason.
+    """
+
+    counts: NDArray[np.int64]
+    people: int
+    refused: dict[str, int]
+
+
+def open_batch(card: Card, batch: SealedBatch, key: X25519PrivateKey) -> Opened:
+    """Decrypt and count; messages that cannot be opened, or say something impossible, are left out.
+
+    Of the others the last few are left out that do not make up a whole person: their places are random.
+
+    Args:
+        card: The card.
+        batch: The mixed messages.
+        key: The analyser's private key.
+    """
+    if b64(public_bytes(key)) != (card.sealing or {}).get("key"):
+        raise ParameterError(
+            "The key is not the one on the card.", allowed="the analyser's key of this card", fix="--keys FOLDER"
+        )
+    if batch.head.card != card.digest:
+        raise ParameterError(
+            "The batch belongs to another card.", allowed=f"a batch of {card.digest}", fix="name its card"
+        )
+    kinds, each = kinds_of(card.survey), int(card.messages)
+    opener = Opener(card.digest, key, kinds)
+    refused: Counter[str] = Counter()
+    counts, tail, seen = np.zeros(kinds, dtype=np.int64), [], 0
+    for sealed in batch.messages():
+        found = opener.open(sealed)
+        if isinstance(found, str):
+            refused[found] += 1
+            continue
+        tail.append(found)
+        seen += 1
+        if len(tail) == _REPORTED + each:
+            counts += np.bincount(tail[:_REPORTED], minlength=kinds)
+            tail = tail[_REPORTED:]
+    kept = tail[: len(tail) - seen % each]
+    if seen % each:
+        refused["left over"] = seen % each
+    if kept:
+        counts += np.bincount(kept, minlength=kinds)
+    return Opened(counts, seen // each, dict(refused))
+
+
+def plan_for(plan: ItemsPlan, people: int) -> ItemsPlan:
+    """The same channel, priced and decoded for as many people as really took part.
+
+    >>> from barrow.local import Survey
+    >>> study = Study("discrete(labels=['a', 'b'])", alpha=1, users=1000, delta="1e-6", model="shuffle", honest="0.9")
+    >>> plan = Survey(study, "frequency(items=2)").plan
+    >>> fewer = plan_for(plan, 50)
+    >>> fewer.terms.users, fewer.event.reports, fewer.guarantee.epsilon_at(1) > plan.guarantee.epsilon_at(1)
+    (50, 90, True)
+    """
+    terms = replace(plan.terms, users=people)
+    made = replace(plan.itemwise, users=terms.hiding)
+    guarantee = plan.guarantee_for(people)
+    changes: dict[str, Any] = {
+        "terms": terms,
+        "choice": replace(plan.choice, mechanism=made),
+        "mechanism": made if plan.samples is None else reduced(made),
+        "guarantee": guarantee,
+    }
+    if isinstance(plan, FrequencyPlan):
+        changes["estimator"] = plan.estimator.for_users(people)
+    return replace(plan, **changes)
+
+
+def conditions_of(card: Card, people: int) -> tuple[str, ...]:
+    """What a shuffled guarantee rests on, in words that follow "if".
+
+    Args:
+        card: The card.
+        people: How many took part.
+    """
+    plan = card.survey.plan
+    hiding = plan.terms.hiding_among(people)
+    share = "" if plan.terms.honest == 1 else f" (honest = {float(plan.terms.honest):g} of {people:,})"
+    counted = (
+        "each of them was given tokens once, by whoever let people in"
+        if card.counted == "tokens"
+        else f"there were {people:,} of them, as a front end attests; nobody counted them, so this number is assumed"
+    )
+    alone = float(card.epsilon)
+    return (
+        f"at least {hiding:,} people{share}, the person concerned among them, sent what their clients drew and told "
+        "nobody which messages were theirs",
+        counted,
+        "whoever mixed the messages forgot whence they came, and does not work together with whoever opened them, nor "
+        "with those who carried them; if they do work together, only what each client proved holds: "
+        f"ε = {alone:.4g} for one person",
+    )
+
+
+def analyse(
+    card: Card,
+    batch: SealedBatch | str | os.PathLike[str],
+    key: X25519PrivateKey,
+    *,
+    ledger: Ledger | str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    study: Study | None = None,
+    accept_weaker: bool = False,
+    renderers: Iterable[Any] = (),
+) -> Release:
+    """Release what a mixed batch says, with a statement and an entry in the ledger; a batch is accepted once.
+
+    Args:
+        card: The card.
+        batch: The mixed messages, or their file.
+        key: The analyser's private key.
+        ledger: The ledger of the data set.
+        out: A new folder for the results.
+        study: The study, where it names a data set that the card does not.
+        accept_weaker: Open a batch of fewer people than was promised; the statement says what holds.
+        renderers: What makes further files.
+    """
+    mixed = batch if isinstance(batch, SealedBatch) else read_batch(batch)
+    plan = card.survey.plan
+    if not isinstance(plan, ItemsPlan) or not card.shuffled:
+        raise ParameterError("The card is local.", allowed="a shuffle card", fix="barrow collect analyse --store FILE")
+    book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    name = f"{plan.question.label}-{card.digest[7:23]}"
+    opened = open_batch(card, mixed, key)
+    planned = plan.terms.users
+    if opened.people < planned and not accept_weaker:
+        raise ParameterError(
+            f"The batch holds good messages of {opened.people:,} people, and the guarantee was made for {planned:,}: "
+            "fewer hide each other less.",
+            allowed=f"good messages of at least {planned:,} people",
+            fix="--accept-weaker, and tell everybody what now holds",
+        )
+    if opened.people == 0:
+        raise ParameterError(
+            "No message of the batch can be counted.", allowed="messages of this card", fix="a new card"
+        )
+    named = {"batch": mixed.head.id, "card": card.digest, "counted": mixed.head.counted, "refused": opened.refused}
+    about = study if study is not None else card.survey.study
+    gathered = Gathered(plan_for(plan, opened.people), opened.counts, named, conditions_of(card, opened.people))
+    try:
+        return release_gathered(about, gathered, ledger=book, out=out, key=name, renderers=renderers)
+    except ParameterError as error:
+        if "was paid for with other parameters" in error.problem:
+            raise LedgerError(
+                "A batch of this card was accepted before.",
+                allowed="one batch for each card, once",
+                fix="the earlier release stands; ask anew with a new card",
+            ) from None
+        raise

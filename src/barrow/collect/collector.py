@@ -1,0 +1,131 @@
+"""The collector of the local model: takes reports, refuses what does not belong, stores durably, then acknowledges."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from barrow.collect.card import Card
+from barrow.collect.commits import GroupCommit
+from barrow.collect.stores import ReportStore
+from barrow.collect.web import MOST_LINES, Handler, RefusedError, body_of, reply, service
+from barrow.errors import ParameterError
+from barrow.local import Server
+from barrow.local.report import read_for
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_SHOWN_SECONDS = 1.0
+
+
+class Collector:
+    """Reports of one local card.
+
+    Args:
+        card: The card.
+        store: Where they are kept.
+        rate: Requests a minute from one address; 0 for no limit.
+        demo: Also answer what the reports say so far (``/result``).
+
+    >>> import asyncio, tempfile
+    >>> from barrow.collect import make_card
+    >>> from barrow.collect.keys import new_key
+    >>> from barrow.collect.stores import open_store
+    >>> from barrow.study import Study
+    >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
+    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
+    >>> taking = Collector(card, open_store(tempfile.mkdtemp() + "/reports.db", card.survey.digest))
+    >>> report = Report(card.survey.digest, "0" * 32, (1,)).to_text()
+    >>> asyncio.run(taking.take([report, report, "hello"]))
+    ['accepted', 'repeated', 'malformed']
+    """
+
+    def __init__(self, card: Card, store: ReportStore, *, rate: int = 0, demo: bool = False) -> None:
+        if card.shuffled:
+            raise ParameterError(
+                "The card is of the shuffle model, where nobody collects reports.",
+                allowed="a local card",
+                fix="barrow collect shuffle",
+            )
+        self.card, self.store = card, store
+        self._survey = card.survey
+        self._digest = self._survey.digest
+        self._collector = self._survey.collector()
+        self._commits: GroupCommit[tuple[bytes, bytes] | str] = GroupCommit(self._commit)
+        self._rate, self._demo = rate, demo
+        self._repeated = 0
+        self._shown: tuple[float, Any] = (0.0, None)
+
+    async def take(self, lines: list[str]) -> list[str]:
+        """What became of each line, once everything that was accepted is durable."""
+        said: list[str] = await self._commits.add([self._row(line) for line in lines])
+        return said
+
+    def _row(self, line: str) -> tuple[bytes, bytes] | str:
+        """The id and the text to keep, written as the client writes it; or why it is refused."""
+        report = read_for(self._digest, line)
+        if isinstance(report, str):
+            return report
+        if len(report.values) != self._collector.length:
+            return "wrong size"
+        reason = self._collector.refusal(report.values)
+        return reason or (bytes.fromhex(report.id), report.to_text().encode())
+
+    def _commit(self, rows: list[tuple[bytes, bytes] | str]) -> list[str]:
+        kept = [row for row in rows if not isinstance(row, str)]
+        new = iter(self.store.add(kept, Counter(row for row in rows if isinstance(row, str))))
+        said = [row if isinstance(row, str) else "accepted" if next(new) else "repeated" for row in rows]
+        self._repeated += said.count("repeated")
+        return said
+
+    def app(self) -> Any:
+        """The application: /reports, /card, /status, /health."""
+        routes: dict[tuple[str, str], Handler] = {
+            ("POST", "/reports"): self._reports,
+            ("GET", "/card"): self._give_card,
+            ("GET", "/status"): self._status,
+            ("GET", "/health"): self._health,
+        }
+        if self._demo:
+            routes["GET", "/result"] = self._result
+        return service(routes, rate=self._rate)
+
+    async def _reports(self, request: Request) -> Response:
+        body = await body_of(request)
+        lines = body.decode("utf-8", "replace").split("\n")
+        if lines and not lines[-1]:
+            lines.pop()
+        if not 0 < len(lines) <= MOST_LINES:
+            raise RefusedError(413 if lines else 400, f"1 to {MOST_LINES} lines")
+        if time.time() >= self.card.expires:
+            raise RefusedError(410, "the card has expired")
+        return reply({"lines": await self.take(lines)})
+
+    async def _give_card(self, _: Request) -> Response:
+        return reply(json.loads(self.card.text))
+
+    async def _status(self, _: Request) -> Response:
+        with self._commits.lock:
+            accepted, refused = self.store.count(), self.store.refused()
+        told = {"accepted": accepted, "repeated_since_start": self._repeated, "refused": refused}
+        return reply({"card": self.card.digest, "survey": self._digest, **told})
+
+    async def _health(self, _: Request) -> Response:
+        await self._commits.add([])
+        return reply({"ok": True})
+
+    async def _result(self, _: Request) -> Response:
+        """What the reports say so far; computed at most once a second."""
+        then, shown = self._shown
+        if time.monotonic() - then > _SHOWN_SECONDS:
+            with self._commits.lock:
+                texts = list(self.store.texts())
+            server = Server(self._survey)
+            server.add_all(texts)
+            shown = server.result().to_json() if server.n else {"n": 0}
+            self._shown = (time.monotonic(), shown)
+        return reply(shown)

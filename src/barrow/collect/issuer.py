@@ -1,0 +1,162 @@
+"""The issuer: signs m tokens for each invitation, without seeing them, once; it also hands out the card."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+from barrow.collect import tokens
+from barrow.collect.card import Card
+from barrow.collect.commits import GroupCommit
+from barrow.collect.keys import b64, public_bytes, unb64
+from barrow.collect.stores import connect, writing
+from barrow.collect.web import Handler, RefusedError, body_of, reply, service
+from barrow.errors import ParameterError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+
+class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+    invitation: str
+    blinded: list[str]
+
+
+def new_invitations(count: int) -> list[str]:
+    """Codes of 128 random bits, one for each person.
+
+    >>> len(set(new_invitations(3)))
+    3
+    """
+    return [b64(tokens.random_bytes(16)) for _ in range(count)]
+
+
+class Invitations:
+    """Which invitations there are, and which request each was spent on; codes are kept as digests only.
+
+    Args:
+        path: Their file.
+        card: The card's digest.
+
+    >>> import tempfile
+    >>> book = Invitations(tempfile.mkdtemp() + "/invitations.db", "sha256:0")
+    >>> book.invite(["one"])
+    >>> book.spend([("one", b"a"), ("one", b"a"), ("one", b"b"), ("two", b"a")])
+    ['accepted', 'accepted', 'used invitation', 'no invitation']
+    """
+
+    def __init__(self, path: str | os.PathLike[str], card: str) -> None:
+        table = "CREATE TABLE IF NOT EXISTS invitations (code BLOB PRIMARY KEY, request BLOB) WITHOUT ROWID;"
+        self._link = connect(path, table, card)
+
+    def invite(self, codes: Iterable[str]) -> None:
+        """Let these codes in."""
+        with writing(self._link) as link:
+            link.executemany("INSERT OR IGNORE INTO invitations VALUES (?, NULL)", [[_digest(c)] for c in codes])
+
+    def spend(self, asked: Iterable[tuple[str, bytes]]) -> list[str]:
+        """Bind each code to its request, durably; the same request again is fine."""
+        said = []
+        with writing(self._link) as link:
+            for code, request in asked:
+                row = link.execute("SELECT request FROM invitations WHERE code = ?", [_digest(code)]).fetchone()
+                if row is None:
+                    said.append("no invitation")
+                    continue
+                if row[0] is None:
+                    link.execute("UPDATE invitations SET request = ? WHERE code = ?", [request, _digest(code)])
+                said.append("accepted" if row[0] in (None, request) else "used invitation")
+        return said
+
+    def counts(self) -> dict[str, int]:
+        """How many invitations there are, and how many were used."""
+        row = self._link.execute("SELECT count(*), count(request) FROM invitations").fetchone()
+        return {"invited": int(row[0]), "used": int(row[1])}
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._link.close()
+
+
+class Issuer:
+    """Signs tokens for a shuffle card that counts people by them, and hands out the card.
+
+    Args:
+        card: The card.
+        key: The issuer's private key; None for a card whose front end attests the number of people.
+        invitations: Who may ask.
+        rate: Requests a minute from one address; 0 for no limit.
+
+    >>> Issuer.__name__
+    'Issuer'
+    """
+
+    def __init__(
+        self, card: Card, key: RSAPrivateKey | None, invitations: Invitations | None, *, rate: int = 0
+    ) -> None:
+        if card.tokens is not None and (key is None or b64(public_bytes(key)) != card.tokens["key"]):
+            raise ParameterError(
+                "The issuer's key is not the one on the card.", allowed="the key that was made with the card",
+                fix="--keys FOLDER",
+            )  # fmt: skip
+        self.card, self._key, self._rate = card, key, rate
+        self._invitations = invitations
+        self._commits: GroupCommit[tuple[str, bytes]] | None = (
+            None if invitations is None else GroupCommit(lambda rows: invitations.spend(rows))
+        )
+
+    async def sign(self, asked: bytes) -> list[str]:
+        """The signatures that a request asks for, once its invitation is spent on it."""
+        if self._key is None or self._commits is None:
+            raise RefusedError(404, "this card has no tokens")
+        try:
+            found = msgspec.json.decode(asked, type=_Asked)
+            requests = [unb64(text, -(-self._key.key_size // 8)) for text in found.blinded]
+        except (msgspec.DecodeError, ParameterError, RecursionError):
+            raise RefusedError(400, "malformed") from None
+        if len(requests) != self.card.messages or len(set(requests)) != len(requests):
+            raise RefusedError(400, f"exactly {self.card.messages} different tokens")
+        bound = hashlib.sha256(b"".join(requests)).digest()
+        said = (await self._commits.add([(found.invitation, bound)]))[0]
+        if said != "accepted":
+            raise RefusedError(403, str(said))
+        try:
+            return [b64(await asyncio.to_thread(tokens.sign, self._key, request)) for request in requests]
+        except ParameterError:
+            raise RefusedError(400, "malformed") from None
+
+    def app(self) -> Any:
+        """The application: /tokens, /card, /status, /health."""
+        routes: dict[tuple[str, str], Handler] = {
+            ("GET", "/card"): self._give_card,
+            ("GET", "/status"): self._status,
+            ("GET", "/health"): self._health,
+        }
+        if self._key is not None:
+            routes["POST", "/tokens"] = self._tokens
+        return service(routes, rate=self._rate)
+
+    async def _tokens(self, request: Request) -> Response:
+        return reply({"signatures": await self.sign(await body_of(request))})
+
+    async def _give_card(self, _: Request) -> Response:
+        return reply(json.loads(self.card.text))
+
+    async def _status(self, _: Request) -> Response:
+        counts = {} if self._invitations is None else self._invitations.counts()
+        return reply({"card": self.card.digest, **counts})
+
+    async def _health(self, _: Request) -> Response:
+        return reply({"ok": True})
+
+
+def _digest(code: str) -> bytes:
+    return hashlib.sha256(b"barrow invitation " + code.encode("utf-8", "replace")).digest()

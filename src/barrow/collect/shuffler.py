@@ -1,0 +1,137 @@
+"""The shuffler: takes ciphertexts of one size, opens nothing, keeps no address, time or order, mixes once, forgets."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from barrow.collect import tokens
+from barrow.collect.batches import Head, read_batch, write_batch
+from barrow.collect.card import Card
+from barrow.collect.commits import GroupCommit
+from barrow.collect.keys import unb64
+from barrow.collect.pool import Item, Pool
+from barrow.collect.sealing import SEALED_BYTES
+from barrow.collect.web import MOST_LINES, Handler, RefusedError, body_of, reply, service
+from barrow.errors import ParameterError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+
+class Shuffler:
+    """The messages of one shuffle card, until they are mixed.
+
+    Args:
+        card: The card.
+        pool: Where they wait.
+        rate: Requests a minute from one address; 0 for no limit.
+
+    >>> Shuffler.__name__
+    'Shuffler'
+    """
+
+    def __init__(self, card: Card, pool: Pool, *, rate: int = 0) -> None:
+        if not card.shuffled:
+            raise ParameterError(
+                "The card is local: its reports are not mixed.", allowed="a shuffle card", fix="barrow collect serve"
+            )
+        self.card, self.pool, self._rate = card, pool, rate
+        self._said = tokens.message_of(card.digest)
+        self._issuer = None if card.tokens is None else tokens.load_issuer(unb64(card.tokens["key"]))
+        self._token = 0 if self._issuer is None else tokens.PREFIX_BYTES + -(-self._issuer.key_size // 8)
+        self._commits: GroupCommit[Item] = GroupCommit(pool.add)
+
+    @property
+    def wanted(self) -> int:
+        """How many messages a batch must hold: those of the card's number of people."""
+        return int(self.card.people) * int(self.card.messages)
+
+    async def take(self, body: bytes) -> list[str]:
+        """What became of each item, once everything that was accepted is durable."""
+        size = SEALED_BYTES + self._token
+        if not body or len(body) % size:
+            self.pool.refuse("wrong size")
+            raise RefusedError(400, f"items of exactly {size} bytes")
+        if len(body) // size > MOST_LINES:
+            raise RefusedError(413, f"at most {MOST_LINES} items")
+        items: list[Item] = []
+        said: list[str] = []
+        for start in range(0, len(body), size):
+            sealed, token = body[start : start + SEALED_BYTES], body[start + SEALED_BYTES : start + size]
+            prefix, signature = token[: tokens.PREFIX_BYTES], token[tokens.PREFIX_BYTES :]
+            if self._issuer is not None and not tokens.verify(self._issuer, self._said, prefix, signature):
+                said.append("bad token")
+                continue
+            said.append("")
+            items.append((sealed, prefix or None))
+        stored = iter(await self._commits.add(items))
+        said = [name or next(stored) for name in said]
+        for name in said:
+            if name != "accepted":
+                self.pool.refuse(name)
+        return said
+
+    def app(self) -> Any:
+        """The application: /messages, /status, /health."""
+        routes: dict[tuple[str, str], Handler] = {
+            ("POST", "/messages"): self._messages,
+            ("GET", "/status"): self._status,
+            ("GET", "/health"): self._health,
+        }
+        return service(routes, rate=self._rate)
+
+    async def _messages(self, request: Request) -> Response:
+        body = await body_of(request)
+        if time.time() >= self.card.expires:
+            raise RefusedError(410, "the card has expired")
+        return reply({"lines": await self.take(body)})
+
+    async def _status(self, _: Request) -> Response:
+        with self._commits.lock:
+            waiting, batch = self.pool.held, self.pool.batch
+        told = {"waiting": waiting, "wanted": self.wanted, "closed": batch is not None, "refused": self.pool.refused}
+        return reply({"card": self.card.digest, **told})
+
+    async def _health(self, _: Request) -> Response:
+        await self._commits.add([])
+        return reply({"ok": True})
+
+
+def mix_and_forget(card: Card, pool: Pool, out: str | os.PathLike[str]) -> Head:
+    """Mix what waits into one batch, once, and forget it; refused while messages of fewer than n people are there.
+
+    The pool takes nothing more from then on. If it is interrupted, the same call goes on, with the same id.
+
+    Args:
+        card: The card.
+        pool: The messages.
+        out: The new file of the batch.
+    """
+    people, each = int(card.people), int(card.messages)
+    batch, waiting = pool.batch, pool.count()
+    if batch is not None and waiting == 0:
+        if Path(out).exists() and read_batch(out).head.id == batch:
+            return read_batch(out).head
+        raise ParameterError(
+            "These messages were mixed before and are forgotten.", allowed="one batch for each card", fix="a new card"
+        )
+    if waiting < people * each:
+        raise ParameterError(
+            f"{waiting:,} messages wait, and the guarantee was made for those of {people:,} people.",
+            allowed=f"at least {people * each:,} messages: fewer hide each other less",
+            fix="wait for more messages",
+        )
+    name = pool.shut()
+    waiting = pool.count()
+    if Path(out).exists() and read_batch(out).head.id == name:
+        head = read_batch(out).head
+    else:
+        head = write_batch(
+            out, pool.messages(), card=card.digest, name=name, count=waiting, people_of=each, counted=card.counted
+        )
+    pool.forget()
+    return head

@@ -1,0 +1,261 @@
+"""Where the collector keeps reports: durable before it acknowledges, keyed by random ids, and so without order."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from barrow.errors import BarrowError, MissingExtraError, ParameterError
+
+_BUSY_MS = 10_000
+_PAGE = 2000
+
+
+class StoreError(BarrowError):
+    """What was received cannot be stored now; nothing of it was acknowledged.
+
+    >>> issubclass(StoreError, BarrowError)
+    True
+    """
+
+
+class ReportStore(Protocol):
+    """Reports of one survey."""
+
+    def add(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> list[bool]:
+        """Store rows (id, text) and counts of refusals in one durable step; which rows were new."""
+        ...
+
+    def count(self) -> int:
+        """How many reports are stored."""
+        ...
+
+    def refused(self) -> dict[str, int]:
+        """How many were refused, by reason."""
+        ...
+
+    def texts(self) -> Iterator[str]:
+        """All reports, in the order of their random ids."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+def open_store(place: str | os.PathLike[str], survey: str) -> ReportStore:
+    """The store in a file, or in the database at ``postgresql://…``; made if it is not there.
+
+    >>> import tempfile
+    >>> store = open_store(Path(tempfile.mkdtemp()) / "reports.db", "sha256:0")
+    >>> store.add([(b"a", b"{}"), (b"a", b"{}")], {"malformed": 2}), store.count(), store.refused()
+    ([True, False], 1, {'malformed': 2})
+    """
+    if str(place).startswith(("postgresql://", "postgres://")):
+        return PostgresReports(str(place), survey)
+    return SqliteReports(place, survey)
+
+
+def connect(path: str | os.PathLike[str], tables: str, survey: str) -> sqlite3.Connection:
+    """A connection that syncs every commit (``synchronous=FULL``), to a file of one survey that only its owner reads.
+
+    >>> import tempfile
+    >>> made = connect(Path(tempfile.mkdtemp()) / "x.db", "CREATE TABLE IF NOT EXISTS t (k) ;", "sha256:0")
+    >>> made.execute("PRAGMA synchronous").fetchone()
+    (2,)
+    """
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        link = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF"):
+            link.execute(f"PRAGMA {pragma}")
+        link.executescript(
+            "CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;" + tables
+        )
+        link.execute("INSERT OR IGNORE INTO about VALUES ('survey', ?)", [survey])
+        known = link.execute("SELECT value FROM about WHERE name = 'survey'").fetchone()[0]
+    except (sqlite3.Error, OSError) as error:
+        raise ParameterError(
+            f"The store {str(path)!r} cannot be opened: {error}.",
+            allowed="a file that can be written",
+            fix="--store FILE",
+        ) from None
+    if known != survey:
+        raise ParameterError(
+            f"The store {str(path)!r} belongs to another card.",
+            allowed="one store for each card",
+            fix="--store other.db",
+        )
+    return link
+
+
+@contextlib.contextmanager
+def writing(link: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """One durable transaction; what fails is rolled back and says so."""
+    try:
+        link.execute("BEGIN IMMEDIATE")
+        yield link
+        link.execute("COMMIT")
+    except sqlite3.Error as error:
+        with contextlib.suppress(sqlite3.Error):
+            link.execute("ROLLBACK")
+        raise StoreError("It cannot be stored now.", allowed="a disk with room", fix="make room") from error
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            link.execute("ROLLBACK")
+        raise
+
+
+_COUNT = "INSERT INTO refused VALUES (?, ?) ON CONFLICT (reason) DO UPDATE SET number = number + excluded.number"
+
+
+class SqliteReports:
+    """Reports in one file.
+
+    Args:
+        path: The file.
+        survey: The digest of the card whose reports it holds.
+
+    >>> import tempfile
+    >>> store = SqliteReports(Path(tempfile.mkdtemp()) / "reports.db", "sha256:0")
+    >>> store.add([(b"a", b"{}")], {}), list(store.texts())
+    ([True], ['{}'])
+    """
+
+    def __init__(self, path: str | os.PathLike[str], survey: str) -> None:
+        tables = (
+            "CREATE TABLE IF NOT EXISTS reports (id BLOB PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;"
+            "CREATE TABLE IF NOT EXISTS refused (reason TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;"
+        )
+        self._link = connect(path, tables, survey)
+        self._number = int(self._link.execute("SELECT count(*) FROM reports").fetchone()[0])
+
+    def add(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> list[bool]:
+        """Store rows and refusals; which rows were new."""
+        with writing(self._link) as link:
+            insert = "INSERT OR IGNORE INTO reports VALUES (?, ?)"
+            new = [link.execute(insert, row).rowcount == 1 for row in rows]
+            link.executemany(_COUNT, refused.items())
+        self._number += sum(new)
+        return new
+
+    def count(self) -> int:
+        """How many reports are stored."""
+        return self._number
+
+    def refused(self) -> dict[str, int]:
+        """How many were refused, by reason."""
+        return dict(self._link.execute("SELECT reason, number FROM refused").fetchall())
+
+    def texts(self) -> Iterator[str]:
+        """All reports, in the order of their ids, some at a time."""
+        last = b""
+        while True:
+            page = self._link.execute(
+                "SELECT id, body FROM reports WHERE id > ? ORDER BY id LIMIT ?", [last, _PAGE]
+            ).fetchall()
+            if not page:
+                return
+            yield from (bytes(body).decode() for _, body in page)
+            last = page[-1][0]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._link.close()
+
+
+class PostgresReports:
+    """Reports in a Postgres database, every commit synchronous.
+
+    Args:
+        url: ``postgresql://user@host/database``; the password belongs into ``~/.pgpass`` or ``PGPASSWORD``.
+        survey: The digest of the card.
+
+    >>> PostgresReports.__name__
+    'PostgresReports'
+    """
+
+    def __init__(self, url: str, survey: str) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtraError.for_extra("psycopg", extra="postgres", purpose="Reports in Postgres") from None
+        self._errors: Any = psycopg.Error
+        self._survey = survey
+        try:
+            self._link: Any = psycopg.connect(url, autocommit=True)
+            self._link.execute("SET synchronous_commit = on")
+            self._link.execute(
+                "CREATE TABLE IF NOT EXISTS barrow_reports (survey text, id bytea, body bytea NOT NULL, "
+                "PRIMARY KEY (survey, id))"
+            )
+            self._link.execute(
+                "CREATE TABLE IF NOT EXISTS barrow_refused (survey text, reason text, number bigint NOT NULL, "
+                "PRIMARY KEY (survey, reason))"
+            )
+            found = self._link.execute("SELECT count(*) FROM barrow_reports WHERE survey = %s", [survey]).fetchone()
+        except psycopg.Error as error:
+            raise ParameterError(
+                f"The database cannot be used: {type(error).__name__}.",
+                allowed="postgresql://user@host/database of a server that runs",
+                fix="check the address and the password file",
+            ) from None
+        self._number = int(found[0])
+
+    def add(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> list[bool]:
+        """Store rows and refusals; which rows were new."""
+        try:
+            with self._link.transaction(), self._link.cursor() as cursor:
+                ids, bodies = [row[0] for row in rows], [row[1] for row in rows]
+                # Sorted, so that two collectors that store the same rows do not wait for each other in a circle.
+                cursor.execute(
+                    "INSERT INTO barrow_reports SELECT %s, * FROM (SELECT DISTINCT ON (i) i, b FROM "
+                    "unnest(%s::bytea[], %s::bytea[]) AS t (i, b) ORDER BY i) AS u ON CONFLICT DO NOTHING RETURNING id",
+                    [self._survey, ids, bodies],
+                )
+                new = {bytes(row[0]) for row in cursor.fetchall()}
+                for reason, number in refused.items():
+                    cursor.execute(
+                        "INSERT INTO barrow_refused VALUES (%s, %s, %s) ON CONFLICT (survey, reason) DO UPDATE SET "
+                        "number = barrow_refused.number + excluded.number",
+                        [self._survey, reason, number],
+                    )
+        except self._errors as error:
+            raise StoreError("It cannot be stored now.", allowed="a database that answers", fix="start it") from error
+        self._number += len(new)
+        return [bool(row[0] in new and not new.discard(row[0])) for row in rows]  # type: ignore[func-returns-value]
+
+    def count(self) -> int:
+        """How many reports are stored."""
+        return self._number
+
+    def refused(self) -> dict[str, int]:
+        """How many were refused, by reason."""
+        rows = self._link.execute("SELECT reason, number FROM barrow_refused WHERE survey = %s", [self._survey])
+        return {str(reason): int(number) for reason, number in rows.fetchall()}
+
+    def texts(self) -> Iterator[str]:
+        """All reports, in the order of their ids, some at a time."""
+        last = b""
+        query = "SELECT id, body FROM barrow_reports WHERE survey = %s AND id > %s ORDER BY id LIMIT %s"
+        while page := self._link.execute(query, [self._survey, last, _PAGE]).fetchall():
+            yield from (bytes(body).decode() for _, body in page)
+            last = page[-1][0]
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._link.close()
+
+
+def added(one: Mapping[str, int], two: Mapping[str, int]) -> dict[str, int]:
+    """Counts of two tallies.
+
+    >>> added({"a": 1}, {"a": 2, "b": 1})
+    {'a': 3, 'b': 1}
+    """
+    return dict(Counter(one) + Counter(two))

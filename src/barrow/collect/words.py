@@ -1,0 +1,83 @@
+"""A card in words for a member of the public: what leaves the phone, and what anyone can learn from it."""
+
+from __future__ import annotations
+
+import textwrap
+from datetime import UTC, datetime
+
+from barrow.collect.card import Card
+from barrow.numerics import float_up
+from barrow.policy import odds_upper, percent_up
+from barrow.questions.items import ItemsPlan
+
+
+def card_text(card: Card) -> str:
+    r"""What a card asks, what leaves the phone, what can be learnt, and what is only claimed.
+
+    >>> from barrow.collect import make_card
+    >>> from barrow.collect.keys import new_key
+    >>> from barrow.study import Study
+    >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=1, users=100, model="local")
+    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
+    >>> "a 50 % guess about everything you hold can become at most 73.2 %" in card_text(card).replace("\n", " ")
+    True
+    """
+    plan, space = card.survey.plan, card.survey.study.space
+    alone = float_up(card.epsilon)
+    unit = f", up to {space.diameter:,.4g} {space.unit} apart" if space.unit else ""
+    shown = ", ".join(str(space.label(i)) for i in range(min(space.items, 6)))
+    lines = [
+        f"This card asks for: {card.description}.",
+        f"It is about {space.items:,} public items{unit}: {shown}{', …' if space.items > 6 else ''}.",
+        *_leaves(card),
+        "What your phone can prove about it: whoever sees it, even if everybody else works together and knows "
+        f"everything else, a 50 % guess about everything you hold can become {_at_most(alone)} "
+        f"(ε = {alone:.4g}, {card.local['definition']}). This adds up over all cards that you answer; your phone "
+        "counts it.",
+    ]
+    if card.claimed is not None:
+        better = plan.guarantee.epsilon_at(1)
+        lines.append(
+            f"What the card claims, and your phone cannot check: if the messages of at least "
+            f"{card.claimed['hiding']:,} people who do as they should are mixed, and whoever mixes does not work "
+            f"together with whoever reads, a 50 % guess becomes "
+            f"{_at_most(better)} ({card.claimed['definition']})."
+        )
+        lines.append(
+            "People are counted by tokens that were signed without being seen."
+            if card.counted == "tokens"
+            else "Nobody counts people: that there are enough of them is an assumption."
+        )
+    if card.promises:
+        lines.append("Promised: " + "; ".join(card.promises) + ".")
+    hosts = sorted({address.split("/")[2] for address in card.send.values()})
+    lines.append(
+        "Not hidden: that you answer, when, and from which network address. Your phone contacts "
+        f"{' and '.join(hosts)} and nobody else."
+    )
+    until = datetime.fromtimestamp(card.expires, UTC).strftime("%Y-%m-%d")
+    lines.append(f"Valid until {until}. Signed by {card.signer}. Card {card.digest}.")
+    return "\n".join(textwrap.fill(line, 100) for line in lines)
+
+
+def _at_most(epsilon: float) -> str:
+    most = percent_up(odds_upper(epsilon))
+    return most if most.startswith("more") else f"at most {most}"
+
+
+def _leaves(card: Card) -> list[str]:
+    """What leaves the phone."""
+    plan = card.survey.plan
+    kept = "It is drawn once and kept: asked again, your phone sends the same, because a second draw would tell more."
+    if card.shuffled:
+        return [
+            f"What leaves your phone: {card.messages:,} messages of {card.sealing['bytes']} bytes, one by one. Each "
+            "holds one item that was replaced by a random one, encrypted so that only the analyser can open it, and "
+            f"nothing that says that two are yours. {kept}"
+        ]
+    what = (
+        f"the numbers of {plan.itemwise.items:,} item(s), each replaced by a random one"
+        if isinstance(plan, ItemsPlan)
+        else "your own answer with noise added on your phone, as whole numbers"
+    )
+    return [f"What leaves your phone: {what}, and a random number so that a copy is not counted twice. {kept}"]
