@@ -64,7 +64,7 @@ def init(
     place = Path(out) / card.name
     _make(folder, 0o700)
     _make(Path(out), 0o755)
-    written = {}
+    written: dict[str, str] = {}
     for name, key in made.items():
         file = folder / (f"{name}.key" if name == "signer" else f"{name}-{card.digest[7:23]}.key")
         if not (name == "signer" and known):
@@ -83,8 +83,8 @@ def init(
         click.echo(str(place))
     else:
         click.echo(f"Wrote {place}, valid for {days} days.")
-        for name, file in written.items():
-            click.echo(f"  {name:12} {file}")
+        for name, written_to in written.items():
+            click.echo(f"  {name:12} {written_to}")
         click.echo(f"Next: barrow collect card {place} --explain")
 
 

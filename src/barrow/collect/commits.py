@@ -60,7 +60,8 @@ class GroupCommit(Generic[Row]):
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
-            some, size = [], 0
+            some: list[tuple[list[Row], asyncio.Future[list[Any]]]] = []
+            size = 0
             while self._waiting and (not some or size + len(self._waiting[0][0]) <= MOST_TOGETHER):
                 some.append(self._waiting.pop(0))
                 size += len(some[-1][0])

@@ -198,7 +198,9 @@ class PostgresReports:
                 "CREATE TABLE IF NOT EXISTS barrow_refused (survey text, reason text, number bigint NOT NULL, "
                 "PRIMARY KEY (survey, reason))"
             )
-            found = self._link.execute("SELECT count(*) FROM barrow_reports WHERE survey = %s", [survey]).fetchone()
+            found: Any = self._link.execute(
+                "SELECT count(*) FROM barrow_reports WHERE survey = %s", [survey]
+            ).fetchone()
         except psycopg.Error as error:
             raise ParameterError(
                 f"The database cannot be used: {type(error).__name__}.",

@@ -235,7 +235,7 @@ def _prepared(
 def _counted(job: _Job) -> Counts:
     """An engine's integers: of all items, or of those drawn from each person."""
     users, plan, space = job.plan.terms.users, job.plan, job.study.space
-    if job.data is None:
+    if job.data is None or job.engine is None:
         raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
     if plan.samples is not None:
         found: Counts = job.data.sample(job.engine, space, users, plan.samples)

@@ -1,0 +1,79 @@
+"""Blind signatures against the vector of the standard, and what must not pass."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from barrow.collect import tokens
+from barrow.errors import ParameterError
+from tests.collect.vectors import FOLDER
+from tests.collect.world import key
+
+VECTOR = json.loads((FOLDER / "tokens.json").read_text())
+
+
+def number(name: str) -> int:
+    return int(VECTOR[name], 16)
+
+
+@pytest.fixture(scope="module")
+def issuer():
+    p, q, d, n, e = (number(name) for name in "pqdne")
+    public = rsa.RSAPublicNumbers(e, n)
+    parts = rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q)
+    return rsa.RSAPrivateNumbers(p, q, d, *parts, public).private_key()
+
+
+def test_the_vector(issuer):
+    message, prefix, salt = (bytes.fromhex(VECTOR[name]) for name in ("msg", "prefix", "salt"))
+    inverse = number("inv")
+    factor = pow(inverse, -1, number("n"))
+    made = tokens.blind(issuer.public_key(), message, prefix=prefix, salt=salt, factor=factor)
+    assert made.request.hex() == VECTOR["blinded_msg"]
+    assert made.inverse == inverse
+    answer = tokens.sign(issuer, made.request)
+    assert answer.hex() == VECTOR["blind_sig"]
+    signature = tokens.finalize(issuer.public_key(), message, made, answer)
+    assert signature.hex() == VECTOR["sig"]
+    assert tokens.verify(issuer.public_key(), message, prefix, signature)
+
+
+def test_tokens_are_good_for_one_card_and_one_key():
+    mine = key("issuer")
+    made = tokens.blind(mine.public_key(), tokens.message_of("sha256:a"))
+    signature = tokens.finalize(mine.public_key(), tokens.message_of("sha256:a"), made, tokens.sign(mine, made.request))
+    check = tokens.verify
+    assert check(mine.public_key(), tokens.message_of("sha256:a"), made.prefix, signature)
+    assert not check(mine.public_key(), tokens.message_of("sha256:b"), made.prefix, signature)
+    assert not check(key("issuer", 2).public_key(), tokens.message_of("sha256:a"), made.prefix, signature)
+    assert not check(mine.public_key(), tokens.message_of("sha256:a"), bytes(32), signature)
+    assert not check(mine.public_key(), tokens.message_of("sha256:a"), made.prefix, signature[:-1])
+
+
+def test_a_wrong_answer_of_the_issuer_is_seen():
+    mine = key("issuer")
+    made = tokens.blind(mine.public_key(), b"x")
+    wrong = tokens.sign(key("issuer", 2), made.request) if made.request < b"\x80" else bytes(256)
+    with pytest.raises(ParameterError):
+        tokens.finalize(mine.public_key(), b"x", made, wrong)
+
+
+def test_what_the_issuer_sees_says_nothing():
+    """The same token blinded twice gives requests that share nothing: each is uniform, whatever the token is."""
+    public = key("issuer").public_key()
+    requests = [tokens.blind(public, b"x", prefix=bytes(32), salt=bytes(48)).request for _ in range(40)]
+    assert len(set(requests)) == 40
+    tops = sorted(request[0] for request in requests)
+    assert tops[0] < 90
+    assert tops[-1] > 100
+
+
+def test_small_keys_are_refused():
+    from barrow.collect.keys import public_bytes
+
+    small = rsa.generate_private_key(public_exponent=65537, key_size=1024)
+    with pytest.raises(ParameterError, match="2048"):
+        tokens.load_issuer(public_bytes(small))
