@@ -13,13 +13,16 @@ from barrow.collect.stores import ReportStore
 from barrow.collect.web import MOST_LINES, Handler, RefusedError, body_of, reply, service
 from barrow.errors import ParameterError
 from barrow.local import Server
+from barrow.local.batches import BatchReader
 from barrow.local.report import read_for
+from barrow.questions.collecting import Counted
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
 _SHOWN_SECONDS = 1.0
+_AT_ONCE = 8
 
 
 class Collector:
@@ -39,6 +42,7 @@ class Collector:
     >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
     >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
     >>> taking = Collector(card, open_store(tempfile.mkdtemp() + "/reports.db", card.survey.digest))
+    >>> from barrow.local import Report
     >>> report = Report(card.survey.digest, "0" * 32, (1,)).to_text()
     >>> asyncio.run(taking.take([report, report, "hello"]))
     ['accepted', 'repeated', 'malformed']
@@ -58,12 +62,25 @@ class Collector:
         self._commits: GroupCommit[tuple[bytes, bytes] | str] = GroupCommit(self._commit)
         self._rate, self._demo = rate, demo
         self._repeated = 0
+        self._reader = BatchReader(self._digest)
         self._shown: tuple[float, Any] = (0.0, None)
 
     async def take(self, lines: list[str]) -> list[str]:
         """What became of each line, once everything that was accepted is durable."""
-        said: list[str] = await self._commits.add([self._row(line) for line in lines])
+        said: list[str] = await self._commits.add(self._rows(lines))
         return said
+
+    def _rows(self, lines: list[str]) -> list[tuple[bytes, bytes] | str]:
+        """The same as :meth:`_row` for each line; many item-wise ones are read at once."""
+        counted = self._collector
+        if len(lines) < _AT_ONCE or not isinstance(counted, Counted):
+            return [self._row(line) for line in lines]
+        batch = self._reader.read(lines)
+        good = batch.read & (batch.sizes == counted.length) & ~batch.falling & (batch.largest < len(counted.counts))
+        return [
+            (bytes.fromhex(name), line.encode()) if fine else self._row(line)
+            for line, name, fine in zip(lines, batch.ids, good.tolist(), strict=True)
+        ]
 
     def _row(self, line: str) -> tuple[bytes, bytes] | str:
         """The id and the text to keep, written as the client writes it; or why it is refused."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -13,6 +12,7 @@ from barrow.errors import BarrowError, MissingExtraError, ParameterError
 
 _BUSY_MS = 10_000
 _PAGE = 2000
+_ROWS = 250
 
 
 class StoreError(BarrowError):
@@ -51,7 +51,7 @@ def open_store(place: str | os.PathLike[str], survey: str) -> ReportStore:
     """The store in a file, or in the database at ``postgresql://…``; made if it is not there.
 
     >>> import tempfile
-    >>> store = open_store(Path(tempfile.mkdtemp()) / "reports.db", "sha256:0")
+    >>> store = open_store(tempfile.mkdtemp() + "/reports.db", "sha256:0")
     >>> store.add([(b"a", b"{}"), (b"a", b"{}")], {"malformed": 2}), store.count(), store.refused()
     ([True, False], 1, {'malformed': 2})
     """
@@ -64,7 +64,7 @@ def connect(path: str | os.PathLike[str], tables: str, survey: str) -> sqlite3.C
     """A connection that syncs every commit (``synchronous=FULL``), to a file of one survey that only its owner reads.
 
     >>> import tempfile
-    >>> made = connect(Path(tempfile.mkdtemp()) / "x.db", "CREATE TABLE IF NOT EXISTS t (k) ;", "sha256:0")
+    >>> made = connect(tempfile.mkdtemp() + "/x.db", "CREATE TABLE IF NOT EXISTS t (k) ;", "sha256:0")
     >>> made.execute("PRAGMA synchronous").fetchone()
     (2,)
     """
@@ -122,7 +122,7 @@ class SqliteReports:
         survey: The digest of the card whose reports it holds.
 
     >>> import tempfile
-    >>> store = SqliteReports(Path(tempfile.mkdtemp()) / "reports.db", "sha256:0")
+    >>> store = SqliteReports(tempfile.mkdtemp() + "/reports.db", "sha256:0")
     >>> store.add([(b"a", b"{}")], {}), list(store.texts())
     ([True], ['{}'])
     """
@@ -137,12 +137,15 @@ class SqliteReports:
 
     def add(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> list[bool]:
         """Store rows and refusals; which rows were new."""
+        found: set[bytes] = set()
         with writing(self._link) as link:
-            insert = "INSERT OR IGNORE INTO reports VALUES (?, ?)"
-            new = [link.execute(insert, row).rowcount == 1 for row in rows]
+            for start in range(0, len(rows), _ROWS):
+                some = rows[start : start + _ROWS]
+                insert = f"INSERT OR IGNORE INTO reports VALUES {','.join(['(?, ?)'] * len(some))} RETURNING id"  # noqa: S608
+                found.update(row[0] for row in link.execute(insert, [x for row in some for x in row]).fetchall())
             link.executemany(_COUNT, refused.items())
-        self._number += sum(new)
-        return new
+        self._number += len(found)
+        return _first(rows, found)
 
     def count(self) -> int:
         """How many reports are stored."""
@@ -230,7 +233,7 @@ class PostgresReports:
         except self._errors as error:
             raise StoreError("It cannot be stored now.", allowed="a database that answers", fix="start it") from error
         self._number += len(new)
-        return [bool(row[0] in new and not new.discard(row[0])) for row in rows]  # type: ignore[func-returns-value]
+        return _first(rows, new)
 
     def count(self) -> int:
         """How many reports are stored."""
@@ -254,10 +257,10 @@ class PostgresReports:
         self._link.close()
 
 
-def added(one: Mapping[str, int], two: Mapping[str, int]) -> dict[str, int]:
-    """Counts of two tallies.
-
-    >>> added({"a": 1}, {"a": 2, "b": 1})
-    {'a': 3, 'b': 1}
-    """
-    return dict(Counter(one) + Counter(two))
+def _first(rows: Sequence[tuple[bytes, bytes]], new: set[bytes]) -> list[bool]:
+    """Which rows are the new ones; of copies in one step only the first."""
+    left, said = set(new), []
+    for name, _ in rows:
+        said.append(name in left)
+        left.discard(name)
+    return said

@@ -1,0 +1,176 @@
+"""From people to a release: the statement says who must not work together, and prices what really arrived."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import barrow as bw
+from barrow.cli.main import cli
+from barrow.collect.analyser import analyse, open_batch, plan_for
+from barrow.collect.batches import read_batch, write_batch
+from barrow.collect.keys import unb64
+from barrow.collect.sealing import seal
+from barrow.collect.shuffler import mix_and_forget
+from barrow.errors import LedgerError, ParameterError
+from tests.collect.world import World, key, shuffle_card
+
+PEOPLE = 6
+
+
+@pytest.fixture(scope="module")
+def card():
+    return shuffle_card(users=PEOPLE, honest="0.8")
+
+
+@pytest.fixture(scope="module")
+def world(card, tmp_path_factory):
+    made = World(tmp_path_factory.mktemp("world"), card, people=PEOPLE)
+    for person in range(PEOPLE):
+        client = bw.Client(card, memory=made.folder / f"{person}.json", limit=100)
+        client.send(ids=[0, 3], invitation=made.codes[person], transport=made.transport)
+    mix_and_forget(card, made.pool, made.folder / "batch")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def ledger(card, tmp_path):
+    return bw.Ledger.create(tmp_path / "moods.ledger", card.survey.study)
+
+
+def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
+    release = analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
+    said = release.statement
+    assert (said["model"], said["people"], said["ledger"]["entry"]) == ("shuffle", PEOPLE, 2)
+    text = " ".join(release.text.split())
+    assert "at least 4 people (honest = 0.8 of 6)" in text
+    assert "does not work together with whoever opened them" in text
+    assert f"ε = {float(card.epsilon):.4g} for one person" in text
+    assert "given tokens once" in text
+    assert said["parameters"]["data"]["batch"] == read_batch(world.folder / "batch").head.id
+    assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=ledger))
+    assert release.values.sum() == pytest.approx(1.0)
+    # N = m * floor(n * honest), the person concerned included.
+    assert said["event"]["reports"] == 2 * 4
+    # The same batch again is the same release, for free.
+    again = analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
+    assert again.values.tolist() == release.values.tolist()
+    assert len(ledger.records()) == len(bw.Ledger.open(tmp_path / "moods.ledger").records())
+
+
+def some_batch(card, place, count, name="1" * 32, spoil=0):
+    to = unb64(card.sealing["key"])
+    good = [seal(card.digest, to, i % 4) for i in range(count)]
+    bad = [seal("sha256:" + "0" * 64, to, 0) for _ in range(spoil)]
+    total = count + spoil
+    write_batch(place, good + bad, card=card.digest, name=name, count=total, people_of=2, counted="tokens")
+    return read_batch(place)
+
+
+def test_a_batch_is_accepted_once(card, world, ledger, tmp_path):
+    analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
+    other = some_batch(card, tmp_path / "other", 2 * PEOPLE)
+    with pytest.raises(LedgerError, match="accepted before"):
+        analyse(card, other, key("analyser"), ledger=ledger, out=tmp_path / "second")
+
+
+def test_what_does_not_belong_is_counted_and_left_out(card, tmp_path):
+    batch = some_batch(card, tmp_path / "batch", 2 * PEOPLE + 1, spoil=5)
+    opened = open_batch(card, batch, key("analyser"))
+    assert opened.refused == {"cannot be opened": 5, "left over": 1}
+    assert (opened.people, int(opened.counts.sum())) == (PEOPLE, 2 * PEOPLE)
+    with pytest.raises(ParameterError, match="another card"):
+        open_batch(shuffle_card(alpha=9), batch, key("analyser"))
+    with pytest.raises(ParameterError, match="not the one on the card"):
+        open_batch(card, batch, key("analyser", 2))
+
+
+def test_fewer_people_are_a_weaker_promise(ledger, tmp_path):
+    card = shuffle_card(users=400, alpha="0.5", honest="0.9")
+    book = bw.Ledger.create(tmp_path / "other.ledger", card.survey.study)
+    batch = some_batch(card, tmp_path / "batch", 2 * 100)
+    with pytest.raises(ParameterError, match="100 people"):
+        analyse(card, batch, key("analyser"), ledger=book, out=tmp_path / "out")
+    plan = card.survey.plan
+    fewer = plan_for(plan, 100)
+    assert fewer.event.reports == 2 * 90
+    assert fewer.guarantee.epsilon_at(1) > plan.guarantee.epsilon_at(1)
+    assert np.array_equal(fewer.itemwise.randomiser.stops, plan.itemwise.randomiser.stops)
+
+
+def test_honest_is_priced():
+    """Fewer honest people mean more noise for the same promise, and 1 changes nothing."""
+    terms = {"alpha": "0.5", "delta": "1e-6", "users": 2000, "model": "shuffle"}
+    plans = {
+        share: bw.Study("discrete(labels=['a', 'b'])", honest=share, **terms).plan("frequency(items=2)")
+        for share in (1, "0.9", "0.5")
+    }
+    rates = [plans[share].itemwise.randomiser.alpha0_upper for share in (1, "0.9", "0.5")]
+    assert rates[0] > rates[1] > rates[2]
+    half = bw.Study("discrete(labels=['a', 'b'])", **{**terms, "users": 1000}).plan("frequency(items=2)")
+    assert rates[2] == half.itemwise.randomiser.alpha0_upper
+    assert plans["0.5"].terms.to_spec()["honest"] == "0.5"
+    assert "honest" not in plans[1].terms.to_spec()
+    for wrong in (0, "1.1", -1):
+        with pytest.raises(ParameterError, match="honest"):
+            bw.Study("discrete(labels=['a', 'b'])", honest=wrong, **terms)
+    with pytest.raises(ParameterError, match="shuffle"):
+        bw.Study("discrete(labels=['a', 'b'])", honest="0.5", alpha=1, users=10)
+    study = bw.Study("discrete(labels=['a', 'b'])", honest="1/3", **terms)
+    assert bw.Study.from_spec(study.to_spec()).honest == Fraction(1, 3)
+
+
+def test_attested_people_are_an_assumption(tmp_path):
+    card = shuffle_card(tokens=False, users=PEOPLE)
+    book = bw.Ledger.create(tmp_path / "moods.ledger", card.survey.study)
+    release = analyse(
+        card, some_batch(card, tmp_path / "b", 2 * PEOPLE), key("analyser"), ledger=book, out=tmp_path / "o"
+    )
+    assert "this number is assumed" in " ".join(release.text.split())
+
+
+def test_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(
+        'dataset = "moods"\nusers = 3\nmodel = "shuffle"\nalpha = 8\ndelta = 1e-6\n[space]\nkind = "discrete"\n'
+        'labels = ["calm", "glad"]\n[[question]]\nname = "mood"\nkind = "frequency"\nitems = 2\n'
+    )
+
+    def run(*words, code=0):
+        found = CliRunner().invoke(cli, ["collect", *words])
+        assert found.exit_code == code, found.output
+        return found.output
+
+    where = ["--address", "https://c.example", "--shuffler", "https://s.example"]
+    name = run("init", "study.toml", *where, "--attested", "--quiet").strip()
+    assert (tmp_path / "keys" / "signer.key").stat().st_mode & 0o777 == 0o600
+    assert "ε = 8" in run("card", name)
+    told = " ".join(run("card", name, "--explain").split())
+    assert "What leaves your phone: 2 messages of 64 bytes" in told
+    assert "cannot check" in told
+    from barrow.collect import read_card
+    from barrow.collect.pool import Pool
+
+    card = read_card(tmp_path / name)
+    pool = Pool("pool.db", card.digest)
+    for person in range(3):
+        client = bw.Client(card, memory=tmp_path / f"{person}.json", limit=10)
+        pool.add([(message, None) for message in client.sealed(["calm", "glad"])])
+    pool.close()
+    assert "6 messages" in run("shuffle", name, "--release", "b.batch")
+    assert "Written to out" in run("analyse", name, "b.batch", "--ledger", "m.ledger", "--out", "out")
+    assert bw.Release.read("out").statement["people"] == 3
+    local = (tmp_path / "study.toml").read_text().replace('"shuffle"', '"local"').replace("delta = 1e-6\n", "")
+    (tmp_path / "local.toml").write_text(local)
+    other = run("init", "local.toml", "--address", "https://c.example", "--quiet").strip()
+    card = read_card(tmp_path / other)
+    from barrow.collect.stores import open_store
+
+    store = open_store("reports.db", card.survey.digest)
+    me = bw.Client(card, memory=tmp_path / "me.json", limit=10).report(["calm", "glad"])
+    store.add([(bytes.fromhex(me.id), me.to_text().encode())], {})
+    assert "from 1 people" in run("analyse", other, "--store", "reports.db")

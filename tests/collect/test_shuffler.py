@@ -1,0 +1,235 @@
+"""The shuffler: only ciphertexts with tokens, no order on the disk, a uniform order in the batch, then nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare, spearmanr
+
+from barrow.collect import tokens
+from barrow.collect.batches import read_batch, write_batch
+from barrow.collect.keys import unb64
+from barrow.collect.pool import Pool
+from barrow.collect.sealing import seal
+from barrow.collect.shuffler import Shuffler, mix_and_forget
+from barrow.collect.web import RefusedError
+from barrow.errors import ParameterError
+from tests.collect.asgi import ask
+from tests.collect.world import World, key, local_card, shuffle_card
+
+
+@pytest.fixture(scope="module")
+def card():
+    return shuffle_card()
+
+
+@pytest.fixture(scope="module")
+def loose():
+    """A card whose front end attests the number of people."""
+    return shuffle_card(tokens=False)
+
+
+def sealed(card, value: int = 0) -> bytes:
+    return seal(card.digest, unb64(card.sealing["key"]), value)
+
+
+def token(card, issuer=None) -> bytes:
+    mine, said = issuer or key("issuer"), tokens.message_of(card.digest)
+    made = tokens.blind(mine.public_key(), said)
+    return made.prefix + tokens.finalize(mine.public_key(), said, made, tokens.sign(mine, made.request))
+
+
+def taken(shuffler, *items: bytes) -> list[str]:
+    return asyncio.run(shuffler.take(b"".join(items)))
+
+
+def test_tokens_are_single_use_and_of_this_card(card, tmp_path):
+    shuffler = Shuffler(card, Pool(tmp_path / "pool.db", card.digest))
+    one, two = token(card), token(card)
+    first = sealed(card) + one
+    assert taken(shuffler, first) == ["accepted"]
+    assert taken(shuffler, sealed(card) + one, sealed(card) + two) == ["used token", "accepted"]
+    assert taken(shuffler, first) == ["repeated"]
+    other = shuffle_card(alpha=9)
+    assert taken(shuffler, sealed(card) + token(other)) == ["bad token"]
+    assert taken(shuffler, sealed(card) + token(card, key("issuer", 2))) == ["bad token"]
+    assert taken(shuffler, sealed(card) + bytes(288)) == ["bad token"]
+    assert shuffler.pool.count() == 2
+    assert shuffler.pool.refused == {"used token": 1, "repeated": 1, "bad token": 3}
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 65, 351, 353, 352 * 1001])
+def test_sizes(card, tmp_path, size):
+    shuffler = Shuffler(card, Pool(tmp_path / "pool.db", card.digest))
+    with pytest.raises(RefusedError) as caught:
+        taken(shuffler, bytes(size))
+    assert caught.value.status in (400, 413)
+    assert ask(shuffler.app(), "POST", "/messages", bytes(2**20 + 1))[0] == 413
+    status = ask(shuffler.app(), "GET", "/status")[1]
+    assert (status["waiting"], status["wanted"], status["closed"]) == (0, 10, False)
+
+
+def test_too_few_people_are_not_mixed(loose, tmp_path):
+    pool = Pool(tmp_path / "pool.db", loose.digest)
+    pool.add([(sealed(loose), None) for _ in range(9)])
+    with pytest.raises(ParameterError, match="9 messages wait"):
+        mix_and_forget(loose, pool, tmp_path / "batch")
+    assert pool.batch is None
+    assert pool.add([(sealed(loose), None)]) == ["accepted"]
+    assert mix_and_forget(loose, pool, tmp_path / "batch").messages == 10
+
+
+def test_after_mixing_nothing_is_left(card, tmp_path):
+    pool = Pool(tmp_path / "pool.db", card.digest)
+    items = [(sealed(card, i % 4), bytes([i])) for i in range(11)]
+    pool.add(items)
+    head = mix_and_forget(card, pool, tmp_path / "batch")
+    assert (head.messages, head.left_out, pool.count()) == (10, 1, 0)
+    assert set(read_batch(tmp_path / "batch").messages()) < {message for message, _ in items}
+    left = b"".join(file.read_bytes() for file in tmp_path.glob("pool.db*"))
+    assert not any(message[:16] in left or message[-16:] in left for message, _ in items)
+    # The same call again says the same; nothing more is taken, and what was taken is known by its token.
+    assert mix_and_forget(card, pool, tmp_path / "batch") == head
+    with pytest.raises(ParameterError, match="forgotten"):
+        mix_and_forget(card, pool, tmp_path / "other")
+    assert pool.add([items[0], (sealed(card), b"new")]) == ["repeated", "closed"]
+
+
+def test_an_interrupted_mixing_goes_on(loose, tmp_path, monkeypatch):
+    pool = Pool(tmp_path / "pool.db", loose.digest)
+    pool.add([(sealed(loose), None) for _ in range(10)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Pool, "forget", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            mix_and_forget(loose, pool, tmp_path / "batch")
+    again = Pool(tmp_path / "pool.db", loose.digest)
+    head = mix_and_forget(loose, again, tmp_path / "batch")
+    assert (head.id, again.count()) == (again.batch, 0)
+
+
+def uniform(orders: Counter, kinds: int) -> float:
+    return float(chisquare([orders.get(i, 0) for i in range(kinds)]).pvalue)
+
+
+@pytest.mark.parametrize("in_memory", [100, 2], ids=["in memory", "by files"])
+def test_the_order_of_a_batch_is_uniform(tmp_path, in_memory):
+    """All orders of four messages are equally likely; a mixing that leaves one place alone would be seen."""
+    some = [bytes([i]) * 64 for i in range(4)]
+    number = {order: i for i, order in enumerate(permutations(range(4)))}
+    orders: Counter = Counter()
+    for i in range(600):
+        place = tmp_path / str(i)
+        write_batch(place, some, card="sha256:0", name="0", count=4, people_of=1, counted="tokens", in_memory=in_memory)
+        orders[number[tuple(message[0] for message in read_batch(place).messages())]] += 1
+    assert uniform(orders, 24) > 1e-4
+    stays = Counter({number[(0, *rest)]: 100 for rest in permutations(range(1, 4))})
+    assert uniform(stays, 24) < 1e-10
+
+
+def test_positions_say_nothing_about_arrival(loose, tmp_path):
+    pool = Pool(tmp_path / "pool.db", loose.digest)
+    came = [sealed(loose) for _ in range(3000)]
+    for start in range(0, 3000, 50):
+        pool.add([(message, None) for message in came[start : start + 50]])
+    mix_and_forget(loose, pool, tmp_path / "batch")
+    place = {message: i for i, message in enumerate(read_batch(tmp_path / "batch").messages())}
+    assert {len(message) for message in place} == {64}
+    assert spearmanr(range(3000), [place[message] for message in came]).pvalue > 1e-4
+
+
+def test_the_disk_says_nothing_about_arrival(loose, tmp_path):
+    """Where messages lie in the file follows from their digests; the log is empty. Without tidying it would not."""
+    came = [sealed(loose) for _ in range(2500)]
+
+    def places(tidy: bool) -> list[int]:
+        file = tmp_path / f"pool-{tidy}.db"
+        pool = Pool(file, loose.digest)
+        for start in range(0, 2500, 50):
+            pool.add([(message, None) for message in came[start : start + 50]])
+        if tidy:
+            pool.tidy()
+        assert (tmp_path / f"pool-{tidy}.db-wal").stat().st_size == 0
+        data = file.read_bytes()
+        return [data.find(message) for message in came]
+
+    page = 4096
+
+    def within_pages(found: list[int]) -> float:
+        """How often, of two messages in one page, the earlier one lies behind the later one."""
+        by_page: dict[int, list[tuple[int, int]]] = {}
+        for i, place in enumerate(found):
+            by_page.setdefault(place // page, []).append((i, place))
+        pairs = [(a, b) for rows in by_page.values() for a, b in pairwise(rows)]
+        return float(np.mean([a[1] > b[1] for a, b in pairs]))
+
+    tidied = places(True)
+    assert min(tidied) > 0
+    assert 0.45 < within_pages(tidied) < 0.55
+    assert spearmanr(range(2500), tidied).pvalue > 1e-4
+
+
+def test_linking_gains_nothing(loose, tmp_path):
+    """Who sees the batch and guesses that neighbours belong to one person is right as often as by chance."""
+    right = total = 0
+    for run in range(20):
+        pool = Pool(tmp_path / f"{run}.db", loose.digest)
+        people = [[sealed(loose), sealed(loose)] for _ in range(10)]
+        owner = {message: i for i, pair in enumerate(people) for message in pair}
+        for pair in people:
+            pool.add([(message, None) for message in pair])
+        mix_and_forget(loose, pool, tmp_path / f"{run}.batch")
+        order = [owner[message] for message in read_batch(tmp_path / f"{run}.batch").messages()]
+        right += sum(a == b for a, b in pairwise(order))
+        total += 19
+    chance = 1 / 19  # one of the other nineteen is of the same person
+    assert abs(right / total - chance) < 5 * np.sqrt(chance / total)
+
+
+def test_the_wrong_kind_of_card(tmp_path):
+    with pytest.raises(ParameterError, match="local"):
+        Shuffler(local_card(), Pool(tmp_path / "pool.db", "sha256:0"))
+
+
+@pytest.mark.parametrize("content", [b"", b"{}\n", b"<html>", b'{"barrow":"sealed batch"', b"\xff\n"])
+def test_what_is_no_batch(tmp_path, content):
+    (tmp_path / "batch").write_bytes(content)
+    with pytest.raises(ParameterError):
+        read_batch(tmp_path / "batch")
+
+
+def test_a_cut_batch_is_refused(tmp_path):
+    place = tmp_path / "batch"
+    write_batch(place, [bytes(64)] * 4, card="sha256:0", name="0", count=4, people_of=2, counted="tokens")
+    place.write_bytes(place.read_bytes()[:-1])
+    with pytest.raises(ParameterError, match="not whole"):
+        read_batch(place)
+
+
+def test_the_issuer(card, tmp_path):
+    world = World(tmp_path, card, people=2)
+    app = world.issuer.app()
+    requests = ["A" * 342, "B" * 342]
+    good = '{"invitation":"%s","blinded":%s}'
+    import json
+
+    def asked(code, blinded):
+        return ask(app, "POST", "/tokens", (good % (code, json.dumps(blinded))).encode())
+
+    from barrow.collect.keys import b64
+
+    public = key("issuer").public_key()
+    requests = [b64(tokens.blind(public, b"x").request) for _ in range(3)]
+    status, first = asked(world.codes[0], requests[:2])
+    assert status == 200
+    assert asked(world.codes[0], requests[:2]) == (200, first)
+    assert asked(world.codes[0], requests[1:]) == (403, {"problem": "used invitation"})
+    assert asked("nobody", requests[:2]) == (403, {"problem": "no invitation"})
+    for bad in ([], requests[:1], requests, [requests[0]] * 2, ["A"] * 2, ["_" * 342] * 2):
+        assert asked(world.codes[1], bad)[0] == 400
+    assert ask(app, "POST", "/tokens", b"{}")[0] == 400
+    assert ask(app, "GET", "/status")[1]["used"] in (1, 2)
+    world.stop()
