@@ -128,7 +128,7 @@ def growth(card: Card, keys: dict[str, Any], most: int, stored: int, opened: int
                 if part == "open":
                     some = (sealed[i % 1000] for i in range(count))  # opening the same twice costs the same
                     about = {"card": card.digest, "name": "0", "count": count, "people_of": 1, "counted": "tokens"}
-                    write_batch(file, some, **about)  # type: ignore[arg-type]
+                    write_batch(file, some, **about)
                     seconds, memory = _apart(_open, card, file, keys["analyser"])
                 else:
                     seconds, memory = _apart(_mix if part == "mix" else _store, file, count)
