@@ -1,14 +1,16 @@
-"""Heat maps under ordinary user-level DP against ours: ``scripts/bench heatmaps [--draws 3]``.
+"""Heat maps under ordinary user-level DP against ours: ``scripts/bench heatmaps [--draws 3] [--check-ins FOLDER]``.
 
 The peer follows Differentially Private Heatmaps (Ghazi et al., AAAI 2023), which has no public code: counts of a
 quadtree at all levels with Laplace noise, the largest cells of each level kept, and the histogram nearest to them level
-by level. Its budget shares, how many cells are kept and its decoder are the best of several in hindsight; our smooth
-decoder is one of them. It promises user-level epsilon: a person may change everything. Ours promises alpha per unit of
-EMD, which is epsilon = alpha w for changes of at most w.
+by level. Its budget shares, how many cells are kept and its decoder are the best of several in hindsight: its own, or
+our smooth decoder of maps. Keys that end in ``_shrunk`` lend it our decoder of trees too, by which quadtrees are read
+best. It promises user-level epsilon: a person may change everything. Ours promises alpha per unit of EMD, which is
+epsilon = alpha w for changes of at most w.
 
 At epsilon = alpha the peer is more accurate, as it promises less protection of small changes: both are compared at the
 epsilon = alpha w that ours gives to movements of w. ``w_break_even_*`` is the movement below which ours is the more
-accurate one. Populations: the nine of benchmarks/_pyramid.py, and real flights (an aircraft stands in for a person).
+accurate one. Populations: the nine of benchmarks/_pyramid.py, real flights (an aircraft stands in for a person), and
+real check-ins, if a folder with NYC.npy (user, place, minute) and NYC_POI.npy (place, latitude, longitude) is given.
 """
 
 from __future__ import annotations
@@ -130,23 +132,31 @@ def peer_errors(peer: Peer, people: list[Any], users: int, epsilon: float, draws
     return found
 
 
-def break_even(name: str, people: list[Any], users: int, draws: int, peer: Peer) -> float:
-    """The movement w at whose epsilon = alpha w the peer is as accurate as ours is at alpha."""
+def break_even(name: str, people: list[Any], users: int, draws: int, peer: Peer) -> dict[str, float]:
+    """The movements w at whose epsilon = alpha w the peer is as accurate as ours is at alpha.
+
+    One for the peer with its own and our map decoder, one where it has our decoder of trees too.
+    """
     chosen = best_spacing(SQUARE, ALPHA, users=users)[0].spacing
     plan = edge_histogram(SQUARE, ALPHA, users=users, spacing=chosen)
     ours = errors(SQUARE, plan, people, draws, ("smooth",))["smooth"]
-    curve = []
+    curves: dict[str, list[float]] = {"": [], "_shrunk": []}
     for epsilon in EPSILONS:
         each = peer_errors(peer, people, users, epsilon, draws)
-        best = min(each, key=lambda key: each[key])
-        curve.append(each[best])
-        print(f"{name} n={users:,} eps={epsilon}: peer {each[best]:.5f} ({best}), ours {ours:.5f}", flush=True)
-        if each[best] < ours / 1.1:
+        for lent, curve in curves.items():
+            usable = {key: value for key, value in each.items() if lent or not key.startswith("shrunk")}
+            best = min(usable, key=lambda key: usable[key])
+            curve.append(usable[best])
+            print(f"{name} n={users:,} eps={epsilon}: peer {usable[best]:.5f} ({best}), ours {ours:.5f}", flush=True)
+        if max(curve[-1] for curve in curves.values()) < ours / 1.1:
             break
-    # Between two epsilons the logarithm of the error is nearly linear in that of epsilon.
-    falling = np.minimum.accumulate(curve)[::-1]
-    at = np.log(np.array(EPSILONS[: len(curve)]))[::-1]
-    return float(np.exp(np.interp(np.log(ours), np.log(falling), at)) / ALPHA)
+    found = {}
+    for lent, curve in curves.items():
+        # Between two epsilons the logarithm of the error is nearly linear in that of epsilon.
+        falling = np.minimum.accumulate(curve)[::-1]
+        at = np.log(np.array(EPSILONS[: len(curve)]))[::-1]
+        found[lent] = round(float(np.exp(np.interp(np.log(ours), np.log(falling), at)) / ALPHA), 4)
+    return found
 
 
 def flights() -> tuple[Any, int]:
@@ -156,32 +166,50 @@ def flights() -> tuple[Any, int]:
     import duckdb
 
     file = str(files("barrow.demo") / "data" / "flights.parquet")
-    columns = [row[0] for row in duckdb.connect().execute(f"DESCRIBE SELECT * FROM '{file}'").fetchall()]
-    if not {"lat", "lon"} <= set(columns):
-        return None, 0
     rows = duckdb.connect().execute(
         f"""WITH one AS (SELECT "user" AS u, lat, lon, count(*) AS c FROM '{file}' GROUP BY ALL),
         sizes AS (SELECT u, sum(c) AS m FROM one GROUP BY u)
         SELECT lat, lon, sum(c / m), (SELECT count(*) FROM sizes) FROM one JOIN sizes USING (u) GROUP BY lat, lon"""
     ).fetchall()  # fmt: skip
     table = np.array([[float(v) for v in row] for row in rows])
-    low, high = table[:, :2].min(axis=0), table[:, :2].max(axis=0)
-    cells = SQUARE.encode(np.clip((table[:, :2] - low) / (high - low), 0.0, 0.999))
-    weights = np.bincount(cells, weights=table[:, 2], minlength=SQUARE.items)
-    return weights / weights.sum(), int(table[0, 3])
+    return mapped(table[:, :2], table[:, 2]), int(table[0, 3])
+
+
+def real_check_ins(folder: str) -> tuple[Any, int]:
+    """Where people checked in, each person counting once."""
+    from pathlib import Path
+
+    visits, places = np.load(Path(folder) / "NYC.npy"), np.load(Path(folder) / "NYC_POI.npy")
+    where = {int(place): i for i, place in enumerate(places[:, 0])}
+    at = places[[where[int(place)] for place in visits[:, 1]], 1:3]
+    _, user, sizes = np.unique(visits[:, 0], return_inverse=True, return_counts=True)
+    return mapped(at, 1.0 / sizes[user]), len(sizes)
+
+
+def mapped(at: Any, weights: Any) -> Any:
+    """Shares of 32 x 32 cells of the smallest box round all places."""
+    low, high = at.min(axis=0), at.max(axis=0)
+    cells = SQUARE.encode(np.clip((at - low) / (high - low), 0.0, 0.999))
+    found = np.bincount(cells, weights=weights, minlength=SQUARE.items)
+    return found / found.sum()
 
 
 def main() -> None:
     """Prints errors, then one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=1)
-    draws = parser.parse_args().draws
+    parser.add_argument("--check-ins", metavar="FOLDER", help="with NYC.npy and NYC_POI.npy")
+    given = parser.parse_args()
     peer, figures = Peer(), {}
-    for users, key in ((10**3, "n1e3"), (10**4, "n1e4")):
-        figures[f"w_break_even_{key}"] = round(break_even("maps", populations(), users, draws, peer), 4)
-    truth, aircraft = flights()
-    if truth is not None:
-        figures["w_break_even_flights"] = round(break_even("flights", [truth], aircraft, 3 * draws, peer), 4)
+    cases = [("n1e3", populations(), 10**3, given.draws), ("n1e4", populations(), 10**4, given.draws)]
+    for name, (truth, number) in {
+        "flights": flights(),
+        **({"check_ins": real_check_ins(given.check_ins)} if given.check_ins else {}),
+    }.items():
+        cases.append((name, [truth], number, 3 * given.draws))
+    for name, people, users, draws in cases:
+        for lent, w in break_even(name, people, users, draws, peer).items():
+            figures[f"w_break_even_{name}{lent}"] = w
     finish(figures)
 
 

@@ -16,12 +16,12 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import EdgeAnswer, edge_histogram
 from barrow.mechanisms.edge_intervals import (
+    chosen_region_interval,
     half_width,
     node_weights,
     noise_of,
     region_interval,
     region_intervals,
-    simple_region_interval,
     simple_region_level,
     transport_half_width,
 )
@@ -171,7 +171,7 @@ def test_all_simple_regions_of_a_tiny_grid_are_counted():
         if mask.all() or not mask.any() or not mask[0]:
             continue  # a region and its outside have one boundary
         try:
-            simple_region_interval(answer, mask)
+            chosen_region_interval(answer, mask)
         except ParameterError:
             continue
         k = len(noise_of(plan, mask.astype(float)).scales)
@@ -196,7 +196,7 @@ def test_lists_cost_a_little_width_and_bad_regions_are_refused():
         lambda: region_intervals(answer, []),
         lambda: region_interval(answer, np.ones(3, dtype=bool)),
         lambda: region_interval(answer, [3], level=0.0),
-        lambda: simple_region_interval(answer, [3]),
+        lambda: simple_region_level(answer.plan, 1),
         lambda: half_width(answer.plan, [1.0]),
     ):
         with pytest.raises(ParameterError):

@@ -17,7 +17,7 @@ from barrow.mechanisms.edge_intervals import half_width, region_interval
 from barrow.noise.simulation import SeededSource
 from barrow.spaces import Euclidean
 from barrow.study import Study, read
-from barrow.study.region import polygon_inside
+from barrow.study.polygons import polygon_inside
 from barrow.study.result import Release
 
 SPACE = Euclidean([0, 0], [8, 8], step=1)
@@ -51,8 +51,9 @@ def released(folder):
 def test_regions_in_python(tmp_path):
     _, result, truth = released(tmp_path)
     (tmp_path / "square.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [SQUARE]}))
-    inside = polygon_inside(SPACE, tmp_path / "square.geojson")
+    inside, cut = polygon_inside(SPACE, tmp_path / "square.geojson")
     assert inside.sum() == 16
+    assert not cut.any()
     found = result.region(inside)
     again = Release.read(tmp_path / "out").region(np.array(SPACE.labels)[inside], space=SPACE)
     assert found == again
@@ -74,6 +75,69 @@ def test_the_command_reads_the_study_for_its_space(tmp_path, capsys):
     assert ended.value.code == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["share"], said["low"], said["high"], said["items"]) == (found.estimate, found.low, found.high, 2)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_cells_that_a_polygon_cuts_are_those_with_corners_on_both_sides(tmp_path, shift):
+    triangle = [[0.5 + shift, 0.5], [7.2, 2.5], [3.1, 6.9 - shift], [0.5 + shift, 0.5]]
+    (tmp_path / "triangle.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [triangle]}))
+    inside, cut = polygon_inside(SPACE, tmp_path / "triangle.geojson")
+    # Second route: a fine grid of points of each cell, by barycentric coordinates.
+    a, b, c = (np.array(p) for p in triangle[:3])
+    fine = (np.arange(60) + 0.5) / 60 - 0.5
+    for i, point in enumerate(SPACE.points):
+        x, y = np.meshgrid(point[0] + fine, point[1] + fine)
+        turn = [(q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]) for p, q in ((a, b), (b, c), (c, a))]
+        held = np.all(np.array(turn) > 0, axis=0)
+        if held.any() and not held.all():
+            assert cut[i]
+        if held.all():
+            assert inside[i]
+            assert not cut[i]
+        if not held.any() and cut[i]:  # touched by less than a point of the fine grid
+            assert np.abs(np.array(turn)).min(axis=(1, 2)).min() < 0.3
+        if not cut[i]:
+            assert inside[i] == held.all()
+
+
+def test_a_polygon_that_cuts_cells_is_held_between_those_inside_and_those_it_meets(tmp_path, capsys):
+    study, result, _ = released(tmp_path)
+    study.write(tmp_path / "study.toml")
+    ring = [[0.5, 0.5], [6.5, 0.5], [6.5, 6.5], [0.5, 6.5], [0.5, 0.5]]
+    (tmp_path / "cut.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
+    with pytest.raises(SystemExit):
+        asked = ["--within", str(tmp_path / "cut.geojson"), "--json"]
+        main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), *asked])
+    said = json.loads(capsys.readouterr().out)
+    assert said["cut"] == 24
+    assert said["low_of_polygon"] <= said["low"] + 1e-9 <= said["high"] <= said["high_of_polygon"] + 1e-9
+    inside, cut = polygon_inside(SPACE, tmp_path / "cut.geojson")
+    shares = result.shares()
+    low, high = shares.region(inside & ~cut).low, shares.region(inside | cut).high
+    assert (said["low_of_polygon"], said["high_of_polygon"]) == (low, high)
+    with pytest.raises(ParameterError, match="does not hold the inner"):
+        shares.region(inside | cut, outer=inside & ~cut)
+
+
+def test_lists_hold_at_once_and_what_was_looked_for_is_wider(tmp_path, capsys):
+    study, result, _ = released(tmp_path)
+    study.write(tmp_path / "study.toml")
+    corner = SPACE.labels[:1]
+    alone, looked = result.region(corner), result.region(corner, looked=True)
+    listed = result.regions([corner, SPACE.labels[:3]])[0]
+    assert result.region(corner, level=0.025) == listed
+    assert looked.low <= listed.low <= alone.low
+    assert alone.high <= listed.high <= looked.high
+    with pytest.raises(SystemExit):
+        asked = ["--items", ";".join(corner), "--items", ";".join(SPACE.labels[:3])]
+        main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), *asked])
+    assert "hold all at once with probability 95 %" in capsys.readouterr().out
+    with pytest.raises(ParameterError, match="several pieces"):
+        result.region([SPACE.labels[0], SPACE.labels[63]], looked=True)
+    with pytest.raises(ParameterError, match="list of regions is empty"):
+        result.regions([])
+    with pytest.raises(ParameterError, match="no item 'nowhere'"):
+        result.region(["nowhere"])
 
 
 def test_intervals_of_random_regions_cover():
@@ -105,7 +169,7 @@ def test_files_without_polygons_are_refused(tmp_path, content):
 def test_holes_are_outside(tmp_path):
     hole = [[1, 1], [2, 1], [2, 2], [1, 2], [1, 1]]
     (tmp_path / "ring.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [SQUARE, hole]}))
-    assert polygon_inside(SPACE, tmp_path / "ring.geojson").sum() == 15
+    assert polygon_inside(SPACE, tmp_path / "ring.geojson")[0].sum() == 15
 
 
 def test_the_command_needs_one_region(capsys):

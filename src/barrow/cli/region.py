@@ -1,57 +1,131 @@
-"""``barrow region``: an interval for the share of any region, from a finished release."""
+"""``barrow region``: intervals for the shares of regions, from a finished release or from collected reports."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from barrow.cli.study_options import DEFAULT, output_options, study_option
 from barrow.errors import ParameterError
+from barrow.local import Survey
+from barrow.mechanisms.histogram_regions import ReleasedShares
+from barrow.privacy import Model
+from barrow.questions.histogram import HistogramPlan
 from barrow.study import Study
-from barrow.study.region import items_inside, polygon_inside
+from barrow.study.polygons import polygon_inside
 from barrow.study.result import Release
 
 
 @click.command()
-@click.argument("folder", type=click.Path())
+@click.argument("released", metavar="FOLDER", type=click.Path())
 @study_option
-@click.option("--within", type=click.Path(), help="A GeoJSON file with a polygon; cells count by their middles.")
-@click.option("--items", help="Labels of items, with commas between them; with semicolons, if labels have commas.")
-@click.option("--level", type=float, default=0.05, show_default=True, help="How often the interval may miss.")
+@click.option("--within", multiple=True, type=click.Path(), help="A GeoJSON file with a polygon; may be repeated.")
+@click.option(
+    "--items",
+    multiple=True,
+    help="Labels with commas between them, or semicolons if they have commas; may be repeated.",
+)
+@click.option("--level", type=float, default=0.05, show_default=True, help="How often an interval may miss.")
+@click.option("--looked", is_flag=True, help="The region was chosen after looking at the release: a wider interval.")
+@click.option("--question", "asked", help="Of a local study with several questions: which one.")
 @output_options
 def region(
-    folder: str, file: str | None, within: str | None, items: str | None, level: float, as_json: bool, quiet: bool
+    released: str,
+    file: str | None,
+    within: tuple[str, ...],
+    items: tuple[str, ...],
+    level: float,
+    looked: bool,
+    asked: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """The share of people's items in a region, with its interval; it costs nothing.
+    """The share of people's items in regions, with intervals; it costs nothing.
+
+    FOLDER is a release, or the file that barrow local aggregate --json printed. Several regions have intervals that
+    hold all at once. A polygon is the cells whose middles it holds; where it cuts cells, a second interval is for the
+    polygon itself.
 
     \b
     Example:
       barrow region visits-map --within harbour.geojson
     """  # noqa: D301  (click reads the backspace)
-    if (within is None) == (items is None):
+    if not within and not items:
         raise ParameterError(
-            "A region is given by a polygon or by items.", allowed="one of the two", fix="--within region.geojson"
+            "A region is given by a polygon or by items.", allowed="at least one", fix="--within region.geojson"
         )
-    space = Study.read(file or DEFAULT).space
-    inside: Any = polygon_inside(space, within) if within else items_inside(space, _labels(items or ""))
-    found = Release.read(folder).region(inside, space=space, level=level)
+    study = Study.read(file or DEFAULT)
+    shares = (
+        _collected(released, study, asked) if Path(released).is_file() else Release.read(released).shares(study.space)
+    )
+    rows = [(name, *polygon_inside(study.space, name)) for name in within]
+    rows += [(text, shares.marked(_labels(text)), None) for text in items]
+    each = level / len(rows)
+    told = [_told(shares, name, inside, cut, each, looked) for name, inside, cut in rows]
     if as_json:
-        row = {
-            "share": found.estimate,
-            "low": found.low,
-            "high": found.high,
-            "level": level,
-            "items": int(inside.sum()),
-        }
-        click.echo(json.dumps(row))
-    elif quiet:
-        click.echo(f"{found.low:.6g} {found.high:.6g}")
-    else:
-        click.echo(f"{int(inside.sum()):,} items: {100 * found.estimate:.4g} % of people's items")
-        click.echo(f"between {100 * found.low:.4g} % and {100 * found.high:.4g} % ({100 * (1 - level):.4g} % interval)")
-        click.echo("The interval holds for a region that was chosen without looking at the release.")
+        click.echo(json.dumps({**told[0], "level": level} if len(told) == 1 else {"level": level, "regions": told}))
+        return
+    for row in told:
+        _say(row, quiet)
+    if not quiet:
+        held = "holds" if len(told) == 1 else "hold all at once"
+        chosen = (
+            "even if they were chosen by looking" if looked else "for regions chosen without looking at the release"
+        )
+        click.echo(f"{100 * (1 - level):.4g} % {'interval' if len(told) == 1 else 'intervals'}: {held} {chosen}.")
+
+
+def _told(shares: ReleasedShares, name: str, inside: Any, cut: Any, level: float, looked: bool) -> dict[str, Any]:
+    """A region's interval as plain data; of a polygon that cuts cells also the one for the polygon itself."""
+    found = shares.region(inside, level, looked=looked)
+    row = {"region": name, "items": int(inside.sum()), "share": found.estimate, "low": found.low, "high": found.high}
+    if cut is not None and cut.any():
+        itself = shares.region(inside & ~cut, level, outer=inside | cut, looked=looked)
+        row |= {"cut": int(cut.sum()), "low_of_polygon": itself.low, "high_of_polygon": itself.high}
+    return row
+
+
+def _say(row: dict[str, Any], quiet: bool) -> None:
+    if quiet:
+        click.echo(f"{row['low']:.6g} {row['high']:.6g}")
+        return
+    click.echo(f"{row['region']}: {row['items']:,} items hold {_percent(row, 'share')} of people's items")
+    click.echo(f"  between {_percent(row, 'low')} and {_percent(row, 'high')}")
+    if "cut" in row:
+        ends = f"between {_percent(row, 'low_of_polygon')} and {_percent(row, 'high_of_polygon')}"
+        click.echo(f"  the polygon cuts {row['cut']:,} cells; inside it lie {ends}")
+
+
+def _percent(row: dict[str, Any], name: str) -> str:
+    return f"{100 * row[name]:.4g} %"
+
+
+def _collected(path: str, study: Study, asked: str | None) -> ReleasedShares:
+    """The shares in the output of ``barrow local aggregate --json``."""
+    survey = Survey(study.replace(model="local") if study.model is Model.CENTRAL else study, asked)
+    try:
+        said = json.loads(Path(path).read_bytes())
+        means, people, digest = np.array(said["means"], dtype=np.float64), int(said["n"]), said["study"]
+    except (OSError, ValueError, TypeError, KeyError):
+        raise ParameterError(
+            f"The file {path!r} holds no means of reports.",
+            allowed="a folder of a release, or what barrow local aggregate --json printed",
+            fix="barrow local aggregate --json reports/ > collected.json",
+        ) from None
+    plan = survey.plan
+    size = plan.query.dimension if isinstance(plan, HistogramPlan) else -1
+    shares = plan.shares_of(means, people) if isinstance(plan, HistogramPlan) and means.shape == (size,) else None
+    if digest != survey.digest or shares is None:
+        raise ParameterError(
+            "The reports belong to another study or question, or are no histogram of these cells.",
+            allowed="a histogram of this study",
+            fix="--study and --question as they were asked",
+        )
+    return shares
 
 
 def _labels(text: str) -> list[str]:

@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from barrow.errors import ParameterError
 from barrow.mechanisms.edge_histogram import EdgeAnswer, EdgeHistogram
 from barrow.mechanisms.edge_sums import EdgeSum
-from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.numerics import float_up
 from barrow.spaces.base import Floats
 
 Mask = NDArray[np.bool_]
+LEAST_LEVEL = 1e-290
+"""At smaller levels an interval is all of [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class RegionInterval:
 
 
 def noise_of(plan: EdgeHistogram, weights: ArrayLike) -> EdgeSum:
-    """The distribution of the noise of sum_v weights_v y_v in one report, rounding to the grid aside.
+    """The distribution of the noise of sum_v weights_v y_v, the mean of all reports, rounding to the grid aside.
 
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
     >>> from barrow.spaces import Line
@@ -70,20 +71,18 @@ def noise_of(plan: EdgeHistogram, weights: ArrayLike) -> EdgeSum:
     rate = 1.0 / float_up(plan.scale)
     if plan.faces is None:
         cut = change != 0.0
-        return EdgeSum(np.abs(change[cut]) / (graph.lengths[cut] * rate))
+        return EdgeSum(np.abs(change[cut]) / (graph.lengths[cut] * rate), reports=plan.reports)
     alone = np.ones(graph.edges, dtype=bool)
     alone[plan.faces] = False
     cut = alone & (change != 0.0)
     turned = change[plan.faces] * graph.face_signs
     met = (turned != 0.0).any(axis=1)
     scales = np.abs(change[cut]) / (graph.lengths[cut] * rate)
-    return EdgeSum(scales, turned[met], graph.lengths[plan.faces][met], rate)
+    return EdgeSum(scales, turned[met], graph.lengths[plan.faces][met], rate, plan.reports)
 
 
 def half_width(plan: EdgeHistogram, weights: ArrayLike, level: float = 0.05) -> float:
     """sum_v weights_v y_v is farther from its value without noise than this with probability at most ``level``.
-
-    In the local model the mean of many reports has tails between those of one report and of a normal variable.
 
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
     >>> from barrow.spaces import Line
@@ -91,11 +90,7 @@ def half_width(plan: EdgeHistogram, weights: ArrayLike, level: float = 0.05) -> 
     >>> round(half_width(plan, [1, 1, 0, 0]), 6)  # ln 20 times 0.004
     0.011983
     """
-    noise = noise_of(plan, weights)
-    wide = noise.half_width(level)
-    if plan.reports > 1:
-        normal = NoiseDistribution(None, 1).quantile(level) * noise.deviation
-        wide = max(wide, normal) / math.sqrt(plan.reports)
+    wide = noise_of(plan, weights).half_width(level)
     return wide + float_up(plan.grid) / 2.0 * float(np.abs(np.asarray(weights)).sum()) * (1.0 + 1e-9)
 
 
@@ -158,7 +153,7 @@ def region_interval(answer: EdgeAnswer, region: ArrayLike, level: float = 0.05) 
     Args:
         answer: A release.
         region: Ids of the items, or one truth value for each item; chosen without looking at the release, or else use
-            :func:`region_intervals` with all that might have been chosen, or :func:`simple_region_interval`.
+            :func:`region_intervals` with all that might have been chosen, or :func:`chosen_region_interval`.
         level: How often the interval may miss.
 
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
@@ -212,24 +207,52 @@ def simple_region_level(plan: EdgeHistogram, boundary: int, level: float = 0.05)
     k = int(boundary)
     if k < 1:
         raise ParameterError(f"boundary is {boundary!r}.", allowed="at least 1 edge", fix="boundary=4")
+    if shape is None:
+        raise ParameterError(
+            "The graph is no flat grid, so its simple regions are not counted.",
+            allowed="a rectangle of at least 2 x 2 nodes",
+            fix="any_region_level",
+        )
     border = 2 * (shape[0] + shape[1] - 2)
-    cycles = (plan.graph.edges / k + border / 2.0) * 3.0 ** min(k - 1, 600)
-    return level * 6.0 / (math.pi * k) ** 2 / max(1.0, cycles)
+    cycles = math.log(plan.graph.edges / k + border / 2.0) + (k - 1) * math.log(3.0)
+    return _share(level, k, max(0.0, cycles))
 
 
-def simple_region_interval(answer: EdgeAnswer, region: ArrayLike, level: float = 0.05) -> RegionInterval:
-    """An interval for a simple region of a flat grid that may be chosen after looking at the release.
+def any_region_level(edges: int, boundary: int, level: float = 0.05) -> float:
+    """The level for one region of ``boundary`` cut edges at which all regions hold at once: they are sets of edges.
 
-    With probability at least 1 - level all simple regions are in their intervals at once. That the region is simple
-    (connected, with connected outside) is checked.
+    >>> any_region_level(10, 2) < 0.05 / 45
+    True
+    """
+    k = int(boundary)
+    sets = math.lgamma(edges + 1) - math.lgamma(k + 1) - math.lgamma(edges - k + 1)
+    return level if k == 0 else _share(level, k, max(0.0, sets))
+
+
+def _share(level: float, boundary: int, log_many: float) -> float:
+    """6/(pi k)^2 of the level, divided among so many; rounded down."""
+    return level * 6.0 / (math.pi * boundary) ** 2 * math.exp(-log_many) * (1.0 - 1e-9)
+
+
+def chosen_region_interval(answer: EdgeAnswer, region: ArrayLike, level: float = 0.05) -> RegionInterval:
+    """An interval for a region that may be chosen after looking at the release.
+
+    With probability at least 1 - level all of them are in their intervals at once: on a flat grid all simple regions
+    (connected, with connected outside, which is checked), on any other graph all regions.
     """
     plan = answer.plan
-    inner, outer = node_weights(plan, region)
-    cuts = [int(np.count_nonzero(c[plan.graph.heads] != c[plan.graph.tails])) for c in (inner, outer)]
-    for weights in (inner, outer):
-        _check_simple(plan, weights)
-    # Each end uses its own boundary; the smaller level is safe for both.
-    own = min(simple_region_level(plan, max(1, cut), level) for cut in cuts)
+    both = node_weights(plan, region)
+    own = 1.0
+    for weights in both:
+        cut = int(np.count_nonzero(weights[plan.graph.heads] != weights[plan.graph.tails]))
+        if _flat_grid(plan) is None:
+            here = any_region_level(plan.graph.edges, cut, level)
+        else:
+            _check_simple(plan, weights)
+            here = simple_region_level(plan, max(1, cut), level)
+        own = min(own, here)  # each end uses its own boundary; the smaller level is safe for both
+    if own < LEAST_LEVEL:
+        return RegionInterval(0.0, 1.0, float(np.asarray(answer.values) @ (both[0] + both[1])) / 2.0, 0)
     return region_interval(answer, region, own)
 
 
@@ -253,8 +276,8 @@ def transport_half_width(plan: EdgeHistogram, level: float = 0.05) -> float:
     return float(gammainccinv(plan.freedom, level)) * float_up(plan.scale) * (1.0 + 1e-9) + rounding
 
 
-def _flat_grid(plan: EdgeHistogram) -> tuple[int, int]:
-    """The shape of a graph that is a flat grid of nodes, else it is refused."""
+def _flat_grid(plan: EdgeHistogram) -> tuple[int, int] | None:
+    """The shape of a graph that is a flat grid of nodes."""
     nodes, edges = plan.graph.nodes, plan.graph.edges
     step = plan.graph.heads - plan.graph.tails
     columns = int(step.max())
@@ -266,13 +289,7 @@ def _flat_grid(plan: EdgeHistogram) -> tuple[int, int]:
         and bool(np.isin(step, [1, columns]).all())
         and bool((plan.graph.tails[step == 1] % columns < columns - 1).all())
     )
-    if not flat:
-        raise ParameterError(
-            "The graph is no flat grid, so its simple regions are not counted.",
-            allowed="a rectangle of at least 2 x 2 nodes",
-            fix="region_intervals with a public list of regions",
-        )
-    return rows, columns
+    return (rows, columns) if flat else None
 
 
 def _check_simple(plan: EdgeHistogram, weights: Floats) -> None:

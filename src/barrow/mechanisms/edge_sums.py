@@ -2,9 +2,9 @@
 
 A linear statistic of released node values is off by sum_e (c_head - c_tail) eta_e: independent Laplace variables, and
 for every cycle that is drawn together a mixture, over its cones, of sums of signed exponentials. Equal scales have a
-closed form. Otherwise every exponential is rounded up to a lattice and the distributions are convolved by their
-characteristic functions; what lies beyond the window is bounded by Chernoff's inequality
-(docs/proofs/edge-decoding.md, Section 7).
+closed form. Otherwise the distribution, wrapped round a circle, has a Fourier series whose coefficients are values of
+the characteristic function; what wrapping may hide is bounded by Chernoff's inequality, and what is cut off the series
+by how fast the coefficients fall (docs/proofs/edge-decoding.md, Section 7). Means of many reports are powers.
 """
 
 from __future__ import annotations
@@ -21,21 +21,26 @@ from barrow.noise.additive.edges import cones
 from barrow.spaces.base import Floats, Ids
 
 _LEAST_LEVEL = 1e-9
-"""Below it the convolution's rounding matters, and Chernoff's inequality is used where there is no closed form."""
-_POINTS = 2**15
-_MOST_WORK = 2**27
+"""Below it the rounding of the series matters, and Chernoff's inequality is used where there is no closed form."""
+_ROUNDING = 1e-12
+_MOST_CLOSED = 20_000
+_FEWEST_TERMS, _MOST_TERMS, _MOST_WORK = 64, 2**17, 2**22
+_HALVINGS = 11
 _SAFE = 1.0 + 1e-9
+Mixtures = list[tuple[Floats, Floats, int]]
+"""For each kind of cycle: weights of its cones, signed scales (cones, 4), and how many there are."""
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeSum:
-    """A sum of independent noises of edges and of cycles of four.
+    """A sum of independent noises of edges and of cycles of four, or the mean of several such sums.
 
     Attributes:
         scales: Scales of Laplace variables, above 0.
         cycles: Shape (cycles, 4): what a unit of noise on each edge of a cycle adds, with its sign.
         lengths: Shape (cycles, 4): the lengths of these edges, which set the probabilities of the cones.
         rate: The sizes on a cycle's edge are exponential with mean 1/(rate length).
+        reports: How many independent sums are averaged.
 
     >>> round(EdgeSum(np.ones(1)).half_width(0.05), 3), round(EdgeSum(np.ones(8)).half_width(0.05), 3)
     (2.996, 7.947)
@@ -45,6 +50,7 @@ class EdgeSum:
     cycles: Floats | None = None
     lengths: Floats | None = None
     rate: float = 1.0
+    reports: int = 1
 
     @cached_property
     def _laplace(self) -> tuple[Floats, Ids]:
@@ -53,8 +59,7 @@ class EdgeSum:
         return scales, counts
 
     @cached_property
-    def _mixtures(self) -> list[tuple[Floats, Floats, int]]:
-        """For each kind of cycle: weights of its cones, signed scales (cones, 4), and how many there are."""
+    def _mixtures(self) -> Mixtures:
         if self.cycles is None or self.lengths is None or not len(self.cycles):
             return []
         ratio = self.lengths / self.lengths[:, :1]
@@ -67,11 +72,6 @@ class EdgeSum:
         return found
 
     @property
-    def terms(self) -> int:
-        """How many exponential sizes there are at most: three for each cycle."""
-        return len(self.scales) + 3 * (0 if self.cycles is None else len(self.cycles))
-
-    @property
     def deviation(self) -> float:
         """The standard deviation.
 
@@ -79,82 +79,142 @@ class EdgeSum:
         10.000000000000002
         """
         total = 2.0 * float((np.asarray(self.scales) ** 2).sum())
-        for share, scales, count in self._mixtures:
-            mean = scales.sum(axis=1)
-            total += count * float(share @ ((scales**2).sum(axis=1) + mean**2))
-        return math.sqrt(total)
+        return math.sqrt((total + _variance(self._mixtures)) / self.reports)
 
     def half_width(self, level: float) -> float:
         """The sum is farther from 0 than this with probability at most ``level``."""
         if not 0.0 < level < 1.0:
             raise ParameterError(f"level is {level!r}.", allowed="a number in (0, 1)", fix="level=0.05")
-        if self.terms == 0:
+        scales, counts = self._laplace
+        if not len(scales) and not self._mixtures:
             return 0.0
-        scales, counts = self._laplace
-        if len(scales) == 1 and not self._mixtures:
-            return float(scales[0]) * equal_half_width(int(counts[0]), level)
-        chernoff = self._chernoff(level)
-        kinds = len(scales) + sum(len(share) * 3 for share, _, _ in self._mixtures)
-        if level < _LEAST_LEVEL or kinds * _POINTS > _MOST_WORK:
-            return chernoff
-        return min(chernoff, self._convolved(level, kinds))
-
-    def _chernoff(self, level: float) -> float:
-        """The least of (log E exp(t S) + log(2/level))/t: the sum is symmetric."""
-        largest = max(
-            [float(np.max(self.scales, initial=0.0)), *(float(np.abs(s).max()) for _, s, _ in self._mixtures)]
+        many = int(counts[0]) * self.reports if len(scales) == 1 else 0
+        if 0 < many <= _MOST_CLOSED and not self._mixtures:
+            return float(scales[0]) * equal_half_width(many, level) / self.reports
+        found = _Series(
+            scales[None, :], counts * self.reports, [(s, c, n * self.reports) for s, c, n in self._mixtures]
         )
-        t = np.geomspace(1e-4, 0.9999, 400) / largest
-        scales, counts = self._laplace
-        total = -(counts[:, None] * np.log1p(-((scales[:, None] * t) ** 2))).sum(axis=0)
-        for share, signed, count in self._mixtures:
-            each = np.prod(1.0 / (1.0 - signed[:, :, None] * t), axis=1)
-            total += count * np.log(share @ each)
-        return float(((total + math.log(2.0 / level)) / t).min()) * _SAFE
-
-    def _convolved(self, level: float, kinds: int) -> float:
-        beyond = level * 1e-3
-        reach = self._chernoff(beyond)
-        points = _POINTS
-        # The lattice may cost 0.2% of a standard deviation, if that is not too much work.
-        while self.terms * 2.0 * reach / points > 0.002 * self.deviation and 2 * points * kinds <= _MOST_WORK:
-            points *= 2
-        step = 2.0 * reach / points
-        angle = 2.0 * np.pi * np.fft.rfftfreq(points)
-        turn = np.exp(1j * angle)
-        total = np.ones(len(angle), dtype=np.complex128)
-        for scale, count in zip(*self._laplace, strict=True):
-            p = math.exp(-step / float(scale))
-            total *= ((1.0 - p) * (turn.real - p) / (1.0 - 2.0 * p * turn.real + p * p)) ** int(count)
-        for share, signed, count in self._mixtures:
-            total *= _cycle(share, signed, step, turn) ** count
-        mass = np.maximum(np.fft.irfft(total, points), 0.0)
-        # Index j is the sum j*step for j below half, and (j - points)*step above; it is symmetric.
-        half = points // 2
-        sizes = mass[: half + 1].copy()
-        sizes[1:half] += mass[half + 1 :][::-1]
-        tail = np.cumsum(sizes[::-1])[::-1]  # P[|sum| >= j*step], of what was wrapped round too
-        allowed = level - beyond - min(1e-9, level * 1e-3)
-        above = np.append(tail[1:], 0.0)
-        first = int(np.argmax(above <= allowed))
-        return (first + self.terms) * step * _SAFE
+        return float(found.widths(level)[0]) / self.reports
 
 
-def _cycle(share: Floats, signed: Floats, step: float, turn: Any) -> Any:
-    """The characteristic function of a cycle's part, with sizes rounded up to the lattice."""
-    total = np.zeros(len(turn), dtype=np.complex128)
-    known: dict[float, Any] = {0.0: 1.0}
-    for scale in np.unique(signed):
-        if scale != 0.0:
-            p = math.exp(-step / abs(float(scale)))
-            way = turn if scale > 0.0 else np.conj(turn)
-            known[float(scale)] = (1.0 - p) * way / (1.0 - p * way)
-    for weight, row in zip(share.tolist(), signed.tolist(), strict=True):
-        part: Any = weight
-        for scale in row:
-            part = part * known[scale]
-        total += part
-    return total
+def laplace_half_widths(scales: Floats, level: float, reports: int = 1) -> Floats:
+    """The half widths of many sums of Laplace variables at once, one row of scales each.
+
+    >>> laplace_half_widths(np.array([[1.0, 1.0], [1.0, 2.0]]), 0.05).round(2).tolist()
+    [4.11, 6.55]
+    """
+    if scales.shape[1] == 1 and reports == 1:
+        return np.asarray(scales[:, 0] * (math.log(1.0 / level) * _SAFE))
+    step = max(1, _MOST_WORK // (64 * scales.shape[1]))
+    counts = np.full(scales.shape[1], reports)
+    parts = [_Series(scales[i : i + step], counts, []).widths(level) for i in range(0, len(scales), step)]
+    return np.asarray(np.concatenate(parts) / reports)
+
+
+class _Series:
+    """The Fourier series of sums, in units of their standard deviations.
+
+    Args:
+        scales: Of Laplace variables, one row for each sum.
+        counts: How many there are of each column.
+        mixtures: Cycles of the sum, if it is one.
+    """
+
+    def __init__(self, scales: Floats, counts: Ids, mixtures: Mixtures) -> None:
+        self.counts = counts.astype(np.float64)
+        self.size = np.sqrt(2.0 * (scales**2 @ self.counts) + _variance(mixtures))
+        self.scales = scales / self.size[:, None]
+        self.mixtures = [(share, signed / self.size[0], count) for share, signed, count in mixtures]
+
+    def widths(self, level: float) -> Floats:
+        """No sum is beyond its half width with probability above ``level``."""
+        found = self._chernoff(level)
+        if level < _LEAST_LEVEL:
+            return np.asarray(self.size * found * _SAFE)
+        hidden = 1e-4 * level
+        half = self._chernoff(hidden)  # beyond it lies at most what may be hidden
+        terms, cut = self._terms(half, 1e-3 * level)
+        allowed = level - hidden - _ROUNDING - cut
+        for many in np.unique(terms).tolist():
+            here = np.flatnonzero((terms == many) & (allowed > 0.0))
+            step = max(1, _MOST_WORK // many)
+            for i in range(0, len(here), step):
+                rows = here[i : i + step]
+                found[rows] = self._searched(rows, many, half[rows], allowed[rows], found[rows])
+        return np.asarray(self.size * found * _SAFE)
+
+    def _chernoff(self, level: float) -> Floats:
+        """The least of (log E exp(t S) + log(2/level))/t: the sums are symmetric."""
+        largest = np.max(self.scales, axis=1, initial=0.0)
+        for _, signed, _ in self.mixtures:
+            largest = np.maximum(largest, np.abs(signed).max())
+        t = np.minimum(np.geomspace(0.3, 300.0, 60), np.linspace(0.9, 0.999, 60) / largest[:, None])
+        total = np.zeros(t.shape)
+        for column, count in zip(self.scales.T, self.counts.tolist(), strict=True):
+            total -= count * np.log1p(-((column[:, None] * t) ** 2))
+        for share, signed, count in self.mixtures:
+            total += count * np.log(share @ np.prod(1.0 / (1.0 - signed[:, :, None] * t[0]), axis=1))
+        return np.asarray(((total + math.log(2.0 / level)) / t).min(axis=1))
+
+    def _terms(self, half: Floats, enough: float) -> tuple[Ids, Floats]:
+        """How many terms of each series are taken, and what the rest may be: parts fall like a constant over t^2."""
+        with np.errstate(divide="ignore"):
+            constants = -2.0 * np.log(self.scales)
+            of_cycles = [math.log(_fall(share, signed)) for share, signed, _ in self.mixtures]
+        constants = np.hstack([constants, np.broadcast_to(of_cycles, (len(half), len(of_cycles)))])
+        counts = np.append(self.counts, [count for _, _, count in self.mixtures])
+        most = max(_FEWEST_TERMS, min(_MOST_TERMS, _MOST_WORK // max(1, self.scales.shape[1])))
+        terms, cut, many = np.zeros(len(half), dtype=np.int64), np.full(len(half), np.inf), _FEWEST_TERMS
+        while True:
+            ratios = constants - 2.0 * np.log(many * math.pi / half)[:, None]
+            falls = np.where(ratios < 0.0, counts, 0.0)
+            number = falls.sum(axis=1)
+            left = np.exp((np.minimum(ratios, 0.0) * counts).sum(axis=1)) / (math.pi * np.maximum(number, 1e-300))
+            new = (terms == 0) & ((left <= enough) | (2 * many > most))
+            terms[new], cut[new] = many, np.where(number > 0.0, left, np.inf)[new]
+            if 2 * many > most or terms.all():
+                return terms, cut
+            many *= 2
+
+    def _searched(self, rows: Ids, many: int, half: Floats, allowed: Floats, high: Floats) -> Floats:
+        """The least half width that the series shows to be enough, by halving; ``high`` is one by Chernoff."""
+        t = np.arange(1.0, many + 1.0) * (math.pi / half)[:, None]
+        values = np.zeros(t.shape)
+        for column, count in zip(self.scales[rows].T, self.counts.tolist(), strict=True):
+            values -= count * np.log1p((column[:, None] * t) ** 2)
+        values = np.exp(values)
+        for share, signed, count in self.mixtures:
+            values *= _transform(share, signed, t[0]) ** count
+        values /= t
+
+        def good(x: Floats) -> Any:
+            inside = (x + 2.0 * (np.sin(x[:, None] * t) * values).sum(axis=1)) / half
+            return 1.0 - inside <= allowed
+
+        low, sure = 0.4 * high, high.copy()  # lower ones are not looked for: Chernoff is no worse than that
+        for _ in range(_HALVINGS):
+            middle = (low + sure) / 2.0
+            enough = good(middle)
+            sure, low = np.where(enough, middle, sure), np.where(enough, low, middle)
+        return sure
+
+
+def _variance(mixtures: Mixtures) -> float:
+    return sum(
+        count * float(share @ ((signed**2).sum(axis=1) + signed.sum(axis=1) ** 2)) for share, signed, count in mixtures
+    )
+
+
+def _transform(share: Floats, signed: Floats, t: Floats) -> Floats:
+    """The characteristic function of a cycle's part, which is real, as the part is symmetric."""
+    each: Any = np.prod(1.0 / (1.0 - 1j * signed[:, :, None] * t), axis=1)
+    return np.asarray((share @ each).real)
+
+
+def _fall(share: Floats, signed: Floats) -> float:
+    """A number c with |transform(t)| <= c/t^2: by the two largest sizes of a cone, or by the square of the only one."""
+    sizes = np.sort(np.abs(signed), axis=1)[:, ::-1]
+    return float(share @ (1.0 / (sizes[:, 0] * np.where(sizes[:, 1] > 0.0, sizes[:, 1], sizes[:, 0]))))
 
 
 def equal_tail(count: int, x: float) -> float:

@@ -7,13 +7,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.privacy import Guarantee
+
+if TYPE_CHECKING:
+    from barrow.mechanisms.edge_intervals import RegionInterval
+    from barrow.mechanisms.histogram_regions import ReleasedShares
 
 Integers = NDArray[np.int64]
 
@@ -132,6 +137,7 @@ class Collected:
         lines: The values in a few lines, with units and errors.
         details: The same as plain data, and what is this kind's own.
         guarantee: What each person was promised.
+        shares: Of a histogram: its unbiased shares with their noise, for intervals of regions.
 
     >>> from barrow.privacy import Emd
     >>> Collected(2, {}, (), {}, Guarantee(Emd(1, model="local"), "pure", "def:emd-dp")).n
@@ -144,6 +150,28 @@ class Collected:
     details: Mapping[str, Any]
     guarantee: Guarantee
     refused: Mapping[str, int] = field(default_factory=dict)
+    shares: ReleasedShares | None = field(default=None, repr=False)
+
+    def region(self, inside: Any, *, level: float = 0.05, looked: bool = False) -> RegionInterval:
+        """An interval for the share of a region in what these people hold, from their reports; it costs nothing.
+
+        Args:
+            inside: One truth value for each item, or labels of items.
+            level: How often the interval may miss.
+            looked: Whether the region was chosen after looking at the result; such intervals are wider.
+        """
+        return self.known_shares.region(inside, level, looked=looked)
+
+    @property
+    def known_shares(self) -> ReleasedShares:
+        """``shares``, where there are some."""
+        if self.shares is None:
+            raise ParameterError(
+                "Only histograms along edges, along a tree or of cells have regions.",
+                allowed="the question histogram",
+                fix="kind = 'histogram'",
+            )
+        return self.shares
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``--json``."""

@@ -12,6 +12,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
+from barrow.mechanisms.histogram_regions import ReleasedShares
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.numerics import float_up, whole
 from barrow.planning import (
@@ -284,7 +285,30 @@ class HistogramPlan(LinearPlan):
             "half_width_95": sums.half_widths(self.noise.grid),
             "histogram": histogram,
         }
-        return Collected(sums.n, here.tables(drawn), lines, details, self.guarantee)
+        shares = self.shares_of(drawn.raw, sums.n)
+        return Collected(sums.n, here.tables(drawn), lines, details, self.guarantee, shares=shares)
+
+    def shares_of(self, raw: Any, users: int) -> ReleasedShares | None:
+        """The unbiased shares that released values are, or means of so many people's reports; None for other kinds.
+
+        Args:
+            raw: The noisy values of the query.
+            users: How many people they are about.
+        """
+        made = self._for(users)
+        plan = made.noise.plan if isinstance(made.noise, EdgeNoise) else None
+        if plan is None and (made.kind not in ("tree", "cells") or made.noise.p not in (None, "1")):
+            return None
+        return ReleasedShares(
+            self.space,
+            made.kind,
+            np.asarray(raw, dtype=np.float64) * made.factors,
+            float_up(made.noise.scale),
+            float_up(made.noise.grid),
+            made.noise.p is None,
+            made.reports,
+            plan,
+        )
 
     def _for(self, users: int) -> HistogramNoise:
         """The same mechanism when other than the planned number of people report."""

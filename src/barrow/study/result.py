@@ -5,20 +5,22 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.edge_intervals import RegionInterval
 from barrow.questions import Plan
 from barrow.questions.plan import Rows
 from barrow.spaces import Space
 from barrow.study.outputs import read_tables
-from barrow.study.region import items_inside, region_of
+
+if TYPE_CHECKING:
+    from barrow.mechanisms.edge_intervals import RegionInterval
+    from barrow.mechanisms.histogram_regions import ReleasedShares
 
 _COLUMNS = ("value", "share", "count", "report")
 
@@ -88,22 +90,39 @@ class Release:
         """One row for each output: its name, its place if it has one, the value, and its error."""
         return self.tables["values"]
 
-    def region(self, inside: Any, *, space: Space | None = None, level: float = 0.05) -> RegionInterval:
-        """An interval for the share of people's items in a region, from the published values alone; it costs nothing.
+    def shares(self, space: Space | None = None) -> ReleasedShares:
+        """The unbiased shares of a histogram with their noise: its ``region`` and ``regions`` give intervals.
 
         Args:
-            inside: One truth value for each item, or labels of items.
             space: The study's space, where the release was read from a folder.
-            level: How often the interval may miss, if the region is chosen without looking at the release.
         """
         place = space if space is not None else self.plan.space if self.plan is not None else None
         if place is None:
             raise ParameterError(
                 "The release holds the digest of its space, not the space.", allowed="space=", fix="space=study.space"
             )
-        marked = np.asarray(inside)
-        chosen = marked if marked.dtype == bool else items_inside(place, [str(label) for label in marked])
-        return region_of(self.statement, self.tables, place, chosen, level)
+        from barrow.study.region import released_shares
+
+        return released_shares(self.statement, self.tables, place)
+
+    def region(
+        self, inside: Any, *, space: Space | None = None, level: float = 0.05, looked: bool = False
+    ) -> RegionInterval:
+        """An interval for the share of people's items in a region, from the published values alone; it costs nothing.
+
+        Args:
+            inside: One truth value for each item, or labels of items.
+            space: The study's space, where the release was read from a folder.
+            level: How often the interval may miss.
+            looked: Whether the region was chosen after looking at the release; such intervals are wider.
+        """
+        return self.shares(space).region(inside, level, looked=looked)
+
+    def regions(
+        self, regions: Sequence[Any], *, space: Space | None = None, level: float = 0.05
+    ) -> list[RegionInterval]:
+        """Intervals for a list of regions, chosen without looking, that hold all at once."""
+        return self.shares(space).regions(regions, level)
 
     def to_pandas(self) -> Any:
         """The values as a pandas frame."""

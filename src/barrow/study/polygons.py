@@ -1,0 +1,116 @@
+"""Which cells of a map lie in the polygons of a GeoJSON file, and which are cut by their sides."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.spaces import Earth, Euclidean, Hexagons, Space
+
+_LARGEST = 2**26
+
+
+def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any]:
+    """Two truth values for each item: whether its middle lies in the polygons of a file, and whether they cut its cell.
+
+    On the Earth coordinates are longitude and latitude, as GeoJSON has them, and sides are straight in these.
+    Hexagons count as cut where their bounding box is.
+    """
+    if not (isinstance(space, Earth | Hexagons) or (isinstance(space, Euclidean) and space.dimension == 2)):
+        raise ParameterError(
+            f"The {space.kind} space is not in the plane.",
+            allowed="a polygon on the Earth, on hexagons or in a plane",
+            fix="--items with labels",
+        )
+    at = np.asarray(space.points, dtype=np.float64)
+    x, y = (at[:, 0], at[:, 1]) if isinstance(space, Euclidean) else (at[:, 1], at[:, 0])
+    boxes = _boxes(space)
+    inside, cut = np.zeros(space.items, dtype=bool), np.zeros(space.items, dtype=bool)
+    for polygon in _polygons(Path(path)):
+        here = np.zeros(space.items, dtype=bool)
+        for ring in polygon:  # holes are rings that are crossed once more
+            corners = np.array([point[:2] for point in ring], dtype=np.float64)
+            here ^= _crossed(corners, x, y)
+            cut |= _cut(corners, *boxes)
+        inside |= here
+    return inside, cut
+
+
+def _boxes(space: Space) -> tuple[Any, Any]:
+    """The lower and upper corners (x, y) of every cell."""
+    if isinstance(space, Euclidean):
+        ids, (low, high) = space._cell_ids, space._cell_corners
+        return (low, high) if ids is None else (low[ids >= 0], high[ids >= 0])
+    if isinstance(space, Earth):
+        rows = space.rows
+        row = np.repeat(np.arange(len(rows.columns)), rows.columns)
+        half = np.stack([0.5 / rows.column_scale[row], np.full(len(row), 0.5 / rows.row_scale)], axis=1)
+        middle = space.points[:, ::-1]
+        return middle - half, middle + half
+    import h3  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    found = [np.array(h3.cell_to_boundary(label)) for label in space.labels]
+    return np.array([c.min(axis=0)[::-1] for c in found]), np.array([c.max(axis=0)[::-1] for c in found])
+
+
+def _cut(ring: Any, low: Any, high: Any) -> Any:
+    """Whether a side of the ring passes through the inside of each box: no axis or normal separates them."""
+    middle, half = (low + high) / 2.0, (high - low) / 2.0 * (1.0 - 1e-9)
+    met = np.zeros(len(low), dtype=bool)
+    for start, end in pairwise(ring):
+        near = np.abs(middle - (start + end) / 2.0) < half + np.abs(end - start) / 2.0
+        way, off = end - start, middle - start
+        across = np.abs(way[0] * off[:, 1] - way[1] * off[:, 0])
+        met |= near.all(axis=1) & (across < np.abs(way[0]) * half[:, 1] + np.abs(way[1]) * half[:, 0])
+    return met
+
+
+def _crossed(ring: Any, x: Any, y: Any) -> Any:
+    """Whether a ray to the right crosses the ring an odd number of times."""
+    odd = np.zeros(len(x), dtype=bool)
+    for (x0, y0), (x1, y1) in pairwise(ring):
+        spans = (y0 > y) != (y1 > y)
+        if spans.any():
+            odd[spans] ^= x[spans] < x0 + (y[spans] - y0) * (x1 - x0) / (y1 - y0)
+    return odd
+
+
+def _polygons(path: Path) -> list[Any]:
+    """The polygons of a GeoJSON file: each a list of closed rings."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError
+        found = _geometry(json.loads(path.read_bytes()))
+        good = all(
+            len(ring) >= 4 and ring[0] == ring[-1] and all(math.isfinite(c) for p in ring for c in p[:2] if len(p) > 1)
+            for polygon in found for ring in polygon
+        )  # fmt: skip
+    except (OSError, ValueError, TypeError, KeyError, IndexError, RecursionError):
+        found, good = [], False
+    if not found or not good:
+        raise ParameterError(
+            f"The file {str(path)!r} holds no polygon.",
+            allowed="GeoJSON with a Polygon or a MultiPolygon, whose rings are closed",
+            fix="--within region.geojson",
+        )
+    return found
+
+
+def _geometry(said: Any) -> list[Any]:
+    kind = said["type"]
+    if kind == "FeatureCollection":
+        return [polygon for feature in said["features"] for polygon in _geometry(feature)]
+    if kind == "Feature":
+        return _geometry(said["geometry"])
+    if kind == "Polygon":
+        return [said["coordinates"]]
+    if kind == "MultiPolygon":
+        return list(said["coordinates"])
+    raise ValueError

@@ -1,0 +1,158 @@
+"""Regions of histograms along trees, of cells and of local reports: signed sums by enumeration, and coverage."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barrow.errors import ParameterError
+from barrow.local import Client, Server, Survey
+from barrow.mechanisms.edge_intervals import any_region_level
+from barrow.mechanisms.edge_sums import EdgeSum, equal_half_width
+from barrow.mechanisms.histogram_regions import ReleasedShares, tree_sides
+from barrow.mechanisms.histograms import histogram_noise
+from barrow.noise import Center
+from barrow.noise.simulation import SeededSource
+from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree, edge_tree
+from barrow.study import Study
+
+TREE = Tree(
+    [("a", "left", 1), ("b", "left", 2), ("left", "mid", 1), ("c", "mid", 1), ("mid", "root", 2), ("d", "root", 3)]
+)
+SPACES = {
+    "tree": TREE,
+    "clusters": Clustered({"x": ["1", "2", "3"], "y": ["4", "5"], "z": ["6"]}, r=0.1),
+    "star": Discrete(list("abcde")),
+    "line": Line(0, 1, points=[0, 0.1, 0.4, 0.9, 1]),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_sides_of_a_tree_are_the_cheapest_of_all(name):
+    """Every way to put the nodes in between on a side is tried."""
+    space = SPACES[name]
+    tree = edge_tree(space)
+    weights, truth = 1.0 / tree.lengths**2, np.random.default_rng(1).dirichlet(np.ones(space.items))
+    masses = tree.masses(truth)
+    for bits in product([False, True], repeat=space.items):
+        inside = np.array(bits)
+        below, root = tree_sides(tree, inside)
+        above = np.where(tree.parents >= 0, below[tree.parents], root)
+        fixed = np.full(tree.edges + 1, -1)
+        owned = tree.owners >= 0
+        fixed[tree.owners[owned]] = inside[owned]
+        if (~owned).any():
+            fixed[-1] = inside[~owned][0]
+        free = np.flatnonzero(fixed < 0)
+        least = math.inf
+        for choice in product([0, 1], repeat=len(free)):
+            sides = fixed.copy()
+            sides[free] = choice
+            up = sides[np.where(tree.parents >= 0, tree.parents, tree.edges)]
+            least = min(least, float(weights[sides[:-1] != up].sum()))
+        assert (fixed[:-1] < 0)[below != (fixed[:-1] == 1)].all()
+        assert float(weights[below != above].sum()) == pytest.approx(least)
+        shares = ReleasedShares(space, "tree", masses, 1e-12, 1e-15)
+        assert shares.region(inside).estimate == pytest.approx(truth[inside].sum())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "noise", "model"),
+    [
+        ("tree", "tree", "laplace", "central"),
+        ("clusters", "tree", "gaussian", "central"),
+        ("clusters", "tree", "laplace", "local"),
+        ("star", "cells", "laplace", "central"),
+        ("star", "cells", "gaussian", "local"),
+    ],
+)
+def test_intervals_cover_as_often_as_they_say(name, kind, noise, model):
+    space, users = SPACES[name], 40
+    delta = 1e-6 if noise == "gaussian" else 0
+    made = histogram_noise(space, kind, 8, delta, users=users, model=model, noise=noise)
+    truth = np.random.default_rng(2).dirichlet(np.ones(space.items))
+    source, zero = SeededSource(3), Center.from_integers(np.zeros(made.query.dimension, dtype=np.int64))
+    regions = [np.array(bits) for bits in product([False, True], repeat=space.items)][1:-1]
+    clean = made.matrix @ truth
+    held = {0.05: [], 0.5: []}
+    for _ in range(60):
+        drawn = np.mean([made.noise.draw(zero, source).values for _ in range(made.reports)], axis=0)
+        shares = ReleasedShares(
+            space, kind, (clean + drawn) * made.factors, float(made.noise.scale), float(made.noise.grid),
+            noise == "gaussian", made.reports,
+        )  # fmt: skip
+        for level, found in held.items():
+            for inside in regions[::5]:
+                estimate = shares.region(inside).estimate
+                factors = (shares._along_tree if kind == "tree" else shares._cells)(inside)[1]
+                wide = shares._half_width(np.abs(factors[factors != 0]), level)
+                found.append(abs(estimate - truth[inside].sum()) <= wide)
+    assert 0.9 < np.mean(held[0.05]) <= 1.0
+    assert 0.35 < np.mean(held[0.5]) < 0.65  # half widths at another level are narrower, and miss as often
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.floats(0.05, 5.0), min_size=1, max_size=5), st.sampled_from([1, 2, 7, 50]))
+def test_means_of_reports_are_sums_of_many_edges(scales, reports):
+    """The mean of n reports is a sum of n times as many edges with scales divided by n."""
+    one = EdgeSum(np.array(scales), reports=reports).half_width(0.05)
+    other = EdgeSum(np.repeat(np.array(scales), reports) / reports).half_width(0.05)
+    assert one == pytest.approx(other, rel=2e-3)
+    normal = 1.959963 * EdgeSum(np.array(scales), reports=reports).deviation
+    assert one >= normal * 0.999
+
+
+def test_reports_of_equal_edges_have_the_closed_form():
+    for reports in (2, 30, 5000):
+        noise = EdgeSum(np.array([1.0, 1.0 + 1e-9]), reports=reports)  # unequal scales take the series
+        assert noise.half_width(0.05) * reports == pytest.approx(equal_half_width(2 * reports, 0.05), rel=1e-3)
+        assert noise.half_width(0.05) * reports >= equal_half_width(2 * reports, 0.05) * (1 - 1e-8)
+
+
+def test_all_regions_at_once_are_counted_by_their_boundaries():
+    line = Line(0, 1, step=1 / 8)
+    tree = edge_tree(line)
+    total = 0.0
+    for bits in product([False, True], repeat=line.items):
+        inside = np.array(bits)
+        cut = int(np.count_nonzero(np.diff(inside)))
+        if cut and inside[0]:  # a region and its outside have one boundary
+            total += any_region_level(tree.edges, cut)
+    assert total <= 0.05
+    shares = ReleasedShares(line, "tree", np.linspace(0.1, 0.9, tree.edges), 0.001, 1e-9)
+    assert shares.region(np.arange(8) < 3, looked=True).high > shares.region(np.arange(8) < 3).high
+
+
+def test_local_reports_have_regions_too(tmp_path):
+    space = Euclidean([0, 0], [4, 4], step=1)
+    study = Study(space, alpha=60, users=25, model="local", questions=[{"kind": "histogram", "mechanism": "edges"}])
+    survey = Survey(study)
+    server = Server(survey)
+    for i in range(25):
+        client = Client(survey, memory=tmp_path / f"{i}.json")
+        assert server.add(client.report(ids=[i % 16])) is None
+    result = server.result()
+    found = result.region(space.labels[:8])
+    assert 0.0 <= found.low <= found.high <= 1.0
+    wider = result.region(space.labels[:8], looked=True)
+    assert wider.high - wider.low >= found.high - found.low
+    assert result.known_shares.reports == 25
+
+
+def test_bad_regions_are_refused():
+    shares = ReleasedShares(Discrete(list("abc")), "cells", np.array([0.5, 0.3, 0.2]), 0.1, 1e-9)
+    for call in (
+        lambda: shares.region([True, False]),
+        lambda: shares.region([]),
+        lambda: shares.region(["z"]),
+        lambda: shares.region(["a"], level=1.0),
+        lambda: shares.regions([]),
+        lambda: shares.region(["a", "b"], outer=["a"]),
+    ):
+        with pytest.raises(ParameterError):
+            call()
