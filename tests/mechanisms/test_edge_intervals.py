@@ -264,3 +264,29 @@ def test_floors_are_those_on_paper_and_scale():
         noise_floor_lower(10, 25, users=0)
     with pytest.raises(ParameterError):
         worst_case_floor_lower(line, 0, users=10)
+
+
+@pytest.mark.parametrize("reports", [1, 3])
+def test_the_series_agrees_with_numerical_inversion(reports):
+    """Gil-Pelaez's integral for the tail of Laplace variables and a rectangle's cycle: the level is kept, closely."""
+    from scipy.integrate import quad
+
+    from barrow.noise.additive.edges import cones
+
+    scales, turn, lengths = np.array([0.7, 1.3]), np.array([1.0, -1.0, 0.5, -0.5]), (1.0, 2.0, 1.0, 2.0)
+    noise = EdgeSum(scales, turn[None, :], np.array([lengths]), reports=reports)
+    signs, weights = cones(lengths)
+    share = np.array([float(w) for w in weights]) / sum(weights)
+
+    def phi(t):
+        t = t / reports
+        cycle = sum(
+            s * np.prod(1 / (1 - 1j * t * np.array(c) * turn / lengths)) for s, c in zip(share, signs, strict=True)
+        )
+        assert abs(cycle.imag) < 1e-12
+        return float((cycle.real * np.prod(1 / (1 + (scales * t) ** 2))) ** reports)
+
+    for level in (0.3, 0.05, 1e-3):
+        x = noise.half_width(level)
+        tail = 1 - 2 / math.pi * quad(lambda t, x=x: phi(t) * math.sin(t * x) / t, 0, 200, limit=2000)[0]
+        assert 0.995 * level - 1e-6 < tail <= level + 1e-6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import product
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barrow.cli.main import main
 from barrow.errors import ParameterError
 from barrow.local import Client, Server, Survey
 from barrow.mechanisms.edge_intervals import any_region_level
@@ -128,7 +130,7 @@ def test_all_regions_at_once_are_counted_by_their_boundaries():
     assert shares.region(np.arange(8) < 3, looked=True).high > shares.region(np.arange(8) < 3).high
 
 
-def test_local_reports_have_regions_too(tmp_path):
+def test_local_reports_have_regions_too(tmp_path, capsys):
     space = Euclidean([0, 0], [4, 4], step=1)
     study = Study(space, alpha=60, users=25, model="local", questions=[{"kind": "histogram", "mechanism": "edges"}])
     survey = Survey(study)
@@ -142,6 +144,19 @@ def test_local_reports_have_regions_too(tmp_path):
     wider = result.region(space.labels[:8], looked=True)
     assert wider.high - wider.low >= found.high - found.low
     assert result.known_shares.reports == 25
+    study.write(tmp_path / "study.toml")
+    (tmp_path / "collected.json").write_text(json.dumps(result.to_json()))
+    asked = ["--study", str(tmp_path / "study.toml"), "--json", "--items", ";".join(space.labels[:8])]
+    with pytest.raises(SystemExit) as ended:
+        main(["region", str(tmp_path / "collected.json"), *asked])
+    assert ended.value.code == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["low"], said["high"], said["items"]) == (found.low, found.high, 8)
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(SystemExit) as ended:
+        main(["region", str(tmp_path / "other.json"), "--study", str(tmp_path / "study.toml"), "--items", "x"])
+    assert ended.value.code == 1
+    assert "holds no means of reports" in capsys.readouterr().err
 
 
 def test_bad_regions_are_refused():

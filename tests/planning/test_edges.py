@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -178,3 +179,15 @@ def test_plans_say_how_far_from_the_least_they_are():
     tree = Histogram().plan(_terms(Clustered.grid(3, 3, r=0.1)))
     assert tree.floors["noise"] >= 1.0
     assert plan.details()["times_the_least"] == plan.floors
+
+
+def test_reports_hold_no_more_numbers_than_asked():
+    space = Euclidean([0, 0], [1, 1], step=1 / 12)
+    terms = Terms(space, 10**7, given=Fraction(200), model=Model.LOCAL)
+    target = HistogramTarget(terms, reference_distribution(space))
+    fine = kept_noise(target, "edges").noise.dimension
+    few = kept_noise(replace(target, report_values=60), "edges").noise.dimension
+    assert few <= 60 < fine
+    with pytest.raises(ParameterError, match="report would hold 144 numbers"):
+        kept_noise(replace(target, report_values=60), "cells")
+    assert kept_noise(replace(target, terms=replace(terms, model=Model.CENTRAL), report_values=1), "edges")

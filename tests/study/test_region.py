@@ -105,8 +105,8 @@ def test_a_polygon_that_cuts_cells_is_held_between_those_inside_and_those_it_mee
     study.write(tmp_path / "study.toml")
     ring = [[0.5, 0.5], [6.5, 0.5], [6.5, 6.5], [0.5, 6.5], [0.5, 0.5]]
     (tmp_path / "cut.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
+    asked = ["--within", str(tmp_path / "cut.geojson"), "--json"]
     with pytest.raises(SystemExit):
-        asked = ["--within", str(tmp_path / "cut.geojson"), "--json"]
         main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), *asked])
     said = json.loads(capsys.readouterr().out)
     assert said["cut"] == 24
@@ -128,8 +128,8 @@ def test_lists_hold_at_once_and_what_was_looked_for_is_wider(tmp_path, capsys):
     assert result.region(corner, level=0.025) == listed
     assert looked.low <= listed.low <= alone.low
     assert alone.high <= listed.high <= looked.high
+    asked = ["--items", ";".join(corner), "--items", ";".join(SPACE.labels[:3])]
     with pytest.raises(SystemExit):
-        asked = ["--items", ";".join(corner), "--items", ";".join(SPACE.labels[:3])]
         main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), *asked])
     assert "hold all at once with probability 95 %" in capsys.readouterr().out
     with pytest.raises(ParameterError, match="several pieces"):

@@ -12,15 +12,14 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import checked_model
+from barrow.mechanisms.counted_release import CountedRelease
 from barrow.mechanisms.decoding.graph import GraphDecoder
-from barrow.mechanisms.statistics import UserCounts
 from barrow.noise import RoundedValues, Source, edge_grid, rounded_edges
 from barrow.noise.additive.edges import cycle_moments
 from barrow.numerics import Exact, exact, float_up
@@ -38,7 +37,7 @@ _FEW_NODES = 2000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EdgeHistogram:
+class EdgeHistogram(CountedRelease["EdgeAnswer"]):
     """A histogram with noise along edges, ready to release; everything in it is public. See :func:`edge_histogram`.
 
     Attributes:
@@ -56,6 +55,8 @@ class EdgeHistogram:
     (EdgeHistogram(NeighbourGraph(64 nodes, 112 edges), faces, central), True)
     """
 
+    made_by: ClassVar[str] = "edge_histogram"
+    parts: ClassVar[str] = "nodes"
     query: Query
     graph: NeighbourGraph
     alpha: Fraction
@@ -68,19 +69,9 @@ class EdgeHistogram:
         return f"EdgeHistogram({self.graph}, {self.blocks}, {self.model.value})"
 
     @property
-    def space(self) -> Space:
-        """The public space."""
-        return self.query.space
-
-    @property
     def scale(self) -> Fraction:
         """The noise of an edge of length 1: of the mean over all users (central), or of one user's report (local)."""
         return 1 / (self.alpha * (1 if self.model is Model.LOCAL else self.users))
-
-    @property
-    def reports(self) -> int:
-        """How many noisy values are averaged at each node: n in the local model, else 1."""
-        return self.users if self.model is Model.LOCAL else 1
 
     @property
     def faces(self) -> Any:
@@ -156,64 +147,8 @@ class EdgeHistogram:
             source=source,
         )
 
-    def release(self, counts: UserCounts, *, source: Source | None = None) -> EdgeAnswer:
-        """The noisy node values of the mean over users (central model).
-
-        Args:
-            counts: The users' exact statistics.
-            source: Where random words come from.
-        """
-        if self.model is Model.LOCAL:
-            raise ParameterError(
-                "The model is local: nobody holds the statistics of all users.",
-                allowed="report() for each user, then combine()",
-                fix="edge_histogram(..., model='central') if a curator is trusted",
-            )
-        if counts.users != self.users:
-            raise ParameterError(
-                f"The statistics are those of {counts.users:,} users, but the noise was made for {self.users:,}.",
-                allowed="the same public number",
-                fix=f"users={counts.users}",
-            )
-        drawn = self.draw(counts.center(self.query), source)
-        return EdgeAnswer(self, drawn.values, drawn.private, drawn)
-
-    def report(self, ids: ArrayLike, *, source: Source | None = None) -> RoundedValues:
-        """One user's noisy node values (local model): integers on a public grid.
-
-        Args:
-            ids: The user's items; a user without items holds the default item.
-            source: Where random words come from.
-        """
-        if self.model is not Model.LOCAL:
-            raise ParameterError(
-                "The model is central: users do not report, a curator releases.",
-                allowed="release(counts)",
-                fix="edge_histogram(..., model='local') if no curator is trusted",
-            )
-        return self.draw(UserCounts.of_users(self.space, [ids]).center(self.query), source)
-
-    def combine(self, means: ArrayLike, *, reports: int, private: bool = True) -> EdgeAnswer:
-        """The answer from the means of the reports of many users (local model).
-
-        Args:
-            means: The mean of the reported values of each node.
-            reports: How many users reported.
-            private: Whether all noise was the system's.
-        """
-        if self.model is not Model.LOCAL:
-            raise ParameterError(
-                "The model is central: there are no reports to combine.", allowed="release(counts)", fix="release()"
-            )
-        _, n = checked_model("central", reports)
-        values = np.asarray(means, dtype=np.float64)
-        if values.shape != (self.graph.nodes,) or not np.isfinite(values).all():
-            raise ParameterError(
-                f"means has shape {values.shape}.",
-                allowed=f"a finite number for each of the {self.graph.nodes:,} nodes",
-                fix="the means of report(...).values over users",
-            )
-        return EdgeAnswer(replace(self, users=n), values, private)
+    def _answer(self, values: Floats, private: bool, rounded: RoundedValues | None = None) -> EdgeAnswer:
+        return EdgeAnswer(self, values, private, rounded)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -226,6 +161,7 @@ class EdgeAnswer:
         private: False if the noise came from a seed: then the answer protects nobody.
         rounded: The integers on the public grid (central model).
 
+    >>> from barrow.mechanisms import UserCounts
     >>> from barrow.spaces import Line
     >>> line = Line(0, 4, step=1, cells=True)
     >>> counts = UserCounts.of_users(line, [[0]] * 700 + [[1]] * 300)

@@ -8,19 +8,19 @@ values is their number times the noise's mean size, and decoding only sees what 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise, checked_model
+from barrow.mechanisms.counted_release import CountedRelease
 from barrow.mechanisms.decoding.tree import decode
 from barrow.mechanisms.decoding.tree_intervals import tightened
 from barrow.mechanisms.linear import linear_candidates
 from barrow.mechanisms.noise_distribution import NoiseDistribution
-from barrow.mechanisms.statistics import UserCounts
 from barrow.noise import RoundedValues, Source
 from barrow.numerics import Exact, float_up
 from barrow.privacy import Event, Model
@@ -31,7 +31,7 @@ from barrow.spaces.base import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreeHistogram:
+class TreeHistogram(CountedRelease["TreeAnswer"]):
     """A histogram along a tree, ready to release; everything in it is public. Made by :func:`tree_histogram`.
 
     Attributes:
@@ -46,6 +46,8 @@ class TreeHistogram:
     ('Laplace', 0.00044, 0.00088)
     """
 
+    made_by: ClassVar[str] = "tree_histogram"
+    parts: ClassVar[str] = "edges"
     query: Query
     noise: AdditiveNoise
     users: int
@@ -53,11 +55,6 @@ class TreeHistogram:
 
     def __repr__(self) -> str:
         return f"TreeHistogram({self.tree}, {self.noise.name} noise, {self.model.value})"
-
-    @property
-    def space(self) -> Space:
-        """The public space."""
-        return self.query.space
 
     @cached_property
     def tree(self) -> EdgeTree:
@@ -68,11 +65,6 @@ class TreeHistogram:
     def event(self) -> Event:
         """What releasing it causes; in the local model, each user's report."""
         return self.noise.event
-
-    @property
-    def reports(self) -> int:
-        """How many noisy values are averaged for each edge: n in the local model, else 1."""
-        return self.users if self.model is Model.LOCAL else 1
 
     @property
     def law(self) -> str:
@@ -121,66 +113,12 @@ class TreeHistogram:
         widest = one if self.reports == 1 else max(one, normal * self.noise.deviation)
         return widest / math.sqrt(self.reports) + self.noise.rounding_upper
 
-    def release(self, counts: UserCounts, *, source: Source | None = None) -> TreeAnswer:
-        """The noisy edge values of the mean over users (central model).
+    def draw(self, center: Any, source: Source | None = None) -> RoundedValues:
+        """``center``, one exact value for each edge, with noise, exactly rounded to the grid."""
+        return self.noise.draw(center, source)
 
-        Args:
-            counts: The users' exact statistics.
-            source: Where random words come from.
-        """
-        if self.model is Model.LOCAL:
-            raise ParameterError(
-                "The model is local: nobody holds the statistics of all users.",
-                allowed="report() for each user, then combine()",
-                fix="tree_histogram(..., model='central') if a curator is trusted",
-            )
-        if counts.users != self.users:
-            raise ParameterError(
-                f"The statistics are those of {counts.users:,} users, but the noise was made for {self.users:,}.",
-                allowed="the same public number",
-                fix=f"users={counts.users}",
-            )
-        drawn = self.noise.draw(counts.center(self.query), source)
-        return TreeAnswer(self, drawn.values, drawn.private)
-
-    def report(self, ids: ArrayLike, *, source: Source | None = None) -> RoundedValues:
-        """One user's noisy edge values (local model): integers on a public grid.
-
-        Args:
-            ids: The user's items; a user without items holds the default item.
-            source: Where random words come from.
-        """
-        if self.model is not Model.LOCAL:
-            raise ParameterError(
-                "The model is central: users do not report, a curator releases.",
-                allowed="release(counts)",
-                fix="tree_histogram(..., model='local') if no curator is trusted",
-            )
-        return self.noise.draw(UserCounts.of_users(self.space, [ids]).center(self.query), source)
-
-    def combine(self, means: ArrayLike, *, reports: int, private: bool = True) -> TreeAnswer:
-        """The answer from the means of the reports of many users (local model).
-
-        Args:
-            means: The mean of the reported values of each edge.
-            reports: How many users reported.
-            private: Whether all noise was the system's.
-        """
-        if self.model is not Model.LOCAL:
-            raise ParameterError(
-                "The model is central: there are no reports to combine.",
-                allowed="release(counts)",
-                fix="release(counts)",
-            )
-        _, n = checked_model("central", reports)
-        values = np.asarray(means, dtype=np.float64)
-        if values.shape != (self.tree.edges,) or not np.isfinite(values).all():
-            raise ParameterError(
-                f"means has shape {values.shape}.",
-                allowed=f"a finite number for each of the {self.tree.edges:,} edges",
-                fix="the means of report(...).values over users",
-            )
-        return TreeAnswer(replace(self, users=n), values, private)
+    def _answer(self, values: Floats, private: bool, rounded: RoundedValues | None = None) -> TreeAnswer:
+        return TreeAnswer(self, values, private)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,6 +130,7 @@ class TreeAnswer:
         values: The noisy value (length times mass below) of each edge.
         private: False if the noise came from a seed: then the answer protects nobody.
 
+    >>> from barrow.mechanisms import UserCounts
     >>> from barrow.spaces import Clustered
     >>> space = Clustered.grid(2, 2, r=0.1)
     >>> counts = UserCounts.of_users(space, [[0]] * 700 + [[1]] * 300)

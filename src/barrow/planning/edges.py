@@ -29,13 +29,16 @@ _LEFT, _BLUR = 0.15, 0.05
 """Decoders leave at least these shares of the noise and of the gap between nodes, or else another spacing is better."""
 
 
-def best_spacing(space: Space, reference: Floats, make: Callable[[Any], HistogramNoise]) -> Any:
+def best_spacing(
+    space: Space, reference: Floats, make: Callable[[Any], HistogramNoise], most: int | None = None
+) -> Any:
     """The spacing of least simulated error; None where nodes are as fine as the items.
 
     Args:
         space: The public space.
         reference: A public distribution over the items.
         make: The histogram along edges of a spacing.
+        most: How many nodes there may be; by default any number.
 
     >>> from barrow.mechanisms.histograms import histogram_noise
     >>> from barrow.spaces import Line
@@ -45,6 +48,8 @@ def best_spacing(space: Space, reference: Floats, make: Callable[[Any], Histogra
     (False, True)
     """
     tried = spacings(space)
+    if most is not None:
+        tried = [s for s in tried if make(s).noise.dimension <= most] or tried[:1]
     if len(tried) == 1:
         return tried[0]
     measure = _measure(space, tried)

@@ -49,6 +49,7 @@ class HistogramTarget:
         noise: The additive noise to use.
         decode: ``"auto"``, or ``"nearest"``, which has a proven bound.
         spacing: The spacing of a graph's nodes; ``"auto"`` for the one of least predicted error.
+        report_values: In the local model: how many numbers a person's report may hold.
 
     >>> from barrow.spaces import Discrete
     >>> terms = Terms(Discrete(["a", "b"]), 10, given=Fraction(5))
@@ -62,6 +63,7 @@ class HistogramTarget:
     noise: str = "auto"
     decode: str = "auto"
     spacing: Any = "auto"
+    report_values: int = 20_000
 
     @property
     def uniform_guess(self) -> float:
@@ -187,9 +189,16 @@ def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
             spacing=spacing,
         )
 
+    most = target.report_values if terms.model is Model.LOCAL else None
     if isinstance(spacing, str):
-        spacing = best_spacing(terms.space, target.reference, lambda gap: at(terms.alpha, gap))
+        spacing = best_spacing(terms.space, target.reference, lambda gap: at(terms.alpha, gap), most)
     made = at(terms.alpha, spacing)
+    if most is not None and made.noise.dimension > most:
+        raise ParameterError(
+            f"Each person's report would hold {made.noise.dimension:,} numbers.",
+            allowed=f"at most report_values = {most:,}",
+            fix=f"report_values = {made.noise.dimension}, or a coarser space",
+        )
     larger = terms.alpha_for(Fraction(getattr(made.event, "range_ratio", None) or 1))
     if larger <= terms.alpha:
         return made

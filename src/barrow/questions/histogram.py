@@ -59,6 +59,7 @@ class Histogram(Question):
         noise: ``"auto"``, ``"laplace"`` or ``"gaussian"``.
         definition: ``"auto"``: what keeps the promises with the least error; ``"emd"`` or ``"user_level"`` for EMD-DP
             or user-level DP.
+        report_values: In the local model: how many numbers a person's report may hold.
 
     >>> Histogram(decode="nearest")
     Histogram(decode='nearest')
@@ -75,10 +76,12 @@ class Histogram(Question):
     decode: str = "auto"
     noise: str = "auto"
     definition: str = "auto"
+    report_values: int = 20_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_definition(self.definition)
+        object.__setattr__(self, "report_values", whole(self.report_values, "report_values", least=1))
         if self.items is not None:
             object.__setattr__(self, "items", whole(self.items, "items", least=1))
         if self.decode not in ("auto", "nearest"):
@@ -93,7 +96,7 @@ class Histogram(Question):
     def target(self, terms: Terms) -> HistogramTarget:
         """What is wanted of mechanisms."""
         reference = reference_distribution(terms.space, self.reference)
-        return HistogramTarget(terms, reference, self.items, self.noise, self.decode)
+        return HistogramTarget(terms, reference, self.items, self.noise, self.decode, report_values=self.report_values)
 
     def plan(self, terms: Terms) -> Plan:
         """All mechanisms are compared, and the most accurate one is chosen; it reads no data."""

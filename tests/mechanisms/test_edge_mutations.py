@@ -1,0 +1,135 @@
+"""Mistakes that tests of edge noise must notice: each is made on purpose, and the test that is named must fail.
+
+| mistake | test that fails |
+|---|---|
+| sampling costs alpha, or alpha e^(alpha/(2s)) | ``test_sampling``: the factor cannot be smaller |
+| all lengths 1 % longer | ``test_graphs``: items are no farther apart along the graph, shared items too |
+| rows of latitude at the equatorward latitude; a band without poles | ``test_graphs``: two tests of these names |
+| all cones of a rectangle alike | ``test_edges``: a rectangle has the right directions |
+| an edge drawn once for each end | ``test_edges``: both ends use one number |
+| floats of an edge sum trusted too far | ``test_edges``: floats are within their bound of balls |
+| half the noise on an edge | ``test_edge_histogram``: audit of an edge |
+| faces priced as four edges in the covariance | ``test_edge_histogram``: covariance is that of the noise |
+| intervals 8 % too narrow; faces counted as edges | ``test_edge_intervals``: intervals of faces cover |
+| no union bound over simple regions | ``test_edge_intervals``: all simple regions are counted |
+| nodes that carry nothing forgotten in a region | ``test_histogram_regions``: sides of a tree are the cheapest |
+
+Mistakes that a test makes by itself (equatorward rows, the band, the audit) are not made again here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from barrow.mechanisms import edge_intervals, edge_sums, histogram_regions
+from barrow.mechanisms.edge_histogram import EdgeHistogram
+from barrow.noise.additive import edges
+from barrow.spaces import Space
+
+
+def fails(where, name, *arguments):
+    """Runs a test that must fail by an assertion."""
+    with pytest.raises(AssertionError):
+        getattr(importlib.import_module(f"tests.{where}"), name)(*arguments)
+
+
+@pytest.mark.parametrize("price", [lambda alpha, s: alpha, lambda alpha, s: alpha * math.exp(alpha / (2 * s))])
+def test_cheaper_samples(monkeypatch, price):
+    tests = importlib.import_module("tests.accounting.test_sampling")
+    monkeypatch.setattr(tests, "sampled_alpha_upper", price)
+    fails("accounting.test_sampling", "test_the_factor_cannot_be_smaller")
+
+
+def test_longer_edges(monkeypatch):
+    made = Space.graph
+
+    def longer(self, spacing=None):
+        graph = made(self, spacing)
+        found = replace(graph, lengths=graph.lengths * 1.01)
+        object.__setattr__(found, "proved_for", self)
+        return found
+
+    monkeypatch.setattr(Space, "graph", longer)
+    tests = importlib.import_module("tests.spaces.test_graphs")
+    for name in ("line", "circle", "box"):
+        fails("spaces.test_graphs", "test_shared_items_are_no_farther_apart_along_the_graph", name)
+    plain = next(case for case in tests.CASES if case.space.kind == "line")
+    fails("spaces.test_graphs", "test_items_are_no_farther_apart_along_the_graph", plain)
+
+
+def test_two_numbers_for_one_edge(monkeypatch):
+    made = edges.NodeSums._floats
+
+    def apart(self, drawn):
+        found = made(self, drawn)
+        own = drawn.values / self.lengths
+        other = -own[::-1]  # as independent of what the heads get as another draw, but for two edges
+        return replace(found, values=found.values + np.bincount(self.tails, own - other, self.nodes))
+
+    monkeypatch.setattr(edges.NodeSums, "_floats", apart)
+    fails("noise.additive.test_edges", "test_both_ends_use_one_number")
+
+
+def test_bounds_that_are_too_small(monkeypatch):
+    made = edges.NodeSums._floats
+
+    def trusting(self, drawn):
+        found = made(self, drawn)
+        return replace(found, error=found.error * 1e-4)
+
+    monkeypatch.setattr(edges.NodeSums, "_floats", trusting)
+    fails("noise.additive.test_edges", "test_floats_are_within_their_bound_of_balls")
+
+
+def test_faces_as_four_edges_in_the_covariance(monkeypatch):
+    made = EdgeHistogram.covariance.func
+
+    def plain(self):
+        return made(replace(self, blocks="edges"))
+
+    monkeypatch.setattr(EdgeHistogram, "covariance", property(plain))
+    fails("mechanisms.test_edge_histogram", "test_covariance_is_that_of_the_noise", "faces")
+
+
+def test_narrow_intervals(monkeypatch):
+    made = edge_sums.EdgeSum.half_width
+    monkeypatch.setattr(edge_sums.EdgeSum, "half_width", lambda self, level: 0.92 * made(self, level))
+    fails("mechanisms.test_edge_intervals", "test_intervals_of_faces_cover_what_they_say")
+    fails("mechanisms.test_edge_intervals", "test_the_convolution_is_safe_and_close", [0.3, 1.0, 2.0, 5.0])
+
+
+def test_faces_as_edges_in_intervals(monkeypatch):
+    made = edge_sums.EdgeSum.half_width
+
+    def alone(self, level):
+        if self.cycles is None or not len(self.cycles):
+            return made(self, level)
+        sizes = np.abs(self.cycles / self.lengths / self.rate).ravel()
+        return made(edge_sums.EdgeSum(np.concatenate([self.scales, sizes[sizes > 0]])), level)
+
+    monkeypatch.setattr(edge_sums.EdgeSum, "half_width", alone)
+    fails("mechanisms.test_edge_intervals", "test_intervals_of_faces_cover_what_they_say")
+
+
+def test_no_union_bound(monkeypatch):
+    monkeypatch.setattr(edge_intervals, "_share", lambda level, boundary, log_many: level)
+    fails("mechanisms.test_edge_intervals", "test_all_simple_regions_of_a_tiny_grid_are_counted")
+    fails("mechanisms.test_histogram_regions", "test_all_regions_at_once_are_counted_by_their_boundaries")
+
+
+def test_nodes_in_between_left_outside(monkeypatch):
+    def careless(tree, inside):
+        fixed = np.zeros(tree.edges, dtype=bool)
+        owned = tree.owners >= 0
+        fixed[tree.owners[owned]] = inside[owned]
+        return fixed, bool(inside[~owned][0]) if (~owned).any() else False
+
+    tests = importlib.import_module("tests.mechanisms.test_histogram_regions")
+    for module in (histogram_regions, tests):
+        monkeypatch.setattr(module, "tree_sides", careless)
+    fails("mechanisms.test_histogram_regions", "test_sides_of_a_tree_are_the_cheapest_of_all", "clusters")
