@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def region(
         _collected(released, study, asked) if Path(released).is_file() else Release.read(released).shares(study.space)
     )
     rows = [(name, *polygon_inside(study.space, name)) for name in within]
-    rows += [(text, shares.marked(_labels(text)), None) for text in items]
+    rows += [(text, shares.marked(_labels(text, study.space.labels)), None) for text in items]
     each = level / len(rows)
     told = [_told(shares, name, inside, cut, each, looked) for name, inside, cut in rows]
     if as_json:
@@ -72,11 +73,9 @@ def region(
     for row in told:
         _say(row, quiet)
     if not quiet:
-        held = "holds" if len(told) == 1 else "hold all at once"
-        chosen = (
-            "even if they were chosen by looking" if looked else "for regions chosen without looking at the release"
-        )
-        click.echo(f"{100 * (1 - level):.4g} % {'interval' if len(told) == 1 else 'intervals'}: {held} {chosen}.")
+        held = "The interval holds" if len(told) == 1 else "The intervals hold all at once"
+        chosen = "even for regions chosen by looking" if looked else "for regions chosen without looking at the release"
+        click.echo(f"{held} with probability {100 * (1 - level):.4g} %, {chosen}.")
 
 
 def _told(shares: ReleasedShares, name: str, inside: Any, cut: Any, level: float, looked: bool) -> dict[str, Any]:
@@ -93,7 +92,7 @@ def _say(row: dict[str, Any], quiet: bool) -> None:
     if quiet:
         click.echo(f"{row['low']:.6g} {row['high']:.6g}")
         return
-    click.echo(f"{row['region']}: {row['items']:,} items hold {_percent(row, 'share')} of people's items")
+    click.echo(f"{row['region']}: {_percent(row, 'share')} of people's items, in {row['items']:,} of the space's")
     click.echo(f"  between {_percent(row, 'low')} and {_percent(row, 'high')}")
     if "cut" in row:
         ends = f"between {_percent(row, 'low_of_polygon')} and {_percent(row, 'high_of_polygon')}"
@@ -128,11 +127,11 @@ def _collected(path: str, study: Study, asked: str | None) -> ReleasedShares:
     return shares
 
 
-def _labels(text: str) -> list[str]:
-    """Labels of a list.
+def _labels(text: str, known: Sequence[str]) -> list[str]:
+    """Labels of a list; a label with commas may stand alone.
 
-    >>> _labels("a,b"), _labels("0.5,0.5;0.5,1.5")
-    (['a', 'b'], ['0.5,0.5', '0.5,1.5'])
+    >>> _labels("a,b", ["a", "b"]), _labels("0.5,0.5;0.5,1.5", []), _labels("0.5,0.5", ["0.5,0.5"])
+    (['a', 'b'], ['0.5,0.5', '0.5,1.5'], ['0.5,0.5'])
     """
-    parts = text.split(";") if ";" in text else text.split(",")
+    parts = text.split(";") if ";" in text else [text] if text in known else text.split(",")
     return [part.strip() for part in parts if part.strip()]

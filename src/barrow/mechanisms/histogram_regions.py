@@ -113,8 +113,8 @@ class ReleasedShares:
         if unknown or not names:
             raise ParameterError(
                 f"The space has no item {unknown[0]!r}." if unknown else "The region has no items.",
-                allowed=f"labels of the space, such as {', '.join(self.space.labels[:3])}",
-                fix=f"--items {','.join(self.space.labels[:2])}",
+                allowed=f"labels of the space, such as {' or '.join(self.space.labels[:3])}",
+                fix=f'--items "{(";" if "," in self.space.labels[0] else ",").join(self.space.labels[:2])}"',
             )
         inside = np.zeros(self.space.items, dtype=bool)
         inside[[index[name] for name in names]] = True
