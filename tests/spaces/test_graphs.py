@@ -302,6 +302,19 @@ def test_the_star_wins_in_many_dimensions_and_where_pairs_are_too_many():
     assert (paths * float(star.stretch) >= flat.block() * (1 - 1e-9)).all()
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "angular"])
+@pytest.mark.parametrize("dimension", [3, 40])
+def test_nearest_neighbours_of_embeddings_are_found_among_all_pairs(metric, dimension):
+    vectors = np.random.default_rng(dimension).normal(size=(300, dimension)) + 5.0
+    vectors[7] = vectors[6] * (1 + 1e-9) + 1e-9 * np.arange(dimension)  # hardly apart
+    vectors[9] = vectors[8] + 1e-4
+    space = Embedding([str(i) for i in range(300)], vectors, metric=metric)
+    exact = np.where(np.eye(300, dtype=bool), np.inf, space.block()).min(axis=1)
+    assert (space._near <= exact).all()
+    assert (space._near >= exact * (1 - 1e-6)).all()
+    assert space.least_distance_lower == space._near.min()
+
+
 def test_a_spanner_that_needs_more_memory_than_there_is_is_refused():
     count = 10**5
     space = Embedding([str(i) for i in range(count)], np.random.default_rng(7).random((count, 2)))

@@ -34,7 +34,7 @@ class EdgeNoise:
     >>> from barrow.spaces import Line
     >>> noise = EdgeNoise(edge_histogram(Line(0, 4, step=1, cells=True), 25, users=1000))
     >>> noise.name, noise.dimension, round(noise.half_width, 6)
-    ('edge Laplace', 4, 0.000659)
+    ('edge Laplace', 4, 0.000658)
     """
 
     plan: EdgeHistogram

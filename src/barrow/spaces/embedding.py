@@ -17,7 +17,6 @@ from barrow.spaces.base import (
     Floats,
     Ids,
     finite_array,
-    least_distance_by_blocks,
     positive_number,
 )
 from barrow.spaces.finite import LabelledSpace
@@ -28,6 +27,7 @@ from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph, star_graph
 
 Metric = Literal["euclidean", "angular"]
 
+_ROWS = 512
 _COSTLY = 1.25
 """Points so close together that rounding them to a grid would cost this factor are joined by a star instead."""
 
@@ -178,14 +178,7 @@ class Embedding(LabelledSpace):
     @cached_property
     def least_distance_lower(self) -> float:
         """The least distance over all pairs (by nearest neighbours in few dimensions), rounded down."""
-        if self.size == 1:
-            return 1.0
-        if self.metric == "euclidean" and self.points.shape[1] <= 8:
-            from scipy.spatial import cKDTree
-
-            near = np.asarray(cKDTree(self.points).query(self.points, k=2)[0])
-            return float(near[:, 1].min() / self._diameter) * (1.0 - DISTANCE_ERROR)
-        return least_distance_by_blocks(self)
+        return 1.0 if self.size == 1 else float(self._near.min())
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """A spanner or a star; nodes on a grid around few-dimensional points if asked for, or if they are too many."""
@@ -203,16 +196,33 @@ class Embedding(LabelledSpace):
             if spacing is not None or longer < _COSTLY:
                 factor = 1.0 / (math.sqrt(sum(axis.nodes > 1 for axis in axes)) * self._diameter * longer)
                 return grid_graph(axes, [factor] * len(axes), index)
-        return spanner_graph(self) if self.size <= MOST_CERTIFIED else star_graph(self, self._near())
+        return spanner_graph(self) if self.size <= MOST_CERTIFIED else star_graph(self, self._near)
 
-    def _near(self) -> Floats | None:
-        """The distance of each item to its nearest neighbour, where a search tree finds it."""
-        if self.points.shape[1] > 8:
-            return None
-        from scipy.spatial import cKDTree
+    @cached_property
+    def _near(self) -> Floats:
+        """At most the distance of each item to its nearest neighbour: by a search tree, or by products of vectors."""
+        everyone, width = np.arange(self.size), self.points.shape[1]
+        if width <= 8:
+            from scipy.spatial import cKDTree
 
-        nearest = np.asarray(cKDTree(self.points).query(self.points, k=2)[1])[:, 1]
-        return self.distance(np.arange(self.size), nearest) * (1.0 - 2.0 * DISTANCE_ERROR)
+            nearest = np.asarray(cKDTree(self.points).query(self.points, k=2)[1])[:, 1]
+            return self.distance(everyone, nearest) * (1.0 - 2.0 * DISTANCE_ERROR)
+        around = self.points - self.points.mean(axis=0)
+        squares = (around**2).sum(axis=1)
+        nearest = np.zeros(self.size, dtype=np.int64)
+        for start in range(0, self.size, _ROWS):
+            rows = everyone[start : start + _ROWS]
+            apart = squares - 2.0 * (around[rows] @ around.T)
+            apart[np.arange(len(rows)), rows] = np.inf
+            nearest[rows] = apart.argmin(axis=1)
+        # Squares of distances are off by less than ``off``: another item may be nearer by twice that, in the square.
+        off = 8.0 * (width + 8) * 2.0**-53 * float(squares.max())
+        found = ((around - around[nearest]) ** 2).sum(axis=1)
+        near = np.asarray(self.distance(everyone, nearest), dtype=np.float64)
+        near *= np.sqrt(np.maximum(0.0, 1.0 - 2.0 * off / np.maximum(found, 1e-300)))
+        for item in np.flatnonzero(found < 1e6 * off).tolist():  # so close that products of vectors cannot tell
+            near[item] = float(np.delete(self.block([item])[0], item).min())
+        return near * (1.0 - 4.0 * DISTANCE_ERROR)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""
