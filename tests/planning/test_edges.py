@@ -182,12 +182,10 @@ def test_plans_say_how_far_from_the_least_they_are():
 
 
 def test_reports_hold_no_more_numbers_than_asked():
-    space = Euclidean([0, 0], [1, 1], step=1 / 6)
-    terms = Terms(space, 10**7, given=Fraction(200), model=Model.LOCAL)
-    target = HistogramTarget(terms, reference_distribution(space))
-    fine = kept_noise(target, "edges").noise.dimension
-    few = kept_noise(replace(target, report_values=30), "edges").noise.dimension
-    assert few <= 30 < fine
-    with pytest.raises(ParameterError, match="report would hold 36 numbers"):
-        kept_noise(replace(target, report_values=30), "cells")
-    assert kept_noise(replace(target, terms=replace(terms, model=Model.CENTRAL), report_values=1), "edges")
+    space = Euclidean([0, 0], [1, 1], step=1 / 8)
+    terms = Terms(space, 10**4, given=Fraction(200), model=Model.LOCAL)
+    target = HistogramTarget(terms, reference_distribution(space), report_values=30)
+    assert kept_noise(target, "edges").noise.dimension == 25
+    with pytest.raises(ParameterError, match="report would hold 64 numbers"):
+        kept_noise(target, "cells")
+    assert kept_noise(replace(target, terms=replace(terms, model=Model.CENTRAL)), "cells").noise.dimension == 64
