@@ -13,7 +13,7 @@ from barrow.cli.study_options import DEFAULT, data_options, make_study, output_o
 from barrow.engines import Source, engine_for
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
-from barrow.spaces import parse_space, units_of
+from barrow.spaces import NoRecords, parse_space, units_of
 from barrow.study import Study
 
 _CATALOGUE = (
@@ -54,6 +54,8 @@ def init(
         _ask(flags)
     _complete(flags)
     study = make_study_without_file(**flags)
+    if flags.get("missing") is None and study.can_miss:
+        study = study.replace(space=NoRecords(study.space))
     place = ledger or str(Path(file).parent / f"{study.dataset}.ledger")
     study = study.replace(ledger=place)
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:

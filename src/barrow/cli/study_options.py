@@ -16,6 +16,7 @@ from barrow.spaces import parse_space
 from barrow.study import Study, study_from_spec
 from barrow.study.data import OUTSIDE
 from barrow.study.file import read_table
+from barrow.study.study import MISSING
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 DEFAULT = "study.toml"
@@ -32,6 +33,9 @@ _DATA = [
     click.option("--acknowledge-sql", is_flag=True, default=None, help="Let a query through that nobody has checked."),
     click.option(
         "--outside", "--unknown", type=click.Choice(OUTSIDE), help="What to do with records outside the space."
+    ),
+    click.option(
+        "--missing", type=click.Choice(MISSING), help="What people without records hold: an item of their own, or one."
     ),
     click.option("--weight", help="A column of whole numbers: how often each record counts."),
     click.option("--data-version", "version", help="A public name of this state of the records, e.g. 2026-10."),
@@ -92,7 +96,7 @@ def make_study(file: str | None, **flags: Any) -> Study:
     if file is None and Path(DEFAULT).is_file() and flags.get("space") is None:
         file = DEFAULT
     spec: dict[str, Any] = {} if file is None else read_table(file)
-    for name in ("users", "dataset", "model", "ledger", "alpha", "delta"):
+    for name in ("users", "dataset", "model", "ledger", "alpha", "delta", "missing"):
         if flags.get(name) is not None:
             spec[name] = flags[name]
     if flags.get("delta") is not None or flags.get("alpha") is not None:

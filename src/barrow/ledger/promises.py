@@ -19,9 +19,7 @@ from barrow.privacy import Model
 from barrow.privacy.definitions import probability, to_model
 from barrow.spaces import parse_distance
 from barrow.spaces.base import Space
-
-ANYWHERE = ("anywhere", "any", "the largest distance")
-"""Texts for a change that may go any distance."""
+from barrow.spaces.units import ANYWHERE, PRESENCE
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,8 @@ class PromiseLimit:
         share = describe_share(promise)
         if isinstance(promise.distance, str) and promise.distance.lower() in ANYWHERE:
             return cls(promise.share, None, promise.epsilon, text=f"{share} anywhere")
+        if isinstance(promise.distance, str) and promise.distance.lower() in PRESENCE:
+            return cls(promise.share, None, promise.epsilon, text=f"{share} or no records")
         distance = parse_distance(promise.distance, space) * Fraction(space.diameter)
         words = f"{share} by {describe_distance(promise, space)}"
         return cls(promise.share, distance, promise.epsilon, text=words)

@@ -19,7 +19,7 @@ from barrow.mechanisms.pyramid_scales import mixed_reference
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import Exact
-from barrow.spaces import Circle, Earth, Euclidean, Line, Space
+from barrow.spaces import Circle, Earth, Euclidean, Line, Space, held
 from barrow.spaces.base import Floats
 
 _GAPS = (4, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128, 181, 256, 362, 512, 724, 1024)
@@ -85,6 +85,7 @@ def spacings(space: Space) -> list[float | None]:
     >>> spacings(Line(0, 1, step=1/16))
     [0.234375, 0.15625, 0.1171875, 0.08522727272727272, None]
     """
+    space = held(space)
     if isinstance(space, Euclidean):
         shape = np.array(space.shape)
         extent = float(((space.high - space.low) * (shape - 1) / shape).max())

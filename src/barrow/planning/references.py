@@ -9,11 +9,14 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.pyramid_scales import mixed_reference
-from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Space
+from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, NoRecords, Space
 from barrow.spaces.base import Floats
 
 GEOMETRY = (Line, Circle, Euclidean, Earth, Hexagons)
 """Spaces whose items are places."""
+
+_WITH_RECORDS = 0.95
+"""So many people hold records at a reference distribution that has a name."""
 
 Reference = Any
 """``"auto"``, ``"uniform"``, ``"zipf"``, ``"mixed"``, one weight for each item, or weights by label."""
@@ -34,6 +37,8 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
     [0.75, 0.0, 0.25]
     """
     k = space.items
+    if isinstance(space, NoRecords) and isinstance(reference, str):
+        return np.append(_WITH_RECORDS * reference_distribution(space.inner, reference), 1.0 - _WITH_RECORDS)
     if isinstance(reference, str):
         if reference == "auto":
             reference = "mixed" if isinstance(space, GEOMETRY) else "zipf"

@@ -43,6 +43,9 @@ class Question(NamedOptions, ABC):
     kinds: ClassVar[dict[str, type[Question]]] = {}
     """Every kind by its name; see :func:`barrow.questions.question_kinds`."""
 
+    knows_missing: ClassVar[bool] = False
+    """Whether it tells people without records apart where they have an item of their own."""
+
     name: str = ""
     fraction: Fraction | None = None
 

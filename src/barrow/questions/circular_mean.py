@@ -33,6 +33,7 @@ class CircularMean(Linear):
     """
 
     kind: ClassVar[str] = "circular_mean"
+    knows_missing: ClassVar[bool] = False
 
     def query(self, space: Space) -> Query:
         """The mean direction."""
@@ -50,6 +51,13 @@ class CircularMean(Linear):
         if not isinstance(made, LinearPlan):
             raise ParameterError("Circular means need additive noise.", allowed="noise='auto'", fix="noise='auto'")
         return CircularMeanPlan(self, terms, made.query, made.chosen, made.others, own=made.own, rivals=made.rivals)
+
+    def _over_holders(self, terms: Terms) -> Plan:
+        raise ParameterError(
+            f"The question {self.kind!r} does not tell people without records apart.",
+            allowed="missing = 'default item'; a histogram or a mean where missing = 'no records'",
+            fix="missing = 'default item'",
+        )
 
     @classmethod
     def released(cls, said: Said) -> str:

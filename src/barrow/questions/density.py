@@ -10,10 +10,11 @@ import numpy as np
 from barrow.numerics import Exact
 from barrow.planning.terms import Terms
 from barrow.queries import Query, density
+from barrow.queries.holders import with_no_records
 from barrow.questions.base import Said
 from barrow.questions.linear import Linear, LinearPlan
-from barrow.questions.plan import Plan, Rows
-from barrow.spaces import Space
+from barrow.questions.plan import Plan, Rows, placed
+from barrow.spaces import NoRecords, Space, held
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -34,7 +35,9 @@ class Density(Linear):
     bandwidth: Exact
 
     def query(self, space: Space) -> Query:
-        """The question on ``space``."""
+        """The question on ``space``; people without records are one more share where they have an item."""
+        if isinstance(space, NoRecords):
+            return with_no_records(density(space.inner, bandwidth=self.bandwidth), space)
         return density(space, bandwidth=self.bandwidth)
 
     def plan(self, terms: Terms) -> Plan:
@@ -43,6 +46,9 @@ class Density(Linear):
         if not isinstance(made, LinearPlan):
             return made
         return DensityPlan(self, terms, made.query, made.chosen, made.others, own=made.own, rivals=made.rivals)
+
+    def _over_holders(self, terms: Terms) -> Plan:
+        return self._planned(terms)
 
     @classmethod
     def drawn(cls, said: Said) -> list[str]:
@@ -71,5 +77,23 @@ class DensityPlan(LinearPlan):
 
         # Weights of all centres sum to 1 at every item, so that the true values are a histogram of the centres.
         shares = nearest_in_simplex(np.asarray(values, dtype=np.float64))
-        rows = super()._rows(values, widths)
-        return [{**row, "share": round(float(share), 12)} for row, share in zip(rows, shares.tolist(), strict=True)]
+        outputs = zip(self.query.outputs, values, widths, shares.tolist(), strict=True)
+        places, space = self.query.places, held(self.space)
+        return [
+            {
+                "output": name,
+                **({} if places is None or i >= len(places) else placed(space, places, i)),
+                "value": float(value),
+                "half_width_95": float(width),
+                "unit": self.query.unit,
+                "share": round(float(share), 12),
+            }
+            for i, (name, value, width, share) in enumerate(outputs)
+        ]
+
+    def tables(self, drawn: Any) -> dict[str, Rows]:
+        """A row for each centre; the share of people without records in a table of its own."""
+        rows = self._rows(drawn, [self.half_width] * len(drawn))
+        if not isinstance(self.space, NoRecords):
+            return {"values": rows}
+        return {"values": rows[:-1], "no_records": rows[-1:]}

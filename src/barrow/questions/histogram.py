@@ -32,6 +32,7 @@ from barrow.questions.collecting import Collected, Collector
 from barrow.questions.frequency import Frequency
 from barrow.questions.linear import LinearPlan, _averaged, noise_sentence
 from barrow.questions.plan import Plan, Rows, labelled
+from barrow.spaces import NoRecords, held
 from barrow.spaces.base import Floats
 
 _OUTPUTS = {
@@ -70,6 +71,7 @@ class Histogram(Question):
         "tree_edges": lambda old: {**old, "mechanism": "tree"},
         "pyramid": lambda old: {**{k: v for k, v in old.items() if k in ("name", "fraction")}, "mechanism": "pyramid"},
     }
+    knows_missing: ClassVar[bool] = True
     mechanism: str = "auto"
     items: int | None = None
     reference: Any = "auto"
@@ -242,7 +244,7 @@ class HistogramPlan(LinearPlan):
     @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return self.space.on_earth
+        return held(self.space).on_earth
 
     def draw(self, statistics: Any) -> tuple[HistogramDraw, bool]:
         """Noisy values and the histogram decoded from them, and whether the noise was the system's."""
@@ -251,8 +253,12 @@ class HistogramPlan(LinearPlan):
 
     def tables(self, drawn: HistogramDraw) -> dict[str, Rows]:
         """The histogram, and the unbiased shares with intervals from which it was decoded."""
-        values = labelled(self.space, {"share": drawn.shares.tolist()})
-        return {"values": values, "unbiased": self.intervals(drawn)}
+        if not isinstance(self.space, NoRecords):
+            values = labelled(self.space, {"share": drawn.shares.tolist()})
+            return {"values": values, "unbiased": self.intervals(drawn)}
+        values = labelled(self.space.inner, {"share": drawn.shares[:-1].tolist()})
+        missing = [{"item": self.space.label(self.space.default_item), "share": float(drawn.shares[-1])}]
+        return {"values": values, "unbiased": self.intervals(drawn), "no_records": missing}
 
     def intervals(self, drawn: HistogramDraw) -> Rows:
         """The released values themselves: unbiased shares, each with its 95 % interval, cut to [0, 1]."""
@@ -263,9 +269,12 @@ class HistogramPlan(LinearPlan):
 
     def summary(self, drawn: HistogramDraw) -> list[str]:
         """The largest shares, and the error to expect."""
-        top = np.argsort(-drawn.shares, kind="stable")[:8]
+        here = drawn.shares[: held(self.space).items]
+        top = np.argsort(-here, kind="stable")[:8]
         labels = self.space.labels
+        missing = [] if here.size == drawn.shares.size else [f"no records: {100 * drawn.shares[-1]:.3g} %"]
         return [
+            *missing,
             *(f"{labels[i]}: {100 * drawn.shares[i]:.3g} %" for i in top.tolist()),
             f"The histogram is off by {self._about} {self.sized(self.error)} (EMD, predicted).",
         ]

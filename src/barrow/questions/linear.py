@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from barrow.questions.base import Question, Said
 from barrow.questions.collecting import Averaged, Collected, Collector
 from barrow.questions.kept import kept_query
 from barrow.questions.plan import Plan, Rows, placed
-from barrow.spaces import Space
+from barrow.spaces import NoRecords, Space, held
 from barrow.spaces.base import Ids
 
 _NEVER = 1e-18
@@ -49,6 +49,7 @@ class Linear(Question):
     True
     """
 
+    knows_missing: ClassVar[bool] = True
     noise: str = "auto"
     definition: str = "auto"
 
@@ -74,6 +75,9 @@ class Linear(Question):
                 allowed="2 or more people",
                 fix="model='local', where each person adds noise",
             )
+        return self._over_holders(terms) if isinstance(terms.space, NoRecords) else self._planned(terms)
+
+    def _planned(self, terms: Terms) -> Plan:
         query = kept_query(self, terms.space)
         found = kept_errors(query, terms, self.noise)
         rivals: list[Candidate] = []
@@ -83,9 +87,21 @@ class Linear(Question):
         others = [candidate for candidate in found if candidate is not best]
         return LinearPlan(self, terms, query, best, tuple(others), own=tuple(found), rivals=tuple(rivals))
 
+    def _over_holders(self, terms: Terms) -> Plan:
+        """The mean over people with records, where the others have an item of their own."""
+        from barrow.questions.holders import plan_holders
+
+        return plan_holders(self, terms)
+
     @classmethod
     def released(cls, said: Said) -> str:
         """What was released, and how accurate it is."""
+        if "share_half_width_95" in said:
+            return (
+                f"We released {said['released']}, computed from {said['people']:,} people, each person with records "
+                "counting once, and the share of people with records. Each value comes with an interval that holds the "
+                "true one with probability 95 %, snapping included; where the share may be 0 it is not determined."
+            )
         unit = f" {said['unit_of_values']}" if said["unit_of_values"] else ""
         return (
             f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. "
@@ -260,7 +276,7 @@ class LinearPlan(Plan):
     @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return self.query.places is not None and self.space.on_earth
+        return self.query.places is not None and held(self.space).on_earth
 
     def statistics(self, counts: Counts) -> Any:
         """The exact mean over people, from an engine's integers (private)."""

@@ -34,6 +34,7 @@ class Quantile(Linear):
     """
 
     kind: ClassVar[str] = "quantile"
+    knows_missing: ClassVar[bool] = False
     of: Exact | Sequence[Exact] = "0.5"
 
     def __post_init__(self) -> None:
@@ -72,6 +73,13 @@ class Quantile(Linear):
         if not isinstance(made, LinearPlan):
             raise ParameterError("Quantiles need additive noise.", allowed="noise='auto'", fix="noise='auto'")
         return QuantilePlan(self, terms, made.query, made.chosen, made.others)
+
+    def _over_holders(self, terms: Terms) -> Plan:
+        raise ParameterError(
+            f"The question {self.kind!r} does not tell people without records apart.",
+            allowed="missing = 'default item'; a histogram or a mean where missing = 'no records'",
+            fix="missing = 'default item'",
+        )
 
     @classmethod
     def released(cls, said: Said) -> str:

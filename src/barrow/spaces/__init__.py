@@ -15,6 +15,7 @@ from barrow.spaces.hexagons import Hexagons
 from barrow.spaces.line import Line
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.network import Graph
+from barrow.spaces.no_records import NoRecords, held
 from barrow.spaces.product import Product
 from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
 from barrow.spaces.spec import parse_call, parse_space, space_from_spec, space_kinds
@@ -43,6 +44,7 @@ __all__ = [
     "Hexagons",
     "Line",
     "NeighbourGraph",
+    "NoRecords",
     "Product",
     "Space",
     "Tree",
@@ -51,6 +53,7 @@ __all__ = [
     "check_metric",
     "edge_names",
     "edge_tree",
+    "held",
     "least_distance_by_blocks",
     "parse_call",
     "parse_distance",

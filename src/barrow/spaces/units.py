@@ -23,6 +23,10 @@ _HOURS = {
 _DEGREES = {"degree": Fraction(1), "deg": Fraction(1), "°": Fraction(1)}
 _FAMILIES = (_KM, _HOURS, _DEGREES)
 _NUMBER_AND_UNIT = re.compile(r"((?:\d[\d,_]*)?\.?\d+(?:[eE][+-]?\d+)?(?:/\d+)?)\s*(%?)\s*([^\d\s%./].*)?")
+ANYWHERE = ("anywhere", "any", "the largest distance")
+"""Texts for a change that may go any distance."""
+PRESENCE = ("no records", "presence")
+"""Texts for the change from any records to none, which is never more than the largest distance."""
 _LARGEST = ("of the largest distance", "of the diameter", "of the largest", "d")
 
 
@@ -67,7 +71,7 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
     (Fraction(1, 10), Fraction(1, 2))
     """
     text = str(distance).strip() if isinstance(distance, str) else ""
-    if text.lower() in ("anywhere", "any", "the largest distance"):
+    if text.lower() in ANYWHERE + PRESENCE:
         return Fraction(1)
     match = _NUMBER_AND_UNIT.fullmatch(text) if text else None
     if text and match is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from barrow.engines import Columns, Source
 from barrow.errors import ParameterError
-from barrow.spaces import Elsewhere, Space
+from barrow.spaces import Elsewhere, NoRecords, Space, held
 
 if TYPE_CHECKING:
     from barrow.engines import Counts, Engine
@@ -99,21 +99,30 @@ class Data:
     def validate(self, space: Space) -> Engine:
         """The engine, after everything was refused that public facts rule out; no record is read."""
         engine = self.engine()
-        if self.outside == "elsewhere" and not isinstance(space, Elsewhere):
+        if self.outside == "elsewhere" and not isinstance(held(space), Elsewhere):
             raise ParameterError(
                 "outside is 'elsewhere', but the space has no item for what is outside.",
                 allowed="the space of a study with these records",
                 fix="Study(space, ..., data=data).space, or Elsewhere(space)",
             )
-        engine.validate(self._source, self.columns, space, **self._odd)
+        engine.validate(self._source, self.columns, held(space), **self._odd)
         return engine
 
     def count(self, engine: Engine, space: Space, users: int | None) -> Counts:
         """C[item, size] (private integers)."""
-        return engine.count(self._source, self.columns, space, users=users, **self._odd)
+        if not isinstance(space, NoRecords):
+            return engine.count(self._source, self.columns, space, users=users, **self._odd)
+        found = engine.count(self._source, self.columns, space.inner, **self._odd)
+        return found if users is None else found.with_users(users, space.default_item)
 
     def sample(self, engine: Engine, space: Space, users: int, samples: int) -> Any:
         """Counts of items drawn from each user (private integers)."""
+        if isinstance(space, NoRecords):
+            raise ParameterError(
+                "Items are drawn from everybody's records, and people without records have none.",
+                allowed="missing = 'default item' where items are drawn",
+                fix="missing = 'default item'",
+            )
         return engine.sample(self._source, self.columns, space, samples=samples, users=users, **self._odd)
 
     @property

@@ -19,6 +19,7 @@ from barrow.errors import ParameterError, nearest_name, path_text, plain_table
 from barrow.numerics import exact_text
 from barrow.policy import Promise
 from barrow.privacy import Model, UserLevel
+from barrow.spaces import NoRecords, held
 from barrow.study.data import Data
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class StudyFile(msgspec.Struct, forbid_unknown_fields=True):
     model: str = "central"
     honest: Number = 1
     ledger: str | None = None
+    missing: str | None = None
     alpha: Number | None = None
     delta: Number | None = None
     out: str | None = None
@@ -136,6 +138,7 @@ def study_from_spec(spec: Mapping[str, Any]) -> Study:
         honest=found.honest,
         data=_data(found.data),
         ledger=found.ledger,
+        missing=found.missing,
         user_level=None
         if old.user_epsilon is None
         else UserLevel(old.user_epsilon, old.user_delta, model=Model(found.model) if found.model else Model.CENTRAL),
@@ -251,6 +254,7 @@ def spec_of(study: Study) -> dict[str, Any]:
     '1/3'
     """
     level = study.user_level
+    plain = isinstance(study.space, NoRecords) and study.space.apart == 1
     privacy = {} if level is None else {"user_epsilon": _number(level.epsilon), "user_delta": _number(level.delta)}
     spec = {
         "dataset": study.dataset,
@@ -261,7 +265,8 @@ def spec_of(study: Study) -> dict[str, Any]:
         "alpha": None if study.alpha_given is None else _number(study.alpha_given),
         "delta": _number(study.delta) if study.delta else None,
         "data": None if study.data is None else study.data.to_spec(),
-        "space": study.space.to_spec(),
+        "missing": "no records" if plain else None,
+        "space": held(study.space).to_spec() if plain else study.space.to_spec(),
         "privacy": privacy or None,
         "promise": [
             {"share": p.share_text, "distance": p.distance, "epsilon": _number(p.epsilon)} for p in study.promises

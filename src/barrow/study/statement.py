@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import wraps
 from typing import Any
 
 from barrow._version import __version__
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
-from barrow.policy import describe_distance, describe_share, odds_upper, percent_up
+from barrow.policy import Promise, describe_distance, describe_share, odds_upper, percent_up
 from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds
-from barrow.spaces import Elsewhere
+from barrow.spaces import Elsewhere, NoRecords, Space, held
+from barrow.spaces.units import PRESENCE
 from barrow.study.study import Study
 
 STATEMENT_VERSION = 2
@@ -74,7 +76,7 @@ def make_statement(
     """
     guarantee, space = plan.guarantee, study.space
     worst = guarantee.epsilon_at(1)
-    unread = "elsewhere" if isinstance(space, Elsewhere) else "error"
+    unread = "elsewhere" if isinstance(held(space), Elsewhere) else "error"
     outside = unread if study.data is None else study.data.outside
     return {
         "statement": STATEMENT_VERSION,
@@ -100,8 +102,7 @@ def make_statement(
         **({"conditions": list(conditions)} if conditions else {}),
         "not_hidden": _not_hidden(plan),
         "not_covered": _not_covered(study, plan, outside),
-        "missing_people": "people without records count as holding the public item "
-        f"{space.label(space.default_item)!r}",
+        "missing_people": _missing(plan),
         "outside": outside,
         "definition": str(guarantee.definition),
         "theorem": guarantee.theorem,
@@ -126,7 +127,7 @@ def protected(plan: Plan) -> list[dict[str, Any]]:
         epsilon = float_up(charge)
         rows.append(
             {
-                "if": f"{describe_share(promise)} had been {describe_distance(promise, plan.space)} elsewhere",
+                "if": _changed(promise, plan.space),
                 "epsilon_promised": float(promise.epsilon),
                 "epsilon": epsilon,
                 "odds": odds_upper(epsilon),
@@ -135,13 +136,34 @@ def protected(plan: Plan) -> list[dict[str, Any]]:
     return rows
 
 
+def _changed(promise: Promise, space: Space) -> str:
+    share = describe_share(promise)
+    if str(promise.distance).lower() in PRESENCE:
+        return f"{share} had been missing" if promise.share < 1 else "the person had held no records at all"
+    return f"{share} had been {describe_distance(promise, space)} elsewhere"
+
+
+def _missing(plan: Plan) -> str:
+    """What people without records count as, and how well it is hidden that somebody is one of them."""
+    space = plan.space
+    if not isinstance(space, NoRecords):
+        return f"people without records count as holding the public item {space.label(space.default_item)!r}"
+    epsilon = float_up(plan.charge(Fraction(1), space.apart))
+    far = f"{float(space.apart) * space.diameter:,.6g} {space.unit}".rstrip()
+    return (
+        f"people without records count as holding the public item 'no records', {far} from every other; whether "
+        f"somebody is one of them is hidden at ε = {epsilon:.3g} (a 50 % guess can become at most "
+        f"{percent_up(odds_upper(epsilon))})"
+    )
+
+
 def _worst_delta(guarantee: Guarantee) -> dict[str, float]:
     worst = guarantee.worst_case
     return {"delta": float((worst or guarantee.definition).parameters["delta"])}
 
 
 def _not_hidden(plan: Plan) -> list[str]:
-    space = plan.space
+    space = held(plan.space)
     return [
         f"that the data are about {plan.terms.users:,} people",
         f"the space: {space.kind}, {space.items:,} items, largest distance {space.diameter:,.6g} {space.unit}".rstrip(),

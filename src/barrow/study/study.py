@@ -19,7 +19,7 @@ from barrow.privacy.definitions import positive, probability, to_model
 from barrow.privacy.definitions import share as fraction_of
 from barrow.progress import task
 from barrow.questions import Plan, Question, question_kinds, to_question
-from barrow.spaces import Elsewhere, Space, parse_space, space_from_spec
+from barrow.spaces import Elsewhere, NoRecords, Space, held, parse_space, space_from_spec
 from barrow.study.data import Data
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from barrow.planning import Comparison
     from barrow.study.result import Release
 
+MISSING = ("no records", "default item")
+"""What people without records may hold."""
 Asked = Question | str | Mapping[str, Any] | type[Question] | None
 
 
@@ -47,6 +49,8 @@ class Study(NamedOptions):
             guarantee counts on these alone.
         data: The records.
         ledger: The file that remembers what was spent.
+        missing: What people without records hold: ``"no records"``, a public item of its own, or ``"default item"``,
+            the space's default item.
         user_level: For a ledger of alpha, a separate user-level budget out of which releases about other spaces are
             paid by their worst case.
 
@@ -84,12 +88,13 @@ class Study(NamedOptions):
         data: Data | None = None,
         ledger: str | os.PathLike[str] | None = None,
         user_level: UserLevel | None = None,
+        missing: str | None = None,
     ) -> None:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
         data = _with_outside(_space(space), _data(data))
-        put("space", _effective(_space(space), data))
+        put("space", _with_missing(_effective(_space(space), data), missing, to_model(model)))
         put("promises", _promises(promises))
         put("alpha_given", None if alpha is None else positive(alpha, "alpha"))
         put("delta", probability(delta))
@@ -115,6 +120,17 @@ class Study(NamedOptions):
                 "The study makes no promises.", allowed="[[promise]] tables", fix='promises=["all, 300 m, 0.5"]'
             )
         return Policy(self.space, self.promises, delta=self.delta)
+
+    @property
+    def can_miss(self) -> bool:
+        """Whether people without records can have an item of their own, which the study does not say yet.
+
+        >>> Study("hours", alpha=1, users=10, questions=["mean"]).can_miss
+        True
+        """
+        if self.model is not Model.CENTRAL or isinstance(self.space, NoRecords) or self.space.size is None:
+            return False
+        return all(question.knows_missing for question in self.questions)
 
     @cached_property
     def alpha(self) -> Fraction:
@@ -328,13 +344,31 @@ def _space(space: Any) -> Space:
 
 def _effective(space: Space, data: Data | None) -> Space:
     """The space with an item for what is outside it, where the records ask for one."""
-    wanted = data is not None and data.outside == "elsewhere" and not isinstance(space, Elsewhere)
-    return Elsewhere(space) if wanted else space
+    wanted = data is not None and data.outside == "elsewhere" and not isinstance(held(space), Elsewhere)
+    if not wanted:
+        return space
+    return NoRecords(Elsewhere(space.inner), distance=space.apart) if isinstance(space, NoRecords) else Elsewhere(space)
+
+
+def _with_missing(space: Space, missing: str | None, model: Model) -> Space:
+    """The space with an item for people without records, where the study asks for one."""
+    if missing is not None and missing not in MISSING:
+        raise ParameterError(f"missing is {missing!r}.", allowed=", ".join(map(repr, MISSING)), fix=MISSING[0])
+    if missing == MISSING[1]:
+        return held(space)
+    wanted = missing == MISSING[0] or isinstance(space, NoRecords)
+    if wanted and model is not Model.CENTRAL:
+        raise ParameterError(
+            f"missing is 'no records', and the model is {model.value!r}, where everybody who takes part reports.",
+            allowed="missing = 'no records' for model = 'central'",
+            fix="missing = 'default item'",
+        )
+    return NoRecords(space) if wanted and not isinstance(space, NoRecords) else space
 
 
 def _with_outside(space: Space, data: Data | None) -> Data | None:
     """The records, read as the space says where it has an item for what is outside."""
-    if data is None or not isinstance(space, Elsewhere) or data.outside == "elsewhere":
+    if data is None or not isinstance(held(space), Elsewhere) or data.outside == "elsewhere":
         return data
     if data.outside == "error":
         return replace(data, outside="elsewhere")

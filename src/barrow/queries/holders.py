@@ -1,0 +1,150 @@
+"""Queries where some people hold no records: a sum over those who do beside their share, and shares beside theirs.
+
+Both have one Lipschitz constant for all outputs (docs/proofs/no-records.md): that of the query itself, or what it takes
+to hide whether a person holds records at all, whichever is larger.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.numerics import float_down
+from barrow.queries.base import ClosedForm, Query
+from barrow.queries.quantised import Quantised
+from barrow.spaces import NoRecords, Space
+
+MOST_ENTRIES = 2 * 10**7
+_UP = 1.0 + 2.0**-40
+
+
+@dataclass(frozen=True, eq=False)
+class Holders:
+    """A query about people with records, as sums over them and their share.
+
+    Attributes:
+        query: The sums of f - middle, one for each output of f, and ``weight`` times the share of holders.
+        inner: The query about records.
+        middles: The middle of each output's values, which is subtracted.
+        reaches: How far from it values may be.
+        weight: What the share is multiplied by.
+
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> space = NoRecords(Line(0, 10, unit="km", step=1))
+    >>> found = holders(mean(space.inner), space)
+    >>> found.query.outputs, found.middles, round(found.weight, 9), round(found.query.lipschitz_upper(1), 6)
+    (('mean', 'share of people with records'), (5.0,), 5.0, 10.0)
+    """
+
+    query: Query
+    inner: Query
+    middles: tuple[float, ...]
+    reaches: tuple[float, ...]
+    weight: float
+
+
+def holders(inner: Query, space: Space) -> Holders:
+    """The pair for the mean of ``inner`` over people with records: its sum over all people, and their share.
+
+    The weight of the share is the largest that leaves the constant of ``inner`` as it is in the 1-norm, and at least
+    half the range of an output.
+
+    Args:
+        inner: The query on the space of records.
+        space: That space with an item for people without records.
+    """
+    if not isinstance(space, NoRecords) or space.inner.digest != inner.space.digest:
+        raise ParameterError(
+            "The query is not about the records of this space.",
+            allowed="a query on the inner space",
+            fix="NoRecords(query.space)",
+        )
+    if inner.table.shape[0] * inner.dimension > MOST_ENTRIES:
+        raise ParameterError(
+            f"The query has {inner.dimension:,} outputs on {space.inner.items:,} items.",
+            allowed=f"at most {MOST_ENTRIES:,} values",
+            fix="a coarser grid, or missing = 'default item'",
+        )
+    whole = inner.table.integers.toarray() if inner.table.sparse else inner.table.integers
+    whole = np.asarray(whole, dtype=np.int64)
+    middle = (whole.max(axis=0) + whole.min(axis=0)) // 2
+    moved = whole - middle
+    step, near = float(inner.step), float_down(space.apart)
+
+    def size(p: float) -> float:
+        """The largest p-norm of f - middle over the items."""
+        return float(np.linalg.norm(moved.astype(np.float64), ord=p, axis=1).max()) * step * _UP
+
+    weight = max(inner.lipschitz_upper(1) * near - size(1.0), size(math.inf), step)
+    whole_weight = max(1, math.floor(Fraction(weight) / inner.step))
+    weight = float(whole_weight * inner.step)
+
+    def away(p: float) -> float:
+        """The largest p-norm of a holder's values."""
+        if math.isinf(p):
+            return max(size(p), weight) * _UP
+        return float((size(p) ** p + weight**p) ** (1.0 / p)) * _UP
+
+    table = np.zeros((space.items, inner.dimension + 1), dtype=np.int64)
+    table[:-1, :-1], table[:-1, -1] = moved, whole_weight
+    query = Query(
+        space,
+        "holders",
+        inner.unit,
+        inner.description.replace("over people", "over people with records", 1),
+        Quantised(table, inner.step, inner.table.error_upper),
+        {"inner": inner.to_spec(), "weight": whole_weight},
+        ClosedForm(
+            lambda p: max(inner.lipschitz_upper(p), away(p) / near) * _UP,
+            range_bound=lambda p: max(inner.range_upper(p), away(p)) * _UP,
+            quantised=True,
+        ),
+        lambda: [*inner.outputs, "share of people with records"],
+    )
+    half = np.maximum(whole.max(axis=0) - middle, middle - whole.min(axis=0)) * step
+    return Holders(query, inner, tuple((middle * step).tolist()), tuple(half.tolist()), weight)
+
+
+def with_no_records(inner: Query, space: NoRecords) -> Query:
+    """Shares that sum to 1 over the records' outputs, and the share of people without records as one more output.
+
+    >>> from barrow.queries import density
+    >>> from barrow.spaces import Line
+    >>> space = NoRecords(Line(0, 10, unit="km", step=1))
+    >>> found = with_no_records(density(space.inner, bandwidth="5 km"), space)
+    >>> found.outputs[-1], found.dimension, round(found.lipschitz_upper(1), 6)
+    ('no records', 4, 4.0)
+    """
+    from scipy.sparse import block_diag, csr_array
+
+    near, one = float_down(space.apart), round(1 / inner.step)
+    rows: Any = inner.table.integers
+    table = csr_array(block_diag([rows, csr_array(np.array([[one]], dtype=np.int64))], format="csr"))
+
+    largest = float(np.abs(rows).sum(axis=1).max()) * float(inner.step) * _UP  # 1, but for quantising
+
+    def away(p: float) -> float:
+        """The p-norm of an item's shares is at most their sum, and "no records" has an output of its own."""
+        return (max(largest, 1.0) if math.isinf(p) else (largest**p + 1.0) ** (1.0 / p)) * _UP
+
+    return Query(
+        space,
+        inner.kind,
+        inner.unit,
+        inner.description,
+        Quantised(table, inner.step, inner.table.error_upper),
+        {**inner.arguments, "no_records": True},
+        ClosedForm(
+            lambda p: max(inner.lipschitz_upper(p), away(p) / near) * _UP,
+            range_bound=lambda p: max(inner.range_upper(p), away(p)) * _UP,
+            quantised=True,
+        ),
+        lambda: [*inner.outputs, "no records"],
+        inner.places,
+    )

@@ -1,0 +1,224 @@
+"""Linear questions where some people hold no records: the mean over those who do, as a ratio with its interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.mechanisms import AdditiveNoise
+from barrow.numerics import float_up
+from barrow.planning.linear import kept_errors
+from barrow.planning.terms import Terms
+from barrow.privacy import Model
+from barrow.queries.holders import Holders, holders
+from barrow.questions.linear import Linear, LinearPlan
+from barrow.questions.plan import Rows, placed
+from barrow.spaces import held
+
+_TURNS = 60
+
+
+def plan_holders(question: Linear, terms: Terms) -> HoldersPlan:
+    """The plan of a mean over people with records; it reads no data.
+
+    >>> from fractions import Fraction
+    >>> from barrow.questions import Mean
+    >>> from barrow.spaces import Line, NoRecords
+    >>> space = NoRecords(Line(0, 100, unit="years", step=1))
+    >>> plan = plan_holders(Mean(), Terms(space, 1000, given=Fraction(25)))
+    >>> plan.description, round(plan.error, 2)
+    ('the mean over people with records of the mean of their items (years)', 0.52)
+    """
+    if terms.model is not Model.CENTRAL:
+        raise ParameterError(
+            "People without records have an item of their own where a curator holds the data.",
+            allowed="model 'central', or missing = 'default item'",
+            fix="missing = 'default item'",
+        )
+    pair = holders(question.query(held(terms.space)), terms.space)
+    found = kept_errors(pair.query, terms, question.noise)
+    return HoldersPlan(question, terms, pair.query, found[0], tuple(found[1:]), pair, own=tuple(found))
+
+
+@dataclass(frozen=True, eq=False)
+class HoldersPlan(LinearPlan):
+    """What a mean over people with records would be like.
+
+    Args:
+        pair: The sums over them, their share, and what was subtracted.
+
+    >>> HoldersPlan.__dataclass_fields__["pair"].type
+    'Holders'
+    """
+
+    pair: Holders
+
+    @property
+    def snapping(self) -> float:
+        """How far snapping records to the grid may move a value: as far as one of theirs."""
+        return self.pair.inner.snapping_upper
+
+    @property
+    def snapping_included(self) -> bool:
+        """As of the query about records."""
+        return self.pair.inner.snapping_counted
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of an interval at the end of the range, if everybody holds records."""
+        reach = max(self.pair.reaches)
+        return self._slack(reach) + (self.snapping if self.snapping_included else 0.0)
+
+    @property
+    def half_width_all(self) -> float:
+        """The same for all values at once: intervals from half widths that hold together."""
+        ratio = 1.0 + max(self.pair.reaches) / self.pair.weight
+        return float(self.noise.simultaneous_half_width) * ratio + (self.snapping if self.snapping_included else 0.0)
+
+    @cached_property
+    def share_half_width(self) -> float:
+        """The released share of people with records is off by more with probability at most 5 %."""
+        return float(self.noise.half_width) / self.pair.weight
+
+    @cached_property
+    def _one(self) -> float:
+        """The quantile of one output at scale 1."""
+        return float(self.noise.distribution.quantile(0.05))
+
+    def _slack(self, ratio: float) -> float:
+        """What |sum - t share| exceeds with probability at most 5 % at the true t, |t| = ``ratio``; grows with it."""
+        noise, lean = self.noise, ratio / self.pair.weight
+        rounding = (float_up(noise.grid) / 2.0 + self.query.rounding_upper) * (1.0 + lean)
+        if isinstance(noise, AdditiveNoise) and (noise.p is None or noise.p == "2"):
+            reach = self._one * math.hypot(1.0, lean)
+        elif isinstance(noise, AdditiveNoise) and noise.p == "1":
+            reach = laplace_pair_quantile(lean)
+        else:
+            return float(noise.simultaneous_half_width) * (1.0 + lean)
+        return float(reach * float_up(noise.scale) * (1.0 + 1e-9) + rounding)
+
+    def interval(self, total: float, share: float, reach: float) -> tuple[float, float] | None:
+        """Fieller's interval of t = sum/share within [-reach, reach]; None where the share may be 0.
+
+        Whatever t is true, |total - t share| <= slack(|t|) with probability 95 %. The slack grows with |t|, so with
+        |t| <= reach the true one is between (total -+ slack(reach))/share; and so on with what is known by then.
+        """
+        if share <= self.share_half_width:
+            return None
+        low, high = -reach, reach
+        for _ in range(_TURNS):
+            slack = self._slack(max(abs(low), abs(high)))
+            found = max(low, (total - slack) / share), min(high, (total + slack) / share)
+            if found[0] > found[1]:  # all of the range is ruled out, which happens in less than 5 % of cases
+                edge = min(max(total / share, -reach), reach)
+                return edge, edge
+            if found == (low, high):
+                break
+            low, high = found
+        return low, high
+
+    def tables(self, drawn: Any) -> dict[str, Rows]:
+        """A row for each value with its interval, and the share of people with records with its own."""
+        values = np.asarray(drawn, dtype=np.float64)
+        share, width = float(values[-1]) / self.pair.weight, self.share_half_width
+        rows = []
+        columns = zip(self.pair.inner.outputs, self.pair.middles, self.pair.reaches, strict=True)
+        for i, (name, middle, reach) in enumerate(columns):
+            found = self.interval(float(values[i]), share, reach)
+            slack = self.snapping if self.snapping_included else 0.0
+            low, high = (-reach, reach) if found is None else found
+            at = None if found is None else middle + min(max(float(values[i]) / share, low), high)
+            rows.append(
+                {
+                    "output": name,
+                    **placed(held(self.space), self.pair.inner.places, i),
+                    "value": at,
+                    "low_95": middle + max(low - slack, -reach),
+                    "high_95": middle + min(high + slack, reach),
+                    "unit": self.query.unit,
+                    "determined": found is not None,
+                }
+            )
+        theirs = {
+            "output": "share of people with records",
+            "value": min(max(share, 0.0), 1.0),
+            "low_95": min(max(share - width, 0.0), 1.0),
+            "high_95": min(max(share + width, 0.0), 1.0),
+        }
+        return {"values": rows, "people": [theirs]}
+
+    def summary(self, drawn: Any) -> list[str]:
+        """The values with their intervals."""
+        unit, tables = f" {self.query.unit}".rstrip(), self.tables(drawn)
+        lines = []
+        for row in tables["values"][:12]:
+            span = f"from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)"
+            value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
+            lines.append(f"{row['output']}: {value}, {span}")
+        (share,) = tables["people"]
+        lines.append(
+            f"people with records: {100 * share['value']:.3g} %, from {100 * share['low_95']:.3g} % to "
+            f"{100 * share['high_95']:.3g} % (95 %)"
+        )
+        return lines
+
+    def fields(self) -> dict[str, Any]:
+        """What the statement says about the values."""
+        return {**super().fields(), "share_half_width_95": self.share_half_width}
+
+    def answer_lines(self) -> list[str]:
+        """The noise, and how wide intervals would be."""
+        unit = f" {self.query.unit}".rstrip()
+        return [
+            f"Noise     {self.noise.name}, scale {float_up(self.noise.scale):.3g}{unit} on the sum over people with "
+            "records and on their share",
+            f"Error     each value ± {self.half_width:.3g}{unit} (95 %) if everybody holds records, twice that if half "
+            "of them do",
+            f"          the share of people with records ± {self.share_half_width:.2g} (95 %); not determined where "
+            "that reaches 0",
+        ]
+
+    def other_lines(self) -> list[str]:
+        """Nothing: half widths of other noises are those of the sums."""
+        return []
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning where the interval would cover most of the range."""
+        whole = 2.0 * max(self.pair.reaches)
+        if self.half_width < whole / 2.0:
+            return []
+        unit = f" {self.query.unit}".rstrip()
+        return [
+            f"The answer will be nearly useless: ± {self.half_width:.3g}{unit} is to be expected, and all possible "
+            f"answers lie within {whole:.3g}{unit} of each other. {self._help(whole)}"
+        ]
+
+
+def laplace_pair_quantile(lean: float) -> float:
+    """What |L1 + lean L2| exceeds with probability 5 %, for independent standard Laplace variables.
+
+    P(|L1 + s L2| > t) = (e^(-t) - s^2 e^(-t/s))/(1 - s^2), and (1 + t/2) e^(-t) at s = 1.
+
+    >>> round(laplace_pair_quantile(0.0), 6), round(laplace_pair_quantile(1.0), 4)
+    (2.995732, 4.113)
+    """
+    from scipy.optimize import brentq
+
+    s = abs(lean)
+    if s > 1.0:
+        return s * laplace_pair_quantile(1.0 / s)
+
+    def excess(t: float) -> float:
+        if s < 1e-9:
+            return math.exp(-t) - 0.05
+        if s > 1.0 - 1e-6:  # from above: the tail grows with s
+            return (1.0 + t / 2.0) * math.exp(-t) - 0.05
+        return (math.exp(-t) - s * s * math.exp(-t / s)) / (1.0 - s * s) - 0.05
+
+    return float(brentq(excess, 0.0, 60.0, xtol=1e-12)) * (1.0 + 1e-9)

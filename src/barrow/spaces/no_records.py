@@ -1,0 +1,212 @@
+"""Any space together with one more item: what people without records hold.
+
+The item "no records" is at one public distance from every other: at least half the diameter, which is what triangle
+inequalities need (a way through it is then never shorter than the largest distance), and the whole of it by default.
+So nobody without records is counted as being at some corner of a map (docs/proofs/no-records.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.numerics import Exact, exact, exact_text, float_down
+from barrow.spaces.base import Floats, Ids, Space, Unknown
+from barrow.spaces.neighbours import Ints, NeighbourGraph
+
+LABEL = "no records"
+_SAFE = 2.0**-30
+"""Paths to the hubs are floats; the edges beyond them are shorter by more than these can be off."""
+_NEAR, _MOST_HUBS = 0.6, 64
+
+
+@dataclass(frozen=True, eq=False)
+class NoRecords(Space):
+    """The items of a space, and one for people without records.
+
+    Args:
+        inner: A space with a public grid or labels.
+        distance: How far "no records" is from every item, as a share of the largest distance: 1/2 to 1.
+
+    >>> from barrow.spaces import Line
+    >>> space = NoRecords(Line(0, 10, unit="km", step=5))
+    >>> space.labels[-1], space.default_item, space.distance([0, 1, 0], [2, 3, 3]).tolist()
+    ('no records', 3, [1.0, 1.0, 1.0])
+    """
+
+    kind: ClassVar[str] = "no_records"
+    inner: Space
+    apart: Fraction
+
+    def __init__(self, inner: Space, *, distance: Exact = 1) -> None:
+        apart = exact(distance, "distance")
+        if not Fraction(1, 2) <= apart <= 1:
+            raise ParameterError(
+                f"The distance of people without records is {exact_text(apart)} of the largest one.",
+                allowed="1/2 to 1: less would make a short cut through them",
+                fix="distance = 1",
+            )
+        if isinstance(inner, NoRecords):
+            raise ParameterError("The space has an item for people without records already.", fix="name it once")
+        object.__setattr__(self, "inner", inner)
+        object.__setattr__(self, "apart", apart)
+        _ = inner.items
+
+    @property
+    def unit(self) -> str:
+        """The unit of distance."""
+        return self.inner.unit
+
+    @property
+    def diameter(self) -> float:
+        """How many units count as distance 1."""
+        return self.inner.diameter
+
+    @property
+    def size(self) -> int:
+        """One more item than inside."""
+        return self.inner.items + 1
+
+    def label(self, item: int) -> str:
+        """The inner label, or "no records"."""
+        return LABEL if item == self.inner.items else self.inner.label(item)
+
+    @property
+    def default_item(self) -> int:
+        """The item of people without records."""
+        return self.inner.items
+
+    @property
+    def metric_name(self) -> str:
+        """The inner one: records move as they do there."""
+        return self.inner.metric_name
+
+    @property
+    def snapping_upper(self) -> float:
+        """As inside: "no records" is not snapped."""
+        return self.inner.snapping_upper
+
+    @property
+    def distance_error(self) -> float:
+        """As inside."""
+        return self.inner.distance_error
+
+    @cached_property
+    def least_distance_lower(self) -> float:
+        """The least distance of two items, "no records" among them."""
+        near = float_down(self.apart)
+        return min(self.inner.least_distance_lower, near) if self.inner.items > 1 else near
+
+    @property
+    def coordinates(self) -> Floats:
+        """Those of the items, and one more for whether there are records, which counts most."""
+        inside = self.inner.coordinates
+        found = np.zeros((self.items, inside.shape[1] + 1))
+        found[:-1, :-1], found[-1, :-1], found[-1, -1] = inside, inside.mean(axis=0), 1e3
+        return found
+
+    def _distance(self, a: Ids, b: Ids) -> Floats:
+        last = self.inner.items
+        inside = self.inner._distance(np.minimum(a, last - 1), np.minimum(b, last - 1))
+        outside = np.where((a == last) & (b == last), 0.0, float(self.apart))
+        return np.where((a < last) & (b < last), inside, outside)
+
+    def _encode(self, records: Any, unknown: Unknown) -> Ids:
+        return self.inner._encode(records, unknown)
+
+    def columns_of(self, records: list[Any]) -> Any:
+        """As the inner space reads them."""
+        return self.inner.columns_of(records)
+
+    def distances_from(self, record: Any) -> Floats:
+        """Normalised distances of all items from one public record."""
+        return np.append(self.inner.distances_from(record), float(self.apart))
+
+    def _graph(self, spacing: Any) -> NeighbourGraph:
+        """The inner graph, and one more node that hangs on few hubs of it (docs/proofs/no-records.md, section 2).
+
+        An item whose hub is r away along the graph must not be farther than ``apart`` from the new node, so the edge
+        from a hub is ``apart`` less the largest r of the items that rely on it.
+        """
+        if self.inner.items == 1:
+            return NeighbourGraph(2, [0], [1], [float_down(self.apart)])  # type: ignore[arg-type]
+        inner = self.inner.graph(spacing)
+        k, far = self.inner.items, float_down(self.apart)
+        hubs, lengths = self._hubs(inner, k, far)
+        new = k if inner.weights is None else inner.nodes
+
+        def moved(nodes: Ints) -> Ints:
+            """Nodes that carry no item come after all that do."""
+            return np.where(nodes >= new, nodes + 1, nodes)
+
+        weights = None
+        if inner.weights is not None:
+            from scipy.sparse import block_diag, csr_array
+
+            weights = csr_array(block_diag([inner.weights, csr_array(np.ones((1, 1)))], format="csr"))
+        tails = np.concatenate([moved(inner.tails), moved(np.array(hubs))])
+        heads = np.concatenate([moved(inner.heads), np.full(len(hubs), new)])
+        stretch = max(inner.stretch, Fraction(far / min(lengths)) + Fraction(1, 2**30))
+        stretch = max(stretch, Fraction(0.5 / min(lengths)) + Fraction(1, 2**30))
+        return NeighbourGraph(
+            inner.nodes + 1, tails, heads, np.append(inner.lengths, lengths), weights, inner.faces, stretch
+        )
+
+    def _hubs(self, inner: NeighbourGraph, items: int, far: float) -> tuple[list[int], list[float]]:
+        places = self.inner.coordinates
+        middle = int(((places - (places.max(axis=0) + places.min(axis=0)) / 2.0) ** 2).sum(axis=1).argmin())
+        carried = inner.weights
+        hubs: list[int] = []
+        ways: list[Floats] = []
+        item = middle
+        while True:
+            row = None if carried is None else carried[[item]]
+            hub = item if row is None else int(row.indices[int(np.argmax(row.data))])
+            reach = inner.distances([hub])[0]
+            hubs.append(hub)
+            ways.append(reach[:items] if carried is None else np.asarray(carried @ reach))
+            nearest = np.min(ways, axis=0)
+            item = int(nearest.argmax())
+            if nearest[item] <= _NEAR * far or len(hubs) >= _MOST_HUBS or nearest[item] == 0.0:
+                break
+        whose = np.argmin(ways, axis=0)
+        longest = [float(np.max(ways[i][whose == i], initial=0.0)) for i in range(len(hubs))]
+        lengths = [far - reach * (1.0 + _SAFE) - _SAFE for reach in longest]
+        if min(lengths) <= 0.0:
+            raise ParameterError(
+                "People without records cannot be joined to the graph of this space.",
+                allowed="a larger distance of theirs",
+                fix="distance = 1, or mechanism = 'cells'",
+            )
+        return hubs, lengths
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"kind": self.kind, "inner": self.inner.to_spec(), "distance": exact_text(self.apart)}
+
+    def _arguments(self) -> dict[str, Any]:
+        far = {} if self.apart == 1 else {"distance": exact_text(self.apart)}
+        return {"inner": self.inner, **far}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> NoRecords:
+        """The space that ``spec`` describes."""
+        from barrow.spaces.spec import space_from_spec
+
+        return cls(space_from_spec(spec["inner"]), **{key: value for key, value in spec.items() if key != "inner"})
+
+
+def held(space: Space) -> Space:
+    """The space of records, where ``space`` has an item for people without them; else ``space`` itself.
+
+    >>> from barrow.spaces import Line
+    >>> held(NoRecords(Line(0, 10, step=5))).kind, held(Line(0, 1)).kind
+    ('line', 'line')
+    """
+    return space.inner if isinstance(space, NoRecords) else space

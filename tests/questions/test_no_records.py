@@ -1,0 +1,213 @@
+"""People without records: an item of their own, its distances, its graph, and means over those who hold records."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from barrow.errors import ParameterError
+from barrow.ledger import Ledger
+from barrow.mechanisms import UserCounts
+from barrow.noise.simulation import SeededSource
+from barrow.planning.terms import Terms
+from barrow.queries import density, mean, region_share
+from barrow.queries.holders import holders, with_no_records
+from barrow.questions import Density, Histogram, Mean
+from barrow.questions.holders import laplace_pair_quantile
+from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, NoRecords, Product
+from barrow.study import Study, read, verify
+from barrow.study.file import study_from_text, study_text
+
+LINE = Line(0, 100, unit="years", step=5, cells=True)
+INNER = [
+    LINE,
+    Circle.hours(2),
+    Euclidean([0, 0], [4, 2], step=0.5),
+    Clustered.grid(3, 4, r=0.1),
+    Discrete(["a", "b", "c"]),
+    Earth(box=(40.5, -74.3, 41.0, -73.6), cell=15),
+    Product([Line(0, 4, step=1, cells=True), Circle.hours(6)], weights=["1/2", "1/2"]),
+]
+
+
+@pytest.mark.parametrize("far", ["1", "3/4"])
+@pytest.mark.parametrize("inner", INNER, ids=lambda s: s.kind)
+def test_it_is_a_metric_and_its_graph_never_too_long(inner, far):
+    space = NoRecords(inner, distance=far)
+    apart = space.block()
+    assert apart.max() <= 1.0
+    assert (apart[-1, :-1] == float(Fraction(far))).all()
+    assert (apart[:, None, :] <= apart[:, :, None] + apart[None, :, :] + 1e-12).all()
+    graph = space.graph()
+    k = space.items
+    paths = graph.distances(range(k))[:, :k]
+    assert (paths <= apart * (1 + 1e-12) + 1e-15).all()
+    assert (apart <= paths * float(graph.stretch) * (1 + 1e-9) + 1e-12).all()
+
+
+def test_a_spaced_graph_is_never_too_long_either():
+    space = NoRecords(Line(0, 100, unit="years", step=1, cells=True))
+    graph = space.graph(20)
+    paths = graph.distances([graph.nodes - 1])[0]
+    to_the_last = graph.weights @ paths
+    assert graph.weights.shape == (101, graph.nodes)
+    assert to_the_last[:-1].max() <= 1.0
+    assert to_the_last[-1] == 0.0
+
+
+@pytest.mark.parametrize("p", [1, 2, "inf"])
+@pytest.mark.parametrize("far", ["1", "1/2"])
+def test_the_pair_has_one_constant_for_all_pairs(p, far):
+    space = NoRecords(LINE, distance=far)
+    for query in (holders(mean(LINE), space).query, with_no_records(density(LINE, bandwidth="25 years"), space)):
+        table = query.table.integers.toarray() if query.table.sparse else query.table.integers
+        rows, order = table * float(query.step), math.inf if p == "inf" else p
+        slope = span = 0.0
+        for i, j in itertools.combinations(range(space.items), 2):
+            size = float(np.linalg.norm(rows[i] - rows[j], ord=order))
+            slope, span = max(slope, size / space.distance(i, j).item()), max(span, size)
+        assert slope <= query.lipschitz_upper(p) * (1 + 1e-12)
+        assert span <= query.range_upper(p) * (1 + 1e-12)
+        assert query.lipschitz_upper(p) <= 1.6 * slope
+
+
+def test_the_share_is_free_where_no_records_are_far_away():
+    pair = holders(mean(LINE), NoRecords(LINE))
+    assert pair.query.lipschitz_upper(1) == pytest.approx(mean(LINE).lipschitz_upper(1), rel=1e-9)
+    assert pair.weight == pytest.approx(52.5)  # 100 less the farthest cell's 47.5 from the middle
+
+
+@pytest.mark.parametrize("s", [0.0, 0.2, 0.7, 0.999999, 1.0, 3.0])
+def test_the_quantile_of_two_laplace_variables(s):
+    t = laplace_pair_quantile(s)
+
+    def tail(y):  # of the first, given the second
+        outer = 0.5 * (math.exp(-abs(t - s * y)) if t > s * y else 2 - math.exp(-abs(t - s * y)))
+        return outer * 0.5 * math.exp(-abs(y))
+
+    middle = min(t / max(s, 1e-9), 50)
+    spans = ((-60, 0), (0, middle), (middle, 60))
+    found = 2 * sum(quad(tail, a, b, limit=200)[0] for a, b in spans)
+    assert found == pytest.approx(0.05, rel=1e-4)
+
+
+def planned(noise="laplace", users=50, alpha=3, question=None):
+    terms = Terms(NoRecords(LINE), users, given=Fraction(alpha), delta=Fraction(1, 10**6))
+    return (question or Mean(noise=noise)).plan(terms)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "l2", "gaussian"])
+@pytest.mark.parametrize(("share", "at"), [(1.0, 95.0), (0.5, 20.0), (0.2, 50.0)])
+def test_fiellers_interval_covers_the_truth_and_half_of_its_slack_would_not(noise, share, at):
+    plan = planned(noise)
+    truth = np.array([share * (at - plan.pair.middles[0]), share * plan.pair.weight])
+    center = UserCounts.of_users(plan.space, [[plan.space.default_item]]).center(plan.query)
+    source, draws = SeededSource(9), 600
+    noises = [plan.noise.draw(center, source).values for _ in range(draws)]
+    covered = half = 0
+    for z in noises:
+        row = plan.tables(truth + z)["values"][0]
+        assert row["low_95"] >= plan.pair.middles[0] - plan.pair.reaches[0] - 1e-9
+        covered += row["low_95"] - 1e-9 <= at <= row["high_95"] + 1e-9
+        t = at - plan.pair.middles[0]
+        half += abs(z[0] - t * z[1] / plan.pair.weight) <= plan._slack(abs(t)) / 2
+    spread = math.sqrt(0.05 * 0.95 / draws)
+    assert covered / draws >= 0.95 - 3 * spread
+    assert half / draws < 0.95 - 3 * spread
+
+
+def test_an_interval_is_narrower_than_the_plain_one_and_cut_to_the_range():
+    plan = planned(users=1000)
+    wide = plan._slack(plan.pair.reaches[0])
+    low, high = plan.interval(0.0, 1.0, plan.pair.reaches[0])
+    assert 0 < high - low < 2 * wide  # at the middle the share's noise hardly counts
+    row = plan.tables(np.array([plan.pair.reaches[0], plan.pair.weight]))["values"][0]
+    assert row["high_95"] == pytest.approx(LINE.points[-1])
+
+
+def test_what_may_have_no_holders_is_not_determined():
+    plan = planned(users=20, alpha=1)
+    row = plan.tables(np.array([0.0, 0.0]))["values"][0]
+    assert row["value"] is None
+    assert not row["determined"]
+    assert (row["low_95"], row["high_95"]) == pytest.approx((LINE.points[0], LINE.points[-1]))
+    assert "not determined" in plan.summary(np.array([0.0, 0.0]))[0]
+
+
+def people(missing=60):
+    rng = np.random.default_rng(3)
+    held = 400 - missing
+    return read({"uid": list(range(held)), "age": rng.uniform(20, 60, held).tolist()}, user="uid", item="age")
+
+
+@pytest.mark.parametrize("question", [Mean(), Histogram(), Density(bandwidth="25 years")])
+def test_releases_tell_the_share_and_never_a_found_count(tmp_path, question):
+    promises = ["all, 20 years, 1", "all, no records, 9"]
+    study = Study(LINE, promises, users=400, dataset="d", data=people(), missing="no records", questions=[question])
+    ledger = Ledger.create(tmp_path / "d.ledger", study)
+    assert [p.text for p in ledger.budget.promises] == ["all data by 20 years", "all data or no records"]
+    result = study.release(ledger=ledger, out=tmp_path / "out")
+    said = json.loads((tmp_path / "out" / "statement.json").read_text())
+    assert said["people"] == 400
+    exact = {key: value for key, value in said.items() if key not in ("ledger", "files", "parameters", "summary")}
+    assert "340" not in json.dumps(exact)  # how many people have records
+    assert "340 people" not in result.text
+    assert "no records" in said["missing_people"]
+    assert "hidden at ε" in result.text
+    assert any("no records at all" in row["if"] for row in said["protected"])
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=ledger))
+    if isinstance(question, Mean):
+        assert (tmp_path / "out" / "people.csv").exists()
+        assert abs(result.rows()[0]["value"] - 40) < 6
+    else:
+        (missing,) = csv.DictReader((tmp_path / "out" / "no_records.csv").open())
+        assert next(iter(missing.values())) == "no records"
+        assert abs(float(missing["share"]) - 60 / 400) < 0.05
+        assert all("no records" not in str(row) for row in result.rows())
+
+
+def test_studies_are_written_and_read_back():
+    study = Study(LINE, ["all, 20 years, 1"], users=10, missing="no records")
+    text = study_text(study)
+    assert 'missing = "no records"' in text
+    assert study_from_text(text).space == study.space == NoRecords(LINE)
+    assert Study(NoRecords(LINE), alpha=1, users=10, missing="default item").space == LINE
+    nearer = Study(NoRecords(LINE, distance="1/2"), alpha=1, users=10)
+    assert study_from_text(study_text(nearer)).space == nearer.space
+
+
+def test_the_missing_are_where_nobody_else_is():
+    """With a default item the first cell holds everybody without records; with an item of their own it does not."""
+    for missing, first in (("default item", 60 / 400), ("no records", 0.0)):
+        study = Study(LINE, alpha=5000, users=400, data=people(), missing=missing)
+        plan = study.plan(Histogram(mechanism="cells"))
+        counts = study.data.count(study.data.validate(study.space), study.space, 400)
+        exact = plan.statistics(counts)
+        shares = [float(exact.exact_entry(j)) for j in range(len(exact))]
+        assert shares[0] == pytest.approx(first)
+        if missing == "no records":
+            assert shares[-1] == pytest.approx(60 / 400)
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ParameterError, match="missing is 'nobody'"):
+        Study(LINE, alpha=1, users=10, missing="nobody")
+    with pytest.raises(ParameterError, match="everybody who takes part reports"):
+        Study(LINE, alpha=1, users=10, missing="no records", model="local")
+    with pytest.raises(ParameterError, match="of the largest one"):
+        NoRecords(LINE, distance="1/4")
+    with pytest.raises(ParameterError, match="already"):
+        NoRecords(NoRecords(LINE))
+    for kind in ("quantile", "items(samples=3)"):
+        study = Study(LINE, alpha=1, delta="1e-6", users=400, missing="no records", data=people(), dataset="d")
+        with pytest.raises(ParameterError):
+            study.plan(kind) if kind == "quantile" else study.data.sample(study.data.engine(), study.space, 400, 3)
+    with pytest.raises(ParameterError, match="not about the records"):
+        holders(region_share(Circle.hours(), center=3, radius="1 h", ramp="1 h"), NoRecords(LINE))
