@@ -59,7 +59,7 @@ CASES = [
     Case("line-step", Line(-3, 7.5, unit="m", step=0.7, default=1.0), _uniform(-3, 7.5)),
     Case("line-whole-numbers", Line(-3, 9, unit="m", step=3, default=2.0), _uniform(-3, 9)),
     Case("no-records-line", NoRecords(Line(-3, 7.5, unit="m", step=0.7)), _uniform(-3, 7.5)),
-    Case("no-records-labels", NoRecords(Discrete(["a", "b", "c"]), distance="1/2")),
+    Case("no-records-hours", NoRecords(Circle(24, step=2), distance="1/2"), _uniform(0, 24)),
     Case("elsewhere-line", Elsewhere(Line(-3, 7.5, unit="m", step=0.7, default=1.0)), _uniform(-9, 12)),
     Case("elsewhere-earth", Elsewhere(Earth(box=_NYC, cell=9)), _uniform([40, -75], [42, -73])),
     Case("line-points", Line(0, 10, points=[0.5, 1.0, 4.0, 9.9]), _uniform(0, 10)),
