@@ -10,6 +10,7 @@ from barrow.planning import Comparison, compare
 from barrow.policy import Promise
 from barrow.questions import Linear, Question
 from barrow.questions.kept import kept_query
+from barrow.spaces import held
 from barrow.study.study import Study
 
 
@@ -30,11 +31,11 @@ def compare_study(
     'laplace'
     """
     terms = study.terms(question)
-    asked: Any = kept_query(question, study.space) if isinstance(question, Linear) else {"kind": "histogram"}
+    asked: Any = kept_query(question, held(study.space)) if isinstance(question, Linear) else {"kind": "histogram"}
     held = items if items is not None else getattr(question, "items", None) or getattr(question, "samples", None)
     promises = [Promise(p.share_text, p.distance, p.epsilon * terms.fraction) for p in study.promises]
     return compare(
-        study.space,
+        held(study.space),  # people without records cost both alike
         asked,
         None if promises else terms.alpha,
         terms.delta,
