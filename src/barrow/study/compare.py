@@ -32,7 +32,7 @@ def compare_study(
     """
     terms = study.terms(question)
     asked: Any = kept_query(question, held(study.space)) if isinstance(question, Linear) else {"kind": "histogram"}
-    held = items if items is not None else getattr(question, "items", None) or getattr(question, "samples", None)
+    each = items if items is not None else getattr(question, "items", None) or getattr(question, "samples", None)
     promises = [Promise(p.share_text, p.distance, p.epsilon * terms.fraction) for p in study.promises]
     return compare(
         held(study.space),  # people without records cost both alike
@@ -40,7 +40,7 @@ def compare_study(
         None if promises else terms.alpha,
         terms.delta,
         users=terms.users,
-        items=held,
+        items=each,
         model=study.model.value,
         promises=promises or None,
         epsilons=tuple(epsilons) if epsilons or promises else ("1",),
