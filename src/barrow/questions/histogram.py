@@ -32,7 +32,7 @@ from barrow.questions.collecting import Collected, Collector
 from barrow.questions.frequency import Frequency
 from barrow.questions.linear import LinearPlan, _averaged, noise_sentence
 from barrow.questions.plan import Plan, Rows, labelled
-from barrow.spaces import NoRecords, held
+from barrow.spaces import NoRecords, Product, Space, held
 from barrow.spaces.base import Floats
 
 _OUTPUTS = {
@@ -168,6 +168,16 @@ class HistogramDraw:
     shares: Floats
 
 
+def _marginals(space: Space, shares: Floats) -> dict[str, Rows]:
+    """The histogram of each part of a product, from the one that was drawn: nothing more is paid for them."""
+    if not isinstance(space, Product):
+        return {}
+    return {
+        f"marginal_{i + 1}_{part.kind}": labelled(part, {"share": space.marginal(shares, i).tolist()})
+        for i, part in enumerate(space.parts)
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class HistogramPlan(LinearPlan):
     """What a histogram would be like: the mechanism that was chosen, its EMD error, the guarantee and its price.
@@ -253,12 +263,13 @@ class HistogramPlan(LinearPlan):
 
     def tables(self, drawn: HistogramDraw) -> dict[str, Rows]:
         """The histogram, and the unbiased shares with intervals from which it was decoded."""
-        if not isinstance(self.space, NoRecords):
-            values = labelled(self.space, {"share": drawn.shares.tolist()})
-            return {"values": values, "unbiased": self.intervals(drawn)}
-        values = labelled(self.space.inner, {"share": drawn.shares[:-1].tolist()})
-        missing = [{"item": self.space.label(self.space.default_item), "share": float(drawn.shares[-1])}]
-        return {"values": values, "unbiased": self.intervals(drawn), "no_records": missing}
+        space = held(self.space)
+        here = drawn.shares[: space.items]
+        tables = {"values": labelled(space, {"share": here.tolist()}), "unbiased": self.intervals(drawn)}
+        if isinstance(self.space, NoRecords):
+            missing = {"item": self.space.label(self.space.default_item), "share": float(drawn.shares[-1])}
+            tables["no_records"] = [missing]
+        return tables | _marginals(space, here)
 
     def intervals(self, drawn: HistogramDraw) -> Rows:
         """The released values themselves: unbiased shares, each with its 95 % interval, cut to [0, 1]."""

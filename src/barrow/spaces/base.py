@@ -109,6 +109,11 @@ class Space(ABC):
         return getattr(self, "points", None)
 
     @property
+    def summands(self) -> tuple[tuple[Space, Fraction], ...]:
+        """The parts of a product with their weights, of which distances are the weighted sum; else nothing."""
+        return ()
+
+    @property
     def coordinates(self) -> Floats:
         """Numbers for all items, a row each, in which items that are near each other mostly are near; public.
 

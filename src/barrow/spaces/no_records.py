@@ -104,6 +104,11 @@ class NoRecords(Space):
         return min(self.inner.least_distance_lower, near) if self.inner.items > 1 else near
 
     @property
+    def summands(self) -> tuple[tuple[Space, Fraction], ...]:
+        """Those of the inner space."""
+        return self.inner.summands
+
+    @property
     def coordinates(self) -> Floats:
         """Those of the items, and one more for whether there are records, which counts most."""
         inside = self.inner.coordinates

@@ -23,7 +23,7 @@ class Product(Space):
 
     Args:
         parts: The spaces.
-        weights: One weight above 0 for each part; they sum to 1, so the largest distance stays 1.
+        weights: One weight above 0 for each part; they sum to 1, so the largest distance stays 1. Equal by default.
 
     Records are given as one sequence of records for each part.
 
@@ -37,7 +37,9 @@ class Product(Space):
     parts: tuple[Space, ...]
     weights: tuple[Fraction, ...]
 
-    def __init__(self, parts: Sequence[Space], *, weights: Sequence[Exact]) -> None:
+    def __init__(self, parts: Sequence[Space], *, weights: Sequence[Exact] | None = None) -> None:
+        equal = [Fraction(1, max(len(parts), 1))] * len(parts)
+        weights = equal if weights is None else weights
         shares = tuple(exact(w, "a weight") for w in weights)
         if len(parts) < 2 or len(shares) != len(parts) or any(w <= 0 for w in shares) or sum(shares) != 1:
             raise ParameterError(
@@ -157,6 +159,28 @@ class Product(Space):
         return min(gaps, default=1.0) * (1.0 - 2.0**-40)
 
     @property
+    def summands(self) -> tuple[tuple[Space, Fraction], ...]:
+        """The parts and their weights."""
+        return tuple(zip(self.parts, self.weights, strict=True))
+
+    @property
+    def metric_name(self) -> str:
+        """The parts' metrics, each with what a unit of it counts: equal for products that differ in grids only."""
+        rates = [f"{exact_text(w / Fraction(p.diameter))} {p.metric_name}" for p, w in self.summands]
+        return f"{self.kind} {' + '.join(rates)}"
+
+    def marginal(self, shares: Floats, part: int) -> Floats:
+        """The histogram of one part, from one share for each item of the product.
+
+        >>> from barrow.spaces import Discrete
+        >>> both = Product([Discrete("ab"), Discrete("xy")])
+        >>> both.marginal(np.array([0.1, 0.2, 0.3, 0.4]), 0).round(9).tolist()
+        [0.3, 0.7]
+        """
+        found = np.asarray(shares, dtype=np.float64).reshape(self._shape)
+        return np.asarray(found.sum(axis=tuple(i for i in range(len(self.parts)) if i != part)))
+
+    @property
     def coordinates(self) -> Floats:
         """Those of the parts, each times its weight."""
         split = self._split(np.arange(self.items))
@@ -192,4 +216,4 @@ class Product(Space):
         """The space that ``spec`` describes."""
         from barrow.spaces.spec import space_from_spec
 
-        return cls([space_from_spec(part) for part in spec["parts"]], weights=spec["weights"])
+        return cls([space_from_spec(part) for part in spec["parts"]], weights=spec.get("weights"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -102,7 +103,17 @@ def parse_space(text: str) -> Space:
 
     >>> parse_space("circle(period=24, unit='h')").diameter, parse_space("hours(step=2)").size
     (12.0, 12)
+
+    A product is written with ``x`` between its parts, perhaps with weights before them:
+
+    >>> parse_space("line(low=0, high=10, step=1, unit='km', cells=True) x hours").items
+    240
+    >>> [str(w) for w in parse_space("3/4 line(low=0, high=10, step=1, unit='km') x 1/4 hours").weights]
+    ['3/4', '1/4']
     """
+    pieces = _factors(text)
+    if len(pieces) > 1:
+        return _product(text, pieces)
     spec = parse_call(text)
     if spec is None:
         raise ParameterError(
@@ -111,3 +122,38 @@ def parse_space(text: str) -> Space:
             fix="--space earth, --space 'earth(cell=10)', --space 'line(low=0, high=100)' or --space study.toml",
         )
     return space_from_spec(spec)
+
+
+def _factors(text: str) -> list[str]:
+    """The parts of ``A x B``: an x on its own, outside of brackets and quotes."""
+    found, depth, quote, start = [], 0, "", 0
+    for i, sign in enumerate(text):
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"":
+            quote = sign
+        elif sign in "([{":
+            depth += 1
+        elif sign in ")]}":
+            depth -= 1
+        elif sign in "x×" and depth == 0 and text[i - 1 : i] == " " and text[i + 1 : i + 2] == " ":
+            found.append(text[start:i].strip())
+            start = i + 1
+    return [*found, text[start:].strip()]
+
+
+def _product(text: str, pieces: list[str]) -> Space:
+    """The product of spaces, with weights where they are written before the parts."""
+    from barrow.spaces.product import Product
+
+    split = [re.fullmatch(r"(?:([\d./]+%?)\s+)?(.*)", piece, re.DOTALL) for piece in pieces]
+    weights = [match[1] for match in split if match is not None]
+    if not any(weights):
+        return Product([parse_space(piece) for piece in pieces])
+    if not all(weights):
+        raise ParameterError(
+            f"Some parts of {text!r} have a weight and some have none.",
+            allowed="a weight before each part, or before none",
+            fix="3/4 earth(cell=10) x 1/4 hours",
+        )
+    return Product([parse_space(match[2]) for match in split if match is not None], weights=weights)

@@ -27,6 +27,9 @@ ANYWHERE = ("anywhere", "any", "the largest distance")
 """Texts for a change that may go any distance."""
 PRESENCE = ("no records", "presence")
 """Texts for the change from any records to none, which is never more than the largest distance."""
+_AND = re.compile(r"\s+and\s+|\s*\+\s*|\s*&\s*")
+_NOTHING = re.compile(r"0(?:\.0+)?(?:\s*\D.*)?")
+_OF_THE_WHOLE = re.compile(r"[\d./]+\s*%?(?:\s*(?:of the largest distance|of the diameter|of the largest))?")
 _LARGEST = ("of the largest distance", "of the diameter", "of the largest", "d")
 
 
@@ -52,6 +55,8 @@ def units_of(space: Space) -> list[str]:
     >>> units_of(Earth())[:3]
     ['km', 'm', 'mi']
     """
+    if space.summands:
+        return [" and ".join(part.unit or "a share" for part, _ in space.summands)]
     own = [space.unit] if space.unit else []
     for family in _FAMILIES:
         if _singular(space.unit) in family:
@@ -62,17 +67,25 @@ def units_of(space: Space) -> list[str]:
 def parse_distance(distance: Exact, space: Space) -> Fraction:
     """A distance in words or numbers as a share of the diameter of ``space``, in (0, 1], exactly.
 
-    A bare number is a share of the largest distance only where the space has no unit; elsewhere a unit is asked for.
+    On a product it may name a distance for each part, in any order: ``"5 km and 2 hours"``; parts that are not named
+    stay where they are. A bare number is a share of the largest distance only where the space has no unit; elsewhere a
+    unit is asked for.
 
     >>> from barrow.spaces import Discrete, Earth
     >>> float(round(parse_distance("1000 mi", Earth()), 4))
     0.0804
     >>> parse_distance("0.1 of the largest distance", Earth()), parse_distance("1/2", Discrete(["a", "b"]))
     (Fraction(1, 10), Fraction(1, 2))
+    >>> from barrow.spaces import Circle, Line, Product
+    >>> where_when = Product([Line(0, 50, unit="km"), Circle.hours()], weights=["1/2", "1/2"])
+    >>> parse_distance("5 km and 2 hours", where_when)  # half of 1/10, and half of 1/6
+    Fraction(2, 15)
     """
     text = str(distance).strip() if isinstance(distance, str) else ""
     if text.lower() in ANYWHERE + PRESENCE:
         return Fraction(1)
+    if space.summands and text and not _OF_THE_WHOLE.fullmatch(text):
+        return _of_parts(text, space)
     match = _NUMBER_AND_UNIT.fullmatch(text) if text else None
     if text and match is None:
         raise _unreadable(distance, space)
@@ -96,6 +109,43 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
             fix='"anywhere" for the largest distance, or a space with a larger diameter',
         )
     return q
+
+
+def _of_parts(text: str, space: Space) -> Fraction:
+    """The weighted sum of distances of the parts: each piece belongs to the part whose unit it has, or by its place."""
+    pieces = [piece for piece in _AND.split(text) if piece]
+    parts = space.summands
+    found: dict[int, Fraction] = {}
+    for place, piece in enumerate(pieces):
+        fitting = {i: q for i, (part, _) in enumerate(parts) if (q := _piece(piece, part)) is not None}
+        free = [i for i in fitting if i not in found]
+        at = place if place in free and len(pieces) == len(parts) else free[0] if len(free) == 1 else None
+        if at is None:
+            units = " and ".join(part.unit or "a share of the largest distance" for part, _ in parts)
+            raise ParameterError(
+                f"The distance {text!r} does not say which part of the product {piece!r} is about."
+                if fitting
+                else f"The distance {text!r} holds {piece!r}, which no part of the product measures.",
+                allowed=f"a distance for each part, in {units}",
+                fix='"' + " and ".join(f"{part.diameter / 10:.6g} {part.unit}".strip() for part, _ in parts) + '"',
+            )
+        found[at] = fitting[at]
+    total = sum((weight * found.get(i, Fraction(0)) for i, (_, weight) in enumerate(parts)), Fraction(0))
+    if total <= 0:
+        raise ParameterError(
+            f"The distance {text!r} is not above 0.", allowed="more than 0 in one part or more", fix='"anywhere"'
+        )
+    return total
+
+
+def _piece(piece: str, part: Space) -> Fraction | None:
+    """A distance in one part; None if that does not measure so."""
+    if _NOTHING.fullmatch(piece):
+        return Fraction(0) if _piece(f"1{piece[1:]}", part) is not None or piece == "0" else None
+    try:
+        return parse_distance(piece, part)
+    except ParameterError:
+        return None
 
 
 def _unreadable(distance: object, space: Space) -> ParameterError:
