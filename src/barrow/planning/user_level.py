@@ -192,7 +192,8 @@ def _central(
 
 def _simulated(kind: str, made: HistogramNoise, guess: Floats, draws: int) -> Candidate:
     few = made.query.dimension >= _MANY_OUTPUTS or kind == "pyramid"
-    found, size = simulate(made, guess, min(draws, FEW_DRAWS) if few else draws), made.space.diameter
+    most = 1 if made.space.items > _MANY_ITEMS else FEW_DRAWS if few else draws
+    found, size = simulate(made, guess, min(draws, most)), made.space.diameter
     return Candidate(
         kind,
         f"user-level: {_WORDS[kind]} ({made.noise.name})",

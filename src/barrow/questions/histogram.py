@@ -42,7 +42,7 @@ _OUTPUTS = {
     "cells": "each item",
     "levels": "each group of items and of each item",
 }
-_MANY = 10_000
+_MANY = 2000
 """On larger spaces user-level DP at other epsilons is not simulated for the sake of a comparison."""
 
 
