@@ -117,7 +117,7 @@ def records(people=300):
 
 @pytest.mark.parametrize("missing", ["default item", "no records"])
 def test_marginals_come_from_the_same_draw(tmp_path, missing):
-    promises = ["all, 5 km and 2 hours, 3"]
+    promises = ["all, 5 km and 2 hours, 60"]
     study = Study(
         WHERE_WHEN, promises, users=300, dataset="d", data=records(), questions=[Histogram()], missing=missing
     )
