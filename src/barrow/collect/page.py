@@ -1,0 +1,78 @@
+"""The demo page of a collector: a person answers in a browser, sees what leaves it, and what all answers say together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from barrow.collect.card import Card
+from barrow.errors import ParameterError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from barrow.collect.web import Handler
+
+_KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css"}
+
+
+def client_folder() -> Path:
+    """The JavaScript client: in the package where it was installed, in the checkout otherwise.
+
+    >>> (client_folder() / "src" / "index.js").is_file()
+    True
+    """
+    here = Path(__file__).resolve()
+    for folder in (here.parent / "js", here.parents[3] / "clients" / "js"):
+        if (folder / "src" / "index.js").is_file():
+            return folder
+    raise ParameterError(
+        "The JavaScript client is not installed beside the package.",
+        allowed="a wheel of barrow, or a checkout with its folder clients/",
+        fix="install barrow again",
+    )
+
+
+def demo_routes(card: Card) -> dict[tuple[str, str], Handler]:
+    """The page, its script and style, and the client's modules; only the card's addresses may be contacted from it.
+
+    Args:
+        card: The card that the page answers.
+
+    >>> from barrow.collect import make_card
+    >>> from barrow.collect.keys import new_key
+    >>> from barrow.study import Study
+    >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
+    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
+    >>> [path for _, path in demo_routes(card)][:3]
+    ['/', '/demo.css', '/demo.js']
+    """
+    folder = client_folder()
+    files = {"/": folder / "demo" / "index.html"}
+    files |= {f"/{name}": folder / "demo" / name for name in ("demo.css", "demo.js")}
+    files |= {f"/client/{path.name}": path for path in sorted((folder / "src").glob("*.js"))}
+    hosts = sorted({"{0.scheme}://{0.netloc}".format(urlsplit(address)) for address in card.send.values()})
+    policy = (
+        f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' {' '.join(hosts)}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return {("GET", path): _serve(file, policy) for path, file in files.items()}
+
+
+def _serve(file: Path, policy: str) -> Handler:
+    body, kind = file.read_bytes(), _KINDS[file.suffix]
+    headers = {
+        "Content-Security-Policy": policy,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-store",
+    }
+
+    async def give(_: Request) -> Response:
+        from starlette.responses import Response as Plain
+
+        return Plain(body, media_type=kind, headers=headers)
+
+    return give
