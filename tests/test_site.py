@@ -1,0 +1,30 @@
+"""The documentation builds into a site without network, and every link between its pages leads somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mkdocstrings") is None, reason="mkdocs is not installed")
+def test_the_site_builds_strictly(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-2000:]
+    site = tmp_path / "site"
+    api = (site / "reference" / "api.html").read_text()
+    assert "Study" in api
+    assert "<blockquote>" not in api
+    assert "barrow ledger anchor" in (site / "reference" / "commands.html").read_text()
+    schema = json.loads((site / "reference" / "study.schema.json").read_text())
+    assert schema["$ref"].endswith("StudyFile")
+    assert not [page for page in site.rglob("*.html") if "fonts.googleapis" in page.read_text()]
