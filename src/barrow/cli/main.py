@@ -54,8 +54,28 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+    from platform import python_version
+
+    click.echo(f"barrow, version {__version__}\n  Python {python_version()}")
+    for name in ("numpy", "scipy", "python-flint", "cryptography", "duckdb", "psycopg", "pyspark"):
+        with suppress(PackageNotFoundError):
+            click.echo(f"  {name} {version(name)}")
+    ctx.exit()
+
+
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="barrow")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the versions that matter and exit.",
+)
 def cli() -> None:
     """User-level metric differential privacy via the earth mover's distance.
 
