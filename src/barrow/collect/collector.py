@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from barrow.collect.card import Card
 from barrow.collect.commits import GroupCommit
+from barrow.collect.page import demo_routes
 from barrow.collect.stores import ReportStore
 from barrow.collect.web import MOST_LINES, Handler, RefusedError, body_of, reply, service
 from barrow.errors import ParameterError
@@ -109,6 +110,7 @@ class Collector:
         }
         if self._demo:
             routes["GET", "/result"] = self._result
+            routes |= demo_routes(self.card)
         return service(routes, rate=self._rate)
 
     async def _reports(self, request: Request) -> Response:

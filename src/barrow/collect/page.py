@@ -1,4 +1,4 @@
-"""The demo page of a collector: a person answers in a browser, sees what leaves it, and what all answers say together."""
+"""The demo page of a collector: a person answers in a browser and sees what leaves it, and what all answers say."""
 
 from __future__ import annotations
 
