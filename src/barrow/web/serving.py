@@ -28,6 +28,13 @@ def serve(
         port: Where to listen on 127.0.0.1; 0 for any free port.
         browser: Whether to open a browser.
         say: Is told the link.
+
+    >>> serve(port=70000)
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: port is 70000.
+      allowed: 0 (any free one) to 65535
+      fix:     --port 8000
     """
     try:
         import uvicorn
