@@ -6,6 +6,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from typing import Any
 import tomli_w
 
 from barrow.accounting import price
+from barrow.collect import Wallet, read_card
+from barrow.collect.batches import read_batch as read_sealed
+from barrow.collect.batches import write_batch
 from barrow.engines import Columns, Source
 from barrow.engines.memory import MemoryEngine
 from barrow.errors import BarrowError, ParameterError
@@ -57,6 +61,7 @@ from barrow.spaces import (
 from barrow.spaces.units import parse_distance
 from barrow.study import Study, explain, read, read_statement, read_study, statement_text, verify
 from barrow.study.file import study_from_spec
+from tests.collect.vectors import FOLDER, resigned
 from tests.fuzz.inputs import as_json, mutated, mutated_bytes, mutated_text, odd
 
 Target = Callable[[random.Random, Path], None]
@@ -301,6 +306,45 @@ def _questions(rng: random.Random, folder: Path) -> None:
         Study(space, alpha=5, users=100, questions=[question]).plan()
 
 
+@cache
+def _card_files() -> list[dict[str, Any]]:
+    return [json.loads((FOLDER / "cards" / f"{name}.json").read_text()) for name in ("gkrr", "k-rr-local")]
+
+
+def _cards(rng: random.Random, folder: Path) -> None:
+    """Changed cards; half of them signed again, so that what lies behind the signature is reached."""
+    data = mutated(rng.choice(_card_files()), rng)
+    if isinstance(data, dict) and rng.random() < 0.5:
+        try:
+            data = resigned(data)
+        except (TypeError, ValueError, UnicodeEncodeError):
+            return
+    card = read_card(
+        rng.choice((data, as_json(data), mutated_text(as_json(data), rng).encode("utf-8", "replace"))) or "{}"
+    )
+    card.check_time()
+    _ = card.name, card.epsilon
+
+
+def _sealed_batches(rng: random.Random, folder: Path) -> None:
+    place = folder / "sealed.batch"
+    place.unlink(missing_ok=True)
+    write_batch(place, [bytes(64)] * 4, card="sha256:0", name="0", count=4, people_of=2, counted="tokens")
+    place.write_bytes(mutated_bytes(place.read_bytes(), rng))
+    for _ in read_sealed(place).messages():
+        pass
+
+
+def _wallets(rng: random.Random, folder: Path) -> None:
+    wallet = Wallet(folder / "me.cards")
+    kept = {"card": "sha256:0", "epsilon": "1/2", "sent": [0]}
+    data = {"barrow": "card wallet", "version": 1, "limit": "3", "surveys": {"sha256:1": kept}}
+    text = as_json(mutated(data, rng))
+    (folder / "me.cards").write_text(text if rng.random() < 0.7 else mutated_text(text, rng), errors="replace")
+    _ = wallet.limit, wallet.spent, wallet.left
+    wallet.reserve("sha256:2", "sha256:0", Fraction(1, 2))
+
+
 def targets() -> dict[str, Target]:
     """Every target by its name."""
     return {
@@ -308,5 +352,6 @@ def targets() -> dict[str, Target]:
         "events": _events, "guarantees": _guarantees, "numbers": _numbers, "policies": _policies, "budgets": _budgets,
         "csv": _csv, "columns": _columns, "study files": _study_file, "study specs": _study_spec,
         "statements": _statements, "reports": _reports, "messages": _messages, "batches": _batches,
-        "servers": _servers, "questions": _questions,
+        "servers": _servers, "questions": _questions, "cards": _cards, "sealed batches": _sealed_batches,
+        "wallets": _wallets,
     }  # fmt: skip

@@ -21,6 +21,7 @@ from tests.fuzz.targets import targets
 LINE = Line(0, 10, step=1, unit="km", cells=True)
 TARGETS = ["spaces", "space text", "queries", "randomisers", "guarantees", "numbers", "policies", "budgets", "columns"]
 TOP = ["study files", "study specs", "statements", "reports", "messages", "batches", "servers", "questions"]
+COLLECT = ["cards", "sealed batches", "wallets"]
 
 
 def test_malformed_inputs_are_refused_kindly():
@@ -35,6 +36,13 @@ def test_malformed_files_and_messages_are_refused_kindly():
     assert found["tracebacks"] == 0, found["places"]
     assert found["slow"] == 0
     assert found["accepted"] > 50
+
+
+def test_malformed_cards_batches_and_wallets_are_refused_kindly():
+    found = run(450, 60.0, 13, COLLECT)
+    assert found["tracebacks"] == 0, found["places"]
+    assert found["slow"] == 0
+    assert found["accepted"] > 10
 
 
 @pytest.mark.parametrize("number", [274, 440])

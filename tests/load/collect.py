@@ -78,6 +78,9 @@ class Sender:
     def send(self, service, until: float, chance: random.Random) -> None:
         try:
             link = Connection(service.port, self._path, self._kind, timeout=2)
+        except GONE:
+            return
+        try:
             while time.monotonic() < until:
                 some = self.open[: chance.randint(1, self._batch)] or self._make(chance.randint(1, self._batch))
                 self.open += [line for line in some if line not in self.open]
@@ -87,6 +90,8 @@ class Sender:
             link.send(b"".join(self.open or self._make(3)))  # killed with a request under way
         except GONE:
             return
+        finally:
+            link.close()
 
     def _told(self, answer: tuple[int, dict], some: list[bytes]) -> None:
         status, data = answer
@@ -191,9 +196,12 @@ def full_disk(folder: Path) -> dict:
             if refused == 20:
                 break
     service.kill()
+    link.close()
     service = collector(card, store)
     service.wait_until_open()
-    status, data = Connection(service.port, "/reports", "application/x-ndjson").post(left)
+    link = Connection(service.port, "/reports", "application/x-ndjson")
+    status, data = link.post(left)
+    link.close()
     later = status == 200 and set(data["lines"]) <= {"accepted", "repeated"}
     service.stop()
     kept = {text.encode() + b"\n" for text in open_store(store, digest).texts()}

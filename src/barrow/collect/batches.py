@@ -171,7 +171,7 @@ def read_batch(path: str | os.PathLike[str]) -> SealedBatch:
         raise ParameterError(f"There is no batch {str(path)!r}.", **whole) from None
     try:
         head = msgspec.json.decode(first, type=Head)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):  # msgspec's errors among them
         head = None
     if head is None or (head.barrow, head.version) != (_KIND, _VERSION):
         raise ParameterError("This is no sealed batch.", **whole)

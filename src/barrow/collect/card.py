@@ -19,7 +19,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from barrow.collect.channel import channel_of, epsilon_upper, local_guarantee
-from barrow.collect.keys import b64, public_bytes, unb64
+from barrow.collect.keys import b64, price_of, public_bytes, unb64
 from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
 from barrow.collect.tokens import VARIANT
 from barrow.errors import ParameterError
@@ -120,7 +120,7 @@ class Card:
     @property
     def epsilon(self) -> Fraction:
         """What answering costs the person at most, whoever colludes."""
-        return Fraction(self._wire.local["epsilon"])
+        return price_of(self._wire.local.get("epsilon"))
 
     @cached_property
     def survey(self) -> Survey:
@@ -334,7 +334,7 @@ def _checked(data: dict[str, Any]) -> _Wire:
     try:
         wire = msgspec.convert(data, _Wire)
         Ed25519PublicKey.from_public_bytes(unb64(wire.signer, 32)).verify(unb64(wire.signature, 64), signed_bytes(data))
-    except (msgspec.ValidationError, RecursionError) as error:
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as error:
         raise _no_card(f"The card is not whole: {str(error)[:100]}.") from None
     except InvalidSignature:
         raise ParameterError(
@@ -345,6 +345,8 @@ def _checked(data: dict[str, Any]) -> _Wire:
     wanted = {"reports"} if wire.model == "local" else {"messages", *(["tokens"] if wire.tokens else [])}
     if set(wire.send) != {"card", *wanted} or (wire.sealing is None) != (wire.model == "local"):
         raise _no_card("The card does not say where to send, or how.")
+    if wire.counted != ("reports" if wire.model == "local" else "tokens" if wire.tokens else "attested"):
+        raise _no_card("The card does not say how people are counted.")
     for address in wire.send.values():
         _url(address)
     sizes = {"suite": list(SUITE), "plain": PLAIN_BYTES, "bytes": SEALED_BYTES}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from barrow.errors import ParameterError
 KINDS: dict[str, Any] = {"signer": Ed25519PrivateKey, "analyser": X25519PrivateKey, "issuer": RSAPrivateKey}
 """What each key file holds, by its name."""
 RSA_BITS = 2048
+_PRICE = re.compile(r"[0-9]{1,400}(/[1-9][0-9]{0,400})?")
 
 
 def b64(data: bytes) -> str:
@@ -47,6 +50,18 @@ def unb64(text: str, size: int | None = None) -> bytes:
             fix="read it again where it came from",
         )
     return data
+
+
+def price_of(text: Any) -> Fraction:
+    """A price or limit as cards and wallets write it: ``"3"`` or ``"7/2"``, at most 10^9; nothing else.
+
+    >>> price_of("7/2")
+    Fraction(7, 2)
+    """
+    found = Fraction(text) if isinstance(text, str) and _PRICE.fullmatch(text) else None
+    if found is None or found > 10**9:
+        raise ParameterError("A price is no fraction.", allowed="texts such as 3 or 7/2", fix="restore it from a copy")
+    return found
 
 
 def new_key(kind: str) -> Any:

@@ -2,7 +2,7 @@
 
 Rows have no number (WITHOUT ROWID). What is deleted is overwritten (secure_delete), and the write-ahead log is emptied
 after every commit, because it lists what came after what. Within a page SQLite keeps rows in the order they came; so
-the file is rebuilt in the order of digests whenever it has grown by a tenth, and before it rests.
+the file is rebuilt in the order of digests whenever it has grown by a quarter, and before it rests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from barrow.collect.stores import connect, writing
 from barrow.collect.tokens import random_bytes
 
 _PAGE = 5000
-_GROWTH = 0.1
+_GROWTH = 0.25
 _LEAST = 2000
 Item = tuple[bytes, bytes | None]
 """A sealed message, and the prefix of its token."""

@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from barrow.collect.keys import price_of
 from barrow.errors import LedgerError, ParameterError
 from barrow.local import Memory
 from barrow.numerics import Exact, exact, exact_text
@@ -60,7 +61,7 @@ class Wallet:
     def set_limit(self, limit: Exact) -> None:
         """Remember the person's limit."""
         value = exact(limit, "limit")
-        if value <= 0:
+        if not 0 < value <= 10**9 or value.denominator > 10**9:
             raise ParameterError(f"limit is {exact_text(value)}.", allowed="a number above 0", fix="limit=10")
         with self.changing() as data:
             data["limit"] = str(value)
@@ -112,10 +113,12 @@ class Wallet:
             data: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
             if (data["barrow"], data["version"]) != (_KIND, _VERSION) or not isinstance(data["surveys"], dict):
                 raise ValueError
-            _ = [Fraction(entry["epsilon"]) for entry in data["surveys"].values()]
+            amounts = [entry["epsilon"] for entry in data["surveys"].values()]
+            amounts += [] if data["limit"] is None else [data["limit"]]
+            _ = [price_of(text) for text in amounts]
         except FileNotFoundError:
             return {"barrow": _KIND, "version": _VERSION, "limit": None, "surveys": {}}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError, RecursionError):
             raise LedgerError(
                 f"The wallet {str(self.path)!r} cannot be read, so it is not known what was spent; nothing is drawn.",
                 allowed="a file that this client wrote",

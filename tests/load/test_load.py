@@ -1,0 +1,30 @@
+"""A few kills and a full disk, as ``scripts/load collect`` does by the hundred."""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import pytest
+
+from tests.load.collect import full_disk, kill_collector, kill_shuffler
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, kills and looks into /proc")
+
+
+def test_killed_collectors_lose_nothing(tmp_path):
+    found = kill_collector(tmp_path, 6, random.Random(1))
+    assert (found["lost"], found["twice"]) == (0, 0)
+
+
+def test_killed_shufflers_lose_nothing(tmp_path):
+    found = kill_shuffler(tmp_path, 4, random.Random(2), count=60)
+    assert (found["lost"], found["twice"]) == (0, 0)
+    assert found["acknowledged"] >= 40
+
+
+def test_a_full_disk_refuses_and_loses_nothing(tmp_path):
+    found = full_disk(tmp_path)
+    assert found["refused"]
+    assert found["lost"] == 0
+    assert found["accepted_later"]
