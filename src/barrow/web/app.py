@@ -22,7 +22,7 @@ from barrow.errors import BarrowError, ParameterError
 from barrow.figures import at_most, script, stylesheet
 from barrow.web.asked import Asked, MisfitError, at
 from barrow.web.catalogue import START, catalogue, distances, entry_of, grids
-from barrow.web.design import Design, coarser, commands, cost, quick, toml_of
+from barrow.web.design import Design, can_preview, commands, cost, quick, toml_of
 from barrow.web.guard import Guard, random_name
 from barrow.web.releasing import Releases, columns_of
 from barrow.web.saving import StudyPlace
@@ -155,7 +155,7 @@ class Designer:
             found = await self._in(self._fast, lambda: made(True, "quick"))
         elif body.get("exact"):
             found = await self._in(self._slow, lambda: made(True, "slow"))
-        elif coarser(asked.study.space, asked.question) is not asked.study.space:
+        elif can_preview(asked):
             found = await self._in(self._fast, lambda: made(False, "preview"))
         else:
             found = self._waiting(asked)

@@ -89,9 +89,7 @@ def released(file: Path, label: str, child: Child) -> dict[str, Any]:
         raise BarrowError("The study names no ledger.", fix="save the study once more")
     child.stage("validate")
     Ledger.join(ledger, study, spaces=[study.space])
-    result = run_release(
-        study, question, ledger=ledger, out=_place(study, question), stages=child.stage, renderers=renderers()
-    )
+    result = run_release(study, question, ledger=ledger, out=_place(study, question), stages=child.stage)
     report = result.folder / "report.html"
     return {
         "folder": str(result.folder),
@@ -117,16 +115,6 @@ def _place(study: Study, question: Question) -> Path:
             if said.get("parameters") == wanted:
                 break
     return place
-
-
-def renderers() -> list[Any]:
-    """What makes report.html, where the report is connected to releases."""
-    try:
-        from barrow import report
-    except ImportError:
-        return []
-    made = getattr(report, "render_report", None)
-    return [] if made is None else [made]
 
 
 def _say(message: dict[str, Any]) -> None:

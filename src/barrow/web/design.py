@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
@@ -18,7 +18,8 @@ from barrow.figures.numbers import PERCENT
 from barrow.numerics import float_up
 from barrow.planning.versus import Versus
 from barrow.policy import describe_distance, describe_share, odds_upper
-from barrow.questions import Linear, LinearPlan, Plan, Question, Terms
+from barrow.privacy import Model
+from barrow.questions import Histogram, Linear, LinearPlan, Plan, Question, Terms
 from barrow.questions.kept import Kept, query_ready
 from barrow.spaces import Earth, Line, Space, parse_distance
 from barrow.study import Study
@@ -31,8 +32,10 @@ from barrow.web.words import grid_words, guess, promise_rows
 _PLANS: Kept[Plan] = Kept(32)
 _QUICK = 700
 """Items up to which everything is planned at once."""
-_COARSE = 400
-"""Items of the grid of a preview."""
+_FEW = 8
+"""The same for histograms, of which several mechanisms are simulated."""
+_COARSE, _TREE, _CELLS = 400, 2000, 64
+"""Items of the grid of a preview: of a linear question, of a histogram along a tree, and of one of cells."""
 _SHARES = (("everything", Fraction(1)), ("half of it", Fraction(1, 2)), ("1 in 10", Fraction(1, 10)))
 
 
@@ -67,6 +70,8 @@ class Design:
         terms, question = self.asked.study.terms(self.asked.question), self.asked.question
         alike: dict[str, Any] = {"users": terms.users, "delta": terms.delta, "model": terms.model}
         space = coarser(terms.space, question)
+        if isinstance(question, Histogram):  # the mechanisms that take no time; the chosen one errs no more
+            question = replace(question, mechanism="tree" if space.has_tree else "cells", definition="emd")
         ratio = Fraction(1)
         if isinstance(question, Linear):
             ratio = question.plan(Terms(space, given=Fraction(1), **alike)).ratio
@@ -141,7 +146,10 @@ class Design:
                 "value": f"{about}{error}",
                 "label": "95 % half width of each value" if linear else "earth mover's distance from the truth",
             },
-            "worst": {"value": f"{about}≤ {guess(plan.worst_epsilon)}", "label": "a 50 % guess, at worst"},
+            "worst": {
+                "value": f"{about}≤ {guess(plan.worst_epsilon)}".replace("≤ more than", ">"),
+                "label": "a 50 % guess, at worst",
+            },
             "seen": last,
         }
 
@@ -193,6 +201,8 @@ class Design:
         plan, versus = self.plan, self.versus
         if not self.pictured.linear or not isinstance(plan, LinearPlan) or plan.alpha is None:
             return None
+        if plan.error != plan.half_width:  # what is made of the values errs in its own way
+            return None
         alpha, users = float_up(plan.alpha), plan.terms.users
         fixed = plan.error - plan.chosen.error
         x = np.geomspace(alpha / 12, alpha * 12, 25)
@@ -235,11 +245,24 @@ def quick(asked: Asked) -> bool:
     True
     """
     study, question = asked.study, asked.question
-    if study.space.size is not None and study.space.items <= _QUICK:
+    most = _FEW if isinstance(question, Histogram) else _QUICK
+    if study.space.size is not None and study.space.items <= most:
         return True
     if isinstance(question, Linear):
         return query_ready(question, study.space)
     return _PLANS.ready(f"True {question!r} {study.terms(question).to_spec()}")
+
+
+def can_preview(asked: Asked) -> bool:
+    """Whether a coarser grid can stand in for a while.
+
+    >>> can_preview(Asked(Study("line(low=0, high=9, step=1)", alpha=1, users=9, questions="mean"), 0))
+    False
+    """
+    space, question = asked.study.space, asked.question
+    if isinstance(question, Histogram):
+        return question.mechanism == "auto" and question.items is None and asked.study.model is Model.CENTRAL
+    return coarser(space, question) is not space and getattr(question, "definition", "") != "user_level"
 
 
 def cost(plan: Plan) -> dict[str, str]:
@@ -262,15 +285,18 @@ def coarser(space: Space, question: Question) -> Space:
     >>> coarser(Line(0, 100, step=0.01), Mean()).items
     399
     """
-    if space.size is None or space.items <= _COARSE:
+    most = _COARSE
+    if isinstance(question, Histogram):
+        most = _TREE if space.has_tree else _CELLS
+    if space.size is None or space.items <= most:
         return space
     smooth = [getattr(question, name, None) for name in ("bandwidth", "ramp")]
     widest = min([float(parse_distance(x, space)) * space.diameter / 3 for x in smooth if x is not None] or [math.inf])
     if isinstance(space, Earth) and space.cell is not None:
-        cell = min(space.cell * math.sqrt(space.items / _COARSE), widest)
+        cell = min(space.cell * math.sqrt(space.items / most), widest)
         return Earth(box=space.box, cell=cell, diameter=space.diameter) if cell > 1.2 * space.cell else space
     if isinstance(space, Line):
-        step = min((space.high - space.low) / (_COARSE - 1), widest)
+        step = min((space.high - space.low) / (most - 1), widest)
         return Line(space.low, space.high, unit=space.unit, step=step)
     return space
 

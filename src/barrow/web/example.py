@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -120,9 +121,9 @@ class Pictured:
     @property
     def threshold(self) -> float | None:
         """What noise alone reaches anywhere with 5 %, where each value has a half width."""
-        if not self.linear or not isinstance(self.plan, LinearPlan) or self.plan.query.dimension < 2:
-            return None
-        return self.plan.half_width_all
+        plan = self.plan
+        many = isinstance(plan, LinearPlan) and self.linear and plan.query.kind == "density" and len(self.values) > 1
+        return plan.half_width_all if many and isinstance(plan, LinearPlan) else None
 
     @property
     def standing_out(self) -> tuple[int, int] | None:
@@ -147,11 +148,8 @@ class Pictured:
                 most_height=width * 3 // 4,
                 **options,
             )
-        unit = "%" if not self.linear or _shares(plan) else plan.error_unit
         if self.linear or len(values) != space.items:
-            half = plan.error if self.linear else 0.0
-            names = getattr(getattr(plan, "query", None), "outputs", None) or [str(k + 1) for k in range(len(values))]
-            return fig.bars(names, values, low=values - half, high=values + half, unit=unit, **options)
+            return self._bars(options)
         if isinstance(space, Line) and 1 < len(values) <= 2000:
             return fig.histogram(_edges(space), values, axis=space.unit, **options)
         if isinstance(space, Circle) and len(values) <= _MOST_LABELS:
@@ -159,6 +157,20 @@ class Pictured:
         if isinstance(space, Tree) and len(values) <= 400 and all("/" in label for label in space.labels):
             return fig.icicle(list(space.labels), values, **options)
         return fig.bars(list(space.labels), values, **options)
+
+    def _bars(self, options: Mapping[str, Any]) -> fig.Figure:
+        """The rows of values with their intervals; what noise hides altogether is left out."""
+        plan = self.plan
+        rows = plan.tables(self.values)["values"] if self.linear else [{"output": "", "value": v} for v in self.values]
+        rows = [row for row in rows if row.get("value") is not None][:_MOST_LABELS]
+        names = [str(row.get("output", row.get("quantile", k + 1))) for k, row in enumerate(rows)]
+        found = np.array([float(row["value"]) for row in rows]) if rows else np.zeros(1)
+        half = [float(row.get("half_width_95", 0.0)) for row in rows] or [0.0]
+        ends = [(row.get("low_95"), row.get("high_95")) for row in rows] or [(None, None)]
+        low = [v - h if a is None or a > v else a for v, h, (a, _) in zip(found.tolist(), half, ends, strict=True)]
+        high = [v + h if b is None or b < v else b for v, h, (_, b) in zip(found.tolist(), half, ends, strict=True)]
+        unit = "%" if _shares(plan) or not self.linear else plan.error_unit
+        return fig.bars(names or ["hidden by the noise"], found, low=low, high=high, unit=unit, **options)
 
 
 def _edges(space: Line) -> Floats:
