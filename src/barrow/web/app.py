@@ -115,7 +115,6 @@ class Designer:
 
     async def start(self, body: Body) -> Body:
         """What the page begins with: the study of the file or an example, what is offered, a draft if one is left."""
-        draft = self.place.found()
         spec, trouble = None, None
         try:
             spec = await self._in(self._fast, self.place.read)
@@ -128,7 +127,7 @@ class Designer:
             "trouble": trouble,
             "file": self.place.file.name,
             "folder": str(self.place.file.parent),
-            "draft": draft,
+            "draft": self.place.draft(),
             "catalogue": catalogue(),
             "guesses": guesses(),
             "world": world_path(),

@@ -30,6 +30,7 @@ class StudyPlace:
     """
 
     file: Path
+    _left: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         self.file = Path(os.path.abspath(self.file))
@@ -83,27 +84,29 @@ class StudyPlace:
 
     def keep(self, state: Mapping[str, Any]) -> None:
         """Remember what is on the page; a folder that cannot be written loses nothing but this."""
+        self._left = None
         with suppress(OSError):
-            partial = self._own.with_suffix(f"{self._own.suffix}.new")
+            partial = self._own.with_name(f"{self._own.name}.new")
             partial.touch(mode=0o600)
             partial.write_text(json.dumps(state), encoding="utf-8")
             os.replace(partial, self._own)
 
     def forget(self) -> None:
         """The page is saved: nothing is left to be remembered."""
+        self._left = None
         with suppress(OSError):
             self._own.unlink()
 
-    def found(self) -> dict[str, Any] | None:
-        """The newest draft of a designer that is no longer there; it becomes this one's."""
-        pattern = f".{self.file.name}.draft-*"
-        drafts = [path for path in self.file.parent.glob(pattern) if not _alive(path) and path.suffix != ".new"]
+    def draft(self) -> dict[str, Any] | None:
+        """What a designer that is no longer there left; it is this one's until something else is kept."""
+        drafts = [path for path in self.file.parent.glob(f".{self.file.name}.draft-*") if _left(path)]
         for path in sorted(drafts, key=lambda path: path.stat().st_mtime, reverse=True):
             with suppress(OSError, ValueError):
                 state = json.loads(path.read_text(encoding="utf-8"))
                 os.replace(path, self._own)
-                return state if isinstance(state, dict) else None
-        return None
+                self._left = state if isinstance(state, dict) else None
+                break
+        return self._left
 
 
 def _digest(file: Path) -> str | None:
@@ -113,15 +116,15 @@ def _digest(file: Path) -> str | None:
         return None
 
 
-def _alive(draft: Path) -> bool:
-    """Whether the process that keeps a draft is still there."""
+def _left(draft: Path) -> bool:
+    """Whether the process that kept a draft is gone."""
     number = draft.name.rpartition("-")[2]
-    if not number.isdigit():
-        return True
+    if not number.isdigit() or int(number) == os.getpid():
+        return False
     try:
         os.kill(int(number), 0)
     except ProcessLookupError:
-        return False
-    except OSError:
         return True
-    return int(number) != os.getpid() or not draft.exists()
+    except OSError:
+        return False
+    return False

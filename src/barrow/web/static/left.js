@@ -139,7 +139,7 @@ function distanceSlider(f, q, typed, set, suggest) {
   if (suggest) { const button = el("button", { type: "button", className: "small", onclick: () => suggest("bandwidth", button.parentElement) }, "Suggest a bandwidth"); parts.push(button); }
   return parts;
 }
-byId("add-promise").addEventListener("click", () => { change(study => study.promise.push({ share: "1/10", distance: study.promise[0]?.distance || "anywhere", epsilon: "0.5" }), redraw); byId("promises").lastElementChild.querySelector("input").focus(); });
+byId("add-promise").addEventListener("click", () => { change(study => { delete study.alpha; (study.promise ??= []).push({ share: "1/10", distance: study.promise[0]?.distance || "anywhere", epsilon: "0.5" }); }, redraw); byId("promises").lastElementChild.querySelector("input").focus(); });
 byId("add-question").addEventListener("click", () => { change((study, s) => { const names = study.question.map(q => q.name || q.kind); let name = "mean", k = 2; while (names.includes(name)) name = `mean-${k++}`; study.question.push({ kind: "mean", name }); s.looked = study.question.length - 1; }, redraw); byId("questions").lastElementChild.querySelector("select").focus(); });
 byId("form").addEventListener("submit", e => e.preventDefault());
 byId("form").addEventListener("focusout", settle);
