@@ -15,7 +15,7 @@ from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.mechanisms.edge_intervals import half_width, region_interval
 from barrow.noise.simulation import SeededSource
-from barrow.spaces import Euclidean
+from barrow.spaces import Earth, Euclidean, Hexagons
 from barrow.study import Study, read
 from barrow.study.polygons import polygon_inside
 from barrow.study.result import Release
@@ -177,3 +177,32 @@ def test_the_command_needs_one_region(capsys):
         main(["region", "nowhere"])
     assert ended.value.code == 1
     assert "polygon or by items" in capsys.readouterr().err
+
+
+def test_cells_of_the_earth_and_hexagons_are_cut_by_their_own_shapes(tmp_path):
+    town = Earth(box=(40.0, -74.0, 40.2, -73.8), cell=4)
+    rows = town.rows
+    south, west = 40.0, -74.0
+    high, wide = 1 / rows.row_scale, 1 / rows.column_scale[0]
+    ring = [
+        [west, south],
+        [west + 2 * wide, south],
+        [west + 2 * wide, south + high],
+        [west, south + high],
+        [west, south],
+    ]
+    (tmp_path / "two.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
+    inside, cut = polygon_inside(town, tmp_path / "two.geojson")
+    assert np.flatnonzero(inside).tolist() == [0, 1]
+    assert not cut.any()
+    pytest.importorskip("h3")
+    cells = Hexagons.around(40.1, -73.9, resolution=7, rings=3)
+    around = [[-75, 39], [-73, 39], [-73, 41], [-75, 41], [-75, 39]]
+    half = [[-75, 39], [-73.9, 39], [-73.9, 41], [-75, 41], [-75, 39]]
+    for ring, all_inside in ((around, True), (half, False)):
+        (tmp_path / "ring.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
+        inside, cut = polygon_inside(cells, tmp_path / "ring.geojson")
+        assert inside.all() == all_inside
+        assert cut.any() != all_inside
+        if not all_inside:  # a line through the middle cuts about one cell of each row
+            assert 4 <= cut.sum() <= 20
