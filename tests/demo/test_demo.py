@@ -62,7 +62,7 @@ def data(place):
 
 def test_every_file_is_there_and_nothing_else(printed, data):
     files = sorted(str(path) for path in Path("barrow-demo").rglob("*") if path.is_file())
-    results = ("statement.json", "statement.txt", "values.csv", "values.parquet")
+    results = ("report.html", "statement.json", "statement.txt", "values.csv", "values.parquet")
     assert files == sorted(
         [
             "barrow-demo/nycflights13.ledger",

@@ -44,7 +44,7 @@ def test_a_release_from_a_file_to_a_statement(tmp_path):
     result = study.release(out=tmp_path / "out")
     plan = study.plan()
     assert result.folder == tmp_path / "out"
-    assert names(result.folder) == ["statement.json", "statement.txt", "values.csv", "values.parquet"]
+    assert names(result.folder) == ["report.html", "statement.json", "statement.txt", "values.csv", "values.parquet"]
     assert abs(result.values[0] - float(true_mean(tmp_path / "ages.csv"))) < 12 * plan.noise.half_width
     assert (Fraction(float(result.values[0])) / plan.noise.grid).denominator == 1
     said = read_statement(result.folder)

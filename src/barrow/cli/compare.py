@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import (
     data_options,
     make_study,
@@ -26,10 +27,13 @@ from barrow.study.bars import bars
 @click.option("--eps", "epsilons", multiple=True, help="An epsilon of user-level DP to compare with; may be repeated.")
 @click.option("--held", type=int, help="How many items each person holds, where that is public and the same for all.")
 @click.option("--reference", help="uniform, zipf or mixed: where decoded errors are predicted.")
+@page_options
 @output_options
 def compare(
     words: tuple[str, ...],
     file: str | None,
+    html: str | None,
+    opened: bool,
     as_json: bool,
     quiet: bool,
     epsilons: tuple[str, ...],
@@ -54,6 +58,8 @@ def compare(
     asked = [study.question(name) for name in names] or list(study.questions) or [study.question()]
     with bars(False if quiet or as_json else None):
         found = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in asked]
+    named = [(question.label, one) for question, one in zip(asked, found, strict=True)]
+    wrote = write_page(lambda: _page(named, study.dataset), html, opened, "compare.html")
     if as_json:
         told = [one.to_json() for one in found]
         click.echo(json.dumps(told[0] if len(told) == 1 else {"comparisons": told}, ensure_ascii=False))
@@ -66,4 +72,12 @@ def compare(
             click.echo(f"── {question.label}")
         click.echo(str(one))
     if not quiet:
+        if wrote is not None:
+            click.echo(f"\nWrote {wrote}.")
         click.echo("\nNothing was read and nothing was spent. Next: barrow plan")
+
+
+def _page(found: Any, dataset: str | None) -> Any:
+    from barrow.report.plans import comparison_report
+
+    return comparison_report(found, dataset=dataset)

@@ -53,6 +53,7 @@ def _next_steps(folder: str, name: str, ledger: str) -> list[str]:
     hidden = shutil.which("barrow") is None and started.name == "barrow"
     barrow = os.path.relpath(started) if hidden else "barrow"
     return [
+        f"open {folder}/{name}/report.html in a browser",
         f"{barrow} explain {folder}/{name}",
         f"{barrow} verify {folder}/{name}",
         f"{barrow} plan {folder}/study.toml",

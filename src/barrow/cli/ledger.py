@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import output_options
 from barrow.errors import ParameterError
 from barrow.ledger import Budget, Head, Ledger, PromiseLimit, Promises, price_together
@@ -87,13 +88,24 @@ def init(file: str, anchor: Path | None, tighten: bool, as_json: bool, quiet: bo
 @click.option("--who", is_flag=True, help="What each person spent.")
 @click.option("--by-question", is_flag=True, help="What each question cost.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print one line for each payment, for spreadsheets.")
+@page_options
 @output_options
-def show(file: str, who: bool, by_question: bool, as_csv: bool, as_json: bool, quiet: bool) -> None:
+def show(
+    file: str,
+    who: bool,
+    by_question: bool,
+    as_csv: bool,
+    html: str | None,
+    opened: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Show what was spent, when, on what, by whom, and what is left.
 
     Example:  barrow ledger show nyc.ledger --who
     """
     overview = Ledger.open(file).overview()
+    wrote = write_page(lambda: _page(overview, file), html, opened, "ledger.html")
     if as_csv:
         click.echo(overview.to_csv(), nl=False)
         return
@@ -118,6 +130,14 @@ def show(file: str, who: bool, by_question: bool, as_csv: bool, as_json: bool, q
     Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 240).print(table)
     for sentence in overview.sentences():
         click.echo(sentence)
+    if wrote is not None:
+        click.echo(f"Wrote {wrote}.")
+
+
+def _page(shown: Any, file: str) -> Any:
+    from barrow.report.plans import ledger_report
+
+    return ledger_report(shown, ledger=file)
 
 
 @ledger.command(short_help="Print LENGTH:HASH, to be kept elsewhere.")

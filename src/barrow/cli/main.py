@@ -26,6 +26,7 @@ _COMMANDS = {
     "check": ("barrow.cli.check", "Look for records that a release would refuse (private output)."),
     "explain": ("barrow.cli.explain", "Say how a release was made, from its statement."),
     "region": ("barrow.cli.region", "The share of a region, with its interval, from a finished release."),
+    "report": ("barrow.cli.report", "One page about one or several releases."),
     "verify": ("barrow.cli.verify", "Check a release's files and its entry in the ledger."),
     "local": ("barrow.cli.local", "One person's report, mixing, and what many reports say."),
     "collect": ("barrow.cli.collect", "Collect over the network: cards, collector, shuffler, analyser."),

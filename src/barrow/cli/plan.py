@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import (
     data_options,
     make_study,
@@ -26,8 +27,18 @@ from barrow.study.bars import bars
 @click.option(
     "--times", type=click.IntRange(1, 10_000), default=1, help="Plan so many equal releases, e.g. one a month."
 )
+@page_options
 @output_options
-def plan(words: tuple[str, ...], file: str | None, times: int, as_json: bool, quiet: bool, **flags: Any) -> None:
+def plan(
+    words: tuple[str, ...],
+    file: str | None,
+    times: int,
+    html: str | None,
+    opened: bool,
+    as_json: bool,
+    quiet: bool,
+    **flags: Any,
+) -> None:
     """Show what a release would give and cost. Nothing is spent, and of the data only column names are read.
 
     NAME is a question of the study; all of them by default.
@@ -52,6 +63,7 @@ def plan(words: tuple[str, ...], file: str | None, times: int, as_json: bool, qu
         study = study.replace(questions=asked)
     with bars(False if quiet or as_json else None):
         plans = [study.plan(question) for question in asked]
+    wrote = write_page(lambda: plan_page(plans, study.dataset), html, opened, "plan.html")
     if as_json:
         told = [made.to_json() for made in plans]
         click.echo(json.dumps(told[0] if len(told) == 1 else {"plans": told}, ensure_ascii=False))
@@ -65,4 +77,14 @@ def plan(words: tuple[str, ...], file: str | None, times: int, as_json: bool, qu
         click.echo(str(made))
     if not quiet:
         many = f" Each of {times:,} releases gets this." if times > 1 else ""
+        if wrote is not None:
+            click.echo(f"\nWrote {wrote}.")
         click.echo(f"\nNo private value was read and nothing was spent.{many} Next: barrow release")
+
+
+def plan_page(plans: Any, dataset: str | None) -> Any:
+    """The report of plans."""
+    from barrow.report.plans import plan_report
+
+    with bars():
+        return plan_report(plans, dataset=dataset)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from barrow.cli.report import show_page
 from barrow.cli.study_options import (
     data_options,
     make_study,
@@ -28,6 +29,7 @@ from barrow.study.release import run_release
 @question_options
 @click.option("--ledger", type=click.Path(), help="The ledger to charge, if the study names none.")
 @click.option("--out", type=click.Path(), help="A new folder for the results; release/NAME by default.")
+@click.option("--open", "opened", is_flag=True, help="Open the report of the release in a browser.")
 @click.option("--key", help="Names this release; the same key is never paid or drawn twice.")
 @output_options
 def release(
@@ -35,6 +37,7 @@ def release(
     file: str | None,
     out: str | None,
     key: str | None,
+    opened: bool,
     as_json: bool,
     quiet: bool,
     **flags: Any,
@@ -67,6 +70,8 @@ def release(
         done.append(_released(study, question, _place(out, question.label), key, quiet or as_json))
         if not as_json:
             _show(done[-1], quiet)
+        if opened and done[-1].report.is_file():
+            show_page(done[-1].report)
     if as_json:
         told = [_plain(result) for result in done]
         click.echo(json.dumps(told[0] if len(told) == 1 else {"releases": told}, ensure_ascii=False))
@@ -106,4 +111,4 @@ def _show(result: Release, quiet: bool) -> None:
         return
     click.echo(str(result))
     click.echo(f"Wrote {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir())))
-    click.echo(f"Next: barrow verify {result.folder}, barrow explain {result.folder}")
+    click.echo(f"Next: open {result.report}, barrow verify {result.folder}, barrow explain {result.folder}")

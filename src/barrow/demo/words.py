@@ -51,7 +51,7 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
         "Wrote",
         [
             f"{result.folder}/: {', '.join([*result.example.files, 'study.toml', f'{result.study.dataset}.ledger'])}",
-            f"in it {within}: values.csv, .parquet{_geojson(result)}, statement.txt, .json",
+            f"in it {within}: values.csv, .parquet{_geojson(result)}, statement.txt, .json, report.html",
         ],
     )
     said += block("Next", next_steps)

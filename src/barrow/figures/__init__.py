@@ -9,7 +9,7 @@ from barrow.figures.accuracy import Here, growth, sweep, tradeoff
 from barrow.figures.bars import bars, histogram
 from barrow.figures.belief import Kept, belief, hundred
 from barrow.figures.curves import Curve
-from barrow.figures.figure import Figure, document
+from barrow.figures.figure import Figure, bundle, document
 from barrow.figures.icicle import icicle
 from barrow.figures.map import map_figure
 from barrow.figures.matrix import matrix
@@ -31,6 +31,7 @@ __all__ = [
     "bars",
     "belief",
     "between",
+    "bundle",
     "document",
     "growth",
     "histogram",

@@ -132,6 +132,7 @@ def histogram(
     unit: str = PERCENT,
     axis: str = "",
     what: str = "share of people's records",
+    labels: Sequence[object] | None = None,
     title: str = "Histogram",
     width: int = 720,
     height: int = 320,
@@ -147,6 +148,7 @@ def histogram(
         unit: "%" for shares, else the unit of the values.
         axis: The unit of the edges.
         what: What the values are.
+        labels: What bins are called; by default their ends.
         title: What the figure is.
         width: In pixels.
         height: In pixels.
@@ -163,7 +165,11 @@ def histogram(
             fix="edges=[0, 10, 20]",
         )
 
+    names = None if labels is None else checked_labels(labels, len(readings))
+
     def name(i: int) -> str:
+        if names is not None:
+            return f"{clean(names[i])} {clean(axis)}".strip()
         return f"{near(ends[i], digits=6)} to {near(ends[i + 1], digits=6)} {clean(axis)}".strip()
 
     best = int(readings.value.argmax())

@@ -104,6 +104,16 @@ class Figure:
         return {"text/plain": str(self), "text/html": image}
 
 
+def bundle(text: str, figure: Figure | None = None, html: str = "") -> dict[str, str]:
+    """What a notebook shows of a value: its text, and above a table or sentences the figure as an image.
+
+    >>> bundle("a < b")
+    {'text/plain': 'a < b', 'text/html': '<pre>a &lt; b</pre>'}
+    """
+    image = "" if figure is None else figure._repr_mimebundle_()["text/html"]
+    return {"text/plain": text, "text/html": image + (html or f"<pre>{escape_html(text)}</pre>")}
+
+
 def drawn(
     *body: str, title: str, description: str, width: float, height: float, kind: str, reach: int = 60, other: str = ""
 ) -> Figure:

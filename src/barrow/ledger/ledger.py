@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from barrow._version import __version__
 from barrow.errors import ParameterError, path_text
@@ -29,6 +29,9 @@ from barrow.ledger.store import Store
 from barrow.ledger.table import Balance, Overview, balances, overview
 from barrow.privacy import Event
 from barrow.spaces.base import Space
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure
 
 PathLike = str | os.PathLike[str]
 
@@ -264,8 +267,20 @@ class Ledger(Spender):
         book = self._fresh()
         return overview(book, self.composer, self._now(book)[1])
 
+    def plot(self, *, width: int = 720) -> Figure | None:
+        """What releases have spent, step by step, up to the limit."""
+        from barrow.ledger.picture import ledger_figure
+
+        return ledger_figure(self.overview(), width=width)
+
     def _repr_html_(self) -> str:
         return self.overview().to_html()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from barrow.figures import bundle
+
+        shown = self.overview()
+        return bundle("\n".join([shown.title, *shown.sentences()]), self.plot(), shown.to_html())
 
     def _same_composer(self, book: Book) -> bool:
         """Whether all that was let through was added up as here; a new budget carries what came before as sums."""

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barrow.errors import NamedOptions, ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up
 from barrow.policy.odds import odds_sentence, odds_upper
 from barrow.policy.promises import Promise
 from barrow.spaces import Space, parse_distance
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure
 
 PromiseLike = Promise | str | tuple[Exact, Exact, Exact]
 
@@ -204,6 +207,41 @@ class Policy(NamedOptions):
             + odds_sentence(self.worst_epsilon)
         )
         return "\n".join(lines)
+
+    def plot(self, *, width: int = 720) -> Figure | None:
+        """What anyone can learn about one person, as curves; None where the worst case is not protected.
+
+        >>> from barrow.spaces import Earth
+        >>> Policy(Earth(), ["1, 1000 mi, 0.2"]).plot().title
+        'What anyone can learn about one person'
+        """
+        from barrow.policy.picture import Change, belief_figure
+
+        space = self.space
+        changes = [
+            Change(
+                f"{describe_share(kept.promise)} had been {describe_distance(kept.promise, space)} elsewhere",
+                float(kept.promise.share),
+                float(kept.distance) * space.diameter,
+                float(kept.promise.epsilon),
+                kept.epsilon_got,
+            )
+            for kept in self.kept
+        ]
+        return belief_figure(
+            changes,
+            alpha=self.worst_epsilon,
+            worst=self.worst_epsilon,
+            unit=space.unit,
+            diameter=space.diameter,
+            snapping=space.snapping_upper * space.diameter,
+            width=width,
+        )
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from barrow.figures import bundle
+
+        return bundle(self.explain(), self.plot())
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``--json``; numbers rounded to the safe side."""

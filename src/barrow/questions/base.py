@@ -15,8 +15,10 @@ from barrow.numerics import exact_text
 from barrow.privacy.definitions import share
 
 if TYPE_CHECKING:
+    from barrow.figures import Figure
     from barrow.planning.terms import Terms
     from barrow.questions.plan import Plan
+    from barrow.spaces import Space
 
 Said = Mapping[str, Any]
 """A statement as plain data."""
@@ -38,6 +40,8 @@ class Question(NamedOptions, ABC):
     """
 
     kind: ClassVar[str] = ""
+    of_shares: ClassVar[bool] = False
+    """Whether its values are shares of people's items, from 0 to 1."""
     formerly: ClassVar[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
     """Earlier names of this kind in study files, each with what turns its options into those of today."""
     kinds: ClassVar[dict[str, type[Question]]] = {}
@@ -96,6 +100,20 @@ class Question(NamedOptions, ABC):
     @abstractmethod
     def drawn(cls, said: Said) -> list[str]:
         """How the noise was drawn, step by step."""
+
+    @classmethod
+    def figure(cls, said: Said, tables: Mapping[str, Any], space: Space | None = None, **style: Any) -> Figure:
+        """A picture of the released values.
+
+        Args:
+            said: The statement.
+            tables: The tables of values.
+            space: The study's space: with it, items are drawn where they are.
+            style: What :func:`barrow.questions.pictures.picture` takes.
+        """
+        from barrow.questions.pictures import picture
+
+        return picture(said, tables["values"], space, shares=cls.of_shares, **style)
 
     # How it is written.
 

@@ -32,6 +32,7 @@ class Density(Linear):
     """
 
     kind: ClassVar[str] = "density"
+    of_shares: ClassVar[bool] = True
     bandwidth: Exact
 
     def query(self, space: Space) -> Query:

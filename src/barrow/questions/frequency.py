@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from barrow.questions.items import (
 )
 from barrow.questions.plan import Plan, Rows, labelled
 
+if TYPE_CHECKING:
+    from barrow.planning.resample import Resampled
+
 _WORDS = {
     "tree": "the nearest histogram along the tree",
     "simplex": "the nearest histogram",
@@ -47,6 +51,7 @@ class Frequency(ItemWiseQuestion):
     """
 
     kind: ClassVar[str] = "frequency"
+    of_shares: ClassVar[bool] = True
     decode: str | None = None
 
     def __post_init__(self) -> None:
@@ -136,6 +141,15 @@ class FrequencyPlan(ItemsPlan):
             "values": labelled(self.space, {"share": shares, "unbiased": unbiased}),
             "reports": super().tables(drawn)["values"],
         }
+
+    def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> Resampled | None:
+        """What the histogram might have been: intervals of items and regions by drawing the reports again."""
+        if self.estimator.how == "none":
+            return None
+        from barrow.planning.resample import resampled
+
+        rows = [*tables["values"], *tables.get("no_records", [])]
+        return resampled(self.estimator, np.array([row["share"] for row in rows], dtype=np.float64), draws)
 
     def summary(self, drawn: Any) -> list[str]:
         """The largest shares, and the error to expect."""

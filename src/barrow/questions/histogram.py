@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from barrow.questions.linear import LinearPlan, _averaged, noise_sentence
 from barrow.questions.plan import Plan, Rows, labelled
 from barrow.spaces import NoRecords, Product, Space, held
 from barrow.spaces.base import Floats
+
+if TYPE_CHECKING:
+    from barrow.planning.resample import Resampled
 
 _OUTPUTS = {
     "edges": "what each node of the graph carries",
@@ -67,6 +70,7 @@ class Histogram(Question):
     """
 
     kind: ClassVar[str] = "histogram"
+    of_shares: ClassVar[bool] = True
     formerly: ClassVar[Mapping[str, Any]] = {
         "tree_edges": lambda old: {**old, "mechanism": "tree"},
         "pyramid": lambda old: {**{k: v for k, v in old.items() if k in ("name", "fraction")}, "mechanism": "pyramid"},
@@ -275,6 +279,13 @@ class HistogramPlan(LinearPlan):
             missing = {"item": self.space.label(self.space.default_item), "share": float(drawn.shares[-1])}
             tables["no_records"] = [missing]
         return tables | _marginals(space, here)
+
+    def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> Resampled:
+        """What the histogram might have been: intervals of items and regions by drawing the noise again."""
+        from barrow.planning.resample import resampled
+
+        rows = [*tables["values"], *tables.get("no_records", [])]
+        return resampled(self.made, np.array([row["share"] for row in rows], dtype=np.float64), draws)
 
     def intervals(self, drawn: HistogramDraw) -> Rows:
         """The released values themselves: unbiased shares, each with its 95 % interval, cut to [0, 1]."""

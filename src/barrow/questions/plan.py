@@ -14,14 +14,17 @@ from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
 from barrow.planning.terms import Terms
-from barrow.policy import odds_upper
+from barrow.policy import describe_distance, describe_share, odds_upper
 from barrow.privacy import Emd, Event, Guarantee, UserLevel
 from barrow.questions.base import Question
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
 
 if TYPE_CHECKING:
+    from barrow.figures import Figure
+    from barrow.planning.resample import Resampled
     from barrow.questions.collecting import Collected, Collector
+    from barrow.questions.pictures import Bounds
 
 Rows = list[dict[str, Any]]
 
@@ -107,6 +110,19 @@ class Plan(ABC):
     @abstractmethod
     def summary(self, drawn: Any) -> list[str]:
         """The released values in a few lines, for a terminal."""
+
+    def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> Resampled | None:
+        """Intervals for decoded values, by drawing the noise again; None where values hold intervals themselves."""
+        return None
+
+    def bounds(self, tables: Mapping[str, Rows], draws: int | None = None) -> Bounds | None:
+        """The same as figures take it."""
+        from barrow.questions.pictures import Bounds
+
+        found = self.resampled(tables, draws)
+        here = len(tables["values"])  # people without records are in a table of their own
+        redraws = () if found is None else tuple(other[:here] for other in found.redraws)
+        return None if found is None else Bounds(found.low[:here], found.high[:here], found.noise, redraws)
 
     @property
     def mapped(self) -> bool:
@@ -259,6 +275,37 @@ class Plan(ABC):
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def plot(self, *, width: int = 720) -> Figure | None:
+        """What anyone could learn about one person, as curves; None where the worst case is not protected."""
+        from barrow.policy.picture import Change, belief_figure
+
+        space, kept = self.space, self.terms.policy.kept if self.terms.promises else ()
+        changes = [
+            Change(
+                f"{describe_share(row.promise)} had been {describe_distance(row.promise, space)} elsewhere",
+                float(row.promise.share),
+                float(row.distance) * space.diameter,
+                float(row.promise.epsilon),
+                float_up(paid),
+            )
+            for row, paid in zip(kept, self.charges(), strict=True)
+        ]
+        return belief_figure(
+            changes,
+            alpha=None if self.alpha is None else float_up(self.alpha),
+            worst=self.worst_epsilon,
+            unit=space.unit,
+            diameter=space.diameter,
+            snapping=space.snapping_upper * space.diameter,
+            most=min(1.0, float_up(self.ratio)),
+            width=width,
+        )
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from barrow.figures import bundle
+
+        return bundle(str(self), self.plot(), self._repr_html_())
 
     def _repr_html_(self) -> str:
         rows = (line.split(None, 1) for line in self.lines() if line.strip())

@@ -29,6 +29,7 @@ class Region(Linear):
     """
 
     kind: ClassVar[str] = "region"
+    of_shares: ClassVar[bool] = True
     formerly: ClassVar[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {"region_share": dict}
     ramp: Exact
     center: Any = None

@@ -24,6 +24,7 @@ from barrow.errors import DataError, ParameterError, reading
 from barrow.numerics import digest_of, exact
 
 if TYPE_CHECKING:
+    from barrow.figures import Figure, Places
     from barrow.spaces.neighbours import NeighbourGraph
 
 Ids = NDArray[np.int64]
@@ -128,6 +129,43 @@ class Space(ABC):
         found = np.asarray(self.places, dtype=np.float64).reshape(self.items, -1)
         longest = float((found.max(axis=0) - found.min(axis=0)).max())
         return found / longest if longest > 0.0 else found
+
+    @property
+    def captions(self) -> Sequence[str]:
+        """What items are called in pictures: cells by their ends, everything else by its label.
+
+        >>> from barrow.spaces import Circle
+        >>> list(Circle.hours(8).captions)
+        ['0 to 8', '8 to 16', '16 to 24']
+        """
+        return self.labels
+
+    @property
+    def shapes(self) -> Places | None:
+        """The cells of all items on a map of the Earth; None for spaces elsewhere.
+
+        >>> from barrow.spaces import Earth
+        >>> len(Earth(box=(0, 0, 1, 1), cell=60).shapes)
+        4
+        """
+        return None
+
+    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+        """A picture of one value for each item.
+
+        Args:
+            values: The values, in the order of items.
+            redraws: Values of other pictures that fit as well, where a map can switch between them.
+            outline: GeoJSON to draw on a map instead of the bundled coasts and borders.
+            style: ``low``, ``high``, ``noise``, ``unit``, ``title`` and ``width`` of :mod:`barrow.figures`.
+
+        >>> from barrow.spaces import Discrete
+        >>> print(Discrete(["tea", "coffee"]).figure([0.25, 0.75], title="Drinks"))
+        Drinks. The largest value is coffee: 75 %.
+        """
+        from barrow.figures import bars
+
+        return bars(self.labels, values, **style)
 
     @property
     def snapping_upper(self) -> float:
@@ -356,6 +394,25 @@ class Space(ABC):
                 fix="space.encode(records) gives ids",
             )
         return array.astype(np.int64)
+
+
+def figure_inside(
+    space: Space, inner: Space, values: Any, redraws: Sequence[Any], outline: Any, style: dict[str, Any]
+) -> Figure:
+    """The picture of a space with one item more than ``inner``: that of ``inner``, whose title says the last item's."""
+    from barrow.figures import near
+
+    def inside(numbers: Any) -> Any:
+        found = np.asarray(numbers, dtype=np.float64)
+        return found[:-1] if found.size == space.items else found
+
+    for key in ("low", "high", "noise"):
+        if style.get(key) is not None:
+            style[key] = inside(style[key])
+    away = near(float(np.asarray(values, dtype=np.float64)[-1]), style.get("unit", "%"))
+    style["title"] = f"{style.get('title', 'Values')} ({space.label(space.items - 1)}: {away})"
+    redrawn = [inside(numbers) for numbers in redraws]
+    return inner.figure(inside(values), redraws=redrawn, outline=outline, **style)
 
 
 def least_distance_by_blocks(space: Space) -> float:

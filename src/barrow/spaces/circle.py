@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from barrow.spaces.base import (
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
 from barrow.spaces.neighbours import NeighbourGraph
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure
 
 MOST_TURNS = 2.0**62
 """With ``unknown="nearest"`` a record may be this many turns away; farther off its place on the circle is not known."""
@@ -203,6 +207,21 @@ class Circle(Space):
     def least_distance_lower(self) -> float:
         """One step round the circle, rounded down."""
         return min(1.0, 2.0 / self.items) * (1.0 - DISTANCE_ERROR)
+
+    @property
+    def captions(self) -> list[str]:
+        """Cells by their ends, names by themselves."""
+        if self.names is not None:
+            return list(self.labels)
+        ends = np.linspace(0.0, self.period, self.items + 1).tolist()
+        return [f"{a:.6g} to {b:.6g}" for a, b in pairwise(ends)]
+
+    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+        """A histogram on a circle."""
+        from barrow.figures import ring
+
+        style["width"] = min(style.get("width", 480), 480)
+        return ring([f"{name} {self.unit}" if self.names is None else name for name in self.captions], values, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The cycle of the items, or of nodes at equal gaps; its distances are the circle's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.neighbours import NeighbourGraph
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,12 @@ class Clustered(LabelledSpace):
     def least_distance_lower(self) -> float:
         """r, unless every cluster is a single item."""
         return self.r * (1.0 - DISTANCE_ERROR) if len(self.clusters) < self.size else 1.0
+
+    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+        """The clusters above their items."""
+        from barrow.figures import icicle
+
+        return icicle([(name, label) for name, labels in self.clusters for label in labels], values, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """A tree: items below their cluster, clusters below the root."""

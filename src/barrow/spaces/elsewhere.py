@@ -9,19 +9,22 @@ moves, and promises hold for all of them (docs/proofs/elsewhere.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import Floats, Ids, Space, Unknown, private_numbers
+from barrow.spaces.base import Floats, Ids, Space, Unknown, figure_inside, private_numbers
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.line import Line
 from barrow.spaces.sphere import EARTH_RADIUS_KM
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure
 
 _DOWN = 1.0 - 2.0**-30
 """Distances to the edge are rounded down: far more than their floats can be off."""
@@ -115,6 +118,15 @@ class Elsewhere(Space):
     def least_distance_lower(self) -> float:
         """The least of two items' distance and of an item's distance from the edge."""
         return min(self.inner.least_distance_lower, float(self.edges.min()) * (1.0 - self.distance_error))
+
+    @property
+    def captions(self) -> list[str]:
+        """Those inside, and "elsewhere"."""
+        return [*self.inner.captions, self.label(self.items - 1)]
+
+    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+        """The picture of what is inside; its title says what is elsewhere."""
+        return figure_inside(self, self.inner, values, redraws, outline, style)
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         last = self.inner.items

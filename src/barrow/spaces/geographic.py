@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from barrow.spaces.latitudes import latitude_graph
 from barrow.spaces.lattices import checked_spacing
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, box_diameter_upper, great_circle
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure, Places
 
 Box = tuple[float, float, float, float]
 _MOST_CELLS = 10**8
@@ -108,6 +111,23 @@ class Earth(Space):
     def diameter(self) -> float:
         """How many kilometres count as 1."""
         return self._diameter
+
+    @cached_property
+    def shapes(self) -> Places:
+        """The cells of the grid."""
+        from barrow.figures import Places
+
+        rows, (south, west, north, east) = self.rows, self.box
+        ends = np.linspace(south, north, len(rows.columns) + 1)
+        row = np.repeat(np.arange(len(rows.columns)), rows.columns)
+        column, wide = np.arange(self.items) - rows.first[row], (east - west) / rows.columns[row]
+        return Places.cells(ends[row], west + column * wide, ends[row + 1], west + (column + 1) * wide)
+
+    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+        """A map of the cells."""
+        from barrow.figures import map_figure
+
+        return map_figure(self.shapes, values, box=self.box, redraws=redraws, outline=outline, **style)
 
     @cached_property
     def rows(self) -> CellRows:

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from barrow.spaces.lattices import checked_spacing
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, great_circle
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure, Places
 
 
 def _h3() -> Any:
@@ -134,6 +137,19 @@ class Hexagons(LabelledSpace):
             for i in np.flatnonzero((ids < 0) & ok):
                 ids[i] = int(great_circle(self.points[:, 0], self.points[:, 1], *x[i]).argmin())
         return ids
+
+    @cached_property
+    def shapes(self) -> Places:
+        """The hexagons."""
+        from barrow.figures import Places
+
+        return Places.polygons([_h3().cell_to_boundary(cell) for cell in self.labels])
+
+    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+        """A map of the hexagons."""
+        from barrow.figures import map_figure
+
+        return map_figure(self.shapes, values, redraws=redraws, outline=outline, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """A spanner of the centres; a grid of latitudes and longitudes around them if asked for, or if too many."""

@@ -7,18 +7,21 @@ So nobody without records is counted as being at some corner of a map (docs/proo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_down
-from barrow.spaces.base import Floats, Ids, Space, Unknown
+from barrow.spaces.base import Floats, Ids, Space, Unknown, figure_inside
 from barrow.spaces.neighbours import Ints, NeighbourGraph
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure
 
 LABEL = "no records"
 _SAFE = 2.0**-30
@@ -102,6 +105,15 @@ class NoRecords(Space):
         """The least distance of two items, "no records" among them."""
         near = float_down(self.apart)
         return min(self.inner.least_distance_lower, near) if self.inner.items > 1 else near
+
+    @property
+    def captions(self) -> list[str]:
+        """Those inside, and "no records"."""
+        return [*self.inner.captions, LABEL]
+
+    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+        """The picture of what people hold; its title says how many hold nothing."""
+        return figure_inside(self, self.inner, values, redraws, outline, style)
 
     @property
     def summands(self) -> tuple[tuple[Space, Fraction], ...]:

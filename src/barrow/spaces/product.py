@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from barrow.numerics import Exact, exact, exact_text
 from barrow.spaces.base import Floats, Ids, Space, Unknown
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.products import product_graph
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +189,14 @@ class Product(Space):
         split = self._split(np.arange(self.items))
         rows = zip(self.parts, self.weights, split, strict=True)
         return np.concatenate([part.coordinates[ids] * float(weight) for part, weight, ids in rows], axis=1)
+
+    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+        """A matrix of two parts; else bars."""
+        from barrow.figures import matrix
+
+        if len(self.parts) != 2:
+            return super().figure(values, **style)
+        return matrix(self.parts[0].captions, self.parts[1].captions, values, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The product of the parts' graphs: one coordinate moves at a time, each at its weight."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.neighbours import NeighbourGraph
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure
 
 Edge = tuple[str, str, float]
 
@@ -185,6 +188,13 @@ class Tree(LabelledSpace):
         """The least distance: the two shortest ways down to leaves from the node where they part."""
         return min(1.0, self._shortest / self._diameter) * (1.0 - DISTANCE_ERROR)
 
+    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+        """The tree from its root, each leaf as wide as its value."""
+        from barrow.figures import icicle
+
+        above = {child: parent for child, parent, _ in self.edges}
+        return icicle([_way(leaf, above) for leaf in self.labels], values, **style)
+
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The tree itself."""
         from barrow.spaces.edges import tree_graph
@@ -205,6 +215,18 @@ class Tree(LabelledSpace):
         if "paths" in rest:
             return cls.nested(**rest)
         return cls([tuple(edge) for edge in rest.pop("edges")], **rest)
+
+
+def _way(leaf: str, above: Mapping[str, str]) -> list[str]:
+    """The nodes from the root to a leaf, each by what it adds to the name of the one above.
+
+    >>> _way("US/NY", {"US/NY": "US", "US": "all"})
+    ['US', 'NY']
+    """
+    names = [leaf]
+    while names[-1] in above:
+        names.append(above[names[-1]])
+    return [name.removeprefix(f"{parent}/") or name for name, parent in pairwise(names)][::-1] or [leaf]
 
 
 def _children(edges: Sequence[Edge]) -> tuple[dict[str, list[tuple[str, float]]], str]:

@@ -171,7 +171,7 @@ def value_files(tables: Mapping[str, Rows], *, mapped: bool, folder: Path | None
     """
     files: dict[str, bytes] = {}
     for name, parquet in _parquets(tables, folder).items():
-        files |= {f"{name}.csv": _csv(tables[name]), f"{name}.parquet": parquet}
+        files |= {f"{name}.csv": csv_text(tables[name]).encode(), f"{name}.parquet": parquet}
         if mapped and name == "values":
             files["values.geojson"] = _geojson(tables[name])
     return files
@@ -205,12 +205,17 @@ def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[
     return found
 
 
-def _csv(rows: Rows) -> bytes:
+def csv_text(rows: Rows) -> str:
+    """The rows as ``values.csv`` has them.
+
+    >>> csv_text([{"output": "mean", "value": 0.5}]).splitlines()
+    ['output,value', 'mean,0.5']
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(rows[0])
     writer.writerows(row.values() for row in rows)  # all rows of a table have the same keys in the same order
-    return text.getvalue().encode()
+    return text.getvalue()
 
 
 def _parquets(tables: Mapping[str, Rows], place: Path | None) -> dict[str, bytes]:

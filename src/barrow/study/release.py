@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from barrow.study.study import Study
 Renderer = Callable[[Mapping[str, Any], Mapping[str, Any], Plan], Mapping[str, bytes]]
 """From a statement, its tables and its plan to further files, e.g. a report."""
 STAGES = ("validate", "read", "reserve", "draw", "stage", "commit", "publish")
+STANDARD = ("barrow.report.release:release_files",)
+"""What every release writes beside its values, by name: reports are made above this layer, which imports none."""
 _OUTSIDE = (OSError, MemoryError, LedgerError)
 """Errors of the machine, which do not depend on the values that were drawn."""
 _STATEMENT = ("statement.json", "statement.txt")
@@ -53,7 +56,7 @@ def run_release(
     out: str | os.PathLike[str] | None = None,
     key: str | None = None,
     progress: bool | None = None,
-    renderers: Iterable[Renderer] = (),
+    renderers: Iterable[Renderer] | None = None,
     stages: Callable[[str], None] = lambda stage: None,
 ) -> Release:
     """Release the answer to ``question``; the same key gives the same answer again, for free.
@@ -66,7 +69,7 @@ def run_release(
         key: Names this release. By default a digest of everything public about it, so that running a study again
             returns what was drawn and never draws fresh noise by mistake.
         progress: Show what takes long, and how far it is; by default on a terminal and in a notebook.
-        renderers: What makes further files of the statement and its tables.
+        renderers: What makes further files of the statement and its tables; by default the report.
         stages: Is told each stage as it begins.
 
     >>> import tempfile
@@ -83,7 +86,14 @@ def run_release(
     (1, 5.0, True)
     """
     with bars(progress):
-        return _run(_prepared(study, question, ledger, out, key, stages), tuple(renderers), stages)
+        return _run(_prepared(study, question, ledger, out, key, stages), _standard(renderers), stages)
+
+
+def _standard(renderers: Iterable[Renderer] | None) -> tuple[Renderer, ...]:
+    if renderers is not None:
+        return tuple(renderers)
+    found = (name.split(":") for name in STANDARD)
+    return tuple(getattr(import_module(module), name) for module, name in found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +123,7 @@ def release_gathered(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     key: str,
-    renderers: Iterable[Renderer] = (),
+    renderers: Iterable[Renderer] | None = None,
     stages: Callable[[str], None] = lambda stage: None,
 ) -> Release:
     """Release what was gathered, once for each key, with a statement and an entry in the ledger.
@@ -124,7 +134,7 @@ def release_gathered(
         ledger: The ledger to charge, or its file; by default the one that the study names.
         out: A new folder for the results; by default a private one beside the ledger.
         key: Names this release.
-        renderers: What makes further files of the statement and its tables.
+        renderers: What makes further files of the statement and its tables; by default the report.
         stages: Is told each stage as it begins.
 
     >>> release_gathered.__name__
@@ -136,7 +146,8 @@ def release_gathered(
     _check_place(out)
     parameters = {**parameters_of(study, plan), "data": dict(gathered.named)}
     stage = Stage(_place(book, out, key), key)
-    return _run(_Job(study, None, None, book, plan, parameters, key, stage, gathered), tuple(renderers), stages)
+    job = _Job(study, None, None, book, plan, parameters, key, stage, gathered)
+    return _run(job, _standard(renderers), stages)
 
 
 def _run(job: _Job, renderers: Iterable[Renderer], stages: Callable[[str], None]) -> Release:

@@ -14,11 +14,15 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.questions import Plan
+from barrow.questions.pictures import Bounds, bounds_of, counted_rows
 from barrow.questions.plan import Rows
 from barrow.spaces import Space
+from barrow.study import frames
 from barrow.study.outputs import read_tables
+from barrow.study.statement import kind_of, space_of
 
 if TYPE_CHECKING:
+    from barrow.figures import Figure
     from barrow.mechanisms.edge_intervals import RegionInterval
     from barrow.mechanisms.histogram_regions import ReleasedShares
 
@@ -96,7 +100,7 @@ class Release:
         Args:
             space: The study's space, where the release was read from a folder.
         """
-        place = space if space is not None else self.plan.space if self.plan is not None else None
+        place = space if space is not None else self.space
         if place is None:
             raise ParameterError(
                 "The release holds the digest of its space, not the space.", allowed="space=", fix="space=study.space"
@@ -124,17 +128,55 @@ class Release:
         """Intervals for a list of regions, chosen without looking, that hold all at once."""
         return self.shares(space).regions(regions, level)
 
+    @property
+    def space(self) -> Space | None:
+        """The space, where the release was made just now or its statement holds what makes it."""
+        return self.plan.space if self.plan is not None else space_of(self.statement)
+
+    @property
+    def report(self) -> Path:
+        """The page that goes with the release."""
+        return self.folder / "report.html"
+
+    def intervals(self) -> Bounds | None:
+        """Intervals of the values; for a decoded histogram by drawing the noise again, where the plan is at hand."""
+        simulated = None if self.plan is None else self.plan.bounds(self.tables)
+        return simulated if simulated is not None else bounds_of(self.statement, counted_rows(self.rows()))
+
+    def plot(self, *, width: int = 720, outline: Any = None) -> Figure:
+        """A picture of the values: ``save`` writes it as SVG, HTML or PNG.
+
+        Args:
+            width: In pixels.
+            outline: GeoJSON for a map instead of the bundled coasts and borders.
+        """
+        kind, bounds = kind_of(self.statement), self.intervals()
+        return kind.figure(self.statement, self.tables, self.space, bounds=bounds, width=width, outline=outline)
+
     def to_pandas(self) -> Any:
         """The values as a pandas frame."""
-        import pandas  # type: ignore[import-untyped]
-
-        return pandas.DataFrame(self.rows())
+        return frames.to_pandas(self.rows())
 
     def to_polars(self) -> Any:
         """The values as a Polars frame."""
-        import polars
+        return frames.to_polars(self.rows())
 
-        return polars.DataFrame(self.rows())
+    def to_arrow(self) -> Any:
+        """The values as a pyarrow table."""
+        return frames.to_arrow(self.rows())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return frames.ArrowRows(self.rows()).__arrow_c_stream__(requested_schema)
+
+    @property
+    def __geo_interface__(self) -> dict[str, Any]:
+        """GeoJSON with the polygon of each cell, which geopandas and others read."""
+        return frames.features(self.rows(), self.space)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from barrow.figures import bundle
+
+        return bundle(str(self), self.plot(), self._repr_html_())
 
     def __str__(self) -> str:
         return "\n".join([self.text, "", *self.summary])

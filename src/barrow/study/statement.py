@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -9,16 +10,17 @@ from functools import wraps
 from typing import Any
 
 from barrow._version import __version__
-from barrow.errors import ParameterError
+from barrow.errors import BarrowError, ParameterError
 from barrow.numerics import float_up
 from barrow.policy import Promise, describe_distance, describe_share, odds_upper, percent_up
 from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds
-from barrow.spaces import Elsewhere, NoRecords, Space, held
+from barrow.spaces import Elsewhere, NoRecords, Space, held, space_from_spec
 from barrow.spaces.units import PRESENCE
 from barrow.study.study import Study
 
 STATEMENT_VERSION = 2
+_LONGEST_SPACE = 20_000
 _OUTSIDE = {
     "error": "a record outside the space would have stopped the release",
     "default": "records outside the space counted as the public default item",
@@ -111,8 +113,32 @@ def make_statement(
         "ledger": dict(entry),
         "parameters": dict(parameters),
         "space_digest": space.digest,
+        "space": _small(space),
         "files": [],
     }
+
+
+def _small(space: Space) -> dict[str, Any] | None:
+    """What makes the space again, where that is short: a folder of results can then be drawn by itself."""
+    spec = space.to_spec()
+    return spec if len(json.dumps(spec, default=str)) <= _LONGEST_SPACE else None
+
+
+def space_of(said: Mapping[str, Any]) -> Space | None:
+    """The space of a statement, where it holds what makes it; by its digest it is the one that was released on.
+
+    >>> study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
+    >>> space_of(make_statement(study, study.plan("mean"), entry={}, parameters={})).items
+    10
+    """
+    spec = said.get("space")
+    if not isinstance(spec, Mapping):
+        return None
+    try:
+        space = space_from_spec(dict(spec))
+    except BarrowError:
+        return None
+    return space if space.digest == said.get("space_digest") else None
 
 
 def protected(plan: Plan) -> list[dict[str, Any]]:
@@ -123,11 +149,14 @@ def protected(plan: Plan) -> list[dict[str, Any]]:
     [1.0]
     """
     rows = []
-    for promise, charge in zip(plan.terms.promises, plan.charges(), strict=True):
+    kept = plan.terms.policy.kept if plan.terms.promises else ()
+    for promise, asked, charge in zip(plan.terms.promises, kept, plan.charges(), strict=True):
         epsilon = float_up(charge)
         rows.append(
             {
                 "if": _changed(promise, plan.space),
+                "share": float(promise.share),
+                "distance": float(asked.distance) * plan.space.diameter,
                 "epsilon_promised": float(promise.epsilon),
                 "epsilon": epsilon,
                 "odds": odds_upper(epsilon),

@@ -23,6 +23,7 @@ from barrow.spaces import Elsewhere, NoRecords, Space, held, parse_space, space_
 from barrow.study.data import Data
 
 if TYPE_CHECKING:
+    from barrow.figures import Figure
     from barrow.ledger import Budget, Ledger
     from barrow.planning import Comparison
     from barrow.study.result import Release
@@ -219,7 +220,7 @@ class Study(NamedOptions):
         out: str | os.PathLike[str] | None = None,
         key: str | None = None,
         progress: bool | None = None,
-        renderers: Iterable[Any] = (),
+        renderers: Iterable[Any] | None = None,
     ) -> Release:
         """Release the answer: validate, read, reserve, draw, stage, commit, publish."""
         from barrow.study.release import run_release
@@ -228,6 +229,15 @@ class Study(NamedOptions):
         return run_release(
             study, study.question(asked), ledger=ledger, out=out, key=key, progress=progress, renderers=renderers
         )
+
+    def plot(self, *, width: int = 720) -> Figure | None:
+        """What anyone can learn about one person if all promises are used up."""
+        return self.policy.plot(width=width)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from barrow.figures import bundle
+
+        return bundle(repr(self), self.plot() if self.promises else None)
 
     @property
     def budget(self) -> Budget:

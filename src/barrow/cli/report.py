@@ -1,0 +1,123 @@
+"""``barrow report``: several releases of one study on one page; and what other commands need to write pages."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from barrow.cli.study_options import DEFAULT, output_options, study_option
+from barrow.errors import BarrowError, ParameterError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def page_options(command: Command) -> Command:
+    """``--html`` and ``--open`` of commands that can write a page."""
+    command = click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")(command)
+    return click.option("--html", type=click.Path(), metavar="FILE", help="Write a page to this new file.")(command)
+
+
+def write_page(report: Any, place: str | None, opened: bool, default: str) -> str | None:
+    """Write the page where it was asked for, and open it; None where no page was asked for."""
+    if place is None and not opened:
+        return None
+    from barrow.report import report_html
+
+    file = Path(place or default)
+    page = report_html(report() if callable(report) else report)
+    try:
+        with file.open("x", encoding="utf-8", newline="\n") as target:
+            target.write(page)
+    except OSError as error:
+        raise ParameterError(
+            f"The page cannot be written to {str(file)!r}: {error.strerror}.",
+            allowed="a file that does not exist yet, in a folder that you may write to",
+            fix=f"{file.stem}-2.html",
+        ) from None
+    if opened:
+        show_page(file)
+    return str(file)
+
+
+def show_page(file: Path) -> None:
+    """Open a page, where there is a browser."""
+    if not webbrowser.open(file.resolve().as_uri()):
+        click.echo(f"No browser was found; open {file} yourself.", err=True)
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(), metavar="FOLDER…")
+@study_option
+@click.option("--out", type=click.Path(), default="report.html", show_default=True, help="A new file for the page.")
+@click.option("--outline", type=click.Path(), help="GeoJSON to draw on maps instead of the bundled coasts.")
+@click.option("--ledger", type=click.Path(), help="The ledger, if it is not where the statements say.")
+@click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
+@output_options
+def report(
+    folders: tuple[str, ...],
+    file: str | None,
+    out: str,
+    outline: str | None,
+    ledger: str | None,
+    opened: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write one page about releases of a study: what they say, how sure, and what anyone can learn from them together.
+
+    With the study (study.toml in this folder by default) intervals of decoded histograms are simulated and accuracy is
+    compared; without it the page has what the folders hold.
+
+    \b
+    Example:
+      barrow report release/map release/distance --out both.html --open
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.report.release import ledger_of, release_report
+    from barrow.study import Study
+
+    named = file is not None or Path(DEFAULT).is_file()
+    study = Study.read(file or DEFAULT) if named else None
+    releases = [_released(folder, study, file is not None) for folder in folders]
+    place = ledger or next((found for r in releases if (found := ledger_of(r.said)) is not None), None)
+    parts: dict[str, Any] = {}
+    if place is not None:
+        from barrow.ledger import Ledger
+        from barrow.report.plans import ledger_parts
+
+        parts = ledger_parts(Ledger.open(place).overview())
+    made = release_report(releases, outline=outline, thorough=True, **parts)
+    wrote = write_page(made, out, opened, out)
+    if as_json:
+        click.echo(json.dumps({"report": wrote, "releases": len(releases)}))
+    else:
+        click.echo(wrote if quiet else f"Wrote {wrote}: {len(releases)} release{'s' * (len(releases) > 1)}.")
+
+
+def _released(folder: str, study: Any, must: bool) -> Any:
+    """A release with its plan, where the study is the one that it was made from."""
+    from barrow.report.release import Released
+    from barrow.study.release import parameters_of
+    from barrow.study.result import Release
+
+    found = Release.read(folder)
+    plan = None
+    if study is not None:
+        try:
+            plan = study.plan(str(found.statement.get("name")))
+            same = parameters_of(study, plan) == found.statement["parameters"]
+        except BarrowError:
+            same = False
+        if must and not same:
+            raise ParameterError(
+                f"The release in {folder!r} was not made from this study.",
+                allowed="the study file of the releases, unchanged",
+                fix="leave --study out",
+            )
+        plan = plan if same else None
+    bounds = None if plan is None else plan.bounds(found.tables)
+    return Released(found.statement, found.tables, plan=plan, bounds=bounds, folder=folder)

@@ -1,0 +1,171 @@
+"""Every release has a report: staged with its values, verified with them, never saying less than the statement."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import barrow as bw
+from barrow.cli.main import cli
+from barrow.errors import ParameterError
+from barrow.policy import odds_upper
+from barrow.report.release import Released, release_files, release_report
+from barrow.study import verify
+from barrow.study.result import Release
+from tests.study.helpers import make_ledger, make_study
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A study of three questions, released."""
+    folder = tmp_path_factory.mktemp("made")
+    study = make_study(folder, questions=["mean", "quantile", "histogram"])
+    make_ledger(study)
+    study.write(folder / "study.toml")
+    return study, folder, {q.label: study.release(q.label, out=folder / q.label) for q in study.questions}
+
+
+def page_of(release: Release) -> str:
+    return (release.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_every_release_writes_its_report_and_verify_checks_it(made, tmp_path):
+    _, _, releases = made
+    for release in releases.values():
+        assert "report.html" in {file["name"] for file in release.statement["files"]}
+        assert all(check.holds for check in verify(release.folder))
+        assert {"report.html"} <= {check.what for check in verify(release.folder)}
+        assert release.report.is_file()
+
+
+def test_a_changed_report_is_found(tmp_path):
+    study = make_study(tmp_path)
+    make_ledger(study)
+    release = study.release("mean", out=tmp_path / "mean")
+    release.report.write_text(page_of(release).replace("Noise was added", "Nothing was added"), encoding="utf-8")
+    failed = {check.what for check in verify(release.folder) if not check.holds}
+    assert failed == {"report.html", "ledger"}
+
+
+def test_the_same_release_gives_the_same_bytes_and_no_renderers_no_report(made, tmp_path):
+    _study, _, releases = made
+    for release in releases.values():
+        plan = release.plan
+        bare = {key: value for key, value in release.statement.items() if key != "files"}
+        assert release_files({**bare, "files": []}, release.tables, plan)["report.html"] == release.report.read_bytes()
+    again = make_study(tmp_path)
+    make_ledger(again)
+    assert not again.release("mean", out=tmp_path / "mean", renderers=()).report.exists()
+
+
+def test_nothing_of_the_commit_record_is_inside(made):
+    study, _folder, releases = made
+    records = bw.Ledger.open(str(study.ledger)).records()
+    for release in releases.values():
+        page = page_of(release)
+        for record in records:
+            assert record.when not in page
+            assert record.data.get("outputs") is None or record.data["outputs"] not in page
+        assert re.search(r'(href|src)="(?!#|data:)', page) is None
+
+
+def test_printed_bounds_are_never_below_the_statement(made):
+    for release in made[2].values():
+        said, page = release.statement, page_of(release).replace("\u00a0", " ")
+        for row in [*said["protected"], said["worst_case"]]:
+            printed = {float(text) for text in re.findall(r"at most (?:<b>)?([0-9.]+)(?:</b>)? %", page)}
+            least = 100 * row["odds"]
+            assert any(least <= number < least + 0.2 for number in printed), (least, sorted(printed))
+        worst = re.search(r"Worst case\..*?at most <b>(\d+)</b>", page)
+        assert int(worst.group(1)) >= 100 * said["worst_case"]["odds"]
+
+
+def test_several_releases_add_up(made):
+    _, _, releases = made
+    report = release_report([Released(r.statement, r.tables, plan=r.plan) for r in releases.values()])
+    assert [answer.title for answer in report.answers] == ["Mean", "Quantile", "Histogram"]
+    total = sum(r.statement["worst_case"]["epsilon"] for r in releases.values())
+    assert report.learnt[-1].worst
+    assert odds_upper(total) <= report.learnt[-1].probability <= odds_upper(total) + 1e-9
+    first = [sum(r.statement["protected"][k]["epsilon"] for r in releases.values()) for k in (0, 1)]
+    assert all(odds_upper(e) <= x.probability for e, x in zip(first, report.learnt, strict=False))
+
+
+def test_releases_of_different_data_sets_do_not_share_a_page(made):
+    mean = made[2]["mean"]
+    other = Released({**mean.statement, "dataset": "other"}, mean.tables)
+    with pytest.raises(ParameterError, match="different data sets"):
+        release_report([Released(mean.statement, mean.tables), other])
+    with pytest.raises(ParameterError, match="no release"):
+        release_report([])
+
+
+def test_hostile_names_stay_text(tmp_path):
+    hostile = "</script><img src=x onerror=alert(1)>"
+    study = make_study(tmp_path, dataset=hostile, questions=[bw.Mean(name="mean")])
+    make_ledger(study)
+    page = page_of(study.release("mean", out=tmp_path / "mean"))
+    assert "<img" not in page
+    assert "&lt;/script&gt;" in page
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_command_line_writes_pages(made, tmp_path, monkeypatch):
+    study, folder, _ = made
+    monkeypatch.chdir(folder)
+    out = tmp_path / "all.html"
+    said = run("report", "mean", "quantile", "histogram", "--out", str(out))
+    assert "3 releases" in said
+    page = out.read_text(encoding="utf-8")
+    assert page.count("<h2") >= 5
+    assert "The privacy budget" in page
+    for command, name in (("plan", "plan.html"), ("compare", "compare.html")):
+        file = tmp_path / name
+        assert str(file) in run(command, "mean", "--html", str(file))
+        assert "default-src 'none'" in file.read_text(encoding="utf-8")
+    ledger = tmp_path / "ledger.html"
+    assert str(ledger) in run("ledger", "show", str(study.ledger), "--html", str(ledger))
+    assert "histogram" in ledger.read_text(encoding="utf-8")
+    taken = CliRunner().invoke(cli, ["report", "mean", "--out", str(out)])
+    assert isinstance(taken.exception, ParameterError)
+
+
+def test_open_opens_the_page(made, tmp_path, monkeypatch):
+    _, folder, _ = made
+    monkeypatch.chdir(folder)
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    run("report", "mean", "--out", str(tmp_path / "one.html"), "--open")
+    assert opened == [(tmp_path / "one.html").resolve().as_uri()]
+
+
+def test_a_folder_is_drawn_without_its_study(made, tmp_path, monkeypatch):
+    _, folder, releases = made
+    monkeypatch.chdir(tmp_path)
+    run("report", str(folder / "histogram"), "--out", "one.html")
+    found = Release.read(folder / "histogram")
+    assert found.space == releases["histogram"].plan.space
+    assert "histogram" in found.plot().svg
+    wrong = CliRunner().invoke(cli, ["report", str(folder / "mean"), "--study", str(changed(folder, tmp_path))])
+    assert "not made from this study" in str(wrong.exception)
+
+
+def changed(folder: Path, place: Path) -> Path:
+    study = bw.Study.read(folder / "study.toml").replace(users=41)
+    study.write(place / "other.toml")
+    return place / "other.toml"
+
+
+def test_statements_say_where_promises_lie(made):
+    said = made[2]["mean"].statement
+    assert [(row["share"], row["distance"]) for row in said["protected"]] == [(1.0, 5.0), (0.1, 20.0)]
+    assert json.loads(json.dumps(said["space"]))["kind"] == "line"
