@@ -135,7 +135,9 @@ def measure_postgres(rows: int, folder: Path, repeats: int) -> dict[str, Any]:
             figures = ratio(calls, repeats)
     finally:
         cluster.stop()
-    return {"postgres_vs_groupby": figures["ratio"], "postgres": figures}
+    speed = importlib.import_module("tests.faults.postgres").throughput(10)
+    payments = round(1000 * speed["payments"] / max(1, speed["milliseconds"]), 1)
+    return {"postgres_vs_groupby": figures["ratio"], "ledger_postgres_per_second": payments, "postgres": figures}
 
 
 def _copy(connection: Any, path: Path) -> None:

@@ -52,7 +52,8 @@ def unavailable() -> str | None:
 class Cluster:
     """A server with a folder of its own, or whose data lie in ``data``; ``conf`` is added to its configuration."""
 
-    def __init__(self, conf: str = "", *, data: Path | None = None, make: bool = True) -> None:
+    def __init__(self, conf: str = "", *, data: Path | None = None, make: bool = True, port: int = 5432) -> None:
+        self.port = port
         # Not below a test's own folder, which only its user may enter; and paths of sockets must be short.
         self.folder = Path(tempfile.mkdtemp(prefix="barrow-pg-", dir="/tmp"))
         self.data, self.sockets = data or self.folder / "data", self.folder / "s"
@@ -64,14 +65,14 @@ class Cluster:
             how = ["-E", "UTF8", "--locale=C.UTF-8", "-A", "trust", "-N", "-U", "owner"]
             self._run("initdb", "-D", str(self.data), *how)
             with (self.data / "postgresql.conf").open("a") as file:
-                file.write(_CONF + f"unix_socket_directories = '{self.sockets}'\n" + conf)
+                file.write(_CONF + f"unix_socket_directories = '{self.sockets}'\nport = {port}\n" + conf)
 
     def url(self, ledger: str = "visits", user: str = "owner") -> str:
         return f"postgresql:///postgres?host={quote(str(self.sockets))}&user={user}&ledger={quote(ledger)}"
 
     @property
     def conninfo(self) -> str:
-        return f"host={self.sockets} dbname=postgres user=owner"
+        return f"host={self.sockets} port={self.port} dbname=postgres user=owner"
 
     def start(self) -> None:
         (self.data / "postmaster.pid").unlink(missing_ok=True)

@@ -112,7 +112,7 @@ CASES = {
     "product": Case(
         Product([Earth(cell=1000), Circle.hours(), Discrete(["a", "b"])], weights=["1/2", "1/4", "1/4"]),
         [(51.5, -0.1, 23.5, "a"), (-90.0, 180.0, 0.0, "b"), (0.0, 0.0, 12.0, "a")],
-        hopeless=[(None, 0.0, 1.0, "a"), (0.0, 0.0, 24.0, "a"), (0.0, 0.0, 1.0, "c"), (0.0, 0.0, 1.0, None)],
+        hopeless=[(None, 0.0, 1.0, "a"), (0.0, 0.0, 24.5, "a"), (0.0, 0.0, 1.0, "c"), (0.0, 0.0, 1.0, None)],
     ),
     "nested-product": Case(
         Product(

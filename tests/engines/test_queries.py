@@ -153,23 +153,22 @@ def test_names_and_texts_are_quoted_for_each_engine():
         "WHERE ((\"b\" = 'it''s \\') AND (\"c\" = CAST('2026-01-01' AS DATE)))"
     )
     assert '`u"1` AS `uid`' in selection.sql(SPARK, "t", found)
-    assert "'it''s \\\\'" in selection.sql(SPARK, "t", found)
+    assert "concat('it', char(39), 's ', char(92))" in selection.sql(SPARK, "t", found)
 
 
-def test_other_words_are_judged_after_translation():
-    pytest.importorskip("sqlglot")
+def test_names_in_backticks_are_judged_too():
     sql = "SELECT `uid`, CAST(`age` AS DOUBLE) AS `age` FROM records WHERE `year` = 2026"
-    selection = admit(sql, UID, written_for="spark")
+    selection = admit(sql, UID, backticks=True)
     assert "CAST(`age` AS DOUBLE) AS `age` FROM t" in selection.sql(SPARK, "t", ["uid", "age", "year"])
     for bad in (
         "SELECT `uid`, max(`age`) AS age FROM records GROUP BY 1",
         "SELECT uid, explode(age) AS age FROM records",
     ):
         with pytest.raises(ParameterError, match="mix people"):
-            admit(bad, UID, written_for="spark")
+            admit(bad, UID, backticks=True)
     for bad in ("SELEC", "SELECT 1; SELECT 2", ""):
         with pytest.raises(ParameterError, match="one SELECT"):
-            admit(bad, UID, written_for="spark")
+            admit(bad, UID, backticks=True)
 
 
 def test_a_filter_on_nan_does_not_depend_on_other_records(tmp_path):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from barrow.engines.memory import MemoryEngine
     from barrow.engines.registry import engine_for
     from barrow.engines.source import Source
+    from barrow.engines.spark import SparkEngine
+    from barrow.engines.sql.postgres import PostgresEngine
 else:
     __getattr__, __dir__ = lazily(__name__)
 
@@ -28,7 +30,9 @@ __all__ = [
     "DuckDBEngine",
     "Engine",
     "MemoryEngine",
+    "PostgresEngine",
     "Sampled",
     "Source",
+    "SparkEngine",
     "engine_for",
 ]

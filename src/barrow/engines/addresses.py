@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+import re
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from barrow.errors import ParameterError
 
@@ -20,6 +21,8 @@ def without_secrets(address: str) -> str:
 
     >>> without_secrets("postgresql://db.example/shop?table=visits&sslmode=verify-full")
     'postgresql://db.example/shop?sslmode=verify-full'
+    >>> without_secrets("postgresql:///?service=shop&table=visits")
+    'postgresql:///?service=shop'
     >>> without_secrets("postgresql://ann:hunter2@db.example/shop?table=visits")
     Traceback (most recent call last):
     ...
@@ -49,4 +52,73 @@ def without_secrets(address: str) -> str:
             allowed=f"postgresql://user@host:port/database?table=NAME, with options such as {', '.join(_OPTIONS[:5])}",
             fix="postgresql://host/database?table=visits",
         )
-    return urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(kept), ""))
+    # Not by urlunsplit, which leaves out the slashes of an address without a host.
+    return f"postgresql://{parts.netloc}{parts.path}" + (f"?{urlencode(kept)}" if kept else "")
+
+
+_HERE = re.compile(r"local(\[[0-9*]+(, ?[0-9]+)?\])?|yarn")
+_HOSTS = re.compile(r"[A-Za-z0-9._-]+(:[0-9]+)?(,[A-Za-z0-9._-]+(:[0-9]+)?)*")
+_SPARK_OPTIONS = ("table", "sql", "path", "format", "snapshot")
+
+
+def spark_options(address: str) -> tuple[str, dict[str, str]]:
+    """Where Spark is, and the options of an address (``spark://local[*]?path=x.parquet``); secrets are refused.
+
+    >>> spark_options("spark://local[*]?path=visits.parquet")
+    ('spark://local[*]', {'path': 'visits.parquet'})
+    >>> spark_options("sc://ann:hunter2@spark.example?table=visits")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The address of the Spark session cannot be read, or holds a secret.
+      allowed: spark://local[*]?path=FOLDER, spark://host:7077?table=NAME, sc://host:15002?table=NAME; and sql=,
+      format=, snapshot=
+      fix:     spark://local[*]?path=visits.parquet
+    """
+    head, _, query = address.partition("?")
+    scheme, _, where = head.partition("://")
+    where = where.rstrip("/")
+    try:
+        given = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        given = [("", "")]
+    options = dict(given)
+    place = options.get("path", "").partition("://")[2].partition("/")[0]
+    wrong = [name for name, value in given if name not in _SPARK_OPTIONS or not value]
+    if (
+        not (_HOSTS.fullmatch(where) or _HERE.fullmatch(where))
+        or wrong
+        or len(options) < len(given)
+        or "@" in place
+        or ("path" in options and "table" in options)
+        or not options.get("snapshot", "0").isdigit()
+        or (scheme == "sc" and _HERE.fullmatch(where))
+    ):
+        # Nothing is repeated: what is wrong with it might be a secret in the wrong place.
+        raise ParameterError(
+            "The address of the Spark session cannot be read, or holds a secret.",
+            allowed="spark://local[*]?path=FOLDER, spark://host:7077?table=NAME, sc://host:15002?table=NAME; and sql=, "
+            "format=, snapshot=",
+            fix="spark://local[*]?path=visits.parquet",
+        )
+    return f"{scheme}://{where}", options
+
+
+def spark_master(where: str) -> str:
+    """What Spark calls the place of an address: ``local[*]``, ``yarn``, or the address of a cluster itself.
+
+    >>> spark_master("spark://local[2]"), spark_master("spark://localhost:7077"), spark_master("sc://localhost")
+    ('local[2]', 'spark://localhost:7077', 'sc://localhost')
+    """
+    name = where.removeprefix("spark://")
+    return name if _HERE.fullmatch(name) else where
+
+
+def spark_address(address: str) -> str:
+    """An address without the table and the query.
+
+    >>> spark_address("spark://local[2]?path=a+b.parquet&sql=SELECT")
+    'spark://local[2]?path=a+b.parquet'
+    """
+    head, options = spark_options(address)
+    kept = urlencode({name: value for name, value in options.items() if name not in ("table", "sql")}, safe="/:")
+    return f"{head}?{kept}" if kept else head

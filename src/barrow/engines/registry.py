@@ -9,8 +9,11 @@ from barrow.engines.base import Engine
 from barrow.engines.duckdb import DuckDBEngine
 from barrow.engines.memory import MemoryEngine
 from barrow.engines.source import Source
+from barrow.engines.spark import SparkEngine
 from barrow.engines.sql.postgres import PostgresEngine
 from barrow.errors import ParameterError, nearest_name
+
+_Made = MemoryEngine | PostgresEngine | SparkEngine | DuckDBEngine
 
 
 def engine_for(source: Any, **options: Any) -> Engine:
@@ -18,16 +21,16 @@ def engine_for(source: Any, **options: Any) -> Engine:
 
     Args:
         source: A source, a path, an address, a mapping of columns, or a frame.
-        **options: What engines take: memory, threads, folder and progress for DuckDB, timeout for Postgres; those of
-            other engines are left out.
+        **options: What engines take: memory, threads, folder and progress for DuckDB, timeout for Postgres, shape for
+            Spark; those of other engines are left out.
 
     >>> engine_for("visits.parquet").name, engine_for({"uid": [], "item": []}).name
     ('duckdb', 'memory')
     >>> engine_for("postgresql://db.example/shop?table=visits", progress=False).name
     'postgres'
     """
-    makers: dict[str, type[MemoryEngine | PostgresEngine]] = {"table": MemoryEngine, "postgres": PostgresEngine}
-    maker: type[MemoryEngine | PostgresEngine | DuckDBEngine] = makers.get(Source.of(source).kind, DuckDBEngine)
+    makers: dict[str, type[_Made]] = {"table": MemoryEngine, "postgres": PostgresEngine, "spark": SparkEngine}
+    maker: type[_Made] = makers.get(Source.of(source).kind, DuckDBEngine)
     known = {field.name for engine in (*makers.values(), DuckDBEngine) for field in fields(engine)}
     wrong = sorted(set(options) - known)
     if wrong:

@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qs, unquote
 
-from barrow.engines.addresses import without_secrets
+from barrow.engines.addresses import spark_address, without_secrets
 from barrow.errors import ParameterError, nearest_name
 
-Kind = Literal["csv", "parquet", "duckdb", "sqlite", "postgres", "sql", "frame", "table"]
+Kind = Literal["csv", "parquet", "duckdb", "sqlite", "postgres", "spark", "sql", "frame", "table"]
 
 _SUFFIXES: dict[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _PACKED = (".gz", ".zst")
 _DATABASES = {".duckdb": "duckdb", ".ddb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
-_SERVERS = {"postgresql": "postgres", "postgres": "postgres"}
+_SERVERS: dict[str, Kind] = {"postgresql": "postgres", "postgres": "postgres", "spark": "spark", "sc": "spark"}
 _ALLOWED = (
     "a .csv, .tsv, .csv.gz or .parquet file (or a folder of them, or a pattern such as data/*.parquet), "
-    "duckdb:///file.db?table=NAME, sqlite:///file.db?table=NAME, postgresql://host/database?table=NAME"
+    "duckdb:///file.db?table=NAME, sqlite:///file.db?table=NAME, postgresql://host/database?table=NAME, "
+    "spark://local[*]?path=FOLDER"
 )
 _SELECTED = (
     "Shares are of the records that the query selects. A filter by a column that depends on the item, or a "
@@ -42,7 +43,7 @@ class Source:
         path: The file, a pattern of files (``data/*.parquet``), a folder, or the address of a server.
         table: The table of a database.
         sql: A query. Over files the file's records are the table ``records``; in a database it sees its tables.
-        data: A frame (pandas, Polars, Arrow), or a mapping from names to columns (lists or arrays).
+        data: A frame (pandas, Polars, Arrow, Spark), or a mapping from names to columns (lists or arrays).
         acknowledged: Whether a query that may mix people or move items (or a view) is let through.
         version: What the user calls this state of the records (``"2026-10"``): another version is another release.
         encoding: How text files are encoded, ``"utf-8"`` or ``"latin-1"``.
@@ -72,8 +73,10 @@ class Source:
             raise ParameterError(
                 f"The kind of source is {self.kind!r}.", allowed=", ".join(get_args(Kind)), fix="Source.of(…)"
             )
-        if self.kind in ("duckdb", "sqlite", "postgres") and (self.table is None) == (self.sql is None):
-            where = self.path if self.kind == "postgres" else f"{self.kind}:///{self.path}"
+        named = (self.table is not None) + (self.sql is not None)
+        files = self.kind == "spark" and (self.data is not None or "path=" in str(self.path)) and self.table is None
+        if self.kind in ("duckdb", "sqlite", *_SERVERS.values()) and named != 1 and not files:
+            where = self.path if self.kind in _SERVERS.values() else f"{self.kind}:///{self.path}"
             raise ParameterError(
                 f"The {self.kind} database {self.path!r} comes with {'neither' if self.table is None else 'both'} of "
                 "table and sql.",
@@ -127,7 +130,8 @@ class Source:
         ...
         barrow.errors.ParameterError: The format of the source 'visits.parkett' is not known.
           allowed: a .csv, .tsv, .csv.gz or .parquet file (or a folder of them, or a pattern such as data/*.parquet),
-          duckdb:///file.db?table=NAME, sqlite:///file.db?table=NAME, postgresql://host/database?table=NAME
+          duckdb:///file.db?table=NAME, sqlite:///file.db?table=NAME, postgresql://host/database?table=NAME,
+          spark://local[*]?path=FOLDER
           fix:     give the file its usual suffix
         """
         found = cls._named(text, sql)
@@ -138,6 +142,8 @@ class Source:
         if text is None:
             return cls("sql", sql=sql)
         name = str(text)
+        if name.startswith(("local[", "local?")):
+            name = f"spark://{name}"
         scheme, colon, rest = name.partition("://")
         if colon:
             return cls._database(name, scheme, rest, sql)
@@ -169,11 +175,11 @@ class Source:
         if scheme not in _SERVERS and ("@" in rest or "password" in rest.lower()):
             name = f"{scheme}://…"  # an error must not repeat a secret
         if scheme in _SERVERS:
-            address = without_secrets(name)
+            address = spark_address(name) if _SERVERS[scheme] == "spark" else without_secrets(name)
             queries = [*options.get("sql", []), *([] if sql is None else [sql])]
             if len(queries) <= 1 and len(options.get("table", [])) <= 1:
                 table = options.get("table", [None])[0]
-                return cls("postgres", path=address, table=table, sql=queries[0] if queries else None)
+                return cls(_SERVERS[scheme], path=address, table=table, sql=queries[0] if queries else None)
         wrong = sorted(set(options) - {"table", "sql"})
         unknown = scheme not in ("duckdb", "sqlite", *_SERVERS)
         if unknown or (scheme not in _SERVERS and (not path.startswith("/") or len(path) < 2 or wrong)):
@@ -206,11 +212,13 @@ class Source:
             return cls.parse(source)
         if isinstance(source, Mapping):
             return cls("table", data=source)
+        if type(source).__module__.startswith("pyspark.sql.") and hasattr(type(source), "sparkSession"):
+            return cls("spark", data=source)
         if hasattr(type(source), "columns") or hasattr(type(source), "column_names"):
             return cls("frame", data=source)
         raise ParameterError(
             f"The source is of the type {type(source).__name__}.",
-            allowed="a path, an address, a mapping of columns, or a pandas, Polars or Arrow frame",
+            allowed="a path, an address, a mapping of columns, or a pandas, Polars, Arrow or Spark frame",
             fix="Source.parse('visits.parquet')",
         )
 
@@ -222,8 +230,9 @@ class Source:
         'sqlite:///shop.db?table=orders'
         """
         tail = f"table={self.table}" if self.table else "sql=…"
-        if self.kind == "postgres":
-            return f"{self.path}{'&' if '?' in str(self.path) else '?'}{tail}"
+        if self.kind in _SERVERS.values() and self.path is not None:
+            named = self.table is not None or self.sql is not None
+            return f"{self.path}{'&' if '?' in str(self.path) else '?'}{tail}" if named else self.path
         if self.kind in ("duckdb", "sqlite"):
             return f"{self.kind}:///{self.path}?{tail}"
         return self.path or {"sql": "an SQL query", "table": "columns in memory"}.get(self.kind, "a frame in memory")

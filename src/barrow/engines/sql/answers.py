@@ -35,6 +35,11 @@ class Pool:
         np.add.at(sums, where, np.concatenate([self._counts, drawn]))
         self._items, self._counts = keys, sums
 
+    @property
+    def all(self) -> tuple[np.ndarray[Any, np.dtype[np.int64]], ...]:
+        """Items that are there and how often each was drawn, 0 included."""
+        return self._items, self._counts
+
     def check(self) -> None:
         """Refuse records without a user or with a weight that is no count."""
         refuse_states(self._items)

@@ -94,8 +94,7 @@ class _Writer:
         if isinstance(space, Elsewhere):
             space.encode(np.zeros((0, columns)) if columns > 1 else [], unknown=unknown)  # refuses "nearest"
             term = self.part(space.inner, columns, "error")
-            placed = self._placed(space, y)
-            result.keys[-1] = f"coalesce({result.keys[-1]}, CASE WHEN {placed} THEN {space.inner.items} END)"
+            result.keys[-1] = f"coalesce({result.keys[-1]}, {self._outside(space, y)})"
             return term
         if isinstance(space, Circle) and space.names is None:
             moved, code = self._circle(space, x[0], y[0], unknown)
@@ -154,15 +153,17 @@ class _Writer:
             cell = f"CASE WHEN {away} < {self._number(near)} THEN {self.dialect.as_whole('0')} ELSE {cell} END"
         return cell
 
-    def _placed(self, space: Elsewhere, y: Sequence[str]) -> str:
-        """Whether the numbers are a point, inside the space or outside."""
-        most = [sys.float_info.max] * len(y)
+    def _outside(self, space: Elsewhere, y: Sequence[str]) -> str:
+        """The item for what is outside, where the numbers are a point at all."""
+        most, item = [sys.float_info.max] * len(y), str(space.inner.items)
         if isinstance(space.inner, Earth):
             most = [90.0, 180.0]
-        found = [self._within(a, -end, end) for a, end in zip(y, most, strict=True)]
+        placed = " AND ".join(self._within(a, -end, end) for a, end in zip(y, most, strict=True))
         if isinstance(space.inner, Line) and space.inner.whole:
-            found.append(f"floor({y[0]}) = {y[0]}")
-        return " AND ".join(found)
+            # Beyond 2^53 all doubles are whole. Nested: engines may evaluate both sides of AND.
+            small = self._within(y[0], -(2.0**53), 2.0**53)
+            item = f"CASE WHEN {small} THEN CASE WHEN floor({y[0]}) = {y[0]} THEN {item} END ELSE {item} END"
+        return f"CASE WHEN {placed} THEN {item} END"
 
     def _circle(self, space: Circle, x: str, y: str, unknown: Unknown) -> tuple[list[str], str]:
         period, zero, move = self._number(space.period), self._number(0.0), x
@@ -182,9 +183,9 @@ class _Writer:
         move = self._clipped(x, space.low, space.high) if unknown == "nearest" else x
         inside = self._within(y, space.low, space.high)
         if not space.exact_points:
-            if space.whole:
-                inside = f"{inside} AND floor({y}) = {y}"
             cell = self._cell(y, space.start, self._number(space.scale), str(space.items - 1), space.scale)
+            if space.whole:
+                cell = f"CASE WHEN floor({y}) = {y} THEN {cell} END"
             return [move], f"CASE WHEN {inside} THEN {cell} END"
         buckets = _buckets(space.low, space.high, space.thresholds)
         if buckets is None:

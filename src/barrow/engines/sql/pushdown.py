@@ -90,6 +90,8 @@ class SqlEngine(ABC, Generic[R]):
     name: ClassVar[str]
     dialect: ClassVar[Dialect]
     shape: Shape = "window"
+    together: ClassVar[str] = ""
+    """A hint that brings the records of each user together before they are grouped."""
 
     @abstractmethod
     def _open(self, source: Source, columns: Columns | None) -> AbstractContextManager[R]:
@@ -273,17 +275,21 @@ class SqlEngine(ABC, Generic[R]):
             private=sampler.private,
         )
 
-    def user_by_user(self, reading: Reading) -> str:
-        """Rows (fresh, item, c, m), user by user; of a user only "is this the first row" comes out."""
+    def user_by_user(self, reading: Reading, *, ordered: bool = True) -> str:
+        """Rows (fresh, item, c, m), user by user; of a user only "is this the first row" comes out.
+
+        Without ``ordered`` they come user by user within each partition only.
+        """
         d, late, total = self.dialect, " ".join(reading.encoding.late_joins), reading.total
         weight = "" if reading.weight is None else ", w"
         item = f"CASE WHEN state < 0 THEN {d.as_whole('state')} ELSE {self._item(reading)} END"
         state = f"SELECT u, {reading.keys}{weight}, {self._state(reading, '0')} AS state FROM ({reading.coded()}) AS q2"
-        named = f"SELECT u, {item} AS item{weight} FROM ({state}) AS q3 {late}"
+        named = f"SELECT {self.together}u, {item} AS item{weight} FROM ({state}) AS q3 {late}"
         grouped = f"SELECT u, item, {d.as_whole(f'coalesce({total}, 1)')} AS c FROM ({named}) AS q4 GROUP BY u, item"
         return (
             f"SELECT {d.flag('ROW_NUMBER() OVER (PARTITION BY u ORDER BY item) = 1')} AS fresh, item, c, "
-            f"{d.as_whole('SUM(c) OVER (PARTITION BY u)')} AS m FROM ({grouped}) AS q5 ORDER BY u, item"
+            f"{d.as_whole('SUM(c) OVER (PARTITION BY u)')} AS m FROM ({grouped}) AS q5"
+            + (" ORDER BY u, item" if ordered else "")
         )
 
     def _report(

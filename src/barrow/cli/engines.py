@@ -1,0 +1,45 @@
+"""``barrow engines check``: does an engine give the same items as the spaces themselves, bit for bit?"""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.group()
+def engines() -> None:
+    """Engines that read records where they are."""
+
+
+@engines.command("check")
+@click.argument("source")
+@click.option("--rows", type=click.IntRange(1, 100_000), default=600, show_default=True, help="Rows for each case.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--quiet", is_flag=True, help="Only the verdict.")
+def check(source: str, rows: int, as_json: bool, quiet: bool) -> None:
+    """Ask the engine behind SOURCE for the items of made-up public rows, and compare them with the spaces' own.
+
+    No record is read and nothing is created. The rows are cell boundaries and their neighbours, NaN, infinities,
+    denormals, numbers and moments as texts, and labels of odd letters. Exit code 1 if an item differs.
+
+    \b
+    Example:
+      barrow engines check "postgresql://reader@db.example/shop"
+      barrow engines check "spark://local[*]"
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.engines import Source
+    from barrow.engines.conformance import conformance
+
+    # An engine is asked, not a table: where none is named, any statement opens it.
+    bare = "://" in source and not any(f"{name}=" in source for name in ("table", "sql", "path"))
+    where = Source.parse(source, sql="SELECT 1 AS uid", acknowledge_sql=True) if bare else source
+    report = conformance(where, rows=rows)
+    if as_json:
+        click.echo(json.dumps(report.to_json()))
+    elif quiet:
+        click.echo("the same" if report.passed else "different")
+    else:
+        click.echo(str(report))
+    if not report.passed:
+        raise SystemExit(1)
