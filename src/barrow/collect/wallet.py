@@ -75,7 +75,7 @@ class Wallet:
                 raise ParameterError(
                     "The person has set no limit on what all their answers together may show.",
                     allowed="a limit, once; the client remembers it",
-                    fix=f"limit={exact_text(Fraction(-(-epsilon.numerator // epsilon.denominator)))} would allow this "
+                    fix=f"limit={exact_text(Fraction(-(-epsilon.numerator // epsilon.denominator)))} (--limit) would allow this "
                     f"card, which costs {float(epsilon):.3g}",
                 )
             spent = sum((Fraction(entry["epsilon"]) for entry in data["surveys"].values()), Fraction(0))
