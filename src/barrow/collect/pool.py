@@ -19,6 +19,7 @@ from barrow.collect.tokens import random_bytes
 _PAGE = 5000
 _GROWTH = 0.25
 _LEAST = 2000
+_CACHE_KIB = 2**15
 Item = tuple[bytes, bytes | None]
 """A sealed message, and the prefix of its token."""
 
@@ -45,6 +46,7 @@ class Pool:
             "CREATE TABLE IF NOT EXISTS refused (reason TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;"
         )
         self._link = connect(path, tables, card)
+        self._link.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")  # digests are random: every page is touched
         self._refused: dict[str, int] = {}
         self.held = self._tidied = self.count()
 
