@@ -166,6 +166,8 @@ def test_the_disk_says_nothing_about_arrival(loose, tmp_path):
         pairs = [(a, b) for rows in by_page.values() for a, b in pairwise(rows)]
         return float(np.mean([a[1] > b[1] for a, b in pairs]))
 
+    newest = within_pages(places(False)[2050:])
+    assert newest > 0.6, "what came last shows its order until the file is rebuilt"
     tidied = places(True)
     assert min(tidied) > 0
     assert 0.45 < within_pages(tidied) < 0.55

@@ -87,7 +87,8 @@ class Sender:
                 if not some:
                     return
                 self._told(link.post(b"".join(some)), some)
-            link.send(b"".join(self.open or self._make(3)))  # killed with a request under way
+            self.open = self.open or self._make(3)
+            link.send(b"".join(self.open))  # killed with a request under way: sent again, it must not count twice
         except GONE:
             return
         finally:
