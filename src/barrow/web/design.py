@@ -67,15 +67,8 @@ class Design:
             return _PLANS.get(key, lambda: study.plan(question.label) if self.exact else self._preview())
 
     def _preview(self) -> Plan:
-        terms, question = self.asked.study.terms(self.asked.question), self.asked.question
-        alike: dict[str, Any] = {"users": terms.users, "delta": terms.delta, "model": terms.model}
-        space = coarser(terms.space, question)
-        if isinstance(question, Histogram):  # the mechanisms that take no time; the chosen one errs no more
-            question = replace(question, mechanism="tree" if space.has_tree else "cells", definition="emd")
-        ratio = Fraction(1)
-        if isinstance(question, Linear):
-            ratio = question.plan(Terms(space, given=Fraction(1), **alike)).ratio
-        return question.plan(Terms(space, given=terms.alpha_for(ratio), **alike))
+        terms = self.asked.study.terms(self.asked.question)
+        return quick_plan(terms, self.asked.question, coarser(terms.space, self.asked.question))
 
     @property
     def versus(self) -> Versus | None:
@@ -236,6 +229,22 @@ class Design:
         """The statement as it would read."""
         said = make_statement(self.asked.study, self.plan, entry={}, parameters={})
         return statement_text(said)
+
+
+def quick_plan(terms: Terms, question: Question, space: Space) -> Plan:
+    """A plan on ``space`` with the alpha of ``terms``: of histograms by mechanisms that take no time to simulate.
+
+    >>> study = Study("line(low=0, high=9, step=1)", ["all, 0.5, 1"], users=99, questions="histogram")
+    >>> quick_plan(study.terms(study.question()), study.question(), study.space).chosen.name
+    'tree'
+    """
+    alike: dict[str, Any] = {"users": terms.users, "delta": terms.delta, "model": terms.model}
+    ratio = Fraction(1)
+    if isinstance(question, Histogram):
+        question = replace(question, mechanism="tree" if space.has_tree else "cells", definition="emd")
+    elif isinstance(question, Linear):
+        ratio = question.plan(Terms(space, given=Fraction(1), **alike)).ratio
+    return question.plan(Terms(space, given=terms.alpha_for(ratio), **alike))
 
 
 def quick(asked: Asked) -> bool:
