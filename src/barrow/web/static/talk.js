@@ -1,7 +1,6 @@
 // Talking to the server: the code of the link is exchanged once for a token, which stays in this tab.
 let token = sessionStorage.getItem("token");
-export const tab = sessionStorage.getItem("tab") || crypto.randomUUID();
-sessionStorage.setItem("tab", tab);
+export const tab = crypto.randomUUID(); // a page that is loaded again counts its requests anew
 
 export async function post(name, body = {}) {
   let response;
