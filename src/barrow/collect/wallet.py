@@ -7,6 +7,7 @@ reserved; nothing is ever given back.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,7 +76,7 @@ class Wallet:
                 raise ParameterError(
                     "The person has set no limit on what all their answers together may show.",
                     allowed="a limit, once; the client remembers it",
-                    fix=f"limit={exact_text(Fraction(-(-epsilon.numerator // epsilon.denominator)))} (--limit) would allow this "
+                    fix=f"limit={math.ceil(epsilon)} (--limit {math.ceil(epsilon)}) would allow this "
                     f"card, which costs {float(epsilon):.3g}",
                 )
             spent = sum((Fraction(entry["epsilon"]) for entry in data["surveys"].values()), Fraction(0))
