@@ -13,6 +13,7 @@ from barrow.errors import ParameterError
 from barrow.policy import Promise
 from barrow.questions import to_question
 from barrow.spaces import parse_space
+from barrow.spaces.spec import parse_call
 from barrow.study import Study, study_from_spec
 from barrow.study.data import OUTSIDE
 from barrow.study.file import read_table
@@ -124,7 +125,7 @@ def make_study(file: str | None, **flags: Any) -> Study:
             allowed="a public space: barrow never learns the domain from the data",
             fix="--space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)', or a study file: barrow init",
         )
-    return study_from_spec(spec)
+    return study_from_spec(spec, None if file is None or flags.get("space") is not None else Path(file).parent)
 
 
 def _data(spec: dict[str, Any], flags: dict[str, Any]) -> None:
@@ -143,4 +144,5 @@ def _data(spec: dict[str, Any], flags: dict[str, Any]) -> None:
 def _space_spec(text: str) -> dict[str, Any]:
     if text.endswith(".toml"):
         return dict(read_table(text).get("space", {}))
-    return parse_space(text).to_spec()
+    spec = parse_call(text)
+    return parse_space(text).to_spec() if spec is None else spec

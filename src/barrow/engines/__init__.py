@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from barrow.engines.source import Source
     from barrow.engines.spark import SparkEngine
     from barrow.engines.sql.postgres import PostgresEngine
+    from barrow.engines.tables import read_table_file, with_tables
 else:
     __getattr__, __dir__ = lazily(__name__)
 
@@ -35,4 +36,6 @@ __all__ = [
     "Source",
     "SparkEngine",
     "engine_for",
+    "read_table_file",
+    "with_tables",
 ]

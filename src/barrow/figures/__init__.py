@@ -5,7 +5,7 @@ keyboard where a page brings :func:`script`, and has the same bytes whenever its
 rounded to their safe side by :func:`at_most` and :func:`at_least`.
 """
 
-from barrow.figures.accuracy import Here, growth, sweep, tradeoff
+from barrow.figures.accuracy import Here, growth, loglog, sweep, tradeoff
 from barrow.figures.bars import bars, histogram
 from barrow.figures.belief import Kept, belief, hundred
 from barrow.figures.curves import Curve
@@ -37,6 +37,7 @@ __all__ = [
     "histogram",
     "hundred",
     "icicle",
+    "loglog",
     "map_figure",
     "matrix",
     "near",

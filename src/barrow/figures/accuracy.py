@@ -137,6 +137,30 @@ def sweep(
     return drawn(*body, title=title, description=about, width=width, height=height, kind="sweep", reach=400)
 
 
+def loglog(
+    curves: Sequence[Curve], *, x: str, y: str, title: str, unit: str = "", width: int = 720, height: int = 360
+) -> Figure:
+    """Any curves on two logarithmic axes.
+
+    Args:
+        curves: Named points above 0.
+        x: What is below.
+        y: What is at the left.
+        title: What the figure is.
+        unit: Of the heights.
+        width: In pixels.
+        height: In pixels.
+
+    >>> print(loglog([Curve("flow", [1, 100], [0.1, 0.001])], x="reports", y="alpha0", title="Reports"))
+    Reports. 1 curve: flow from 0.1 to 0.001.
+    """
+    frame = _Frame(curves, None, unit, y, width, height, 44.0)
+    ends = ", ".join(f"{isolated(c.label)} from {near(float(c.y[0]))} to {near(float(c.y[-1]))}" for c in curves)
+    about = f"{len(curves)} curve{'s' if len(curves) > 1 else ''}: {ends}."
+    body = [frame.axes(clean(x)), frame.lines()]
+    return drawn(*body, title=title, description=about, width=width, height=height, kind="growth", reach=400)
+
+
 class _Frame:
     """Scales, axes and curves of a log-log figure."""
 

@@ -276,7 +276,7 @@ def _probabilities(randomiser: Randomiser) -> Floats:
     raise ParameterError(
         f"The law of the reports is not known as a matrix ({randomiser.description}), so it cannot be undone.",
         allowed="gkrr, tree, response, exponential, planar_laplace, matrix, or mapped of these",
-        fix='randomiser = "exponential"',
+        fix='randomiser = "response"; or the question "histogram", which needs no randomiser',
     )
 
 

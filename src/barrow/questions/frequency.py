@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +27,7 @@ from barrow.questions.items import (
     reports_sentence,
 )
 from barrow.questions.plan import Plan, Rows, labelled
+from barrow.randomisers import suited
 
 if TYPE_CHECKING:
     from barrow.planning.resample import Resampled
@@ -65,7 +66,11 @@ class Frequency(ItemWiseQuestion):
 
     def plan(self, terms: Terms) -> Plan:
         """The randomiser that keeps the terms, and the estimate made of its reports; it reads no data."""
-        choice, made, guarantee = self.choose(terms)
+        asked = self
+        if self.randomiser is None and suited(terms.space) == "laplace":
+            # Noise in coordinates cannot be undone, and too many items for a matrix are randomised all alike.
+            asked = replace(self, randomiser="response")
+        choice, made, guarantee = asked.choose(terms)
         estimator = FrequencyEstimator(choice.mechanism, terms.users, self.decode, sampled=self.samples is not None)
         return FrequencyPlan(self, terms, choice, made, guarantee, estimator)
 

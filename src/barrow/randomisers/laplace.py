@@ -6,6 +6,7 @@ after is a function of the rounded point: no matrix is needed, and nothing is ap
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import ClassVar
 
@@ -28,7 +29,7 @@ class LaplaceRandomiser(Randomiser):
     """The vector of an item plus multivariate Laplace noise, then the nearest item.
 
     Args:
-        space: A Euclidean space with a grid, or an embedding with the Euclidean metric.
+        space: A Euclidean space with a grid, or an embedding.
         alpha0: The privacy parameter of one report.
 
     >>> from barrow.spaces import Embedding
@@ -42,17 +43,20 @@ class LaplaceRandomiser(Randomiser):
     most_items: ClassVar[int | None] = _MOST_ITEMS
 
     def __init__(self, space: Space, alpha0: Exact) -> None:
-        if not isinstance(space, Euclidean) and not (isinstance(space, Embedding) and space.metric == "euclidean"):
+        if not isinstance(space, Euclidean | Embedding):
             raise ParameterError(
-                f"Laplace noise in coordinates needs Euclidean distances, and the space is {space.kind!r}"
-                + (" with angles." if isinstance(space, Embedding) else "."),
-                allowed="euclidean with a step, or embedding with metric='euclidean'",
+                f"Laplace noise in coordinates needs vectors, and the space is {space.kind!r}.",
+                allowed="euclidean with a step, or an embedding",
                 fix="exponential(space, alpha0), which works on every finite space",
             )
         self.space = space
         self.alpha0_upper = wanted_alpha0(alpha0)
         # exp(-||z||/scale) changes by at most exp(||x - x'||/scale) = exp(alpha0 d), d = ||x - x'||/diameter.
-        self._scale = Fraction(space.diameter) / self.alpha0_upper
+        size = Fraction(space.diameter)
+        if isinstance(space, Embedding) and space.metric == "angular":
+            # Between directions ||x - x'|| is a chord, which is shorter than its angle in radians.
+            size = Fraction(math.radians(space.diameter) * (1.0 + 2.0**-40))
+        self._scale = size / self.alpha0_upper
         self._points = space.points
 
     @property
@@ -76,10 +80,11 @@ class LaplaceRandomiser(Randomiser):
         if isinstance(self.space, Euclidean):
             return self.space.encode(points, unknown="nearest")
         found = np.zeros(len(points), dtype=np.int64)
-        step = max(1, 2**22 // max(1, self._points.size))
+        half = (self._points**2).sum(axis=1) / 2.0
+        step = max(1, 2**24 // len(self._points))
         for start in range(0, len(points), step):
-            block = points[start : start + step]
-            found[start : start + step] = ((block[:, None, :] - self._points[None]) ** 2).sum(axis=2).argmin(axis=1)
+            # Which item counts as nearest, at a tie of rounding, is post-processing.
+            found[start : start + step] = (half - points[start : start + step] @ self._points.T).argmin(axis=1)
         return found
 
     def from_counts(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
@@ -100,7 +105,10 @@ class LaplaceRandomiser(Randomiser):
     def distortions(self) -> Floats:
         """An upper bound: the noise has mean length dimension/alpha0, and the nearest item is at most twice as far."""
         dimension = self._points.shape[1]
-        return np.full(self.space.items, min(1.0, 2.0 * dimension / float(self.alpha0_upper)))
+        angles = isinstance(self.space, Embedding) and self.space.metric == "angular"
+        # An angle is at most pi/2 times its chord.
+        times = math.pi if angles else 2.0
+        return np.full(self.space.items, min(1.0, times * dimension / float(self.alpha0_upper)))
 
 
 def laplace(space: Space, alpha0: Exact) -> LaplaceRandomiser:

@@ -43,7 +43,7 @@ def suited(space: Space) -> str:
         return "response"
     if space.items**2 <= MOST_ENTRIES:
         return "planar_laplace" if isinstance(space, Earth | Hexagons | Euclidean) else "exponential"
-    if isinstance(space, Euclidean) or (isinstance(space, Embedding) and space.metric == "euclidean"):
+    if isinstance(space, Euclidean | Embedding):
         return "laplace"
     return "exponential"  # refuses, and says what to do
 

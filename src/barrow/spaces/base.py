@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import DataError, ParameterError, reading
 from barrow.numerics import digest_of, exact
+from barrow.spaces.files import remembered, without_names
 
 if TYPE_CHECKING:
     from barrow.figures import Figure, Places
@@ -359,18 +360,22 @@ class Space(ABC):
         >>> Discrete(["a", "b"]).digest == Discrete(["a", "b"]).digest
         True
         """
-        return digest_of(self.to_spec())
+        return digest_of(without_names(self.to_spec()))
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Every space says what is wrong with its arguments, and prints as the call that makes it."""
         super().__init_subclass__(**options)
         cls.__repr__ = Space.__repr__  # type: ignore[method-assign]
+        if "to_spec" in vars(cls):
+            cls.to_spec = remembered(cls.to_spec)  # type: ignore[method-assign]
         if "__init__" in vars(cls):
             cls.__init__ = _checked(cls.__init__)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         text = ", ".join(f"{name}={_shown(value)}" for name, value in self._arguments().items() if value != "")
         name = type(self).__name__
+        if "_written" in vars(self):
+            return f"<{name} of {self.items:,} items: {text}>"
         return f"{name}({text})" if len(text) <= _LONGEST else f"<{name} of {self.items:,} items, {self.digest}>"
 
     def _arguments(self) -> dict[str, Any]:

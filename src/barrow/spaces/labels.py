@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,15 @@ from barrow.spaces.base import Ids
 class LabelIndex:
     """A public list of different labels and the way back from label to number.
 
-    Whole numbers in records match labels that are written like them, so ``7`` finds ``"7"``.
+    Whole numbers in records match labels that are written like them, so ``7`` finds ``"7"``. ``also`` are further names
+    in records, with the label that each stands for.
 
     >>> index = LabelIndex(["JFK", "LGA"])
     >>> index.find(["LGA", None, "XXX"]).tolist()
     [1, -1, -1]
     """
 
-    def __init__(self, labels: Iterable[str], name: str = "labels") -> None:
+    def __init__(self, labels: Iterable[str], name: str = "labels", also: Mapping[str, int] | None = None) -> None:
         self.labels: Sequence[str] = tuple(labels)
         if not self.labels:
             raise ParameterError(f"{name} is empty.", allowed="at least one label", fix=f"{name}=['a', 'b']")
@@ -39,6 +40,16 @@ class LabelIndex:
                 allowed="different labels",
                 fix="remove or rename one of them",
             )
+        self._ids |= also or {}
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """Every name that a record may hold, with the number of its label.
+
+        >>> LabelIndex(["a"], also={"b": 0}).known
+        {'a': 0, 'b': 0}
+        """
+        return self._ids
 
     def __len__(self) -> int:
         return len(self.labels)

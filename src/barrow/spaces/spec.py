@@ -10,6 +10,7 @@ from typing import Any
 
 from barrow.errors import ParameterError, nearest_name, plain_table, reading
 from barrow.spaces.base import Space
+from barrow.spaces.files import Written
 
 _LONGEST = 10_000
 """Characters of a call; Python's own parser needs memory for every bracket and sign."""
@@ -46,7 +47,7 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
       fix:     kind = "line"
     """
     rest = plain_table(spec, "The space")
-    name = rest.pop("kind", None)
+    name, written = rest.pop("kind", None), rest.pop("written", None)
     kinds: dict[str, Any] = dict(space_kinds())
     ready = {word: kind for kind in kinds.values() for word in vars(kind).get("ready", ())}
     if name in ready:
@@ -71,6 +72,8 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
         space = kind.from_spec(rest)
     if not isinstance(space, Space):
         raise ParameterError(f"The kind {name!r} is not a space.", fix="choose another kind")
+    if isinstance(written, Written):
+        object.__setattr__(space, "_written", written)
     return space
 
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from barrow.engines import with_tables
 from barrow.errors import ParameterError, nearest_name, path_text, plain_table
 from barrow.numerics import exact_text
 from barrow.policy import Promise
 from barrow.privacy import Model, UserLevel
-from barrow.spaces import NoRecords, held
+from barrow.spaces import NoRecords, held, space_from_spec
 from barrow.study.data import Data
 
 if TYPE_CHECKING:
@@ -104,8 +105,12 @@ _KEYS = sorted(
 )
 
 
-def study_from_spec(spec: Mapping[str, Any]) -> Study:
+def study_from_spec(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None = None) -> Study:
     """The study that plain data describe; unknown keys are refused.
+
+    Args:
+        spec: Plain data, as a study file holds them.
+        folder: Where names of public tables start; here by default.
 
     >>> study_from_spec({"space": {"kind": "earth"}, "alpha": 25}).alpha
     Fraction(25, 1)
@@ -127,7 +132,7 @@ def study_from_spec(spec: Mapping[str, Any]) -> Study:
     old = found.privacy
     delta = found.delta if found.delta is not None else old.delta
     return Study(
-        _floats(found.space),
+        space_from_spec(with_tables(_floats(found.space), folder)),
         [Promise(row.share, row.distance, row.epsilon) for row in found.promise],
         alpha=found.alpha if found.alpha is not None else old.alpha,
         delta=0 if delta is None else delta,
@@ -243,7 +248,7 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     barrow.errors.ParameterError: There is no study file 'nowhere.toml'.
       fix:     barrow init … writes one; or --study FILE names another
     """
-    return study_from_spec(read_table(path))
+    return study_from_spec(read_table(path), Path(path_text(path, "The study file")).parent)
 
 
 def spec_of(study: Study) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from barrow.engines import with_tables
 from barrow.errors import NamedOptions, ParameterError, path_text, reading
 from barrow.numerics import Exact, exact_text, whole
 from barrow.planning.terms import Terms
@@ -20,6 +21,7 @@ from barrow.privacy.definitions import share as fraction_of
 from barrow.progress import task
 from barrow.questions import Plan, Question, question_kinds, to_question
 from barrow.spaces import Elsewhere, NoRecords, Space, held, parse_space, space_from_spec
+from barrow.spaces.spec import parse_call
 from barrow.study.data import Data
 
 if TYPE_CHECKING:
@@ -342,9 +344,10 @@ def _space(space: Any) -> Space:
     if isinstance(space, Space):
         return space
     if isinstance(space, str):
-        return parse_space(space)
+        spec = parse_call(space)
+        return parse_space(space) if spec is None else space_from_spec(with_tables(spec))
     if isinstance(space, Mapping):
-        return space_from_spec(space)
+        return space_from_spec(with_tables(space))
     raise ParameterError(
         f"The space is a {type(space).__name__}.",
         allowed="a space, a text such as 'line(low=0, high=100, step=1)', or a table",

@@ -118,8 +118,9 @@ class _Writer:
         name = f"late{len(self.result.late_joins)}"
         table: Table
         if isinstance(space, LabelledSpace | Circle) and (not isinstance(space, Circle) or space.names is not None):
-            labels = space.labels
-            table = {"label": np.array(labels, dtype=object), "id": np.arange(len(labels), dtype=np.int64)}
+            numbered = {label: i for i, label in enumerate(space.labels)}
+            known = space.index.known if isinstance(space, LabelledSpace) else numbered
+            table = {"label": np.array(list(known), dtype=object), "id": np.array(list(known.values()), dtype=np.int64)}
             key = self.dialect.as_text(key)
         elif isinstance(space, Euclidean) and space._cell_ids is not None:
             cells = np.flatnonzero(space._cell_ids >= 0)

@@ -1,0 +1,21 @@
+"""The paper, reproduced: one row for each definition, algorithm, theorem, table, example and numeric claim.
+
+Every row is measured by the code that the package ships, with fixed seeds, and comes to a verdict. ``docs/paper.md`` is
+made from the same rows.
+"""
+
+from barrow.paper.page import markdown, paper_html, to_json
+from barrow.paper.registry import VERDICTS, Measured, Result, Row, registry, reproduce, reproduce_all
+
+__all__ = [
+    "VERDICTS",
+    "Measured",
+    "Result",
+    "Row",
+    "markdown",
+    "paper_html",
+    "registry",
+    "reproduce",
+    "reproduce_all",
+    "to_json",
+]
