@@ -36,11 +36,11 @@ def paper(label: str | None, quick: bool, as_json: bool, html: str | None, names
       barrow paper ex:alpha0
       barrow paper --html paper.html
     """  # noqa: D301  (click reads the backspace)
-    from barrow.paper import paper_html, registry, reproduce, reproduce_all, to_json
+    from barrow.paper import paper_html, reproduce, reproduce_all, rows, to_json
     from barrow.paper.page import summary
 
     if names:
-        click.echo("\n".join(f"{row.label:32}  {row.place}" for row in registry().values()))
+        click.echo("\n".join(f"{row.label:32}  {row.place}" for row in rows().values()))
         return
     if label is not None:
         found = [reproduce(label, quick=quick)]

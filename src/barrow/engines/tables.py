@@ -252,8 +252,7 @@ def _csv(file: Path, what: str) -> Table:
 
 def _text(file: Path, what: str) -> Table:
     """word2vec and GloVe text: a name and its numbers on each line, perhaps after a line of two counts; or names."""
-    lines = [line.rstrip("\r\n") for line in file.open(encoding="utf-8")]
-    lines = [line for line in lines if line.strip()]
+    lines = [line for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
     if what in ("labels", "paths"):
         return Table(tuple(line.strip() for line in lines), None)
     rows = [line.split() for line in lines]

@@ -5,7 +5,7 @@ made from the same rows.
 """
 
 from barrow.paper.page import markdown, paper_html, to_json
-from barrow.paper.registry import VERDICTS, Measured, Result, Row, registry, reproduce, reproduce_all
+from barrow.paper.registry import VERDICTS, Measured, Result, Row, reproduce, reproduce_all, rows
 
 __all__ = [
     "VERDICTS",
@@ -14,8 +14,8 @@ __all__ = [
     "Row",
     "markdown",
     "paper_html",
-    "registry",
     "reproduce",
     "reproduce_all",
+    "rows",
     "to_json",
 ]

@@ -31,10 +31,15 @@ def to_json(results: Sequence[Result], *, quick: bool = False) -> dict[str, Any]
     'ex:earth'
     """
     rows = [found.to_json() for found in results]
-    return {"paper": _SOURCE, "quick": quick, "verdicts": _counts(rows), "rows": rows}
+    return {"paper": _SOURCE, "quick": quick, "verdicts": verdicts(rows), "rows": rows}
 
 
-def _counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many rows came to each verdict.
+
+    >>> verdicts([{"verdict": "holds"}])
+    {'holds': 1}
+    """
     found = Counter(row["verdict"] for row in rows)
     return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 

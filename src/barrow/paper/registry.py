@@ -177,10 +177,10 @@ def _tuple(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value
 
 
-def registry() -> dict[str, Row]:
+def rows() -> dict[str, Row]:
     """Every row by its label, in the paper's order.
 
-    >>> len(registry()) >= 40
+    >>> len(rows()) >= 40
     True
     """
     from barrow.paper import (
@@ -206,19 +206,19 @@ def reproduce(label: str, *, quick: bool = False) -> Result:
     >>> reproduce("ex:alpha").verdict
     'holds corrected'
     """
-    rows = registry()
-    if label not in rows:
-        close = nearest_name(label, rows)
+    known = rows()
+    if label not in known:
+        close = nearest_name(label, known)
         raise ParameterError(
             f"There is no row {label!r}." + (f" Did you mean {close!r}?" if close else ""),
             allowed="a label that barrow paper prints",
             fix=f"barrow paper {close or 'thm:eps-amp'}",
         )
     start = time.perf_counter()
-    measured = rows[label].measure(Effort(quick))
+    measured = known[label].measure(Effort(quick))
     if measured.verdict not in VERDICTS:
         raise ParameterError(f"The row {label!r} came to {measured.verdict!r}.", allowed=", ".join(VERDICTS))
-    return Result(rows[label], measured, time.perf_counter() - start)
+    return Result(known[label], measured, time.perf_counter() - start)
 
 
 def reproduce_all(
@@ -229,9 +229,9 @@ def reproduce_all(
     >>> [found.row.label for found in reproduce_all(["ex:alpha", "ex:earth"], quick=True)]
     ['ex:earth', 'ex:alpha']
     """
-    wanted = set(registry() if labels is None else labels)
+    wanted = set(rows() if labels is None else labels)
     found = []
-    for label in registry():
+    for label in rows():
         if label in wanted:
             found.append(reproduce(label, quick=quick))
             if progress is not None:
