@@ -56,8 +56,6 @@ class Session:
             "autoload_known_extensions": False,
             "python_enable_replacements": False,
             "ieee_floating_point_ops": True,
-            "enable_progress_bar": self.progress,
-            "enable_progress_bar_print": False,
         }
         if threads is not None:
             settings["threads"] = threads
@@ -65,6 +63,11 @@ class Session:
             settings["memory_limit"] = f"{min(_bytes(memory), self._default_memory())}B"
         for name, value in settings.items():
             self.connection.execute(f"SET {name} = {_literal(value)}")
+        try:
+            self.connection.execute(f"SET enable_progress_bar = {_literal(self.progress)}")
+            self.connection.execute("SET enable_progress_bar_print = false")
+        except duckdb.Error:  # in a notebook without ipywidgets: then DuckDB says nothing of how far it is
+            self.progress = False
 
     def _default_memory(self) -> int:
         row = self.connection.execute("SELECT current_setting('memory_limit')").fetchone()
