@@ -82,7 +82,7 @@ def test_errors_name_file_and_row(tmp_path, name, text, says):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(bw.ParameterError, match="There is no public table .*nowhere.csv"):
+    with pytest.raises(bw.ParameterError, match=r"There is no public table .*nowhere\.csv"):
         made(tmp_path, vectors="nowhere.csv")
 
 

@@ -108,7 +108,13 @@ def test_no_number_drifts(label):
 
 def test_the_running_example_is_what_was_computed_elsewhere():
     numbers = STORED["ex:alpha0"]["numbers"]
-    known = {"composition": 0.025, "theorem": 2.48386972128, "flow_standard": 4.314, "flow_strong": 4.4016, "attack": 4.41}
+    known = {
+        "composition": 0.025,
+        "theorem": 2.48386972128,
+        "flow_standard": 4.314,
+        "flow_strong": 4.4016,
+        "attack": 4.41,
+    }
     for name, value in known.items():
         assert math.isclose(numbers[name], value, rel_tol=1e-3), name
     assert math.isclose(numbers["theorem"], known["theorem"], rel_tol=1e-10)

@@ -1,4 +1,4 @@
-"""``python -m barrow.paper FOLDER [LABEL…]``: measures rows, all by default, and writes paper.json and paper.md there."""
+"""``python -m barrow.paper FOLDER [LABEL…]``: measures rows, all by default, and writes paper.json and paper.md."""
 
 from __future__ import annotations
 

@@ -188,6 +188,7 @@ def rows() -> dict[str, Row]:
         applications,
         cases,
         definitions,
+        embeddings,
         linear,
         open_questions,
         reduction,
@@ -195,7 +196,18 @@ def rows() -> dict[str, Row]:
         tables,
     )
 
-    chapters = (definitions, tables, linear, shuffling, reduction, applications, appendix, cases, open_questions)
+    chapters = (
+        definitions,
+        tables,
+        linear,
+        shuffling,
+        reduction,
+        embeddings,
+        applications,
+        appendix,
+        cases,
+        open_questions,
+    )
     order = {module.__name__: i for i, module in enumerate(chapters)}
     return dict(sorted(_ROWS.items(), key=lambda pair: order[pair[1].measure.__module__]))
 
