@@ -94,7 +94,7 @@ def _hadamard(effort: Effort) -> Measured:
     links=("user-level.md", "proofs/user-level.md"),
 )
 def _budget(effort: Effort) -> Measured:
-    rows, broken, numbers = [], 0, {}
+    rows, broken, numbers = [], 0, dict[str, float]()
     for m, eps, delta in (
         (100, 1.0, 1e-6),
         (1000, 1.0, 1e-6),

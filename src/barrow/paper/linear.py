@@ -69,7 +69,7 @@ def _sensitivity(effort: Effort) -> Measured:
 )
 def _queries(effort: Effort) -> Measured:
     line = Line(0, 100, step=1, unit="km")
-    words = Embedding(["a", "b", "c", "d"], [[0, 0], [1, 0], [0, 1], [0.6, 0.8]])
+    words = Embedding(["a", "b", "c", "d"], [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     found = {
         "mean on a line of 100 km": mean(line).lipschitz_upper(1),
         "region with an edge of 10 km": region_share(line, center=30, radius="10 km", ramp="10 km").lipschitz_upper(1),
@@ -144,7 +144,7 @@ def _algorithm(effort: Effort) -> Measured:
     links="proofs/linear.md",
 )
 def _gamma(effort: Effort) -> Measured:
-    query = distance_to(Line(0, 1, step="1/8"), 0)
+    query = distance_to(Line(0, 1, step=0.125), 0)
     ell = query.lipschitz_upper(1)
     scale = float(linear_noise(query, 25, model="local", noise="laplace").scale)
     wrong = ell / 25**2
@@ -166,7 +166,7 @@ def _gamma(effort: Effort) -> Measured:
     links="proofs/gaussian.md",
 )
 def _gaussian(effort: Effort) -> Measured:
-    rows, numbers, broken = [], {}, 0
+    rows, numbers, broken = [], dict[str, float](), 0
     for alpha, delta in ((25.0, 1e-12), (1.0, 1e-12), (0.1, 1e-6), (5.0, 1e-9), (100.0, 1e-12)):
         width = math.sqrt(1.25 * math.log(1.0 / delta)) / alpha
         true = gdp_delta_upper(1.0 / width, alpha)

@@ -32,7 +32,7 @@ from barrow.spaces import Euclidean, Line
     links=("proofs/shuffle-flow.md", "proofs/stronger-clones.md", "proofs/blanket.md"),
 )
 def _group(effort: Effort) -> Measured:
-    rows, numbers = [], {}
+    rows, numbers = [], dict[str, float]()
     for name, reports, items in (("central", 10**8, 1000), ("local", 1000, 1000), ("local", 10**5, 10**5)):
         flow = flow_alpha0_lower(25, reports=reports, items=items, delta="1e-12")
         limit = limit_black_box(25, reports=reports, items=items, delta="1e-12") or math.inf
@@ -117,7 +117,7 @@ def _replacement(effort: Effort) -> Measured:
     links=("proofs/linear.md", "planning.md"),
 )
 def _pure(effort: Effort) -> Measured:
-    rows, numbers = [], {}
+    rows, numbers = [], dict[str, float]()
     for name, query in (
         ("mean on a line", mean(Line(0, 10, step=1))),
         ("mean on a square", mean(Euclidean([0, 0], [4, 4], step=1))),

@@ -113,7 +113,7 @@ def _tail(samples: int, mean: float, threshold: float) -> float:
     links="proofs/projection.md",
 )
 def _projection(effort: Effort) -> Measured:
-    rows, worst, numbers = [], 0.0, {}
+    rows, worst, numbers = [], 0.0, dict[str, float]()
     for r, s, delta in (("0.008", 1000, 1e-12), ("0.008", 100_000, 1e-12), ("0.05", 500, 1e-9), ("0.05", 10**6, 1e-9)):
         paper = projection_distance_paper(r, s, Fraction(delta))
         tight = projection_distance_upper(r, s, Fraction(delta))
@@ -186,7 +186,7 @@ def _simulated(effort: Effort) -> Measured:
 def _theorem(effort: Effort) -> Measured:
     from barrow.accounting import inner_alpha_within
 
-    rows, numbers = [], {}
+    rows, numbers = [], dict[str, float]()
     for s in (1000, 10_000, 100_000):
         paper = 0.2 / projection_distance_paper("0.008", s, "1e-12")
         chernoff = 0.2 / projection_distance_upper("0.008", s, "1e-12")

@@ -253,7 +253,7 @@ def _informal(effort: Effort) -> Measured:
     links="why-not-the-papers-formula.md",
 )
 def _closed_local(effort: Effort) -> Measured:
-    rows, numbers, unsafe = [], {}, 0
+    rows, numbers, unsafe = [], dict[str, float](), 0
     for m in (1000, 10_000, 100_000):
         paper = paper_asymptotic_alpha0(25, users=1, items=m, delta=DELTA)
         theorem = theorem_alpha0_lower(25, reports=m, items=m, delta=DELTA) or 0.0
@@ -290,7 +290,7 @@ def _closed_local(effort: Effort) -> Measured:
     links="why-not-the-papers-formula.md",
 )
 def _closed_central(effort: Effort) -> Measured:
-    rows, numbers, broken = [], {}, 0
+    rows, numbers, broken = [], dict[str, float](), 0
     for users in (10**3, 10**5, 10**7, 10**9, 10**15):
         paper = paper_asymptotic_alpha0(25, users=users, items=M, delta=DELTA)
         costs = theorem_bound(Fraction(paper), reports=users * M, items=M, delta=DELTA)

@@ -112,7 +112,8 @@ def _linear(effort: Effort) -> Measured:
         return BallNoise.of(query, Fraction(epsilon)).deviation / math.sqrt(users)
 
     sizes, rates = [100, 1000, 10_000], [1.0, 5.0, 25.0]
-    rows, numbers = [], {}
+    rows: list[tuple[str, ...]] = []
+    numbers: dict[str, float] = {}
     for model in ("central", "local"):
         by_n = exponent(sizes, [ours(25, n, model) for n in sizes])
         by_alpha = exponent(rates, [ours(a, 1000, model) for a in rates])
@@ -297,7 +298,8 @@ def _said(base: Setting, effort: Effort, paper: dict[str, str], sure: tuple[str,
 def _crossings(
     settings: Sequence[Setting], effort: Effort, rule: Callable[[Setting], float]
 ) -> tuple[Grid, dict[str, Number]]:
-    rows, numbers = [], {}
+    rows: list[tuple[str, ...]] = []
+    numbers: dict[str, Number] = {}
     for setting in settings:
         baseline = setting.paper_baseline(effort.of(60, 300), 320)
         name, strong = setting.strongest(effort.of(8, 32))

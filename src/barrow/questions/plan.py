@@ -260,6 +260,8 @@ class Plan(ABC):
         if space.snapping_upper:
             moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
             lines.append(f"Grid      {space.items:,} items; snapping moves a record by at most {moved} (counted in α)")
+        if space.caveat:
+            lines.append(f"Space     {space.caveat}")
         lines += self.answer_lines()
         lines += [f"Warning   {text}" for text in [self.declared, *self.warnings] if text]
         lines.append(f"Worst     all data of one person different: ε ≤ {self.worst_epsilon:.3g}")

@@ -106,6 +106,11 @@ class Space(ABC):
         return f"{self.kind} {self.digest}"
 
     @property
+    def caveat(self) -> str:
+        """What promises about one person's data do not say in this space, for plans and statements; mostly nothing."""
+        return ""
+
+    @property
     def places(self) -> Floats | None:
         """Coordinates of all items, a row each, where people know items by where they are; else None."""
         return getattr(self, "points", None)
@@ -367,7 +372,7 @@ class Space(ABC):
         super().__init_subclass__(**options)
         cls.__repr__ = Space.__repr__  # type: ignore[method-assign]
         if "to_spec" in vars(cls):
-            cls.to_spec = remembered(cls.to_spec)  # type: ignore[method-assign]
+            cls.to_spec = remembered(cls.to_spec)  # type: ignore[method-assign,assignment]
         if "__init__" in vars(cls):
             cls.__init__ = _checked(cls.__init__)  # type: ignore[method-assign]
 

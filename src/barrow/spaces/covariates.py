@@ -80,6 +80,14 @@ class Covariates(Embedding):
         object.__setattr__(self, "vectors", rows)
         self._check_default()
 
+    @property
+    def caveat(self) -> str:
+        """Whose data an edge is in."""
+        return (
+            "a row is in the data of one person; an undirected edge is in those of both its ends, and replacing one "
+            "neighbour then changes three people's data: α (d/degree + 2/least degree) instead of α d/degree"
+        )
+
     def edge_change(self, distance: float, *, degree: int, least_degree: int = 1) -> float:
         """How much people's data move in all, in EMD, if somebody replaces one neighbour, the edge being undirected.
 

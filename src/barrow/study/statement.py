@@ -208,7 +208,7 @@ def _not_covered(study: Study, plan: Plan, outside: str) -> list[str]:
     source = None if study.data is None else study.data.source
     if source is not None and source.consequence:
         found.append(source.consequence)
-    return [*found, *([plan.declared] if plan.declared else [])]
+    return [*found, *(text for text in (plan.declared, plan.space.caveat) if text)]
 
 
 def kind_of(said: Mapping[str, Any]) -> type[Question]:
