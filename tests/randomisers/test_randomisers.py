@@ -255,8 +255,8 @@ def test_spaces_that_do_not_fit():
             make(line, 2)
     with pytest.raises(ParameterError, match="too many"):
         exponential(Line(0, 10_000, step=1, cells=True), 2)
-    with pytest.raises(ParameterError, match="angles"):
-        laplace(Embedding(["a", "b"], [[1, 0], [0, 1]], metric="angular"), 2)
+    with pytest.raises(ParameterError, match="needs vectors"):
+        laplace(Discrete(["a", "b"]), 2)
 
 
 def test_distortions_agree_with_the_rows():

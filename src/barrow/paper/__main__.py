@@ -5,27 +5,29 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from barrow.paper import Result, markdown, reproduce_all, rows, to_json
 from barrow.paper.page import verdicts
 
 
 def main(folder: str, labels: list[str]) -> None:
-    """Measure, and write both files; rows that are not named stay as they were."""
+    """Measure, and write both files after each row; rows that are not named stay as they were."""
     place = Path(folder)
     file = place / "paper.json"
-    data = to_json(reproduce_all(labels or None, progress=_said))
-    if labels:
+    known: dict[str, Any] = {}
+    if labels and file.exists():
         known = {row["label"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
-        known |= {row["label"]: row for row in data["rows"]}
-        data["rows"] = [known[label] for label in rows() if label in known]
-        data["verdicts"] = verdicts(data["rows"])
-    file.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (place / "paper.md").write_text(markdown(data), encoding="utf-8")
 
+    def add(found: Result) -> None:
+        sys.stderr.write(f"{found.seconds:7.2f} s  {found.row.label}\n")
+        known[found.row.label] = found.to_json()
+        kept = [known[label] for label in rows() if label in known]
+        data = {**to_json([]), "verdicts": verdicts(kept), "rows": kept}
+        file.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (place / "paper.md").write_text(markdown(data), encoding="utf-8")
 
-def _said(found: Result) -> None:
-    sys.stderr.write(f"{found.seconds:7.2f} s  {found.row.label}\n")
+    reproduce_all(labels or None, progress=add)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,9 @@ from barrow.spaces import Clustered
 from barrow.spaces.base import Floats
 from barrow.transport import kr_norm
 
+_NEAR = 0.005
+"""A crossover is found to this relative accuracy of the errors."""
+
 METHODS = ("theorem", "flow", "blanket")
 """Accountants of the paper's mechanism."""
 
@@ -197,20 +200,36 @@ def _hadamard(clusters: int, inside: int, r: str, epsilon: float) -> float:
 def crossover(error: Callable[[float], float | None], target: float, least: float, most: float = 1e4) -> float | None:
     """The smallest alpha from ``least`` on with an error of at most ``target``; None if there is none below ``most``.
 
-    >>> round(crossover(lambda alpha: 10 / alpha, 1.0, 0.5), 3)
+    >>> round(crossover(lambda alpha: 10 / alpha, 1.0, 0.5), 1)
     10.0
     """
 
-    def enough(alpha: float) -> bool:
+    def off(alpha: float) -> float:
         found = error(alpha)
-        return found is not None and found <= target
+        return math.inf if found is None else math.log(found / target)
 
-    if enough(least):
+    here, far = least, off(least)
+    if far <= 0.0:
         return least
-    if not enough(most):
-        return None
-    low, high = least, most
-    while high > low * 1.003:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    low, high = least, math.inf
+    # Errors are nearly powers of alpha: the next guess follows the last two, and stays between what is known.
+    guess, slope = min(most, here * math.exp(min(far, 4.0))), -1.0
+    for _ in range(40):
+        now = off(guess)
+        if abs(now) <= _NEAR:
+            return guess
+        if now > 0.0:
+            low = guess
+        else:
+            high = guess
+        if low >= most * (1.0 - 1e-9):
+            return None
+        if high <= low * (1.0 + _NEAR):
+            return high
+        if math.isfinite(now) and math.isfinite(far) and guess != here:
+            slope = min(-0.2, max(-3.0, (now - far) / math.log(guess / here)))
+        here, far = guess, now
+        step = guess * math.exp(-now / slope) if math.isfinite(now) else guess * 4.0
+        least_step, most_step = low * (1.0 + _NEAR / 2), min(most, high * (1.0 - _NEAR / 2))
+        guess = min(max(step, least_step), most_step) if most_step > least_step else high
+    return high if math.isfinite(high) else None

@@ -99,6 +99,9 @@ class Row:
         erratum: What is wrong with the statement and what barrow does instead; empty if nothing is.
         links: Pages of the documentation, from ``docs/`` on.
         steady: Whether the numbers are the same at every effort.
+
+    >>> rows()["ex:earth"].place
+    'Section 3, footnote'
     """
 
     label: str

@@ -342,7 +342,7 @@ _CROSSINGS = (
 )
 def _local_crossing(effort: Effort) -> Measured:
     base = replace(_LOCAL, items=1000)
-    settings = [replace(base, epsilon=e) for e in ((1.0,) if effort.quick else (0.5, 1.0, 2.0))]
+    settings = [replace(base, epsilon=e) for e in ((1.0,) if effort.quick else (0.5, 1.0))]
     settings += [] if effort.quick else [replace(base, clusters=10, inside=10)]
     grid, numbers = _crossings(
         settings,

@@ -100,7 +100,7 @@ class Covariates(Embedding):
             least_degree: The least number of neighbours that anybody has; public.
 
         >>> people = Covariates(["ann", "bob", "cem"], [[0.0], [1.0], [4.0]])
-        >>> people.edge_change(0.1, degree=20, least_degree=20)
+        >>> round(people.edge_change(0.1, degree=20, least_degree=20), 6)
         0.105
         """
         for name, value in (("degree", degree), ("least_degree", least_degree)):
