@@ -139,7 +139,7 @@ class Result:
             "claim": self.row.claim,
             "uses": list(self.row.uses),
             "measured": self.measured.text,
-            "numbers": dict(self.measured.numbers),
+            "numbers": {name: _plain(value) for name, value in self.measured.numbers.items()},
             "verdict": self.verdict,
             "erratum": self.row.erratum,
             "links": list(self.row.links),
@@ -149,6 +149,11 @@ class Result:
                 for t in self.measured.tables
             ],
         }
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as Python's own."""
+    return value.item() if hasattr(value, "item") else value
 
 
 _ROWS: dict[str, Row] = {}
