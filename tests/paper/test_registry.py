@@ -82,11 +82,13 @@ def test_rows_name_code_and_pages_that_exist(label):
 
 def test_the_page_is_what_the_registry_said():
     assert markdown(DATA) == (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert list(STORED) == list(rows())
+    assert list(STORED) == [label for label in rows() if label not in DATA["missing"]]
+    assert len(DATA["missing"]) <= 3
+    assert not any(rows()[label].steady for label in DATA["missing"])  # only what takes long may be missing
     assert not DATA["quick"]
     assert DATA["verdicts"] == verdicts(DATA["rows"])
-    for label, row in rows().items():
-        stored = STORED[label]
+    for label, stored in STORED.items():
+        row = rows()[label]
         assert (stored["claim"], stored["erratum"], tuple(stored["uses"])) == (row.claim, row.erratum, row.uses)
         assert stored["verdict"] in VERDICTS
         assert stored["measured"]

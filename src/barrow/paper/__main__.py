@@ -23,7 +23,8 @@ def main(folder: str, labels: list[str]) -> None:
         sys.stderr.write(f"{found.seconds:7.2f} s  {found.row.label}\n")
         known[found.row.label] = found.to_json()
         kept = [known[label] for label in rows() if label in known]
-        data = {**to_json([]), "verdicts": verdicts(kept), "rows": kept}
+        missing = [label for label in rows() if label not in known]
+        data = {**to_json([]), "verdicts": verdicts(kept), "missing": missing, "rows": kept}
         file.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         (place / "paper.md").write_text(markdown(data), encoding="utf-8")
 

@@ -61,7 +61,7 @@ def markdown(data: Mapping[str, Any]) -> str:
     >>> markdown(to_json([reproduce("ex:earth")])).splitlines()[0]
     '# The paper, row by row'
     """
-    rows = data["rows"]
+    rows, absent = data["rows"], data.get("missing", [])
     lines = [
         f"# {_TITLE}",
         "",
@@ -72,6 +72,11 @@ def markdown(data: Mapping[str, Any]) -> str:
         "simulations, `--json` and `--html` write them down. This page is made by `scripts/paper`; a test fails when a "
         "number of it drifts.",
         "",
+        *(
+            [f"Not on this page yet, `barrow paper LABEL` measures them: {', '.join(map(_code, absent))}.", ""]
+            if absent
+            else []
+        ),
         "| verdict | means |",
         "|---|---|",
         *(f"| **{verdict}** | {meaning} |" for verdict, meaning in VERDICTS.items()),
@@ -118,6 +123,10 @@ def _section(row: Mapping[str, Any]) -> list[str]:
     code = ", ".join(f"`{name}`" for name in row["uses"])
     links = ", ".join(f"[{link.rpartition('/')[2]}]({link})" for link in row["links"])
     return [*lines, f"*Code:* {code}." + (f" *More:* {links}." if links else ""), ""]
+
+
+def _code(label: str) -> str:
+    return f"`{label}`"
 
 
 def _anchor(label: str) -> str:
