@@ -1,6 +1,7 @@
 """The audits pass on what is shipped, fail on what is broken, and say so in counts."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,10 +9,13 @@ from click.testing import CliRunner
 
 from barrow.accounting import price
 from barrow.audit import BUGS, CASES, Finding, Planted, Verdict, audit_all, audit_mechanism, planted, try_bug
+from barrow.audit.enumeration import distribution
+from barrow.audit.shaped import _side
 from barrow.audit.users import distances_upper, small_users
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, linear_noise
+from barrow.mechanisms.user_level import BallNoise
 from barrow.queries import histogram, mean
 from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line
 from barrow.transport import emd_between
@@ -132,3 +136,21 @@ def test_the_command_ends_with_its_counts():
     assert CliRunner().invoke(cli, ["audit"]).exit_code == 2
     with pytest.raises(ParameterError, match="no audit 'lapace'"):
         audit_all(only=["lapace"])
+
+
+@pytest.mark.parametrize("case", ["user level levels", "user level polytope"])
+def test_user_level_noise_that_studies_release_is_audited(case):
+    found = CASES[case]()
+    assert all(finding.passed for finding in found)
+    assert max(finding.used for finding in found) == pytest.approx(1.0, abs=1e-6)  # tight: the audit has power
+    assert all(try_bug(bug).caught for bug in BUGS if bug.case == case)
+
+
+def test_sides_of_half_spheres_have_the_chances_that_were_proved():
+    line = Line(0, 3, step=1, cells=True)
+    noise = BallNoise.of(mean(line), 1)
+    one = UserCounts.of_users(line, [[0]]).center(mean(line))
+    found = distribution(lambda source: _side(noise, one, source, 1), cut=Fraction(1, 2**16), continuations=2)
+    # The answer is at the ball's edge, so that its side is sure; "1" is the far side of 0.
+    assert abs(found.chances[1] - (1 - noise.agree)) <= found.left + Fraction(1, 2**40)
+    assert abs(found.chances[-1] - noise.agree) <= found.left + Fraction(1, 2**40)

@@ -21,7 +21,7 @@ from barrow.audit.verdict import Planted
 from barrow.errors import BarrowError
 from barrow.ledger import authority, spending
 from barrow.mechanisms import additive, itemwise, linear, reduction, statistics
-from barrow.mechanisms.user_level import subsets
+from barrow.mechanisms.user_level import ball, noise, subsets
 from barrow.noise import Center, lazy_uniform, simulation
 from barrow.noise.additive import edges, knorm, rounded, variates
 from barrow.noise.counts import binomial
@@ -306,6 +306,9 @@ BUGS: tuple[Bug, ...] = (
         "user level Laplace",
         ((_QUERY, "constants", _scaled_constants(1.0, 0.5)),),
     ),
+    Bug("levels that share one range", "user level levels", ((_QUERY, "constants", _scaled_constants(1.0, 0.5)),)),
+    Bug("a side that tells too much", "user level half sphere", ((ball, "_agree", lambda f: _bolder(f)),)),
+    Bug("half a polytope", "user level polytope", ((noise, "query_polytope", lambda f: _smaller(f)),)),
     Bug("too large a weight of the own set", "user level subset", ((subsets, "set_weight", lambda f: _heavier(f)),)),
     Bug("budget given back", "ledger", ((spending, "spent_by", _committed_only),)),
     Bug("a reservation for many draws", "ledger", ((authority.Reservation, "take", lambda f: lambda self: None),)),
@@ -349,3 +352,15 @@ def _half_claim(worst: Any) -> Any:
 
 def _heavier(set_weight: Any) -> Any:
     return lambda epsilon, share: set_weight(Fraction(epsilon) * Fraction(5, 4), share)
+
+
+def _bolder(agree: Any) -> Any:
+    return lambda budget: agree(budget * Fraction(5, 4))
+
+
+def _smaller(polytope: Any) -> Any:
+    def broken(query: Any) -> Any:
+        found, unit = polytope(query)
+        return found, unit / 2
+
+    return broken

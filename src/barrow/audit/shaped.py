@@ -22,8 +22,9 @@ from barrow.audit.users import User, known_distances
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.user_level import BallNoise, QueryNoise
-from barrow.noise import Center
+from barrow.noise import Center, Source
 from barrow.noise.simulation import SeededSource
+from barrow.noise.source import Words
 from barrow.queries import Query
 from barrow.spaces.base import Floats
 
@@ -42,7 +43,10 @@ def audit_half_sphere(name: str, noise: BallNoise, query: Query, users: Sequence
     apart = known_distances(query.space, tuple(users))
     epsilon = price(noise.event).epsilon_at(1)
     centers = [UserCounts.of_users(query.space, [user]).center(query) for user in users]
-    found = [distribution(lambda source, c=c: _side(noise, c, source), cut=_CUT, continuations=2) for c in centers]  # type: ignore[misc]
+    found = [
+        distribution(lambda source, c=c, i=i: _side(noise, c, source, i), cut=_CUT, continuations=2)  # type: ignore[misc]
+        for i, c in enumerate(centers)
+    ]
     laws: list[Any] = [each.chances for each in found]
     left = max(float(each.left) for each in found)
 
@@ -62,9 +66,31 @@ def audit_half_sphere(name: str, noise: BallNoise, query: Query, users: Sequence
     return tally.finding()
 
 
-def _side(noise: BallNoise, center: Center, source: Any) -> int:
+class _Coins(Source):
+    """The first two words, which decide the side, from one source; those of the direction from a fixed one.
+
+    Whatever the direction is, one sign is chosen so that the point lies on the side that was decided.
+    """
+
+    def __init__(self, source: Source, seed: int) -> None:
+        self._source, self._left, self._rest = source, 2, SeededSource(seed)
+
+    @property
+    def private(self) -> bool:
+        """Never: the direction is known."""
+        return False
+
+    def words(self, count: int) -> Words:
+        """The next words."""
+        first = min(self._left, count)
+        self._left -= first
+        found = [self._source.words(first)] if first else []
+        return np.concatenate([*found, self._rest.words(count - first)]) if count > first else found[0]
+
+
+def _side(noise: BallNoise, center: Center, source: Source, seed: int) -> int:
     """On which side of the middle a report lies: of several outputs as seen from the user's own answer."""
-    drawn = noise.draw(center, source)
+    drawn = noise.draw(center, _Coins(source, seed))
     own = [center.exact_entry(j) - m for j, m in enumerate(noise.middle)]
     if not any(own) or noise.dimension == 1:
         own = [Fraction(1), *own[1:]]
