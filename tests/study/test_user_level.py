@@ -18,7 +18,8 @@ from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.planning.versus import ALIKE, preferred
 from barrow.privacy import UserLevel
 from barrow.questions import Function, Histogram, Mean
-from barrow.spaces import Circle, Discrete, Euclidean, Line, Product
+from barrow.questions.subsets import SubsetsPlan
+from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line, Product
 from barrow.study import Study, explain, read, statement_text, verify
 
 PLACE = Euclidean([0, 0], [20, 20], step=2.5, unit="km")
@@ -159,3 +160,29 @@ def test_people_may_report_points_of_a_half_sphere(tmp_path):
     collector = survey.plan.collector()
     assert collector.refusal([low]) is None
     assert collector.refusal([high + 1]) == "impossible value"
+
+
+def test_people_may_report_sets_of_groups(tmp_path):
+    space = Clustered.grid(4, 3, r=0.1)
+    survey = Survey(Study(space, ["all, anywhere, 3"], users=300, model="local", questions=["histogram"]))
+    plan = survey.plan
+    assert isinstance(plan, SubsetsPlan)
+    assert plan.chosen.user_level
+    assert plan.charges() == (3,)
+    assert "EMD-DP at the promises" in "\n".join(plan.lines())
+    server = Server(survey)
+    for person in range(300):
+        server.add(Client(survey, memory=tmp_path / f"{person}.json").report(ids=[person % 2]))
+    found = server.result()
+    shares = np.array([row["share"] for row in found.tables["values"]])
+    assert found.n == 300
+    assert shares.sum() == pytest.approx(1.0)
+    assert shares[:3].sum() > 0.6  # everybody is in the first cluster
+    sets = plan.collector()
+    size = plan.made.channels[0].subset
+    good = [0, *range(size), *[-1] * (sets.length - 1 - size)]
+    assert sets.refusal(good) is None
+    for wrong in ([9, *good[1:]], [0, *good[1:-1], 99], [0, -1, *good[2:]]):
+        assert sets.refusal(wrong) == "impossible value"
+    with pytest.raises(ParameterError, match="people make themselves"):
+        plan.statistics(None)

@@ -17,7 +17,7 @@ from barrow.accounting import price
 from barrow.local import Survey
 from barrow.mechanisms import AdditiveNoise
 from barrow.mechanisms.reduction import reduced
-from barrow.privacy import Guarantee, Model
+from barrow.privacy import Guarantee, KNormNoise, Model
 from barrow.questions.items import ItemsPlan
 from barrow.questions.linear import LinearPlan
 from barrow.randomisers.mixture import MixtureRandomiser
@@ -70,7 +70,8 @@ def channel_of(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
     plan = survey.plan
     if isinstance(plan, ItemsPlan) and isinstance(plan.itemwise.randomiser, MixtureRandomiser):
         return _stops(plan, plan.itemwise.randomiser)
-    if isinstance(plan, LinearPlan) and isinstance(plan.noise, AdditiveNoise) and plan.noise.name == "Laplace":
+    linear = isinstance(plan, LinearPlan) and isinstance(plan.event, KNormNoise)
+    if linear and isinstance(plan.noise, AdditiveNoise) and plan.noise.name == "Laplace":
         metric = _metric(survey.study.space)
         if metric is not None and survey.study.space.items * plan.noise.dimension <= MOST_ENTRIES:
             return _laplace(plan, plan.noise), metric

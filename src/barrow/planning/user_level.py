@@ -237,6 +237,8 @@ def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Cand
     True
     """
     terms = target.terms
+    if terms.model is Model.LOCAL and terms.space.items > _MANY_ITEMS:
+        return []  # sets of so many groups take long to simulate, and every client plans for itself
     if terms.model is Model.SHUFFLE or target.noise not in ("auto", "laplace", "gaussian"):
         return []
     found = user_level_histograms(
@@ -248,4 +250,4 @@ def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Cand
         reference=target.reference,
         decode=target.decode,
     )
-    return [candidate for candidate in found if isinstance(candidate.mechanism, HistogramNoise)]
+    return [candidate for candidate in found if isinstance(candidate.mechanism, HistogramNoise | LocalSubsets)]

@@ -14,6 +14,7 @@ from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.mechanisms.histogram_regions import ReleasedShares
 from barrow.mechanisms.histograms import HistogramNoise
+from barrow.mechanisms.user_level import LocalSubsets
 from barrow.numerics import float_up, whole
 from barrow.planning import (
     Candidate,
@@ -116,6 +117,8 @@ class Histogram(Question):
         found, cannot = histogram_candidates(target, only="auto" if levels else self.mechanism)
         own = [candidate for candidate in found if candidate.name != "paper"]
         best = preferred(own, rivals, definition)
+        if isinstance(best.mechanism, LocalSubsets):
+            return _sets(self, target, best, own, rivals)
         if not isinstance(best.mechanism, HistogramNoise):
             # The decoder with a proven bound is the nearest histogram, along the tree where there is one.
             nearest = "tree" if terms.space.has_tree else "simplex"
@@ -170,6 +173,22 @@ class HistogramDraw:
 
     raw: Floats
     shares: Floats
+
+
+def _sets(question: Histogram, target: HistogramTarget, best: Candidate, own: Any, rivals: Any) -> Plan:
+    """Sets that people report themselves, under user-level DP."""
+    from barrow.questions.subsets import SubsetsPlan
+
+    terms = target.terms
+    against = versus(
+        terms,
+        best,
+        own,
+        rivals,
+        emd=lambda terms: histogram_candidates(replace(target, terms=terms))[0],
+        user_level=lambda epsilon: released_user_level(target, epsilon),
+    )
+    return SubsetsPlan(question, terms, best, target, tuple(own), versus=against)
 
 
 def _marginals(space: Space, shares: Floats) -> dict[str, Rows]:
