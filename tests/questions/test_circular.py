@@ -15,8 +15,10 @@ from barrow.noise.simulation import SeededSource
 from barrow.planning.terms import Terms
 from barrow.queries.circular import direction
 from barrow.questions import CircularMean, Density, to_question
+from barrow.report.release import release_files
 from barrow.spaces import Circle, Line, parse_space, space_from_spec
 from barrow.study import Study, read, statement_text, verify
+from barrow.study.statement import make_statement
 
 HOURS = Circle.hours()
 
@@ -139,3 +141,11 @@ def test_densities_decode_to_maps():
             middle = (low + high) / 2
             low, high = (middle, high) if np.maximum(raw - middle, 0).sum() > 1 else (low, middle)
         assert shares == pytest.approx(np.maximum(raw - low, 0), abs=1e-9)
+
+
+@pytest.mark.parametrize("drawn", [[0.01, 0.0], [0.3, 0.1]])
+def test_a_report_shows_what_is_not_determined(drawn):
+    study = Study("hours", ["all, 2 h, 0.2"], users=100, dataset="d", questions=["circular_mean"])
+    plan, values = study.plan(), np.array(drawn)
+    said = make_statement(study, plan, entry={"ledger": None, "entry": 1, "key": "k"}, parameters={})
+    assert b"not determined" in release_files(said, plan.tables(values), plan)["report.html"]

@@ -70,8 +70,9 @@ def channel_of(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
     plan = survey.plan
     if isinstance(plan, ItemsPlan) and isinstance(plan.itemwise.randomiser, MixtureRandomiser):
         return _stops(plan, plan.itemwise.randomiser)
-    linear = isinstance(plan, LinearPlan) and isinstance(plan.event, KNormNoise)
-    if linear and isinstance(plan.noise, AdditiveNoise) and plan.noise.name == "Laplace":
+    made = plan.noise if isinstance(plan, LinearPlan) else None
+    laplace = isinstance(made, AdditiveNoise) and made.name == "Laplace" and isinstance(made.event, KNormNoise)
+    if isinstance(plan, LinearPlan) and laplace:
         metric = _metric(survey.study.space)
         if metric is not None and survey.study.space.items * plan.noise.dimension <= MOST_ENTRIES:
             return _laplace(plan, plan.noise), metric

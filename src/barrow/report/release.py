@@ -266,7 +266,9 @@ def _table(released: Released, rows: Rows, bounds: Bounds) -> Table:
         cells = [names[i], value]
         if bounds.low is not None and bounds.high is not None:
             low = max(float(bounds.low[i]), 0.0) if unit == "%" else float(bounds.low[i])
-            cells.append(between(low, float(bounds.high[i]), unit))
+            high = float(bounds.high[i])
+            known = math.isfinite(low) and math.isfinite(high)
+            cells.append(between(low, high, unit) if known else "not determined")
         shown.append(cells)
     heads = [
         "item" if "item" in rows[0] else "value of",
