@@ -75,8 +75,8 @@ def map_figure(
             allowed="one a place",
             fix="one value a place",
         )
-    names = None if labels is None else checked_labels(labels, len(readings))
     view = places.bounds() if box is None else checked_box(box)
+    names = _names(places, view) if labels is None else checked_labels(labels, len(readings))
     projection = Projection(view, float(width), float(most_height))
     places = places.turned(projection)
     ground = bundled_ground(projection) if outline is None else own_ground(outline, projection)
@@ -94,7 +94,7 @@ def map_figure(
         "".join(marks),
         "".join(key for _, key, _ in layers),
     ]
-    about = _said(readings, names, places, len(marks))
+    about = _said(readings, names, len(marks))
     return drawn(
         *body,
         title=title,
@@ -107,15 +107,25 @@ def map_figure(
     )
 
 
-def place_name(lat: float, lon: float) -> str:
-    """A place by its coordinates.
+def place_name(lat: float, lon: float, digits: int = 1) -> str:
+    """A place by its coordinates, with so many decimals.
 
-    >>> place_name(40.71, -74.0), place_name(-33.9, 151.2)
-    ('40.7°N 74°W', '33.9°S 151.2°E')
+    >>> place_name(40.71, -74.0), place_name(-33.9, 151.2), place_name(40.7128, -74.006, 3)
+    ('40.7°N 74°W', '33.9°S 151.2°E', '40.713°N 74.006°W')
     """
+
+    def written(degrees: float) -> str:
+        return f"{abs(round(degrees, digits)):.{digits}f}".rstrip("0").rstrip(".")
+
     east = (lon + 180) % 360 - 180
-    north, side = f"{near(abs(round(lat, 1)))}°{'S' if lat < 0 else 'N'}", "W" if east < 0 else "E"
-    return f"{north} {near(abs(round(east, 1)), digits=4)}°{side}"
+    return f"{written(lat)}°{'S' if lat < 0 else 'N'} {written(east)}°{'W' if east < 0 else 'E'}"
+
+
+def _names(places: Places, view: Sequence[float]) -> list[str]:
+    """Names that tell places of one map apart: the smaller the map, the more decimals."""
+    size = max(view[2] - view[0], view[3] - view[1])
+    digits = 1 if size >= 4 else 2 if size >= 0.4 else 3
+    return [place_name(a, b, digits) for a, b in zip(places.lat.tolist(), places.lon.tolist(), strict=True)]
 
 
 def _shapes(ground: Ground, projection: Projection) -> str:
@@ -188,7 +198,7 @@ def _layers(
     return out
 
 
-def _marks(places: Places, readings: Readings, names: Sequence[str] | None, projection: Projection) -> list[str]:
+def _marks(places: Places, readings: Readings, names: Sequence[str], projection: Projection) -> list[str]:
     """What can be read out: the places that stand out, at most so many of them."""
     order = readings.largest(MOST_MARKS)
     order = order[~readings.below[order]]
@@ -196,9 +206,8 @@ def _marks(places: Places, readings: Readings, names: Sequence[str] | None, proj
     r = disc_radius(x, y)
     found = []
     for i in order.tolist():
-        name = names[i] if names is not None else place_name(float(places.lat[i]), float(places.lon[i]))
         spot = element("circle", cx=float(x[i]), cy=float(y[i]), r=r, class_="spot")
-        found.append(mark(spot, at=(float(x[i]), float(y[i])), said=readings.said(i, name)))
+        found.append(mark(spot, at=(float(x[i]), float(y[i])), said=readings.said(i, names[i])))
     return found
 
 
@@ -214,16 +223,13 @@ def _scale_bar(projection: Projection, height: float) -> str:
     ) + element("text", text=said, x=right - bar - 8, y=height + 18, class_="tick end")
 
 
-def _said(readings: Readings, names: Sequence[str] | None, places: Places, marked: int) -> str:
+def _said(readings: Readings, names: Sequence[str], marked: int) -> str:
     below = int(readings.below.sum())
     seen = len(readings) - below
     best = [i for i in readings.largest(3).tolist() if not readings.below[i]]
     said = [f"{seen:,} of {len(readings):,} places stand out of the noise."]
     if best:
-        words = [
-            readings.said(i, names[i] if names is not None else place_name(float(places.lat[i]), float(places.lon[i])))
-            for i in best
-        ]
+        words = [readings.said(i, names[i]) for i in best]
         said.append(f"The largest values: {'; '.join(words)}.")
     if marked < seen:
         said.append(f"The {marked:,} largest can be read out.")

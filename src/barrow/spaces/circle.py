@@ -221,7 +221,8 @@ class Circle(Space):
         from barrow.figures import ring
 
         style["width"] = min(style.get("width", 480), 480)
-        return ring([f"{name} {self.unit}" if self.names is None else name for name in self.captions], values, **style)
+        short = [name.replace(" to ", "–") + f" {self.unit}" if self.names is None else name for name in self.captions]
+        return ring([name.strip() for name in short], values, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The cycle of the items, or of nodes at equal gaps; its distances are the circle's."""
