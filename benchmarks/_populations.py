@@ -146,14 +146,14 @@ def _scattered(
     if isinstance(space, Earth):
         moved = np.degrees(moved / EARTH_RADIUS_KM)
         moved[:, 1] /= np.cos(np.radians(middle[:, 0]))
-        south, west, north, east = space.box or (-90.0, -180.0, 90.0, 180.0)
+        south, west, north, east = space.box
         return np.clip(middle + moved, [south, west], [north, east])
     return np.clip(middle + moved, space.low, space.high)
 
 
 def _box(space: Earth | Euclidean) -> tuple[Floats, Floats]:
     if isinstance(space, Earth):
-        south, west, north, east = space.box or (-90.0, -180.0, 90.0, 180.0)
+        south, west, north, east = space.box
         return np.array([south, west]), np.array([north, east])
     return space.low, space.high
 

@@ -109,8 +109,9 @@ def main() -> None:
         rows.append(row)
         mark = " " if LOW <= row["ratio"] <= HIGH else "*"
         print(
-            f"{mark} {row['name']:20} {row['items']:7,} items  predicted {row['predicted']:9.4g}  true {row['true']:9.4g}"
-            f"  ratio {row['ratio']:6.2f}  ± {row['spread']:8.2g}  plan {row['plan_seconds']:6.2f} s",
+            f"{mark} {row['name']:20} {row['items']:7,} items  predicted {row['predicted']:9.4g}"
+            f"  true {row['true']:9.4g}  ratio {row['ratio']:6.2f}  ± {row['spread']:8.2g}"
+            f"  plan {row['plan_seconds']:6.2f} s",
             flush=True,
         )
     right, pairs = ordered(rows)
