@@ -240,7 +240,7 @@ class Plan(ABC):
             if kept.distance and charged >= _LOUD * kept.distance:
                 far, times = self.sized(float(charged) * space.diameter), float(charged / kept.distance)
                 found.append(
-                    f'the promise "{kept.promise.text}" is charged as {far} on these cells, {times:.3g} times its '
+                    f'The promise "{kept.promise.text}" is charged as {far} on these cells, {times:.3g} times its '
                     'distance; finer ones cost less (cell = "auto" finds the best)'
                 )
         return found
@@ -295,7 +295,7 @@ class Plan(ABC):
             lines.append(
                 f"Grid      {space.items:,} items; snapping moves a record by at most {moved} (counted in α){hint}"
             )
-        lines += [f"Loud      {text}" for text in self.grid_costs]
+        lines += [f"Warning   {text}" for text in self.grid_costs]
         if space.caveat:
             lines.append(f"Space     {space.caveat}")
         lines += self.answer_lines()
