@@ -20,10 +20,10 @@ import numpy as np
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.mechanisms.edge_histogram import EdgeAnswer, EdgeHistogram, edge_histogram
 from barrow.mechanisms.edge_intervals import region_interval
-from barrow.mechanisms.edge_spacing import best_spacing, likely_spacing
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
+from barrow.planning.edges import spacing_for
 from barrow.spaces import Euclidean, Finite, Line, Space
 from barrow.spaces.spanners import certified_graph, star_graph
 from barrow.transport import emd
@@ -73,12 +73,12 @@ def maps(name: str, space: Space, people: list[Any], sizes: tuple[int, ...], dra
     """Decoded errors with the spacing chosen beforehand."""
     found: dict[str, float] = {}
     for users in sizes:
-        chosen = best_spacing(space, ALPHA, users=users)[0]
-        plan = edge_histogram(space, ALPHA, users=users, spacing=chosen.spacing)
+        plan = edge_histogram(space, ALPHA, users=users, spacing=spacing_for(space, ALPHA, users=users))
         each = errors(space, plan, people, draws, HOW)
         floors = noise_floor_lower(space.items, ALPHA, users=users), worst_case_floor_lower(space, ALPHA, users=users)
         shown = " ".join(f"{how} {value:.5f}" for how, value in each.items())
-        print(f"{name} n={users:,}: {chosen.nodes} nodes; {shown}; floors {floors[0]:.5f} {floors[1]:.5f}", flush=True)
+        nodes = f"{plan.graph.nodes} nodes"
+        print(f"{name} n={users:,}: {nodes}; {shown}; floors {floors[0]:.5f} {floors[1]:.5f}", flush=True)
         power = len(str(users)) - 1
         key = f"n1e{power}" if users == 10**power and power > 2 else f"n{users}"
         found[f"{name}_{key}"] = round(each["smooth"], 5)
@@ -196,7 +196,7 @@ def speed() -> dict[str, float]:
     places = np.clip(np.random.default_rng(0).normal(0.5, 0.15, (2000, 2)), 0, 0.999)
     weights = np.bincount(square.encode(places), weights=1.0 / np.arange(1, 2001) ** 0.9, minlength=square.items)
     truth = 0.9 * weights / weights.sum() + 0.1 / square.items
-    for name, spacing in (("", likely_spacing(square, ALPHA, users=10**6)), ("_cells", None)):
+    for name, spacing in (("", spacing_for(square, ALPHA, users=10**6)), ("_cells", None)):
         plan = edge_histogram(square, ALPHA, users=10**6, spacing=spacing)
         values = plan.decoder.weights.T @ truth + noise(plan, SeededSource(1))
         start = time.process_time()

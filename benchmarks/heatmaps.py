@@ -24,7 +24,7 @@ from barrow.mechanisms.decoding import decode
 from barrow.mechanisms.decoding.entropic import EntropicDual
 from barrow.mechanisms.decoding.graph_scales import graph_scales
 from barrow.mechanisms.edge_histogram import edge_histogram
-from barrow.mechanisms.edge_spacing import best_spacing
+from barrow.planning.edges import spacing_for
 from barrow.spaces import Tree, edge_tree
 from barrow.transport import emd
 from benchmarks._pyramid import SIDE, SQUARE, populations
@@ -137,7 +137,7 @@ def break_even(name: str, people: list[Any], users: int, draws: int, peer: Peer)
 
     One for the peer with its own and our map decoder, one where it has our decoder of trees too.
     """
-    chosen = best_spacing(SQUARE, ALPHA, users=users)[0].spacing
+    chosen = spacing_for(SQUARE, ALPHA, users=users)
     plan = edge_histogram(SQUARE, ALPHA, users=users, spacing=chosen)
     ours = errors(SQUARE, plan, people, draws, ("smooth",))["smooth"]
     curves: dict[str, list[float]] = {"": [], "_shrunk": []}

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from barrow.errors import ParameterError
 from barrow.mechanisms import DensityPyramid, NoiseDistribution, UserCounts, density_pyramid, linear_noise
 from barrow.mechanisms.decoding import discrepancy_map, nearest_in_simplex, nearest_map, smooth_map
-from barrow.mechanisms.pyramid_errors import emd_tree_upper, map_distance
+from barrow.mechanisms.pyramid_errors import map_distance
 from barrow.mechanisms.pyramid_scales import best_shares, mixed_reference, predicted_error, scales_of
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
@@ -206,26 +206,11 @@ def test_intervals_hold_all_shares_at_once():
     assert held >= 166
 
 
-@pytest.mark.parametrize("space", [SQUARE, NYC], ids=lambda s: s.kind)
-def test_the_tree_bound_is_above_the_exact_distance(space):
-    rng = np.random.default_rng(0)
-    for _ in range(6):
-        a, b = rng.dirichlet(np.ones(space.items) * 0.3, size=2)
-        exact, upper = emd(space, a, b), emd_tree_upper(space, a, b)
-        assert exact <= upper <= 12 * exact
-        point = np.eye(space.items)[rng.integers(space.items, size=2)]
-        assert emd(space, *point) <= emd_tree_upper(space, *point)
-    assert map_distance(space, a, b)[1] == "exact"
-    assert emd_tree_upper(space, a, a) == 0
-
-
-def test_large_spaces_get_an_upper_bound_and_say_so():
-    large = Euclidean([0, 0], [1, 1], step=1 / 64)
-    a = np.full(large.items, 1 / large.items)
-    assert map_distance(large, a, a) == (0.0, "graph, at most")
-    larger = Euclidean([0, 0], [1, 1], step=1 / 150)
-    b = np.full(larger.items, 1 / larger.items)
-    assert map_distance(larger, b, b) == (0.0, "graph, at most")
+def test_large_spaces_say_how_they_are_measured():
+    for step, method in ((1 / 64, "near items"), (1 / 150, "coarser grid")):
+        square = Euclidean([0, 0], [1, 1], step=step)
+        flat = np.full(square.items, 1 / square.items)
+        assert map_distance(square, flat, flat) == (0.0, method)
 
 
 def test_shares_follow_the_number_of_users():
@@ -355,7 +340,6 @@ def test_gaussian_noise_where_delta_allows():
             lambda: discrepancy_map(np.eye(2), [1, 0], deviation=0, strongest=1, atoms=np.eye(2), prior=np.ones(2) / 2),
             "deviation",
         ),
-        (lambda: emd_tree_upper(LINE, np.ones(50), np.ones(50)), "tree of scales"),
     ],
 )
 def test_bad_input(call, words):

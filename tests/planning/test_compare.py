@@ -122,7 +122,7 @@ def test_errors_are_means_and_not_bounds(space, model):
         else:
             decoded = best.mechanism.decode(best.mechanism.simulate(held, source))
         measured.append(float(emd(space, decoded, reference)) * space.diameter)
-    assert best.error == pytest.approx(np.mean(measured), rel=0.25)
+    assert best.decoded == pytest.approx(np.mean(measured), rel=0.25)
     assert 0 < best.standard_error < 0.3 * best.error
     assert not best.note
 

@@ -51,8 +51,10 @@ def test_predicted_errors_are_those_of_releases(name):
         for seed in range(60):
             drawn = made.noise.draw(counts.center(made.query), SeededSource(1000 + seed)).values
             errors.append(float(emd(space, made.decode(drawn), truth)) * space.diameter)
-        mean, wobble = np.mean(errors), np.std(errors) * (1 / np.sqrt(60) + 1 / np.sqrt(12))
-        assert abs(candidate.error - mean) < 0.15 * mean + 4 * wobble, candidate.name
+        mean, wobble = np.mean(errors), np.std(errors) * (1 / np.sqrt(60) + 1 / np.sqrt(3))
+        assert abs(candidate.decoded - mean) < 0.15 * mean + 4 * wobble, candidate.name
+        moved = float(asked.reference @ space.snapping_means) * space.diameter
+        assert max(moved, candidate.decoded) <= candidate.error <= moved + candidate.decoded
 
 
 def test_the_ranking_is_by_error_and_a_wrong_noise_would_be_seen():

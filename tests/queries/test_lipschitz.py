@@ -224,13 +224,42 @@ def test_blocks_do_not_matter(monkeypatch):
     assert engine.by_all_pairs(query.space, query.table, [1.0, 2.0]) == whole
 
 
-def test_geodesic_hats_need_three_to_five_over_h():
-    earth = Earth(cell=250)
-    for km in (1000, 2500):
-        query = density(earth, bandwidth=f"{km} km")
-        h = km / earth.diameter
-        assert 2.0 < query.lipschitz_upper(1) * h < 5.0
-        assert query.closed_form.bound(1.0) >= query.lipschitz_upper(1)
+BOXES = {
+    "mid latitudes": ((40, -74, 43, -70), 20, 100),
+    "to the pole": ((80, 0, 90, 180), 100, 400),
+    "short of the pole": ((85, -180, 89.9, 180), 60, 200),
+    "south": ((-76, 10, -70, 30), 40, 150),
+    "a gap behind it": ((-50, -170, 50, 170), 700, 2500),
+    "globe": ((-90, -180, 90, 180), 700, 3000),
+}
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_rows_of_hats_on_earth_keep_their_formula_over_all_pairs(name):
+    box, cell, km = BOXES[name]
+    earth = Earth(box=box, cell=cell)
+    query = density(earth, bandwidth=f"{km} km")
+    assert query.constants([1.0])[0].method == "closed form"
+    assert np.asarray(query.table.floats().sum(axis=1)).ravel() * float(query.step) == pytest.approx(1.0)
+    for p in NORMS[:3]:
+        full = engine.by_all_pairs(earth, query.table, [p])[p].lipschitz_upper
+        assert full <= query.lipschitz_upper(p) <= 2.2 * full
+    assert 2.0 < query.lipschitz_upper(1) * km / earth.diameter < 4.3
+
+
+def test_the_formula_needs_both_axes():
+    """Power: the slope along one axis alone would be too small."""
+    earth = Earth(box=(40, -74, 43, -70), cell=8)
+    query = density(earth, bandwidth="150 km")
+    full = engine.by_all_pairs(earth, query.table, [1.0])[1.0].lipschitz_upper
+    assert full > 1.05 * 2.0 * earth.diameter / 150
+
+
+def test_constants_of_large_grids_take_no_time():
+    earth = Earth(box=(24.5, -125.0, 49.5, -66.5), cell=8.5)
+    query = density(earth, bandwidth="50 km")
+    assert earth.items > 190_000
+    assert 2.8 < query.lipschitz_upper(1) * 50 / earth.diameter < 3.0
 
 
 def test_density_rows_add_up_to_one():

@@ -47,7 +47,7 @@ def test_a_product_of_place_and_hour_where_user_level_dp_wins(tmp_path):
     plan = asked.plan()
     own, rival = plan.own[0], plan.rivals[0]
     assert plan.chosen is rival
-    assert rival.error * ALIKE < own.error
+    assert rival.decoded * ALIKE < own.decoded
     assert isinstance(plan.guarantee.definition, UserLevel)
     assert plan.alpha is None
     assert plan.charges() == (Fraction(1), Fraction(1))  # the smallest epsilon, at every promise

@@ -13,8 +13,9 @@ from barrow.cli.study_options import DEFAULT, data_options, make_study, output_o
 from barrow.engines import Source, engine_for
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
-from barrow.spaces import NoRecords, parse_space, units_of
+from barrow.spaces import NoRecords, parse_call, parse_space, units_of
 from barrow.study import Study
+from barrow.study.grids import AUTO, KEYS
 
 _CATALOGUE = (
     "earth(box=(south, west, north, east), cell=KM), line(low=0, high=100, step=1, unit='years'), hours, weekdays, "
@@ -53,9 +54,11 @@ def init(
     if sys.stdin.isatty() and not (as_json or quiet):
         _ask(flags)
     _complete(flags)
+    flags["space"] = _with_cells(flags["space"])
     study = make_study_without_file(**flags)
     if flags.get("missing") is None and study.can_miss:
         study = study.replace(space=NoRecords(study.space))
+    study = _settled(study)
     place = ledger or str(Path(file).parent / f"{study.dataset}.ledger")
     study = study.replace(ledger=place)
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
@@ -64,10 +67,13 @@ def init(
     study.write(file)
     told = {"study": file, "ledger": place, "dataset": study.dataset, "alpha": float(study.alpha)}
     if as_json:
-        click.echo(json.dumps({**told, "budget": book.budget.to_json()}, ensure_ascii=False))
+        grids = None if study.grids is None else study.grids.to_json()
+        click.echo(json.dumps({**told, "budget": book.budget.to_json(), "grids": grids}, ensure_ascii=False))
     elif quiet:
         click.echo(file)
     else:
+        for line in [] if study.grids is None else study.grids.lines():
+            click.echo(line)
         click.echo(f"Wrote {file} and {'joined' if book.head().length > 1 else 'made'} the ledger {place}.")
         click.echo("Next: barrow plan, then barrow release")
 
@@ -75,6 +81,34 @@ def init(
 def make_study_without_file(**flags: Any) -> Study:
     """The study that flags alone describe."""
     return make_study("/dev/null", **flags)
+
+
+def _with_cells(text: str) -> str:
+    """The space with cells that are chosen, where their size was left out."""
+    spec = parse_call(text) or {}
+    key = KEYS.get(str(spec.get("kind")))
+    if key is None or any(spec.get(name) is not None for name in (key, "points", "names")):
+        return text
+    return f"{text.rstrip().removesuffix(')')}, {key}='auto')" if "(" in text else f"{text.strip()}({key}='auto')"
+
+
+def _bare(text: str) -> str:
+    """The space without cells that are yet to be chosen."""
+    spec = parse_call(text) or {}
+    key = KEYS.get(str(spec.get("kind")), "")
+    if spec.get(key) != AUTO:
+        return text
+    arguments = ", ".join(f"{name}={value!r}" for name, value in spec.items() if name not in ("kind", key))
+    return f"{spec['kind']}({arguments})"
+
+
+def _settled(study: Study) -> Study:
+    """The study with what was left to be chosen written out."""
+    chosen = [
+        study.plan(question).question if getattr(question, "bandwidth", None) == AUTO else question
+        for question in study.questions
+    ]
+    return study if chosen == list(study.questions) else study.replace(questions=chosen)
 
 
 def _complete(flags: dict[str, Any]) -> None:
@@ -107,7 +141,7 @@ def _ask(flags: dict[str, Any]) -> None:
             flags["items"] = tuple(part.strip() for part in text.split(","))
     if flags.get("space") is None:
         flags["space"] = say(f"In which public space do items live\n  {_CATALOGUE}\n")
-    space = parse_space(flags["space"])
+    space = parse_space(_bare(flags["space"]))
     if not flags.get("promises") and flags.get("alpha") is None:
         units = ", ".join(units_of(space)) or "a share of the largest distance"
         promises: list[str] = []

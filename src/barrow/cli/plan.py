@@ -64,10 +64,13 @@ def plan(
     with bars(False if quiet or as_json else None):
         plans = [study.plan(question) for question in asked]
     wrote = write_page(lambda: plan_page(plans, study.dataset), html, opened, "plan.html")
+    grids = study.grids
     if as_json:
-        told = [made.to_json() for made in plans]
+        told = [{**made.to_json(), **({} if grids is None else {"grids": grids.to_json()})} for made in plans]
         click.echo(json.dumps(told[0] if len(told) == 1 else {"plans": told}, ensure_ascii=False))
         return
+    for line in [] if grids is None or quiet else grids.lines():
+        click.echo(line)
     for made in plans:
         if quiet:
             click.echo(f"{made.error:.6g}" if len(plans) == 1 else f"{made.question.label}: {made.error:.6g}")

@@ -24,6 +24,7 @@ class Candidate:
         note: What it asks of the data, or warns of; empty where there is nothing to say.
         mechanism: What would be drawn.
         standard_error: Of ``error``, where that is the mean of simulated releases.
+        decoded: The part of ``error`` that is noise and decoding, without what snapping moves; for histograms.
 
     >>> from barrow.privacy import Emd
     >>> made = Candidate("tree", "noise on the edges", Guarantee(Emd(25, model="central"), "knorm", "lemma:lin"), 0.001)
@@ -40,6 +41,7 @@ class Candidate:
     note: str = ""
     mechanism: Any = None
     standard_error: float | None = None
+    decoded: float | None = None
 
     @property
     def user_level(self) -> bool:
@@ -53,6 +55,7 @@ class Candidate:
             "words": self.words,
             "error": self.error,
             "standard_error": self.standard_error,
+            "decoded_error": self.decoded,
             "undecoded_error": self.undecoded,
             "error_upper_nearest": self.upper,
             "note": self.note,
@@ -120,5 +123,5 @@ def useless(candidate: Candidate, guess: float | None, unit: str) -> list[str]:
     near = f" {unit}" if unit else ""
     return [
         f"The answer will be nearly useless: an error of {candidate.error:.3g}{near} is to be expected, and a guess "
-        f"without any data errs by {guess:.3g}{near}. More people, a coarser space or a larger epsilon would help."
+        f"without any data errs by {guess:.3g}{near}."
     ]

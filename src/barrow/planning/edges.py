@@ -13,18 +13,19 @@ import numpy as np
 
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_spacing import spacings
-from barrow.mechanisms.histograms import HistogramNoise
-from barrow.mechanisms.pyramid_errors import signed_distance
+from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
+from barrow.mechanisms.pyramid_scales import mixed_reference
 from barrow.noise.simulation import SeededSource
-from barrow.spaces import NeighbourGraph, Space
+from barrow.numerics import Exact
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
-from barrow.transport.graph_flow import cheapest_flow
+from barrow.transport import measure_of
 
 _SEED = 20250307
-_NODES_DRAWN, _FEWEST, _MOST = 1200, 2, 10
+_NODES_DRAWN, _FEWEST, _MOST = 1200, 2, 5
 """Errors of few nodes vary more: so many nodes are drawn in all, in no fewer and no more releases than these."""
-_MOST_RANKED = 5000
-"""On larger spaces errors are ranked along a graph of about so many nodes."""
+_MOST_RANKED, _FEW_ITEMS = 5000, 1000
+"""On larger spaces errors are ranked on a coarser grid of about so many items."""
 _LEFT, _BLUR = 0.15, 0.05
 """Decoders leave at least these shares of the noise and of the gap between nodes, or else another spacing is better."""
 
@@ -52,7 +53,7 @@ def best_spacing(
         tried = [s for s in tried if make(s).noise.dimension <= most] or tried[:1]
     if len(tried) == 1:
         return tried[0]
-    measure = _measure(space, tried)
+    measure = measure_of(space, _MOST_RANKED).distance
     known: dict[int, float] = {}
 
     def error(index: int) -> float:
@@ -99,25 +100,21 @@ def _worth(make: Callable[[Any], HistogramNoise], tried: list[Any], index: int, 
 
 def _error(made: HistogramNoise, reference: Floats, measure: Callable[[Floats], float], items: int) -> float:
     source = SeededSource(_SEED)
-    fewest = _FEWEST if items <= 4 * _MOST_RANKED else 1
+    fewest = _FEWEST if items <= _FEW_ITEMS else 1
     draws = min(_MOST, max(fewest, _NODES_DRAWN // made.noise.dimension))
     return float(np.mean([measure(made.simulated(reference, source) - reference) for _ in range(draws)]))
 
 
-def _measure(space: Space, tried: list[Any]) -> Callable[[Floats], float]:
-    """The earth mover's distance; on large spaces along the finest graph that is not too large, which is less."""
-    if space.items <= _MOST_RANKED or len(tried) == 1:
-        return lambda difference: signed_distance(space, difference)[0]
-    graph: NeighbourGraph = max(
-        (space.graph(s) for s in tried[:-1]), key=lambda g: g.nodes if g.nodes <= _MOST_RANKED else -g.nodes
+def spacing_for(space: Space, alpha: Exact, *, users: int, model: str = "central") -> Any:
+    """The spacing of least simulated error where half of the records are in clusters and half in single items.
+
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 1, step=1/64)
+    >>> spacing_for(line, 25, users=10) is None, spacing_for(line, 25, users=10**6) is None
+    (False, True)
+    """
+    return best_spacing(
+        space,
+        mixed_reference(space),
+        lambda gap: histogram_noise(space, "edges", alpha, users=users, model=model, spacing=gap),
     )
-    carried = graph.weights
-
-    def along(difference: Floats) -> float:
-        at_nodes = np.zeros(graph.nodes)
-        at_nodes[: space.items] = difference if carried is None else 0.0
-        if carried is not None:
-            at_nodes = np.asarray(carried.T @ difference)
-        return cheapest_flow(graph.nodes, graph.tails, graph.heads, graph.lengths, at_nodes).upper
-
-    return along

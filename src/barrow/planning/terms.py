@@ -11,6 +11,7 @@ from typing import Any
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text
 from barrow.policy import Policy, Promise
+from barrow.policy.policy import Kept
 from barrow.privacy import Model
 from barrow.spaces import Space
 
@@ -57,6 +58,11 @@ class Terms:
     def policy(self) -> Policy:
         """The promises as a policy."""
         return Policy(self.space, self.promises, delta=self.delta)
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """Each promise with what it costs on this space; nothing where alpha is given."""
+        return tuple(self.policy.kept) if self.promises else ()
 
     @property
     def epsilons(self) -> tuple[Fraction, ...]:

@@ -79,8 +79,14 @@ def preferred(own: Sequence[Candidate], rivals: Sequence[Candidate], definition:
             allowed="definition = 'auto' or 'emd'",
             fix="definition = 'auto'",
         )
-    better = bool(rivals) and rivals[0].error * ALIKE < own[0].error
+    # Snapping moves both alike, and would hide which of them has less noise.
+    better = bool(rivals) and _noise(rivals[0]) * ALIKE < _noise(own[0])
     return rivals[0] if definition == "user_level" or (definition == "auto" and better) else own[0]
+
+
+def _noise(candidate: Candidate) -> float:
+    """The part of an error that is not snapping, where it is known."""
+    return candidate.error if candidate.decoded is None else candidate.decoded
 
 
 @dataclass(frozen=True)

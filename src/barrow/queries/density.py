@@ -1,8 +1,9 @@
 """Density maps: shares of people near public places, by a partition of unity of bandwidth h.
 
 Each item is split between the few centres near it, with weights that add up to 1 and fall off over the distance h. On
-a line, a circle and a Euclidean grid the weights are products of hats; on the sphere they are geodesic hats divided by
-their sum (hats in latitude and longitude would have no bound near the poles).
+a line, a circle and a Euclidean grid the weights are products of hats; on the Earth hats in latitude times hats in
+longitude that are as wide as each row needs, so that the constant has a formula on a grid of any size; for hexagons
+they are geodesic hats divided by their sum.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from barrow.errors import ParameterError
 from barrow.numerics import Exact
 from barrow.queries.base import ClosedForm, Query, check_over, plain
 from barrow.queries.quantised import MOST_BITS, Quantised
+from barrow.queries.row_hats import MOST_OUTPUTS, row_hats, too_coarse, too_many
 from barrow.spaces import EARTH_RADIUS_KM, Circle, Earth, Euclidean, Hexagons, Line, Space, parse_distance
 from barrow.spaces.base import Floats, Ids
 
-_MOST_OUTPUTS = 10**7
 _STEP = Fraction(1, 2**MOST_BITS)
 
 
@@ -45,7 +46,10 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
     if isinstance(space, Line | Circle | Euclidean):
         columns, weights, places, closed, error = _tensor_hats(space, width)
         cartesian = (space.points, width) if isinstance(space, Euclidean) else None
-    elif isinstance(space, Earth | Hexagons):
+    elif isinstance(space, Earth):
+        columns, weights, places, closed, error = row_hats(space, width)
+        cartesian = (_unit_vectors(space.points), width)
+    elif isinstance(space, Hexagons):
         columns, weights, places, closed, error = _geodesic_hats(space, width)
         cartesian = (_unit_vectors(space.points), width)
     else:
@@ -95,13 +99,13 @@ def _tensor_hats(space: Line | Circle | Euclidean, width: float) -> tuple[Ids, F
         item_step = np.array([(end - start) / space.items])
     h = width * space.diameter
     if (item_step > h / 2.0 * (1 + 1e-9)).any():
-        raise _too_coarse(space, width, float(item_step.max()) / space.diameter)
+        raise too_coarse(space, width, float(item_step.max()) / space.diameter)
     closes = isinstance(space, Circle)
     intervals = np.maximum(np.rint((high - low) / h).astype(np.int64), 3 if closes else 1)
     spacing = (high - low) / intervals
     counts = intervals if closes else intervals + 1
-    if float(np.prod(counts, dtype=np.float64)) > _MOST_OUTPUTS:
-        raise _too_many(width, space)
+    if float(np.prod(counts, dtype=np.float64)) > MOST_OUTPUTS:
+        raise too_many(width, space)
     columns = np.zeros((len(points), 1), dtype=np.int64)
     weights = np.ones((len(points), 1))
     for axis in range(points.shape[1]):
@@ -133,17 +137,17 @@ def _tensor_hats(space: Line | Circle | Euclidean, width: float) -> tuple[Ids, F
 # Geodesic hats on the sphere.
 
 
-def _geodesic_hats(space: Earth | Hexagons, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
+def _geodesic_hats(space: Hexagons, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
     """Normalised hats max(0, 1 - d(x, c)/h) around centres about h apart."""
     from scipy.spatial import cKDTree
 
     h = width * space.diameter
-    spacing = space.least_distance_lower if isinstance(space, Hexagons) else float(space.cell or 0.0) / space.diameter
+    spacing = space.least_distance_lower
     if spacing > width / 2.0 * (1 + 1e-9):
-        raise _too_coarse(space, width, spacing)
+        raise too_coarse(space, width, spacing)
     centres = _centres(space, h)
-    if len(centres) > _MOST_OUTPUTS:
-        raise _too_many(width, space)
+    if len(centres) > MOST_OUTPUTS:
+        raise too_many(width, space)
     tree = cKDTree(_unit_vectors(centres))
     vectors = _unit_vectors(space.points)
 
@@ -188,9 +192,7 @@ def _geodesic_bound(tree: Any, vectors: Floats, total: Floats, angle: float, wid
     return ClosedForm(lambda p: bound, tight=False)  # the 1-norm is the largest of all norms
 
 
-def _centres(space: Earth | Hexagons, h: float) -> Floats:
-    if isinstance(space, Earth):
-        return Earth(box=space.box, cell=h).points
+def _centres(space: Hexagons, h: float) -> Floats:
     lat, lon = space.points[:, 0], space.points[:, 1]
     pad = 1e-6
     box = (
@@ -205,21 +207,3 @@ def _centres(space: Earth | Hexagons, h: float) -> Floats:
 def _unit_vectors(places: Floats) -> Floats:
     lat, lon = np.radians(places[:, 0]), np.radians(places[:, 1])
     return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
-
-
-def _too_coarse(space: Space, width: float, spacing: float) -> ParameterError:
-    wide, fine = width * space.diameter, spacing * space.diameter
-    return ParameterError(
-        f"The bandwidth is {wide:.6g} {space.unit}, but the space's grid is too coarse for it: its cells are "
-        f"{fine:.6g} {space.unit} wide.".replace(" ,", ",").replace("  ", " "),
-        allowed="a bandwidth of at least two cells",
-        fix=f"bandwidth={2 * fine:.6g} {space.unit}".strip() + f", or a space with cells of {wide / 4:.3g}",
-    )
-
-
-def _too_many(width: float, space: Space) -> ParameterError:
-    return ParameterError(
-        f"The bandwidth {width * space.diameter:.6g} {space.unit} makes more than {_MOST_OUTPUTS:,} outputs.",
-        allowed="fewer outputs",
-        fix="a larger bandwidth",
-    )

@@ -192,5 +192,6 @@ class CircularMeanPlan(LinearPlan):
             return []
         return [
             f"The answer will be nearly useless: a mean direction shorter than {self.radius:.2g} is not determined, "
-            "and none is longer than 1. More people, or looser promises, would help."
+            f"and none is longer than 1. About {math.ceil(4 * self.radius * self.terms.users):,} people, or promises "
+            f"{4 * self.radius:.2g} times looser, would make it a quarter."
         ]

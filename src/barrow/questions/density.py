@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from barrow.errors import ParameterError
 from barrow.numerics import Exact
+from barrow.planning import reference_distribution
+from barrow.planning.bandwidths import DensityMap, best_bandwidth
+from barrow.planning.simulate import Simulable
 from barrow.planning.terms import Terms
 from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
 from barrow.questions.base import Said
 from barrow.questions.linear import Linear, LinearPlan
 from barrow.questions.plan import Plan, Rows, placed
-from barrow.spaces import NoRecords, Space, held
+from barrow.spaces import NoRecords, Space, held, parse_distance
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -24,7 +28,8 @@ class Density(Linear):
     Beside the unbiased values stands a map decoded from them: shares of 0 or more, with sum 1.
 
     Args:
-        bandwidth: A distance in words, e.g. ``"5 km"``: how far apart the centres are, and how far weights reach.
+        bandwidth: A distance in words, e.g. ``"5 km"``: how far apart the centres are, and how far weights reach;
+            ``"auto"`` for the one whose decoded map has the least predicted error.
 
     >>> from barrow.spaces import Line
     >>> Density(bandwidth="10 km").query(Line(0, 100, unit="km", step=1)).dimension
@@ -43,6 +48,12 @@ class Density(Linear):
 
     def plan(self, terms: Terms) -> Plan:
         """The most accurate noise that keeps the terms; it reads no data."""
+        if self.bandwidth == "auto":
+            inner = replace(terms, space=held(terms.space))
+            chosen = best_bandwidth(
+                inner.space, reference_distribution(inner.space), lambda width: self._on(inner, width)
+            )
+            return replace(self, bandwidth=f"{chosen:.6g} {terms.space.unit}".strip()).plan(terms)
         made = super().plan(terms)
         if not isinstance(made, LinearPlan):
             return made
@@ -50,6 +61,13 @@ class Density(Linear):
 
     def _over_holders(self, terms: Terms) -> Plan:
         return self._planned(terms)
+
+    def _on(self, terms: Terms, width: float) -> Simulable:
+        """The map that would be decoded with a bandwidth of ``width`` in the space's unit."""
+        made = Linear.plan(replace(self, bandwidth=f"{width:.6g} {terms.space.unit}".strip()), terms)
+        if not isinstance(made, LinearPlan):
+            raise ParameterError("A density needs additive noise.", allowed="noise='auto'", fix="noise='auto'")
+        return DensityMap(made.query, made.noise)
 
     @classmethod
     def drawn(cls, said: Said) -> list[str]:
@@ -72,6 +90,13 @@ class DensityPlan(LinearPlan):
     >>> [row["share"] for row in plan.tables(np.array([0.7, 0.5, -0.1]))["values"]]
     [0.6, 0.4, 0.0]
     """
+
+    def _wider(self, times: float) -> str:
+        """Noise falls as the bandwidth grows."""
+        width = float(parse_distance(self.question.to_spec()["bandwidth"], self.space)) * times
+        if width > 0.5:
+            return ""
+        return f"A bandwidth of {self.sized(width * self.space.diameter)} would help most: it would make it a quarter."
 
     def _rows(self, values: Any, widths: Any) -> Rows:
         from barrow.mechanisms.decoding import nearest_in_simplex

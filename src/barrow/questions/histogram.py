@@ -25,6 +25,8 @@ from barrow.planning import (
     released_user_level,
     useless,
 )
+from barrow.planning.simulate import simulate
+from barrow.planning.sizes import check_size
 from barrow.planning.terms import Terms
 from barrow.planning.versus import Versus, checked_definition, kept_user_level, preferred, versus
 from barrow.privacy import Model
@@ -107,6 +109,7 @@ class Histogram(Question):
 
     def plan(self, terms: Terms) -> Plan:
         """All mechanisms are compared, and the most accurate one is chosen; it reads no data."""
+        check_size(terms.space)
         target = self.target(terms)
         levels = self.mechanism == "levels"
         definition = "user_level" if levels else self.definition
@@ -131,10 +134,14 @@ class Histogram(Question):
     def released(cls, said: Said) -> str:
         """What was released, and how accurate it is."""
         found, unit = said["histogram"], said["unit"]
-        error = f"{found['about']} {found['emd_predicted']:.3g} {unit}".rstrip()
+        error = f"about {found['emd_predicted']:.3g} {unit}".rstrip()
+        snapped = f", {found['emd_snapping_typical']:.3g} {unit} by snapping to the grid".replace(" ,", ",")
         return (
             f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. It "
-            f"is off by an earth mover's distance of {error} (predicted at a public reference distribution). "
+            f"is off by an earth mover's distance of {error} from their records as they were (predicted at a public "
+            f"reference distribution: {found['emd_decoded']:.3g} {unit} by noise and decoding".rstrip()
+            + (snapped.rstrip() if found["emd_snapping_typical"] else "")
+            + "). "
             f"The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % interval."
         )
 
@@ -266,8 +273,23 @@ class HistogramPlan(LinearPlan):
 
     @property
     def error(self) -> float:
-        """The predicted EMD between the released histogram and the true one, in the space's units."""
+        """The predicted EMD between the released histogram and the raw records, in the space's units."""
         return self.chosen.error
+
+    @property
+    def decoded_error(self) -> float:
+        """The part of it that is noise and decoding, without what snapping moves."""
+        return self.chosen.error if self.chosen.decoded is None else self.chosen.decoded
+
+    @property
+    def error_parts(self) -> tuple[float, float]:
+        """Noise and decoding, and what snapping moves on average."""
+        return self.decoded_error, self.snapping_typical
+
+    @cached_property
+    def snapping_typical(self) -> float:
+        """How far snapping moves a record on average at the reference, in the space's units."""
+        return float(self.target.reference @ self.space.snapping_means) * self.space.diameter
 
     @property
     def error_unit(self) -> str:
@@ -322,7 +344,7 @@ class HistogramPlan(LinearPlan):
         return [
             *missing,
             *(f"{labels[i]}: {100 * drawn.shares[i]:.3g} %" for i in top.tolist()),
-            f"The histogram is off by {self._about} {self.sized(self.error)} (EMD, predicted).",
+            f"The histogram is off by about {self.sized(self.error)} from the records as they were (EMD, predicted).",
         ]
 
     def collected(self, collector: Collector) -> Collected:
@@ -396,7 +418,9 @@ class HistogramPlan(LinearPlan):
                 "words": self.chosen.words,
                 "unbiased_outputs": _OUTPUTS[self.made.kind],
                 "emd_predicted": self.error,
-                "about": self._about,
+                "emd_decoded": self.decoded_error,
+                "emd_snapping_typical": self.snapping_typical,
+                "emd_snapping_upper": self.space.snapping_upper * self.space.diameter,
                 "emd_undecoded": self.chosen.undecoded,
                 "emd_upper_nearest": self.chosen.upper,
                 "decode": self.target.decode,
@@ -432,6 +456,8 @@ class HistogramPlan(LinearPlan):
             **super().details(),
             "mechanism": self.chosen.name,
             "emd_predicted": self.error,
+            "emd_decoded": self.decoded_error,
+            "emd_snapping_typical": self.snapping_typical,
             "emd_uniform_guess": self.uniform_guess,
             "times_the_least": self.floors,
             "candidates": [candidate.to_json() for candidate in self.candidates],
@@ -442,7 +468,22 @@ class HistogramPlan(LinearPlan):
     @property
     def warnings(self) -> list[str]:
         """A warning where the histogram would be hardly better than a guess."""
-        return useless(self.chosen, self.uniform_guess, self.space.unit)
+        found = useless(self.chosen, self.uniform_guess, self.space.unit)
+        return [f"{text} {self._most_helpful()}" for text in found]
+
+    def _most_helpful(self) -> str:
+        """The one change that would help most, computed."""
+        if self.snapping_typical >= self.decoded_error:
+            return "Finer cells would help most: most of the error is snapping."
+        if self.finer_gain >= 2.0:
+            gain = f"an alpha {self.finer_gain:.2g} times larger"
+            return f"Finer cells would help most: a quarter as wide, they allow {gain}."
+        from barrow.planning.histograms import kept_noise
+
+        target = replace(self.target, terms=replace(self.terms, users=10 * self.terms.users))
+        kind = self.made.kind if self.made.kind in ("edges", "tree", "pyramid", "cells") else "cells"
+        error = simulate(kept_noise(target, kind), self.target.reference, 2).mean
+        return f"Ten times as many people, or promises ten times looser, would make it about {self.sized(error)}."
 
     def answer_lines(self) -> list[str]:
         """The mechanism, the error before and after decoding, and the intervals that go with it."""
@@ -450,8 +491,15 @@ class HistogramPlan(LinearPlan):
         whose = " on each person's report" if self.terms.model is Model.LOCAL else ""
         lines = [
             f"Chosen    {chosen.name}: {chosen.words}, scale {float_up(self.noise.scale):.3g}{whose}",
-            f"Error     the histogram is off by {self._about} {self.sized(self.error)} (EMD after decoding, predicted)",
+            f"Error     the histogram is off by about {self.sized(self.error)} from the records as they are (EMD, "
+            "predicted)",
         ]
+        if self.space.snapping_upper:
+            moved, most = self.sized(self.snapping_typical), self.sized(self.space.snapping_upper * self.space.diameter)
+            lines.append(
+                f"          noise and decoding {self.sized(self.decoded_error)}, snapping {moved} (no record by more "
+                f"than {most})"
+            )
         if chosen.undecoded is not None:
             lines.append(f"          before decoding {self.sized(chosen.undecoded)} are expected, whatever the data")
         if self.target.decode == "nearest" and chosen.upper is not None:
@@ -481,8 +529,3 @@ class HistogramPlan(LinearPlan):
         if self.chosen.user_level:
             return reasons([self.chosen, *(candidate for candidate in self.candidates)])
         return {name: why for name, why in reasons(self.candidates).items() if name != self.chosen.name}
-
-    @property
-    def _about(self) -> str:
-        """On large spaces the EMD of simulated releases is bounded, not computed."""
-        return "at most about" if self.chosen.note else "about"

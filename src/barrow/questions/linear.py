@@ -220,6 +220,20 @@ class LinearPlan(Plan):
         return Fraction(1) if found is None else Fraction(found)
 
     @property
+    def constant(self) -> tuple[bool, str, float | None]:
+        """Whether the Lipschitz constant is proved, how it was found, and what it is per largest distance.
+
+        Noise along edges needs none: it is proved for the graph. User-level DP goes by the range.
+        """
+        if isinstance(self.noise, EdgeNoise):
+            return True, "graph", None
+        if self.chosen.user_level:
+            return True, "range", None
+        order = 2 if self.noise.p is None else self.noise.p
+        found = self.query.constants([order])[0]
+        return self.query.constant_proved, self.query.constant_method, found.lipschitz_upper
+
+    @property
     def snapping(self) -> float:
         """How far snapping records to the grid may move a value, in the question's unit."""
         return self.query.snapping_upper
@@ -233,6 +247,11 @@ class LinearPlan(Plan):
     def half_width(self) -> float:
         """Each value will be within this of the true one with probability at least 95 %, in the question's unit."""
         return self.chosen.error + (self.snapping if self.snapping_included else 0.0)
+
+    @property
+    def error_parts(self) -> tuple[float, float]:
+        """The noise, and what snapping adds to the half width."""
+        return self.chosen.error, self.snapping if self.snapping_included else 0.0
 
     @property
     def half_width_all(self) -> float:
@@ -266,7 +285,7 @@ class LinearPlan(Plan):
     @property
     def declared(self) -> str:
         """A sentence where the Lipschitz constant is somebody's word."""
-        if self.query.constant_proved:
+        if self.constant[0]:
             return ""
         return (
             "The Lipschitz constant was declared by whoever wrote the study and is not proved; if it is too small, "
@@ -360,7 +379,7 @@ class LinearPlan(Plan):
             "noise": self.noise.name,
             "scale": exact_text(self.noise.scale),
             "grid": exact_text(self.noise.grid),
-            "constant": self.query.constant_method,
+            "constant": self.constant[1],
         }
 
     def fields(self) -> dict[str, Any]:
@@ -383,7 +402,7 @@ class LinearPlan(Plan):
             "outputs": self.query.dimension,
             "noise": self.noise.name,
             "scale": float_up(self.noise.scale),
-            "constant": {"proved": self.query.constant_proved, "method": self.query.constant_method},
+            "constant": dict(zip(("proved", "method", "lipschitz"), self.constant, strict=True)),
             **{key: fields[key] for key in ("half_width_95", "half_width_95_all", "snapping_values")},
             "others": [{"noise": other.name, "half_width_95": other.error} for other in self.others],
             "versus": None if self.versus is None else self.versus.to_json(),
@@ -401,6 +420,9 @@ class LinearPlan(Plan):
             f"Noise     {noise.name}, scale {float_up(noise.scale):.3g}{unit}{whose}",
             f"Error     each value ± {self.half_width:.3g}{unit} (95 %){all_at_once}{words}",
         ]
+        _, method, constant = self.constant
+        if many and constant is not None:
+            lines.append(f"Constant  {constant:.4g}{unit} per largest distance, by {method}")
         if self.query.kind in ("density", "histogram"):
             lines.append(f"          a share surely stands out of the noise if it is above {self.half_width_all:.2g}")
         return lines
@@ -410,6 +432,10 @@ class LinearPlan(Plan):
         lost = ", ".join(f"{other.name} ± {other.error:.3g}" for other in self.others)
         lines = [] if self.versus is None else [f"Against   {self.versus.line}"]
         return [*lines, *([f"Others    {lost}"] if lost else [])]
+
+    def _wider(self, times: float) -> str:
+        """What a question with a width of its own would gain by another one; empty for others."""
+        return ""
 
     @property
     def warnings(self) -> list[str]:
@@ -426,6 +452,12 @@ class LinearPlan(Plan):
 
     def _help(self, whole: float) -> str:
         times = 4.0 * self.half_width / whole
+        if self.finer_gain >= 2.0:
+            gain = f"an alpha {self.finer_gain:.2g} times larger"
+            return f"Finer cells would help most: a quarter as wide, they allow {gain}."
+        wider = self._wider(times)
+        if wider:
+            return wider
         local = self.terms.model is Model.LOCAL
         people = math.ceil(self.terms.users * (times * times if local else times))
         return f"About {people:,} people, or promises {times:.2g} times looser, would make it a quarter of that."

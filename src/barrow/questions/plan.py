@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from barrow.questions.pictures import Bounds
 
 Rows = list[dict[str, Any]]
+_LOUD = 2
+"""A grid that makes a promise cost so many times its distance is spoken of."""
 
 
 class Plan(ABC):
@@ -67,6 +69,11 @@ class Plan(ABC):
     @abstractmethod
     def error(self) -> float:
         """The one number that says how accurate the release will be."""
+
+    @property
+    def error_parts(self) -> tuple[float, float]:
+        """The error without snapping, and what snapping adds, in the unit of :attr:`error`."""
+        return self.error, 0.0
 
     @property
     def error_unit(self) -> str:
@@ -224,6 +231,30 @@ class Plan(ABC):
         """Sentences about an answer that would be of little use, and what would help."""
         return []
 
+    @property
+    def grid_costs(self) -> list[str]:
+        """A sentence for each promise that the grid makes cost twice as much as it asks, or more."""
+        space, found = self.space, []
+        for kept in self.terms.kept:
+            charged = kept.emd / kept.promise.share
+            if kept.distance and charged >= _LOUD * kept.distance:
+                far, times = self.sized(float(charged) * space.diameter), float(charged / kept.distance)
+                found.append(
+                    f'The promise "{kept.promise.text}" is charged as {far} on these cells, {times:.3g} times its '
+                    'distance; finer ones cost less (cell = "auto" finds the best)'
+                )
+        return found
+
+    @property
+    def finer_gain(self) -> float:
+        """How many times larger alpha would be on cells a quarter as wide."""
+        rho, kept = Fraction(self.space.snapping_upper), self.terms.kept
+        if not rho or not kept:
+            return 1.0
+        here = [one.promise.epsilon / (one.promise.share * (one.distance + 2 * rho)) for one in kept]
+        finer = [one.promise.epsilon / (one.promise.share * (one.distance + rho / 2)) for one in kept]
+        return float(min(finer) / min(here))
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``--json``."""
         space = self.space
@@ -242,6 +273,7 @@ class Plan(ABC):
             "error_unit": self.error_unit,
             **self.details(),
             "warnings": self.warnings,
+            "grid_costs": self.grid_costs,
             "promises": [float_up(epsilon) for epsilon in self.charges()],
             "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon)},
             "guarantee": self.guarantee.to_json(),
@@ -259,7 +291,11 @@ class Plan(ABC):
         lines = [f"Question  {self.description}", self._rate()]
         if space.snapping_upper:
             moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
-            lines.append(f"Grid      {space.items:,} items; snapping moves a record by at most {moved} (counted in α)")
+            hint = "; by nothing if records are whole numbers (whole = true)" if space.may_be_whole else ""
+            lines.append(
+                f"Grid      {space.items:,} items; snapping moves a record by at most {moved} (counted in α){hint}"
+            )
+        lines += [f"Warning   {text}" for text in self.grid_costs]
         if space.caveat:
             lines.append(f"Space     {space.caveat}")
         lines += self.answer_lines()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -204,7 +205,10 @@ class QuantilePlan(LinearPlan):
         """A warning where an interval would cover most of the line."""
         if self.error < self.space.diameter / 4.0:
             return []
+        # The band of shares must be an eighth wide on either side.
+        times = 8.0 * float(np.max(self.noise.simultaneous_half_width / edge_tree(self.space).lengths))
         return [
             f"The answer will be nearly useless: ± {self.sized(self.error)} on a line of "
-            f"{self.sized(self.space.diameter)}."
+            f"{self.sized(self.space.diameter)}. About {math.ceil(self.terms.users * times):,} people, or promises "
+            f"{times:.2g} times looser, would make it an eighth of the line."
         ]

@@ -179,6 +179,30 @@ class Space(ABC):
         return 0.0
 
     @property
+    def may_be_whole(self) -> bool:
+        """Whether items are all whole numbers of a range, but records need not be."""
+        return False
+
+    @property
+    def snapping_means(self) -> Floats:
+        """For each item, the mean normalised distance by which snapping moves a record that is anywhere in its cell.
+
+        For predictions only: no guarantee rests on it.
+        """
+        return np.full(self.items, 0.5 * self.snapping_upper)
+
+    def coarser(self, most: int) -> tuple[Space, Ids] | None:
+        """A space with the same distances and about ``most`` items at most, and to which of them each item belongs.
+
+        For predictions only; None where items do not lie on a grid.
+
+        >>> from barrow.spaces import Discrete
+        >>> Discrete(["a", "b"]).coarser(1) is None
+        True
+        """
+        return None
+
+    @property
     @abstractmethod
     def least_distance_lower(self) -> float:
         """A lower bound, tight or nearly so, on the distance of two different items."""

@@ -204,6 +204,17 @@ class Circle(Space):
         return (self.period / self.size / 2.0 + 8.0 * self.period * 2.0**-52) / self.diameter * (1.0 + 2.0**-40)
 
     @property
+    def snapping_means(self) -> Floats:
+        """A quarter of a cell; 0 for names."""
+        named = self.names is not None
+        return np.full(self.items, 0.0 if named else 0.5 / self.items)
+
+    def coarser(self, most: int) -> tuple[Space, Ids]:
+        """Wider cells."""
+        wide = Circle(self.period, unit=self._unit, step=self.period / max(1, most))
+        return wide, wide.encode(self.points)
+
+    @property
     def least_distance_lower(self) -> float:
         """One step round the circle, rounded down."""
         return min(1.0, 2.0 / self.items) * (1.0 - DISTANCE_ERROR)

@@ -114,6 +114,11 @@ class Elsewhere(Space):
         """As inside: d' between items is at most d' between records plus twice this."""
         return self.inner.snapping_upper
 
+    @property
+    def snapping_means(self) -> Floats:
+        """As inside; what is elsewhere is one item, whatever it is."""
+        return np.append(self.inner.snapping_means, 0.0)
+
     @cached_property
     def least_distance_lower(self) -> float:
         """The least of two items' distance and of an item's distance from the edge."""

@@ -21,7 +21,15 @@ from barrow.spaces.base import (
     positive_number,
     private_numbers,
 )
-from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, lattice, line_axis, rounded_points
+from barrow.spaces.lattices import (
+    bits_for,
+    checked_spacing,
+    grid_graph,
+    lattice,
+    line_axis,
+    mean_to_middle,
+    rounded_points,
+)
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.spanners import MOST_CERTIFIED, certified_graph
 
@@ -279,6 +287,26 @@ class Euclidean(Space):
         magnitude = float(np.abs([self.low, self.high]).max())
         slack = 16.0 * magnitude * 2.0**-52 * self.dimension
         return (float(np.sqrt((half**2).sum())) + slack) / self._diameter * (1.0 + 2.0**-40)
+
+    @property
+    def snapping_means(self) -> Floats:
+        """Of a record anywhere in its cell: exact in one and two dimensions, nearly so in more."""
+        widths = (self.high - self.low) / np.array(self.shape) / self._diameter
+        if self.dimension == 1:
+            mean = float(widths[0]) / 4.0
+        elif self.dimension == 2:
+            mean = float(mean_to_middle(widths[0], widths[1]))
+        else:  # the mean of the square is known, and the spread is small
+            mean = 0.97 * float(np.sqrt((widths**2).sum() / 12.0))
+        return np.full(self.items, mean)
+
+    def coarser(self, most: int) -> tuple[Space, Ids] | None:
+        """Larger cells of the same box."""
+        if self.center is not None:
+            return None
+        factor = float(np.ceil((self.items / most) ** (1.0 / self.dimension)))
+        large = Euclidean(self.low.tolist(), self.high.tolist(), unit=self._unit, step=float(self.step or 1.0) * factor)
+        return large, large.encode(self.points)
 
     @cached_property
     def least_distance_lower(self) -> float:

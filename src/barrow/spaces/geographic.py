@@ -13,7 +13,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown, positive_number, private_numbers
 from barrow.spaces.latitudes import latitude_graph
-from barrow.spaces.lattices import checked_spacing
+from barrow.spaces.lattices import checked_spacing, mean_to_middle
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, box_diameter_upper, great_circle
 
@@ -258,6 +258,21 @@ class Earth(Space):
             far = math.pi  # a cell that reaches half round the equator may hold the antipode of its middle
         # Degrees of 360 are rounded to 2^-44 or better; a cell's edge moves by no more.
         return (far + 2.0**-40) * EARTH_RADIUS_KM / self._diameter * (1.0 + 2.0**-40)
+
+    @property
+    def snapping_means(self) -> Floats:
+        """Of a record anywhere in its cell, taken for a rectangle."""
+        south, west, north, east = self.box
+        height = (north - south) / len(self.rows.columns)
+        wide = (east - west) / self.rows.columns[np.searchsorted(self.rows.first, np.arange(self.items), "right") - 1]
+        degree = math.pi / 180.0 * EARTH_RADIUS_KM / self._diameter
+        return mean_to_middle(height * degree, wide * degree * np.cos(np.radians(self.points[:, 0])))
+
+    def coarser(self, most: int) -> tuple[Space, Ids]:
+        """Larger cells of the same box."""
+        factor = math.ceil(math.sqrt(self.items / most))
+        large = Earth(box=self.box, cell=float(self.cell or 1.0) * factor, diameter=self._diameter)
+        return large, large.encode(self.points)
 
     @cached_property
     def least_distance_lower(self) -> float:

@@ -284,6 +284,26 @@ class Line(Space):
         magnitude = max(abs(self.low), abs(self.high))
         return float((widest + 8.0 * magnitude * 2.0**-52) / self.diameter * (1.0 + 2.0**-40))
 
+    @property
+    def may_be_whole(self) -> bool:
+        """Whether the points are all whole numbers from low to high, and ``whole`` was not said."""
+        return self.step == 1.0 and not self.cells and not self.whole
+
+    @property
+    def snapping_means(self) -> Floats:
+        """Of a record anywhere between the middles of the gaps around its point; 0 for whole numbers."""
+        if self.whole:
+            return np.zeros(self.items)
+        between = (self.points[1:] + self.points[:-1]) / 2.0
+        below = self.points - np.concatenate([[self.low], between])
+        above = np.concatenate([between, [self.high]]) - self.points
+        return np.asarray((below**2 + above**2) / (2.0 * np.maximum(below + above, 1e-300)) / self.diameter)
+
+    def coarser(self, most: int) -> tuple[Space, Ids]:
+        """Wider cells."""
+        wide = Line(self.low, self.high, unit=self._unit, step=(self.high - self.low) / max(1, most), cells=True)
+        return wide, wide.encode(self.points)
+
     @cached_property
     def least_distance_lower(self) -> float:
         """The narrowest gap, rounded down."""

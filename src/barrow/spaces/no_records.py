@@ -96,6 +96,23 @@ class NoRecords(Space):
         return self.inner.snapping_upper
 
     @property
+    def snapping_means(self) -> Floats:
+        """As inside, and nothing for people without records."""
+        return np.append(self.inner.snapping_means, 0.0)
+
+    @property
+    def may_be_whole(self) -> bool:
+        """As inside."""
+        return self.inner.may_be_whole
+
+    def coarser(self, most: int) -> tuple[Space, Ids] | None:
+        """The inner one made coarser, where it has a grid."""
+        found = self.inner.coarser(most)
+        if found is None:
+            return None
+        return NoRecords(found[0], distance=self.apart), np.append(found[1], found[0].items)
+
+    @property
     def distance_error(self) -> float:
         """As inside."""
         return self.inner.distance_error

@@ -147,6 +147,27 @@ class Product(Space):
         return float(total) * (1.0 + 2.0**-40)
 
     @property
+    def snapping_means(self) -> Floats:
+        """The parts' own, weighted like distances."""
+        total = np.zeros(self.items)
+        for part, weight, ids in zip(self.parts, self.weights, self._split(np.arange(self.items)), strict=True):
+            total += float(weight) * part.snapping_means[ids]
+        return total
+
+    def coarser(self, most: int) -> tuple[Space, Ids] | None:
+        """The largest part that has a grid made coarser."""
+        by_size = sorted(range(len(self.parts)), key=lambda i: -self.parts[i].items)
+        for i in by_size:
+            found = self.parts[i].coarser(max(1, most * self.parts[i].items // self.items))
+            if found is not None:
+                parts = [found[0] if j == i else part for j, part in enumerate(self.parts)]
+                large = Product(parts, weights=self.weights)
+                split = list(self._split(np.arange(self.items)))
+                split[i] = found[1][split[i]]
+                return large, np.asarray(np.ravel_multi_index(tuple(split), large._shape))
+        return None
+
+    @property
     def distance_error(self) -> float:
         """The largest error of a part."""
         return max(part.distance_error for part in self.parts) + 2.0**-48

@@ -23,6 +23,7 @@ from barrow.questions import Plan, Question, question_kinds, to_question
 from barrow.spaces import Elsewhere, NoRecords, Space, held, parse_space, space_from_spec
 from barrow.spaces.spec import parse_call
 from barrow.study.data import Data
+from barrow.study.grids import GridChoice, auto_spec, choose_grid
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -96,6 +97,16 @@ class Study(NamedOptions):
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
+        wanted = auto_spec(space)
+        if wanted is not None:  # the cells of least predicted error for what is asked, from public numbers alone
+            space, grids = choose_grid(
+                wanted,
+                lambda made: Study(
+                    made, promises, alpha=alpha, delta=delta, users=users, questions=questions, model=model,
+                    honest=honest, data=data,
+                ),
+            )  # fmt: skip
+            put("_grids", grids)
         data = _with_outside(_space(space), _data(data))
         put("space", _with_missing(_effective(_space(space), data), missing, to_model(model)))
         put("promises", _promises(promises))
@@ -266,7 +277,16 @@ class Study(NamedOptions):
 
     def replace(self, **changes: Any) -> Study:
         """The same study with some arguments changed, e.g. ``study.replace(model="local")``."""
-        return Study(**{**self._arguments, **changes})
+        found = Study(**{**self._arguments, **changes})
+        if self.grids is not None and held(found.space) == held(self.space):
+            object.__setattr__(found, "_grids", self.grids)
+        return found
+
+    @property
+    def grids(self) -> GridChoice | None:
+        """The sizes of cells that were tried, where the cells were ``"auto"``; else None."""
+        found: GridChoice | None = self.__dict__.get("_grids")
+        return found
 
     @property
     def _arguments(self) -> dict[str, Any]:

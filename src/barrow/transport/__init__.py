@@ -2,5 +2,6 @@
 
 from barrow.transport.emd import Coupling, coupling, emd, emd_between, kr_norm
 from barrow.transport.histogram import histogram
+from barrow.transport.measure import Measure, measure_of
 
-__all__ = ["Coupling", "coupling", "emd", "emd_between", "histogram", "kr_norm"]
+__all__ = ["Coupling", "Measure", "coupling", "emd", "emd_between", "histogram", "kr_norm", "measure_of"]

@@ -1,0 +1,37 @@
+"""What would take too long to plan is refused at once, with an estimate and a grid that can be planned."""
+
+from __future__ import annotations
+
+from barrow.errors import ParameterError
+from barrow.spaces import Space
+
+_PER_ITEM, _LONGEST, _QUICK = 1.2e-4, 120.0, 15.0
+"""Seconds of planning and decoding a histogram for each item, the most that is begun, and what is proposed."""
+
+
+def check_size(space: Space) -> None:
+    """Refuses histograms of so many items that planning and decoding them takes minutes.
+
+    >>> from barrow.spaces import Earth
+    >>> check_size(Earth(box=(24.5, -125.0, 49.5, -66.5), cell=1))
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: A histogram of 14,335,446 items takes about 29 min to plan.
+      allowed: at most about 1,000,000 items
+      fix:     cell = 11 takes about 15 s
+    """
+    seconds = space.items * _PER_ITEM
+    if seconds <= _LONGEST:
+        return
+    spec = space.to_spec()
+    key = next((name for name in ("cell", "step") if isinstance(spec.get(name), int | float)), None)
+    fix = "a coarser space"
+    if key is not None:
+        power = 1.0 / (getattr(space, "dimension", 2 if key == "cell" else 1))
+        size = float(spec[key]) * (seconds / _QUICK) ** power
+        fix = f"{key} = {float(f'{size:.2g}'):g} takes about {_QUICK:g} s"
+    raise ParameterError(
+        f"A histogram of {space.items:,} items takes about {seconds / 60.0:.0f} min to plan.",
+        allowed=f"at most about {_LONGEST / _PER_ITEM:,.0f} items",
+        fix=fix,
+    )

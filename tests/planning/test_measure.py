@@ -1,0 +1,122 @@
+"""One measure of errors at every size, against refined simulations and exact solvers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from barrow.planning.simulate import raw_error, simulate
+from barrow.spaces import Circle, Discrete, Earth, Elsewhere, Euclidean, Hexagons, Line, Product
+from barrow.transport import emd, kr_norm, measure_of
+from barrow.transport.graph_flow import emd_flow_upper
+
+MAP = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=4)
+
+
+@pytest.mark.parametrize(
+    ("space", "raw", "apart"),
+    [
+        (Line(0, 10, step=1), lambda r: r.uniform(0, 10, 40_000), lambda x, at: np.abs(x - at)),
+        (Line(0, 10, points=[1, 2, 7]), lambda r: r.uniform(0, 10, 40_000), lambda x, at: np.abs(x - at)),
+        (
+            Circle(24, step=3, unit="h"),
+            lambda r: r.uniform(0, 24, 40_000),
+            lambda x, at: np.minimum(np.abs(x - at), 24 - np.abs(x - at)),
+        ),
+        (
+            Euclidean([0, 0], [4, 3], step=1),
+            lambda r: r.uniform([0, 0], [4, 3], (40_000, 2)),
+            lambda x, at: np.linalg.norm(x - at, axis=1),
+        ),
+        (
+            Euclidean([0, 0, 0], [2, 2, 3], step=1),
+            lambda r: r.uniform([0, 0, 0], [2, 2, 3], (40_000, 3)),
+            lambda x, at: np.linalg.norm(x - at, axis=1),
+        ),
+    ],
+)
+def test_typical_snapping_is_that_of_records_anywhere_in_their_cells(space, raw, apart):
+    records = raw(np.random.default_rng(0))
+    items = space.encode(records)
+    true = apart(records, np.asarray(space.points)[items]) / space.diameter
+    means = np.bincount(items, weights=true) / np.bincount(items)
+    assert space.snapping_means == pytest.approx(means, rel=0.05, abs=1e-3)
+    assert (space.snapping_means <= space.snapping_upper).all()
+    assert true.mean() != pytest.approx(2 * float(space.snapping_means.mean()), rel=0.3)
+
+
+def test_nothing_is_snapped_where_nothing_is():
+    assert not Line(0, 9, step=1, whole=True).snapping_means.any()
+    assert not Circle.weekdays().snapping_means.any()
+    assert not Discrete(["a", "b"]).snapping_means.any()
+    inner = Line(0, 9, step=1, cells=True)
+    assert Elsewhere(inner).snapping_means.tolist() == [*inner.snapping_means, 0.0]
+    both = Product([Line(0, 4, step=1, cells=True), Circle(6, step=1)], weights=["3/4", "1/4"])
+    assert both.snapping_means == pytest.approx(np.full(24, 0.75 / 16 + 0.25 / 12))
+
+
+def test_the_total_is_between_its_bounds_and_near_the_truth_on_a_line():
+    """Second route: the exact distance from raw records, with the mass of a cell anywhere in it."""
+    line, rng = Line(0, 1, step=1 / 16), np.random.default_rng(1)
+    cells = rng.dirichlet(np.ones(16))
+    raw = (np.repeat(np.arange(16), 64) + (np.tile(np.arange(64), 16) + 0.5) / 64) / 16
+    mass = np.repeat(cells / 64, 64)
+    for size in (0.001, 0.01, 0.05, 0.3):
+        released = cells + size * rng.normal(size=16) * cells
+        released = np.maximum(released, 0) / np.maximum(released, 0).sum()
+        at = np.concatenate([line.points, raw])
+        order = np.argsort(at)
+        gap = np.cumsum(np.concatenate([released, -mass])[order])
+        true = float(np.abs(gap[:-1]) @ np.diff(at[order]))
+        decoded, moved = float(emd(line, released, cells)), float(cells @ line.snapping_means)
+        assert max(moved, decoded - moved) * 0.999 <= true <= (decoded + moved) * 1.001
+        assert 0.8 < true / raw_error(decoded, moved) < 1.2
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        MAP,
+        Euclidean([0, 0], [1, 1.4], step=1 / 15),
+        Product([Earth(box=(40, -75, 41, -74), cell=25), Circle(24, step=6)], weights=["1/2", "1/2"]),
+        Product([Line(0, 9, step=1), Discrete(["a", "b", "c"])], weights=["1/2", "1/2"]),
+        Elsewhere(Earth(box=(40, -75, 41, -74), cell=15)),
+        Hexagons.around(40.7, -74.0, resolution=8, rings=5),
+    ],
+    ids=lambda s: s.kind,
+)
+def test_paths_between_near_items_are_hardly_longer_than_distances(space):
+    rng = np.random.default_rng(3)
+    for concentration in (0.05, 1.0):
+        a, b = rng.dirichlet(np.full(space.items, concentration), size=2)
+        exact = float(kr_norm(space, a - b))
+        found = emd_flow_upper(space, a, b)
+        assert exact * (1 - 1e-6) <= found <= 1.04 * exact
+
+
+def test_large_spaces_are_measured_on_a_coarser_grid_nearly_alike():
+    large = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=2)
+    coarse, fine = measure_of(large, 300), measure_of(large)
+    assert (coarse.method, fine.method) == ("coarser grid", "near items")
+    rng = np.random.default_rng(4)
+    a, b = (np.repeat(rng.dirichlet(np.ones(105)), 8) for _ in range(2))
+    assert coarse.distance(a - b) == pytest.approx(fine.distance(a - b), rel=0.15)
+    assert coarse.distance(a - a) == 0.0
+
+
+class _Exact:
+    """A mechanism without noise."""
+
+    def __init__(self, space):
+        self.space = space
+
+    def simulated(self, reference, source):
+        return reference
+
+
+def test_without_noise_the_error_is_what_snapping_moves():
+    reference = np.full(MAP.items, 1 / MAP.items)
+    found = simulate(_Exact(MAP), reference)
+    assert found.decoded == 0.0
+    assert found.mean == pytest.approx(float(MAP.snapping_means.mean()) * MAP.diameter)
+    assert 0.35 * 3.9 < found.mean < 0.3826 * 4.0

@@ -1,0 +1,98 @@
+"""Cells and bandwidths that are chosen: the least predicted error, the same for everybody, written out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from barrow.cli.main import main
+from barrow.errors import ParameterError
+from barrow.planning.sizes import check_size
+from barrow.spaces import Earth, Euclidean, Line, held
+from barrow.study import Study
+from barrow.study.grids import auto_spec
+
+PROMISES = ["1 of 30, 10 years, 0.5", "all, 5 years, 0.5"]
+AUTO = "line(low=0, high=100, step='auto', unit='years')"
+
+
+def test_the_chosen_step_has_the_least_error_and_plans_to_the_same():
+    study = Study(AUTO, PROMISES, users=2000, questions="mean")
+    grids = study.grids
+    assert grids is not None
+    least = min(grid.total for grid in grids.grids)
+    chosen = next(grid for grid in grids.grids if grid.cell == grids.chosen)
+    assert chosen.total <= 1.05 * least
+    assert study.space.step == grids.chosen
+    again = Study(study.space, PROMISES, users=2000, questions="mean")
+    assert again.grids is None
+    assert again.plan().error == study.plan().error == pytest.approx(chosen.total)
+    assert Study(AUTO, PROMISES, users=2000, questions="mean").space == study.space
+    assert study.replace(users=2000).grids == grids
+
+
+def test_coarse_cells_are_charged_loudly():
+    study = Study("earth(box=(40.5, -74.3, 41.0, -73.6), cell=10)", ["all, 300 m, 0.5"], users=1083)
+    plan = study.plan("histogram")
+    assert "charged as" in plan.grid_costs[0]
+    assert "times its distance" in str(plan)
+    assert plan.finer_gain > 3.0
+    fine = Study("earth(box=(40.5, -74.3, 41.0, -73.6), cell=0.1)", ["all, 3 km, 0.5"], users=1083)
+    assert fine.plan("density(bandwidth='5 km')").grid_costs == []
+
+
+def test_auto_needs_a_question_and_other_spaces_are_left_alone():
+    with pytest.raises(ParameterError, match="no question"):
+        Study(AUTO, PROMISES, users=1000)
+    assert auto_spec(Line(0, 1, step=1)) is None
+    assert auto_spec({"kind": "tree", "step": "auto"}) is None
+    assert auto_spec("line(low=0, high=1") is None
+
+
+def called(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    assert not stop.value.code
+    return capsys.readouterr().out
+
+
+def test_init_chooses_writes_and_shows_the_cells(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    flags = ["--users", "800", "--dataset", "ages", "--promise", "all, 5 years, 0.5", "--question", "mean"]
+    assert "<- chosen" in called(capsys, "init", "--space", "line(low=0, high=100, unit='years')", *flags)
+    written = Study.read("study.toml")
+    assert held(written.space).step is not None
+    assert "auto" not in (tmp_path / "study.toml").read_text()
+    assert json.loads(called(capsys, "plan", "--json"))["error"] == pytest.approx(written.plan().error)
+
+
+def test_a_bandwidth_is_chosen_and_more_people_want_a_narrower_one():
+    line = Line(0, 64, step=1, cells=True, unit="km")
+    widths = []
+    for users in (30, 20_000):
+        plan = Study(line, ["all, 4 km, 0.5"], users=users).plan("density(bandwidth='auto')")
+        widths.append(float(str(plan.question.bandwidth).split()[0]))
+    assert widths[0] > widths[1]
+
+
+def test_what_would_take_minutes_is_refused_with_a_grid_that_does_not():
+    with pytest.raises(ParameterError, match="min to plan") as refused:
+        Study(Earth(box=(24.5, -125.0, 49.5, -66.5), cell=1), alpha=25, users=1000).plan("histogram")
+    assert "cell =" in str(refused.value)
+    with pytest.raises(ParameterError, match="min to plan"):
+        check_size(Euclidean([0, 0], [3000, 3000], step=1))
+    check_size(Earth(box=(24.5, -125.0, 49.5, -66.5), cell=20))
+
+
+def test_useless_answers_say_what_would_help_most():
+    study = Study("line(low=0, high=64, step=1, cells=True, unit='km')", ["all, 4 km, 0.01"], users=5)
+    histogram, density = study.plan("histogram"), study.plan("density(bandwidth='2 km')")
+    assert "Ten times as many people" in histogram.warnings[0]
+    assert "people" in density.warnings[0] or "bandwidth" in density.warnings[0]
+    quantile = study.plan("quantile")
+    assert "people" in quantile.warnings[0]
+    good = Study("line(low=0, high=64, step=1, cells=True, unit='km')", ["all, 4 km, 1"], users=20_000)
+    assert good.plan("histogram").warnings == []
+    assert np.isfinite(good.plan("histogram").error)
