@@ -57,24 +57,23 @@ def session():
     return found
 
 
-def executors(age: float) -> list[int]:
-    """The executors that descend from this process and have run for some seconds, so that they have tasks."""
-    parents, found = {}, []
+def executors() -> dict[int, float]:
+    """The executors that descend from this process, and for how many seconds each has run."""
+    parents, found = {}, {}
     now, tick = time.clock_gettime(time.CLOCK_BOOTTIME), os.sysconf("SC_CLK_TCK")
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
             fields = (place / "stat").read_text().rpartition(")")[2].split()
             parents[int(place.name)] = int(fields[1])
-            old = now - int(fields[19]) / tick >= age
-            if old and b"CoarseGrainedExecutorBackend" in (place / "cmdline").read_bytes():
-                found.append(int(place.name))
+            if b"CoarseGrainedExecutorBackend" in (place / "cmdline").read_bytes():
+                found[int(place.name)] = now - int(fields[19]) / tick
 
     def ours(pid: int) -> bool:
         while pid > 1 and pid != os.getpid():
             pid = parents.get(pid, 0)
         return pid == os.getpid()
 
-    return [pid for pid in found if ours(pid)]
+    return {pid: age for pid, age in found.items() if ours(pid)}
 
 
 class Killer(threading.Thread):
@@ -86,7 +85,7 @@ class Killer(threading.Thread):
 
     def run(self) -> None:
         while not self.over.wait(self.rng.uniform(0.5, 1.5) * self.pause):
-            running = executors(self.age)
+            running = [pid for pid, age in executors().items() if age >= self.age]  # those that have tasks
             if running:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.rng.choice(running), signal.SIGKILL)
@@ -186,11 +185,10 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=1.5, help="least seconds between kills (default 1.5)")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    began = time.monotonic()
     spark = session()
     try:
         spark.range(2, numPartitions=2).selectExpr("sum(id)").collect()
-        age = time.monotonic() - began  # as long as it takes here until an executor works
+        age = max(executors().values())  # as long as it takes here until an executor works
         print(f"executors work after {age:.0f} s; control: draws that are shuffled", flush=True)
         wrong = trials(spark, control, options.control_kills, options.seed, options.pause, age)
         print("draws collected in the result stage", flush=True)
