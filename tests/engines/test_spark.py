@@ -488,3 +488,31 @@ def test_spark_connect(spark, tmp_path):
     )
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    ("provider", "asked"), [("delta", "DESCRIBE HISTORY `v` LIMIT 1"), ("iceberg", "`v`.refs"), ("parquet", None)]
+)
+def test_snapshots_are_asked_for_in_their_formats_words(provider, asked):
+    """Their jars are not here: this shows what would be sent, not that it is understood."""
+    from barrow.engines.spark.relations import _snapshot
+
+    class Answer(list):
+        def collect(self):
+            return self
+
+        def select(self, name):
+            return self
+
+    class Session:
+        def __init__(self):
+            self.sent = []
+
+        def sql(self, text):
+            self.sent.append(text)
+            return Answer([("Provider", provider)] if "EXTENDED" in text else [(42,)])
+
+    session = Session()
+    assert _snapshot(session, "`v`", False) == (None if asked is None else "42")
+    assert asked is None or asked in session.sent[-1]
+    assert _snapshot(session, "`v`", True) is None

@@ -22,8 +22,11 @@ from pathlib import Path
 PEOPLE, HELD, SAMPLES, PARTS = 6000, 3, 20, 8
 
 
-def session(checked: bool):
-    """Two executors of one core as processes of their own; without checksums Spark does not notice other draws."""
+def session():
+    """Two executors of one core as processes of their own; without checksums Spark does not notice other draws.
+
+    They are off for both, so that it is the design and not Spark's repair that keeps people whole.
+    """
     from pyspark.sql import SparkSession
 
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"  # executors, too, listen here only
@@ -41,13 +44,10 @@ def session(checked: bool):
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
+        "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",
+        "spark.sql.shuffle.orderIndependentChecksum.enableQueryLevelRollbackOnMismatch": "false",
     }
-    if not checked:
-        settings |= {
-            "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
-            "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",
-            "spark.sql.shuffle.orderIndependentChecksum.enableQueryLevelRollbackOnMismatch": "false",
-        }
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("faults")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -57,33 +57,35 @@ def session(checked: bool):
     return found
 
 
-def executors() -> list[int]:
-    """The executors that descend from this process."""
-    parents, found = {}, []
+def executors() -> dict[int, float]:
+    """The executors that descend from this process, and for how many seconds each has run."""
+    parents, found = {}, {}
+    now, tick = time.clock_gettime(time.CLOCK_BOOTTIME), os.sysconf("SC_CLK_TCK")
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
-            parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+            parents[int(place.name)] = int(fields[1])
             if b"CoarseGrainedExecutorBackend" in (place / "cmdline").read_bytes():
-                found.append(int(place.name))
+                found[int(place.name)] = now - int(fields[19]) / tick
 
     def ours(pid: int) -> bool:
         while pid > 1 and pid != os.getpid():
             pid = parents.get(pid, 0)
         return pid == os.getpid()
 
-    return [pid for pid in found if ours(pid)]
+    return {pid: age for pid, age in found.items() if ours(pid)}
 
 
 class Killer(threading.Thread):
     """kill -9 of one executor after another, at random instants, until told to stop."""
 
-    def __init__(self, rng: random.Random, pause: float) -> None:
+    def __init__(self, rng: random.Random, pause: float, age: float) -> None:
         super().__init__(daemon=True)
-        self.rng, self.pause, self.kills, self.over = rng, pause, 0, threading.Event()
+        self.rng, self.pause, self.age, self.kills, self.over = rng, pause, age, 0, threading.Event()
 
     def run(self) -> None:
         while not self.over.wait(self.rng.uniform(0.5, 1.5) * self.pause):
-            running = executors()
+            running = [pid for pid, age in executors().items() if age >= self.age]  # those that have tasks
             if running:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.rng.choice(running), signal.SIGKILL)
@@ -154,30 +156,24 @@ def control(spark) -> int:
     return people_off(shuffled["item"].to_pylist(), shuffled["drawn"].to_pylist())
 
 
-def trials(work, checked: bool, kills: int, seed: int, pause: float, most: float) -> Counter[str]:
+def trials(spark, work, kills: int, seed: int, pause: float, age: float) -> Counter[str]:
     """Runs of ``work`` under kills, until there were enough of them."""
     found: Counter[str] = Counter()
-    spark = session(checked)
-    started = time.monotonic()
-    try:
-        for _ in range(2):  # in peace: everything is there and warm, and how long it takes
-            began = time.monotonic()
-            assert not work(spark)
-        pause = max(pause, (time.monotonic() - began) / 4)
-        while found["kills"] < kills and time.monotonic() - started < most:
-            killer = Killer(random.Random(seed + found["runs"]), pause)
-            killer.start()
-            try:
-                off = work(spark)
-            finally:
-                killer.over.set()
-                killer.join()
-            found.update(runs=1, kills=killer.kills, off=off, people=PEOPLE)
-            print(
-                f"  run {found['runs']}: {killer.kills} kills, {off} people with other than {SAMPLES} draws", flush=True
-            )
-    finally:
-        spark.stop()
+    for _ in range(2):  # in peace: everything is there and warm, and how long it takes
+        began = time.monotonic()
+        assert not work(spark)
+    pause = max(pause, (time.monotonic() - began) / 4)
+    while found["kills"] < kills:
+        killer = Killer(random.Random(seed + found["runs"]), pause, age)
+        killer.start()
+        try:
+            off = work(spark)
+        finally:
+            killer.over.set()
+            killer.join()
+        found.update(runs=1, kills=killer.kills, off=off, people=PEOPLE)
+        told = f"{killer.kills} kills, {off} people with other than {SAMPLES} draws"
+        print(f"  run {found['runs']}: {told}", flush=True)
     return found
 
 
@@ -189,10 +185,16 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=1.5, help="least seconds between kills (default 1.5)")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("control: draws that are shuffled", flush=True)
-    wrong = trials(control, False, options.control_kills, options.seed, options.pause, 600)
-    print("draws collected in the result stage", flush=True)
-    right = trials(design, True, options.kills, options.seed, options.pause, 1800)
+    spark = session()
+    try:
+        spark.range(2, numPartitions=2).selectExpr("sum(id)").collect()
+        age = max(executors().values())  # as long as it takes here until an executor works
+        print(f"executors work after {age:.0f} s; control: draws that are shuffled", flush=True)
+        wrong = trials(spark, control, options.control_kills, options.seed, options.pause, age)
+        print("draws collected in the result stage", flush=True)
+        right = trials(spark, design, options.kills, options.seed, options.pause, age)
+    finally:
+        spark.stop()
     result = {
         "kills": right["kills"],
         "runs": right["runs"],
