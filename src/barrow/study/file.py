@@ -22,6 +22,7 @@ from barrow.policy import Promise
 from barrow.privacy import Model, UserLevel
 from barrow.spaces import NoRecords, held, space_from_spec
 from barrow.study.data import Data
+from barrow.study.grids import auto_spec
 
 if TYPE_CHECKING:
     from barrow.study.study import Study
@@ -131,8 +132,9 @@ def study_from_spec(spec: Mapping[str, Any], folder: str | os.PathLike[str] | No
         raise _refused(str(error) or "it is nested too deeply") from None
     old = found.privacy
     delta = found.delta if found.delta is not None else old.delta
+    space = with_tables(_floats(found.space), folder)
     return Study(
-        space_from_spec(with_tables(_floats(found.space), folder)),
+        space if auto_spec(space) else space_from_spec(space),  # cells that are to be chosen need the promises
         [Promise(row.share, row.distance, row.epsilon) for row in found.promise],
         alpha=found.alpha if found.alpha is not None else old.alpha,
         delta=0 if delta is None else delta,
