@@ -13,6 +13,7 @@ import barrow as bw
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
 from barrow.policy import odds_upper
+from barrow.report.html import report_html
 from barrow.report.release import Released, release_files, release_report
 from barrow.study import verify
 from barrow.study.result import Release
@@ -169,3 +170,24 @@ def test_statements_say_where_promises_lie(made):
     said = made[2]["mean"].statement
     assert [(row["share"], row["distance"]) for row in said["protected"]] == [(1.0, 5.0), (0.1, 20.0)]
     assert json.loads(json.dumps(said["space"]))["kind"] == "line"
+
+
+def test_a_million_values_are_a_table_of_the_largest_and_one_value_is_fine(made):
+    said = dict(made[2]["histogram"].statement)
+    many = [{"item": f"i{k}", "share": float(k % 97)} for k in range(300_000)]
+    answer = release_report([Released({**said, "space": None}, {"values": many})]).answers[0]
+    assert answer.pictures == ()
+    assert "too many to draw" in answer.text[0]
+    assert answer.table.total == 300_000
+    assert len(answer.table.rows) <= 1000
+    one = release_report([Released({**said, "space": None}, {"values": [{"item": "<b>", "share": 1.0}]})])
+    assert len(one.answers[0].pictures) == 1
+
+
+def test_long_and_right_to_left_labels_are_drawn(made):
+    said = {**made[2]["histogram"].statement, "space": None}
+    names = ["x" * 5000, "\u0645\u0634\u0631\u0648\u0628", "</script>"]
+    rows = [{"item": name, "share": 0.3} for name in names]
+    page = report_html(release_report([Released(said, {"values": rows})]))
+    assert page.count("</script>") == page.count("<script")
+    assert len(page) < 400_000

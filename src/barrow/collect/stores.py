@@ -60,6 +60,14 @@ def open_store(place: str | os.PathLike[str], survey: str) -> ReportStore:
     return SqliteReports(place, survey)
 
 
+class _Closing(sqlite3.Connection):
+    """Closes itself when nobody holds it any more."""
+
+    def __del__(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self.close()
+
+
 def connect(path: str | os.PathLike[str], tables: str, survey: str) -> sqlite3.Connection:
     """A connection that syncs every commit (``synchronous=FULL``), to a file of one survey that only its owner reads.
 
@@ -71,7 +79,9 @@ def connect(path: str | os.PathLike[str], tables: str, survey: str) -> sqlite3.C
     try:
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        link = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
+        link = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000, factory=_Closing
+        )
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF"):
             link.execute(f"PRAGMA {pragma}")
         link.executescript(

@@ -143,12 +143,13 @@ def _refined(candidate: Candidate, target: HistogramTarget) -> Candidate:
 def _hopeless(target: HistogramTarget) -> dict[str, str]:
     """Mechanisms that take seconds to plan and lose to noise along edges wherever both were measured."""
     space, central = target.terms.space, target.terms.model is Model.CENTRAL
-    if target.noise not in ("auto", "laplace") or space.items <= _FEW_ITEMS or space.has_tree:
+    line = space.kind == "line"
+    if target.noise not in ("auto", "laplace") or space.items <= _FEW_ITEMS or (space.has_tree and not line):
         return {}
     deep = isinstance(space, Euclidean) and space.dimension > 2  # where nodes have many edges scales may win
     lost = ["pyramid"] if central and not (deep and space.items <= _MANY_ITEMS) else []
     if space.items > _MANY_ITEMS:
-        lost.append("cells")
+        lost += ["cells", *(["tree"] if line else [])]  # along a line it is the same noise at the finest spacing
     return {
         kind: f"On large spaces it errs more than noise along edges; mechanism = {kind!r} asks for it" for kind in lost
     }

@@ -25,7 +25,8 @@ from barrow.study.outputs import csv_text
 from barrow.study.statement import kind_of, space_of, statement_text
 
 WIDE, NARROW = 720, 360
-_MOST = 400_000
+_MOST = 250_000
+"""Beyond so many values nothing is drawn: the table has the largest."""
 _MANY = 30_000
 """Beyond so many values a map is drawn once: twice would double the page."""
 _MODELS = {
@@ -219,6 +220,9 @@ def _answer(released: Released, several: bool, outline: Any) -> Answer:
     title = str(said.get("name", "The answer")) if several else "The answer"
     text = [kind.released(said)] if several else []
     table = _table(released, rows, bounds)
+    if len(rows) > _MOST:
+        much = f"There are {len(rows):,} values, too many to draw: the table has the largest."
+        return Answer(_cap(title), [*text, much], table=table, certainty=_sure(said, bounds))
     if not any(row.get("determined", True) for row in rows):
         return Answer(_cap(title), [*text, "The noise leaves no value determined."], table=table)
     wide = draw(WIDE)
