@@ -239,7 +239,7 @@ def _sure(said: Mapping[str, Any], bounds: Bounds) -> list[str]:
     unit = "%" if shares else str(said.get("unit_of_values", ""))
     if "histogram" in said:
         found = said["histogram"]
-        distance = f"{found['about']} {at_most(float(found['emd_predicted']), said['unit'])}"
+        distance = f"about {at_most(float(found['emd_predicted']), said['unit'])}"
         texts.append(f"The whole picture is off by an earth mover's distance of {distance} (predicted).")
         if bounds.low is not None:
             texts.append(
