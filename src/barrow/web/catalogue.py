@@ -124,6 +124,8 @@ QUESTIONS: list[dict[str, Any]] = [
     {"kind": "mean", "name": "A mean", "about": "The mean over people of the mean of their items.", "fields": []},
     {"kind": "quantile", "name": "Quantiles", "about": "Below which value a share of people's items lies (lines only).",
      "fields": [_field("of", "Shares", "numbers", "One share between 0 and 1, or several.", value=[0.5])]},
+    {"kind": "circular_mean", "name": "A mean direction", "about": "Mean and spread around a circle, such as hours of "
+     "the day.", "fields": []},
     {"kind": "distance", "name": "A mean distance", "about": "How far people's items are from a public place.",
      "fields": [_field("to", "To", "record", "A place: lat, lon; or a number, or a label.", value=[40.64, -73.78],
                        required=True)]},

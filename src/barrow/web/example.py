@@ -22,7 +22,7 @@ from barrow.noise.simulation import SeededSource
 from barrow.planning import reference_distribution
 from barrow.questions import LinearPlan, Plan
 from barrow.questions.kept import Kept
-from barrow.spaces import Circle, Earth, Line, Space, Tree
+from barrow.spaces import Earth, Space
 from barrow.spaces.base import Floats
 
 _SEED = 7
@@ -133,11 +133,11 @@ class Pictured:
         return int((self.values > self.threshold).sum()), len(self.values)
 
     def figure(self, width: int = 720) -> fig.Figure:
-        """The values as a map, a histogram, a ring, a tree or bars, whatever suits the space."""
+        """The values as a map, or as the space draws its items, or as bars."""
         plan, values, space = self.plan, self.values, self.plan.space
         title = "What the map would look like" if plan.mapped else "What the answer would look like"
         options: dict[str, Any] = {"title": title, "width": width}
-        if plan.mapped and isinstance(space, Earth) and len(values) > 1:
+        if self.threshold is not None and plan.mapped and isinstance(space, Earth):
             places, labels = _places(plan, space)
             return fig.map_figure(
                 places,
@@ -150,13 +150,7 @@ class Pictured:
             )
         if self.linear or len(values) != space.items:
             return self._bars(options)
-        if isinstance(space, Line) and 1 < len(values) <= 2000:
-            return fig.histogram(_edges(space), values, axis=space.unit, **options)
-        if isinstance(space, Circle) and len(values) <= _MOST_LABELS:
-            return fig.ring(space.labels, values, **{**options, "width": min(width, 480)})
-        if isinstance(space, Tree) and len(values) <= 400 and all("/" in label for label in space.labels):
-            return fig.icicle(list(space.labels), values, **options)
-        return fig.bars(list(space.labels), values, **options)
+        return space.figure(values, **options)
 
     def _bars(self, options: Mapping[str, Any]) -> fig.Figure:
         """The rows of values with their intervals; what noise hides altogether is left out."""
@@ -171,14 +165,6 @@ class Pictured:
         high = [v + h if b is None or b < v else b for v, h, (_, b) in zip(found.tolist(), half, ends, strict=True)]
         unit = "%" if _shares(plan) or not self.linear else plan.error_unit
         return fig.bars(names or ["hidden by the noise"], found, low=low, high=high, unit=unit, **options)
-
-
-def _edges(space: Line) -> Floats:
-    """Where the cells of a line begin and end."""
-    points = np.asarray(space.places, dtype=np.float64).ravel()
-    middles = (points[1:] + points[:-1]) / 2
-    first, last = 2 * points[0] - middles[0], 2 * points[-1] - middles[-1]
-    return np.concatenate([[first], middles, [last]])
 
 
 def _shares(plan: Plan) -> bool:
