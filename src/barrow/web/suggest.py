@@ -62,11 +62,8 @@ def _grids(asked: Asked) -> list[dict[str, Any]]:
             plan = _planned(asked.study.replace(space=space), asked)
         except BarrowError:
             continue
-        linear = Pictured(plan).linear
-        # Shares of cells are not changed by snapping, but what they stand for is: the histogram moves with its records.
-        moved = 0.0 if linear else space.snapping_upper * space.diameter
-        what = "95 % half width" if linear else "earth mover's distance, snapping included"
-        found.append(_row(size, f"{size:g} {space.unit}".strip(), plan, plan.error + moved, what))
+        what = "95 % half width" if Pictured(plan).linear else "earth mover's distance, snapping included"
+        found.append(_row(size, f"{size:g} {space.unit}".strip(), plan, plan.error, what))
     return found
 
 
