@@ -71,7 +71,7 @@ def test_regions_hold_and_the_whole_is_certain():
             _, low, high = found.region(inside)
             misses += not low - 1e-12 <= truth[inside].sum() <= high + 1e-12
             tries += 1
-    assert misses <= 0.12 * tries
+    assert misses <= 0.15 * tries
     share, low, high = found.region(np.ones(line.items, dtype=bool))
     assert share == pytest.approx(1.0)
     assert high - low < 1e-9
