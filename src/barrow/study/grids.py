@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from barrow.errors import ParameterError
 from barrow.progress import track
-from barrow.questions import Density, Histogram, Plan, Question
 from barrow.spaces import Space, parse_call, space_from_spec
 
 if TYPE_CHECKING:
+    from barrow.questions import Plan, Question
     from barrow.study.study import Study
 
 KEYS = {"earth": "cell", "line": "step", "circle": "step", "euclidean": "step"}
@@ -186,6 +186,8 @@ def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> 
 
 def _asked(study: Study) -> tuple[Question, Question]:
     """What the grid is chosen for, the first histogram or else the first question, and what is planned in its place."""
+    from barrow.questions import Density, Histogram
+
     if not study.questions:
         raise ParameterError(
             'The cells are "auto", but no question says what they are for.',
