@@ -303,7 +303,7 @@ def _crossings(
     for setting in settings:
         baseline = setting.paper_baseline(effort.of(60, 300), 320)
         name, strong = setting.strongest(effort.of(8, 32))
-        key = f"{setting.clusters}x{setting.inside}_eps{setting.epsilon:g}"
+        key = f"{setting.clusters}x{setting.inside}_n{setting.users}_eps{setting.epsilon:g}"
         cells: list[str] = []
         numbers[f"{key}_rule"] = rule(setting)
         for method in METHODS:
@@ -349,7 +349,7 @@ def _local_crossing(effort: Effort) -> Measured:
         effort,
         lambda s: paper_rule_local(Fraction(s.epsilon), s.delta, items=s.k, users_items=s.items).alpha,
     )
-    return _told(grid, numbers, "5x4_eps1")
+    return _told(grid, numbers, "5x4_n100000_eps1")
 
 
 @row(
@@ -370,7 +370,7 @@ def _central_crossing(effort: Effort) -> Measured:
         effort,
         lambda s: paper_rule_central(Fraction(s.epsilon), s.delta, items=s.k, users_items=s.items, users=s.users).alpha,
     )
-    return _told(grid, numbers, "5x4_eps1")
+    return _told(grid, numbers, "5x4_n1000_eps1")
 
 
 def _told(grid: Grid, numbers: dict[str, Number], key: str) -> Measured:
@@ -379,7 +379,7 @@ def _told(grid: Grid, numbers: dict[str, Number], key: str) -> Measured:
     below = min(float(v) for k, v in numbers.items() if not k.endswith("rule"))
     said = {name: "none below 10,000" if math.isinf(v) else sized(v, 3) for name, v in (value | strong).items()}
     return Measured(
-        f"5 x 4 items, eps = 1: the rule says {said['rule']}; the paper's mechanism crosses its own baseline at "
+        f"5 x 4, eps = 1 ({key}): the rule says {said['rule']}; the paper's mechanism crosses its own baseline at "
         f"{said['theorem_paper']} with Theorem 4.4, {said['flow_paper']} with the flow bound, {said['blanket_paper']} "
         "with the "
         f"blanket; the strongest baseline at {said['theorem']}, {said['flow']}, {said['blanket']}.",
