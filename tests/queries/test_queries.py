@@ -22,6 +22,7 @@ from barrow.queries import (
     similarity,
     tree_edges,
 )
+from barrow.queries.circular import direction
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Line
 
 LINE = Line(0, 100, unit="km", step=1, cells=True)
@@ -45,6 +46,7 @@ SOME = [
     hats(LINE, spacing=7),
     hats(EARTH, spacing=30),
     hats(WORDS),
+    direction(Circle.hours()),
     tree_edges(Clustered.grid(2, 3, r=0.25)),
     function(WORDS, [[1, 2], [3, 4], [0, 0]], names=["x", "y"], lipschitz={2: 100, "inf": "90"}),
     function(WORDS, [1, 2, 4], lipschitz="50", description="a score"),

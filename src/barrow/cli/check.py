@@ -9,6 +9,7 @@ import click
 
 from barrow.cli.study_options import data_options, make_study, output_options, split_words, study_option
 from barrow.errors import ParameterError
+from barrow.spaces import held
 
 
 @click.command()
@@ -38,7 +39,7 @@ def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, 
     report = data.engine().check(
         data.source,
         data.columns,
-        study.space,
+        held(study.space),
         unknown=data.unknown,
         users=study.users,
         examples=examples,

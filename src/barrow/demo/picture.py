@@ -31,11 +31,11 @@ def heat_map(plan: LinearPlan, values: Floats, *, width: int = 64) -> list[str]:
     >>> values[0], values[6] = 0.5, 0.02
     >>> for line in heat_map(plan, values, width=12):
     ...     print(line)
-       8°N  ▒▒▒▒
-       5°N
-       2°N  ████
-            0°E
-            ░ above the noise   ▒ above 1 %   ▓ above 3 %   █ above 10 %
+        7°N  ▒▒▒
+        3°N
+        0°N  ███
+             0°E
+             ░ above the noise   ▒ above 1 %   ▓ above 3 %   █ above 10 %
     """
     space, places = plan.space, plan.query.places
     if not isinstance(space, Earth) or places is None:

@@ -16,7 +16,7 @@ def check_size(space: Space) -> None:
     >>> check_size(Earth(box=(24.5, -125.0, 49.5, -66.5), cell=1))
     Traceback (most recent call last):
     ...
-    barrow.errors.ParameterError: A histogram of 14,335,446 items takes about 29 min to plan.
+    barrow.errors.ParameterError: A histogram of 14,330,207 items takes about 29 min to plan.
       allowed: at most about 1,000,000 items
       fix:     cell = 11 takes about 15 s
     """

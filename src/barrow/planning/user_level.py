@@ -229,6 +229,7 @@ def _local_tree(space: Space, budget: Fraction, slack: Fraction, users: int, gue
 def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:
     """The histograms of user-level DP at ``epsilon`` that a study can release, best first.
 
+    >>> from barrow.planning.terms import Terms
     >>> from barrow.spaces import Line
     >>> line = Line(0, 32, step=1, cells=True)
     >>> target = HistogramTarget(Terms(line, 1000, given=Fraction(1)), reference_distribution(line))

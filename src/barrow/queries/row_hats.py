@@ -27,7 +27,7 @@ def row_hats(space: Earth, width: float) -> tuple[Ids, Floats, Floats, ClosedFor
     """Columns and weights of each item, the centres, the closed form, and what floats may be off.
 
     >>> columns, weights, places, closed, _ = row_hats(Earth(box=(0, 0, 2, 2), cell=10), 0.5)
-    >>> weights.shape[1], bool(np.allclose(weights.sum(axis=1), 1.0)), len(places) == columns.max() + 1
+    >>> weights.shape[1], bool(np.allclose(weights.sum(axis=1), 1.0)), bool(len(places) == columns.max() + 1)
     (4, True, True)
     """
     h = width * space.diameter

@@ -50,7 +50,7 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     name, written = rest.pop("kind", None), rest.pop("written", None)
     kinds: dict[str, Any] = dict(space_kinds())
     ready = {word: kind for kind in kinds.values() for word in vars(kind).get("ready", ())}
-    if name in ready:
+    if isinstance(name, str) and name in ready:
         with reading(f"The space {name!r}", allowed="its own arguments", fix=f'kind = "{name}", and nothing else'):
             made: Space = getattr(ready[name], name)(**rest)
             return made

@@ -327,7 +327,7 @@ def near_pairs(space: Space) -> tuple[Ids, Ids, int, Floats]:
 
     >>> tails, heads, nodes, lengths = near_pairs(Euclidean([0, 0], [1, 1], step=1/4))
     >>> nodes, len(tails), sorted(set((lengths * 4 * 2**0.5).round(6).tolist()))
-    (16, 78, [1.0, 1.414214, 2.236068])
+    (16, 66, [1.0, 1.414214, 2.236068])
     """
     tails: Ids
     heads: Ids
