@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces import Earth, Euclidean, Hexagons, Space
+from barrow.spaces import Earth, Elsewhere, Euclidean, Hexagons, NoRecords, Space
 
 _LARGEST = 2**26
 
@@ -23,6 +23,9 @@ def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any
     On the Earth coordinates are longitude and latitude, as GeoJSON has them, and sides are straight in these.
     Hexagons count as cut where their bounding box is.
     """
+    if isinstance(space, Elsewhere | NoRecords):  # their last item lies nowhere
+        inside, cut = polygon_inside(space.inner, path)
+        return np.append(inside, False), np.append(cut, False)
     if not (isinstance(space, Earth | Hexagons) or (isinstance(space, Euclidean) and space.dimension == 2)):
         raise ParameterError(
             f"The {space.kind} space is not in the plane.",
@@ -32,7 +35,7 @@ def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any
     at = np.asarray(space.points, dtype=np.float64)
     x, y = (at[:, 0], at[:, 1]) if isinstance(space, Euclidean) else (at[:, 1], at[:, 0])
     boxes = _boxes(space)
-    inside, cut = np.zeros(space.items, dtype=bool), np.zeros(space.items, dtype=bool)
+    inside, cut = np.zeros((2, space.items), dtype=bool)
     for polygon in _polygons(Path(path)):
         here = np.zeros(space.items, dtype=bool)
         for ring in polygon:  # holes are rings that are crossed once more
