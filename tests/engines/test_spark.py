@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from tests.engines.conftest import without_spark
 from tests.engines.suite import SECRET, EngineSuite, as_list, pytest_generate_tests
@@ -17,6 +19,7 @@ pytestmark = [
     pytest.mark.xdist_group("spark"),
     pytest.mark.filterwarnings("ignore"),
 ]
+thorough = pytest.mark.skipif("BARROW_THOROUGH" not in os.environ, reason="it takes long: set BARROW_THOROUGH=1")
 AB, UID = Discrete(["a", "b"]), Columns("uid", "item")
 
 
@@ -54,6 +57,7 @@ def silent(error):
         error = error.__cause__ or error.__context__
 
 
+@thorough
 def test_sessions_may_have_other_settings(spark):
     """ANSI off, escapes in literals taken as they are, another zone, interpreted and not compiled: the same items."""
     odd = {
@@ -402,6 +406,7 @@ def test_errors_and_logs_repeat_no_value(spark, spark_logs, tmp_path, capfd):
     assert not [line for line in lines if "CAST_INVALID_INPUT" not in line]
 
 
+@thorough
 def test_a_session_that_has_ended(spark, tmp_path):
     """In a process of its own, because the tests share one session."""
     import subprocess

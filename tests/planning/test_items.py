@@ -13,7 +13,7 @@ SPACES = {
     "clustered": Clustered.grid(4, 5, r=0.1),
     "tree": Tree.nested(["US/NY", "US/LA", "FR/Paris"], distances=[1, 0.25]),
     "discrete": Discrete(["a", "b", "c"]),
-    "line": Line(0, 10, unit="km", step=1, cells=True),
+    "line": Line(0, 5, unit="km", step=1, cells=True),
     "map": Euclidean([0, 0], [3, 4], unit="km", step=1),
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import mpmath
 import numpy as np
@@ -18,6 +19,7 @@ from barrow.noise import rounded_gaussian, rounded_knorm, rounded_laplace
 from barrow.noise.additive.knorm import PowerVariate
 from barrow.noise.simulation import SeededSource
 
+pytestmark = pytest.mark.xdist_group("distributions")  # the samples are drawn once
 FAIR, FALSE = 1e-4, 1e-9
 WRONG = (0.95, 1.05)
 INDEPENDENT = {"laplace": (rounded_laplace, stats.laplace), "gaussian": (rounded_gaussian, stats.norm)}
@@ -107,12 +109,16 @@ def test_a_center_only_shifts_the_noise(independent):
 SIZE = {2: 20_000, math.inf: 20_000, 3: 30_000}
 
 
-@pytest.fixture(scope="module", params=SIZE, ids=lambda p: f"p={p}")
+@lru_cache
+def _drawn(p):
+    source = SeededSource(109)
+    return np.array([rounded_knorm([0, 0, 0], 1, p, source=source).values for _ in range(SIZE[p])])
+
+
+@pytest.fixture(params=SIZE, ids=lambda p: f"p={p}")
 def vectors(request):
     """Noise vectors in three dimensions, and p."""
-    p, source = request.param, SeededSource(109)
-    zero = [0, 0, 0]
-    return p, np.array([rounded_knorm(zero, 1, p, source=source).values for _ in range(SIZE[p])])
+    return request.param, _drawn(request.param)
 
 
 def test_radius(vectors):
