@@ -48,8 +48,9 @@ class Child:
         """Until it has ended."""
         status = os.waitpid(self.pid, 0)[1]
         code = os.waitstatus_to_exitcode(status)
-        said = (self.folder / "said").read_text(errors="replace")
-        return Ended(code, said, code == -signal.SIGKILL)
+        said = self.folder / "said"
+        # A release that was killed at once has not begun to say anything.
+        return Ended(code, said.read_text(errors="replace") if said.exists() else "", code == -signal.SIGKILL)
 
 
 @cache
