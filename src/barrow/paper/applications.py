@@ -31,7 +31,7 @@ from barrow.spaces import Clustered, Discrete
     ("barrow.mechanisms.FrequencyEstimator", "barrow.mechanisms.channel_of"),
     erratum="The estimate can have negative entries, so its EMD is not defined. barrow measures it by the norm dual to "
     "1-Lipschitz functions (EMD where both are histograms) and releases its projection to the simplex as well.",
-    links=("frequency.md", "proofs/frequency.md"),
+    links=("histograms.md", "proofs/frequency.md"),
     steady=False,
 )
 def _estimator(effort: Effort) -> Measured:
@@ -63,7 +63,7 @@ def _estimator(effort: Effort) -> Measured:
     "Lemma 6.4",
     "Hadamard response on every item errs by O(sqrt(k/(mn)) + sqrt(k^2 ln(m/delta)/(n eps^2))).",
     "barrow.mechanisms.MatrixChannel",
-    links=("user-level.md", "frequency.md"),
+    links=("user-level.md", "histograms.md"),
 )
 def _hadamard(effort: Effort) -> Measured:
     ks = [(3, 5), (5, 6), (7, 9), (9, 14)]

@@ -36,7 +36,7 @@ def _within(measure: Callable[[Path], Measured]) -> Measured:
     "tau is the share of the time that changes, q how far: close places over short times are the hardest to tell "
     "apart.",
     ("barrow.study.Study", "barrow.policy.Policy", "barrow.questions.Histogram"),
-    links=("how-to/places.md", "maps.md"),
+    links=("how-to/places.md", "how-to/histograms.md"),
 )
 def _location(effort: Effort) -> Measured:
     return _within(_places)

@@ -242,7 +242,7 @@ _NOTE = (
     erratum="Rates hold; constants are large, the printed baseline is not the best user-level DP, and noise along "
     "edges beats "
     "GKRR.",
-    links=("frequency.md", "user-level.md", "proofs/edge-noise.md"),
+    links=("histograms.md", "user-level.md", "proofs/edge-noise.md"),
     steady=False,
 )
 def _hist_local(effort: Effort) -> Measured:
@@ -268,7 +268,7 @@ def _hist_local(effort: Effort) -> Measured:
         "barrow.planning.histogram_candidates",
     ),
     erratum="As in the local model; how the error grows with k depends on how items are clustered (open:k-dependence).",
-    links=("frequency.md", "user-level.md", "proofs/tree-histograms.md"),
+    links=("histograms.md", "user-level.md", "proofs/tree-histograms.md"),
     steady=False,
 )
 def _hist_central(effort: Effort) -> Measured:
