@@ -1,28 +1,143 @@
-"""The Python in the documentation runs and says what it says; links between pages lead somewhere."""
+"""The documentation runs and says what is: its Python, its studies, its command lines, its links, its proofs' files."""
 
 from __future__ import annotations
 
 import doctest
+import pkgutil
 import re
+import shlex
+import tomllib
 from pathlib import Path
 
+import click
+import duckdb
 import pytest
+
+from barrow.cli.main import _COMMANDS, cli
+from barrow.study.file import study_from_text
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PROOFS = sorted((ROOT / "docs" / "proofs").glob("[a-z]*.md"))
+FILES = [path for folder in ("src", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@pages
 def test_examples_run(page):
     result = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@pages
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def commands(text: str) -> list[str]:
+    """The command lines of a page: those of its blocks of code, and those between backquotes."""
+    lines = [line for kind, block in _FENCE.findall(text) if kind != "python" for line in _joined(block).splitlines()]
+    shown = [line.removeprefix("$ ").strip() for line in lines]
+    inline = re.findall(r"`(barrow [^`\n]+)`", _FENCE.sub("", text))
+    return [line for line in shown + inline if re.match(r"barrow [a-z-]", line) and not line[-1].isspace()]
+
+
+def _joined(block: str) -> str:
+    return re.sub(r"\\\n\s*", " ", block)
+
+
+def check_command(line: str) -> None:
+    """Raises if the command line names a command or an option that there is none of, or lacks a value."""
+    words = [word.strip("[]") for word in shlex.split(line, comments=True)][1:]
+    for stop in (">", "|", "then"):  # the shell's, or the sentence's
+        words = words[: words.index(stop)] if stop in words else words
+    command: click.Command = cli
+    context = click.Context(cli, info_name="barrow")
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        name = words.pop(0)
+        found = command.get_command(context, name)
+        if found is None:
+            raise click.UsageError(f"No such command: {name}")
+        command, context = found, click.Context(found, info_name=name, parent=context)
+    command.make_parser(context).parse_args([word for word in words if word not in ("…", "", "...")])
+
+
+@pages
+def test_command_lines_exist(page):
+    for line in commands(page.read_text()):
+        try:
+            check_command(line)
+        except (click.ClickException, ValueError) as error:
+            pytest.fail(f"{line}: {error}")
+
+
+@pytest.mark.parametrize(
+    "line", ["barrow realese", "barrow plan --tims 3", "barrow ledger shwo x", "barrow plan --times"]
+)
+def test_wrong_command_lines_are_seen(line):
+    (found,) = commands(f"```console\n$ {line}\n```\n")
+    with pytest.raises(click.ClickException):
+        check_command(found)
+
+
+def studies(text: str) -> list[str]:
+    """The studies of a page; what is a part of one is completed."""
+    found = []
+    for block in (block for kind, block in _FENCE.findall(text) if kind == "toml"):
+        given = tomllib.loads(block)
+        rest = "" if "dataset" in given else 'dataset = "x"\nusers = 100\nalpha = 3\ndelta = 1e-9\n'
+        space = "" if "space" in given else '[space]\nkind = "clustered"\nshape = [3, 4]\nr = 0.1\n'
+        found.append(rest + block + "\n" + space)
+    return found
+
+
+@pages
+def test_studies_are_read(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    duckdb.sql("SELECT * FROM (VALUES ('cat', 0.0, 1.0), ('dog', 1.0, 1.0)) AS t(word, x, y)").write_parquet(
+        "words.parquet"
+    )
+    for text in studies(page.read_text()):
+        study_from_text(text)
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=lambda p: p.stem)
+def test_proofs_name_their_code_and_their_second_route(page):
+    line = page.read_text().splitlines()[2]
+    code, _, tests = line.removeprefix("Code: ").partition(". Second route: ")
+    for said, folder in ((code, ROOT / "src" / "barrow"), (tests, ROOT)):
+        names = re.findall(r"`([\w/]+\.py)`", said)
+        assert names, line
+        assert all((folder / name).exists() for name in names), line
+
+
+@pages
+def test_files_and_names_that_a_page_gives_exist(page):
+    text = page.read_text()
+    for name in re.findall(r"`([\w/]+\.py)`", text):
+        assert any(str(path).endswith("/" + name) for path in FILES), name
+    for name in re.findall(r"`(barrow(?:\.\w+)+)", text):
+        pkgutil.resolve_name(name)
+    for name in re.findall(r"scripts/bench ([a-z]+)", text):
+        assert name == "all" or (ROOT / "benchmarks" / f"{name}.py").exists(), name
+
+
+def test_the_index_of_proofs_lists_every_page():
+    index = (ROOT / "docs" / "proofs" / "README.md").read_text()
+    assert sorted(set(re.findall(r"\]\(([\w-]+\.md)\)", index))) == [page.name for page in PROOFS]
+
+
+_UNSEEN = re.compile(r"UserCounts|linear_release|item_wise\(|\.draw\(|from_counts|from_items|(?<!study)\.release\(")
+
+
+@pages
+def test_no_page_teaches_a_release_that_no_ledger_sees(page):
+    for example in doctest.DocTestParser().get_examples(page.read_text()):
+        assert not _UNSEEN.search(example.source), example.source  # study.release refuses to go without a ledger
 
 
 def test_proof_pages_that_the_code_names_exist():
@@ -32,8 +147,6 @@ def test_proof_pages_that_the_code_names_exist():
 
 
 def test_every_command_has_a_docs_section():
-    from barrow.cli.main import _COMMANDS
-
     text = "".join(page.read_text() for page in PAGES)
     for name in _COMMANDS:
         assert f"barrow {name}" in text
