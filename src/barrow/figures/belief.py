@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from barrow.errors import ParameterError
 from barrow.figures.curves import Curve, end_labels, labels_width, line_of
@@ -13,7 +12,7 @@ from barrow.figures.figure import Figure, drawn
 from barrow.figures.lettering import apart, text_width
 from barrow.figures.numbers import PERCENT, at_most, near
 from barrow.figures.scales import Scale, bottom_axis, left_axis
-from barrow.figures.svg import clean, element, isolated, mark
+from barrow.figures.svg import clean, element, isolated, mark, number
 from barrow.numerics import exact
 
 _GUESS = "a 50 % guess about one person can become at most …"
@@ -157,13 +156,10 @@ def hundred(probability: float, *, title: str = "", width: int = 250) -> Figure:
     _check(probability, "probability")
     after = math.ceil(exact(probability) * 100)
     step = width / 20
-    dots = []
-    for i in range(100):
-        kind = "before" if i < 50 else "after" if i < after else "never"
-        spot: dict[str, Any] = {"cx": step * (i % 20 + 0.5), "cy": step * (i // 20 + 0.5)}
-        dots.append(element("circle", **spot, r=step * 0.37, class_=kind))
-        if kind == "after":  # A ring, so that the added dots are told apart without colour.
-            dots.append(element("circle", **spot, r=step * 0.16, class_="back"))
+    middles = [(step * (i % 20 + 0.5), step * (i // 20 + 0.5)) for i in range(100)]
+    kinds = (("before", 0, 50, 0.37), ("after", 50, after, 0.37), ("never", after, 100, 0.37))
+    # A ring, so that the added dots are told apart without colour.
+    dots = [_dots(middles[a:b], step * r, kind) for kind, a, b, r in (*kinds, ("back", 50, after, 0.16)) if a < b]
     return drawn(
         *dots,
         title=title or f"50 in 100 become at most {after} in 100",
@@ -172,3 +168,10 @@ def hundred(probability: float, *, title: str = "", width: int = 250) -> Figure:
         height=step * 5,
         kind="hundred",
     )
+
+
+def _dots(middles: Sequence[tuple[float, float]], r: float, kind: str) -> str:
+    size = number(r)
+    half = f"a{size} {size} 0 1 0 "
+    path = "".join(f"M{number(x - r)} {number(y)}{half}{number(2 * r)} 0{half}{number(-2 * r)} 0z" for x, y in middles)
+    return element("path", d=path, class_=kind)

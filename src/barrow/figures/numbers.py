@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact
 
 PERCENT = "%"
+_EXACT = Context(prec=40, Emin=-(10**6), Emax=10**6)
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -59,18 +61,21 @@ def _written(value: Exact, unit: str, digits: int, rounding: str) -> str:
     if isinstance(value, float) and math.isinf(value):
         text = "∞" if value > 0 else "-∞"
         return text if not unit or unit == PERCENT else f"{text} {unit}"
-    # A float means the shortest decimal that names it: 0.1 is a tenth.
-    number = exact(repr(float(value)) if isinstance(value, float | np.floating) else value)
-    said = _digits(number * (100 if unit == PERCENT else 1), digits, rounding)
+    if digits < 1:
+        raise ParameterError(f"digits is {digits}.", allowed="1 or more", fix="digits=3")
+    hundred = unit == PERCENT
+    if isinstance(value, float | np.floating) and math.isfinite(value):
+        # A float means the shortest decimal that names it: 0.1 is a tenth. At most 17 digits, so this is exact.
+        shortest = Decimal(repr(float(value)))
+        said = _digits(_context(digits, rounding).plus(shortest.scaleb(2, _EXACT) if hundred else shortest))
+    else:
+        said = _digits(rounded_to(exact(value) * (100 if hundred else 1), digits, rounding))
     return f"{said} {unit}" if unit else said
 
 
-def _digits(value: Fraction, digits: int, rounding: str) -> str:
-    if digits < 1:
-        raise ParameterError(f"digits is {digits}.", allowed="1 or more", fix="digits=3")
-    if value == 0:
+def _digits(rounded: Decimal) -> str:
+    if not rounded:
         return "0"
-    rounded = rounded_to(value, digits, rounding)
     exponent = rounded.adjusted()
     if -5 <= exponent < 12:
         text = f"{rounded:,f}"
@@ -86,6 +91,10 @@ def rounded_to(value: Fraction, digits: int, rounding: str) -> Decimal:
     >>> rounded_to(Fraction(2, 3), 2, ROUND_FLOOR), rounded_to(Fraction(2, 3), 2, ROUND_CEILING)
     (Decimal('0.66'), Decimal('0.67'))
     """
-    context = Context(prec=digits, rounding=rounding, Emin=-(10**6), Emax=10**6)
     # One correctly rounded division of two exact integers: nothing is rounded twice.
-    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return _context(digits, rounding).divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+@cache
+def _context(digits: int, rounding: str) -> Context:
+    return Context(prec=digits, rounding=rounding, Emin=-(10**6), Emax=10**6)

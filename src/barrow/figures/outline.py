@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.figures.projection import Box, Projection
+from barrow.figures.projection import Box, Projection, wide
 from barrow.figures.svg import Floats
 
 Outline = str | PathLike[str] | Mapping[str, Any]
 """A GeoJSON object, or the file that holds one."""
 
 _STATES: Box = (24.0, -130.0, 50.0, -66.0)
+_WORLD: Box = (-90.0, -180.0, 90.0, 180.0)
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,27 @@ def bundled_ground(projection: Projection) -> Ground:
     >>> bundled_ground(Projection((35.0, -10.0, 60.0, 30.0), 700, 500)).land.startswith("M")
     True
     """
-    south, west, north, east = projection.box
+    land, border, state = _bundled(projection.box)
+    return Ground(
+        _paths(land, projection, close=True),
+        _paths(border, projection, close=False),
+        _paths(state, projection, close=False),
+        sea=True,
+    )
+
+
+@lru_cache(maxsize=16)
+def _bundled(box: Box) -> tuple[list[Floats], list[Floats], list[Floats]]:
+    """Land, borders and lesser borders within a box, in degrees: the same for every size of the picture."""
+    south, west, north, east = box
     size = max(north - south, east - west)
     name = "countries-50m.json" if size < 70 else "countries-110m.json"
-    land = "".join(_filled(ring, projection) for ring in _rings(name, "land"))
-    border = "".join(_drawn(line, projection) for line in _shared(name, "countries"))
     near = west < _STATES[3] and east > _STATES[1] and south < _STATES[2] and north > _STATES[0] and size < 130
-    state = "".join(_drawn(line, projection) for line in _shared("states-10m.json", "states")) if near else ""
-    return Ground(land, border, state, sea=True)
+    view = _view(box)
+    land = [piece for ring in _rings(name, "land", view) for piece in _filled(ring, box)]
+    border = [piece for line in _shared(name, "countries", view) for piece in _drawn(line, box)]
+    states = _shared("states-10m.json", "states", view) if near else ()
+    return land, border, [piece for line in states for piece in _drawn(line, box)]
 
 
 def land_rings() -> list[Floats]:
@@ -74,9 +90,10 @@ def own_ground(outline: Outline, projection: Projection) -> Ground:
     lines: list[Floats] = []
     for kind, shape in _geometries(_read(outline)):
         (polygons if kind == "polygon" else lines).append(shape)
-    land = "".join(_filled(_continuous(ring), projection) for ring in polygons)
-    border = "".join(_drawn(line, projection) for line in lines)
-    return Ground(land, border, "", sea=bool(land))
+    filled = [piece for ring in polygons for piece in _filled(_continuous(ring), projection.box)]
+    drawn = [piece for line in lines for piece in _drawn(line, projection.box)]
+    land = _paths(filled, projection, close=True)
+    return Ground(land, _paths(drawn, projection, close=False), "", sea=bool(land))
 
 
 def _bad(problem: str) -> ParameterError:
@@ -134,36 +151,59 @@ def _positions(pairs: Any) -> Floats:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class _Topology:
+    """Arcs in degrees, each with its bounds (west, south, east, north), and the shapes that are made of them."""
+
+    shapes: Mapping[str, Any]
+    arcs: list[Floats]
+    bounds: list[tuple[float, float, float, float]]
+
+    def reaches(self, ids: Iterable[int], view: Box) -> bool:
+        """Whether arcs may reach into a view; only where none can is the answer no."""
+        west, south, east, north = zip(*(self.bounds[i if i >= 0 else ~i] for i in ids), strict=True)
+        if max(north) < view[0] or min(south) > view[2]:
+            return False
+        low, high = min(west), max(east)
+        turns = (-720.0, -360.0, 0.0, 360.0, 720.0)
+        return high - low > 180 or any(high + turn >= view[1] and low + turn <= view[3] for turn in turns)
+
+
 @cache
-def _topology(name: str) -> tuple[dict[str, Any], list[Floats]]:
+def _topology(name: str) -> _Topology:
     found = json.loads(files("barrow.figures").joinpath("outlines", name).read_text(encoding="utf-8"))
     scale, shift = np.array(found["transform"]["scale"]), np.array(found["transform"]["translate"])
-    arcs = [np.cumsum(np.array(arc, dtype=np.float64), axis=0) * scale + shift for arc in found["arcs"]]
-    return found, arcs
+    steps = np.array(list(chain.from_iterable(found["arcs"])), dtype=np.int64)
+    sizes = np.array([len(arc) for arc in found["arcs"]])
+    starts = np.cumsum(sizes) - sizes
+    # Each arc counts from its own first point: what came before it is taken off again.
+    sums = np.cumsum(steps, axis=0)
+    points = (sums - np.repeat(sums[starts] - steps[starts], sizes, axis=0)) * scale + shift
+    ends = np.hstack([np.minimum.reduceat(points, starts), np.maximum.reduceat(points, starts)])
+    bounds = [(west, south, east, north) for west, south, east, north in ends.tolist()]
+    return _Topology(found["objects"], np.split(points, starts[1:]), bounds)
 
 
 def _polygons(name: str, layer: str) -> Iterator[Sequence[int]]:
-    for shape in _topology(name)[0]["objects"][layer]["geometries"]:
+    for shape in _topology(name).shapes[layer]["geometries"]:
         for polygon in [shape["arcs"]] if shape["type"] == "Polygon" else shape.get("arcs", []):
             yield from polygon
 
 
-def _rings(name: str, layer: str) -> Iterator[Floats]:
-    arcs = _topology(name)[1]
+def _rings(name: str, layer: str, view: Box = _WORLD) -> Iterator[Floats]:
+    """The rings of a layer that may reach into a view."""
+    found = _topology(name)
     for ids in _polygons(name, layer):
-        parts = [arcs[i] if i >= 0 else arcs[~i][::-1] for i in ids]
-        yield _continuous(np.concatenate([parts[0], *[part[1:] for part in parts[1:]]]))
+        if found.reaches(ids, view):
+            parts = [found.arcs[i] if i >= 0 else found.arcs[~i][::-1] for i in ids]
+            yield _continuous(np.concatenate([parts[0], *[part[1:] for part in parts[1:]]]))
 
 
-def _shared(name: str, layer: str) -> Iterator[Floats]:
-    """Arcs that two shapes share: each border once, and no coast."""
-    count: dict[int, int] = {}
-    for ids in _polygons(name, layer):
-        for i in ids:
-            j = i if i >= 0 else ~i
-            count[j] = count.get(j, 0) + 1
-    arcs = _topology(name)[1]
-    return (arcs[j] for j, times in count.items() if times > 1)
+def _shared(name: str, layer: str, view: Box) -> Iterator[Floats]:
+    """Arcs that two shapes share, and that may reach into a view: each border once, and no coast."""
+    found = _topology(name)
+    count = Counter(i if i >= 0 else ~i for ids in _polygons(name, layer) for i in ids)
+    return (found.arcs[j] for j, times in count.items() if times > 1 and found.reaches((j,), view))
 
 
 def _continuous(ring: Floats) -> Floats:
@@ -193,33 +233,36 @@ def _copies(line: Floats, view: Box) -> Iterable[Floats]:
             yield line + np.array([turn, 0.0]) if turn else line
 
 
-def _view(projection: Projection) -> Box:
+def _view(box: Box) -> Box:
     """The box with a margin: a curved frame shows a little more than the box's corners."""
-    south, west, north, east = projection.box
-    spare = 0.0 if projection.wide else 0.3 * max(north - south, 0.5 * (east - west))
+    south, west, north, east = box
+    spare = 0.0 if wide(box) else 0.3 * max(north - south, 0.5 * (east - west))
     return max(-90.0, south - spare), west - spare, min(90.0, north + spare), east + spare
 
 
-def _filled(ring: Floats, projection: Projection) -> str:
-    view, found = _view(projection), []
+def _filled(ring: Floats, box: Box) -> Iterator[Floats]:
+    """What a picture of the box shows of a ring: closed lines."""
+    view = _view(box)
     for copy in _copies(ring, view):
         cut = _clipped(copy, view)
         if len(cut) > 2:
-            found.append(_path(_dense(np.vstack([cut, cut[:1]]), projection), projection, close=True))
-    return "".join(found)
+            yield _dense(np.vstack([cut, cut[:1]]), box)
 
 
-def _drawn(line: Floats, projection: Projection) -> str:
-    view, found = _view(projection), []
+def _drawn(line: Floats, box: Box) -> Iterator[Floats]:
+    """What a picture of the box shows of a line."""
+    view = _view(box)
     for copy in _copies(_continuous(line)[: len(line)], view):
         inside = (copy[:, 0] >= view[1]) & (copy[:, 0] <= view[3]) & (copy[:, 1] >= view[0]) & (copy[:, 1] <= view[2])
+        if inside.all():
+            yield _dense(copy, box)
+            continue
         # Runs of points inside, each with the neighbour outside that its first and last piece leads to.
         wanted = inside | np.r_[inside[1:], False] | np.r_[False, inside[:-1]]
         ends = np.flatnonzero(np.diff(np.r_[False, wanted, False].astype(np.int8)))
         for a, b in zip(ends[::2], ends[1::2], strict=True):
             if b - a > 1:
-                found.append(_path(_dense(copy[a:b], projection), projection, close=False))
-    return "".join(found)
+                yield _dense(copy[a:b], box)
 
 
 def _clipped(ring: Floats, view: Box) -> Floats:
@@ -242,31 +285,38 @@ def _clipped(ring: Floats, view: Box) -> Floats:
     return ring
 
 
-def _dense(line: Floats, projection: Projection) -> Floats:
+def _dense(line: Floats, box: Box) -> Floats:
     """Points in between where a straight step in degrees is a curve in the picture."""
-    step = max((projection.box[3] - projection.box[1]) / 60, 0.05)
-    count = np.maximum(1, np.ceil(np.abs(np.diff(line, axis=0)).max(axis=1) / step)).astype(np.int64)
-    if (count == 1).all():
+    step = max((box[3] - box[1]) / 60, 0.05)
+    whole = line[1:] - line[:-1]
+    longest = np.abs(whole).max(axis=1)
+    if not (longest > step).any():
         return line
-    start = np.repeat(line[:-1], count, axis=0)
-    whole = np.repeat(np.diff(line, axis=0), count, axis=0)
+    count = np.maximum(1, np.ceil(longest / step)).astype(np.int64)
     within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    start, whole = np.repeat(line[:-1], count, axis=0), np.repeat(whole, count, axis=0)
     return np.vstack([start + whole * (within / np.repeat(count, count))[:, None], line[-1:]])
 
 
-def _path(line: Floats, projection: Projection, *, close: bool) -> str:
-    """The line in pixels; points nearer than about a pixel to the last one are left out, and so are specks."""
-    x, y = projection.pixels(line[:, 1], line[:, 0])
-    points = np.column_stack([x, y])
-    kept, last = [points[0]], points[0]
-    for point in points[1:-1]:
-        if abs(point[0] - last[0]) + abs(point[1] - last[1]) >= 1.0:
-            kept.append(point)
-            last = point
-    kept.append(points[-1])
-    if len(kept) < (4 if close else 2):
+def _paths(lines: Sequence[Floats], projection: Projection, *, close: bool) -> str:
+    """Lines in pixels; points nearer than about a pixel to the last one are left out, and so are specks."""
+    if not lines:
         return ""
-    return relative_path(np.array(kept), close=close)
+    points = np.concatenate(lines)
+    x, y = projection.pixels(points[:, 1], points[:, 0])
+    across, down = np.round(x * 10).astype(np.int64).tolist(), np.round(y * 10).astype(np.int64).tolist()
+    least, begin, found = (4 if close else 2), 0, []
+    for line in lines:
+        end = begin + len(line)
+        kept = [(at := across[begin], to := down[begin])]
+        for a, b in zip(across[begin + 1 : end - 1], down[begin + 1 : end - 1], strict=True):
+            if abs(a - at) + abs(b - to) >= 10:
+                kept.append((at := a, to := b))
+        kept.append((across[end - 1], down[end - 1]))
+        if len(kept) >= least:
+            found.append(_in_steps(kept, close))
+        begin = end
+    return "".join(found)
 
 
 def relative_path(points: Floats, *, close: bool) -> str:
@@ -275,21 +325,21 @@ def relative_path(points: Floats, *, close: bool) -> str:
     >>> relative_path(np.array([[0.0, 0.0], [1.25, 0.0], [1.25, 2.0]]), close=True)
     'M0 0l1.2 0 0 2z'
     """
-    tenths = np.round(points * 10).astype(np.int64)
-    steps = np.diff(tenths, axis=0)
-    steps = steps[(steps != 0).any(axis=1)]
-    if not len(steps):
+    return _in_steps(np.round(points * 10).astype(np.int64).tolist(), close)
+
+
+def _in_steps(tenths: Sequence[Sequence[int]], close: bool) -> str:
+    """The path through points in tenths of a pixel."""
+    steps = [(c - a, d - b) for (a, b), (c, d) in pairwise(tenths) if c != a or d != b]
+    if not steps:
         return ""
-    return f"M{_tenth(tenths[0, 0])} {_tenth(tenths[0, 1])}l{' '.join(_steps(steps))}{'z' if close else ''}"
+    begin = f"M{_tenth(tenths[0][0])} {_tenth(tenths[0][1])}l"
+    return f"{begin}{' '.join([f'{_tenth(a)} {_tenth(b)}' for a, b in steps])}{'z' if close else ''}"
 
 
-def _steps(steps: np.ndarray) -> Iterator[str]:
-    for dx, dy in steps.tolist():
-        yield f"{_tenth(dx)} {_tenth(dy)}"
-
-
+@lru_cache(maxsize=20_000)
 def _tenth(value: int) -> str:
-    whole, rest = divmod(abs(int(value)), 10)
+    whole, rest = divmod(abs(value), 10)
     sign = "-" if value < 0 else ""
     if not rest:
         return f"{sign}{whole}"

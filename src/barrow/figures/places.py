@@ -223,17 +223,18 @@ def _traced(start: Ids, end: Ids, points: Floats) -> str:
 
 def _straightened(ring: Floats) -> Floats:
     """The ring without corners that lie on a straight line between their neighbours, to a fraction of a pixel."""
+    z = ring[:, 0] + 1j * ring[:, 1]
     for turn in range(8):
-        if len(ring) < 5:
-            return ring
-        side, span = np.roll(ring, -1, axis=0) - np.roll(ring, 1, axis=0), ring - np.roll(ring, 1, axis=0)
-        off = np.abs(side[:, 0] * span[:, 1] - side[:, 1] * span[:, 0])
-        flat = off < 0.12 * np.hypot(side[:, 0], side[:, 1])
+        if len(z) < 5:
+            break
+        before, after = np.concatenate((z[-1:], z[:-1])), np.concatenate((z[1:], z[:1]))
+        side, span = after - before, z - before
+        flat = np.abs(side.real * span.imag - side.imag * span.real) < 0.12 * np.abs(side)
         # Never two neighbours at once, since each is judged by the other.
         flat[turn % 2 :: 2] = False
         flat[0] = False
-        ring = ring[~flat]
-    return ring
+        z = z[~flat]
+    return np.column_stack([z.real, z.imag])
 
 
 def _discs(places: Places, classes: Ids, projection: Projection, count: int) -> list[str]:

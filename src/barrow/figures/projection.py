@@ -36,6 +36,15 @@ def checked_box(box: Sequence[float]) -> Box:
     )
 
 
+def wide(box: Box) -> bool:
+    """Whether a box takes Equal Earth.
+
+    >>> wide((-60, -180, 80, 180))
+    True
+    """
+    return box[3] - box[1] > _WIDE
+
+
 @dataclass(frozen=True)
 class Projection:
     """From latitude and longitude to pixels, areas kept in proportion.
@@ -58,7 +67,7 @@ class Projection:
     @property
     def wide(self) -> bool:
         """Whether the box takes Equal Earth."""
-        return self.box[3] - self.box[1] > _WIDE
+        return wide(self.box)
 
     def plane(self, lat: Floats, lon: Floats) -> tuple[Floats, Floats]:
         """Coordinates on a sphere of radius 1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from xml.sax.saxutils import escape as _escape_xml
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ KEY = "\x01"
 # What XML 1.0 forbids, lone surrogates, and controls that reorder the text around them.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _REORDERING = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
+_SPECIAL = re.compile('[&<>"]')
 _BLANKS = re.compile(r"\s+")
 
 
@@ -56,7 +57,9 @@ def escape(text: str) -> str:
     >>> escape('</script> & "x"')
     '&lt;/script&gt; &amp; &quot;x&quot;'
     """
-    return _escape_xml(text, {'"': "&quot;"})
+    if _SPECIAL.search(text) is None:
+        return text
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def number(value: float) -> str:
@@ -81,15 +84,18 @@ def element(tag: str, *children: str, text: str | None = None, **attributes: obj
     """
     inner = "".join(children) + ("" if text is None else escape(text))
     written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escape(_attribute(value))}"'
-        for name, value in attributes.items()
-        if value is not None
+        [f' {_hyphens(name)}="{_attribute(value)}"' for name, value in attributes.items() if value is not None]
     )
     return f"<{tag}{written}>{inner}</{tag}>" if inner else f"<{tag}{written}/>"
 
 
+@cache
+def _hyphens(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
+
+
 def _attribute(value: object) -> str:
-    return number(float(value)) if isinstance(value, float | np.floating) else str(value)
+    return number(float(value)) if isinstance(value, float | np.floating) else escape(str(value))
 
 
 def polyline(points: Iterable[tuple[float, float]], *, close: bool = False) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,10 @@ class Quantised:
 
     def ranges(self) -> Floats:
         """The spread (largest minus smallest) of each output, in steps; exact."""
+        return self._ranges
+
+    @cached_property
+    def _ranges(self) -> Floats:
         if self.sparse:
             top = self.integers.max(axis=0).toarray().ravel()
             bottom = self.integers.min(axis=0).toarray().ravel()

@@ -49,8 +49,8 @@ def _resource(name: str) -> str:
 
 def _text(value: str) -> str:
     """Text as HTML: escaped, bold where two stars ask for it, and no line between a number and its sign."""
-    kept = lawful(value).replace(" %", "\u00a0%").replace("± ", "±\u00a0")
-    return _BOLD.sub(r"<b>\1</b>", escape(kept))
+    kept = escape(lawful(value).replace(" %", "\u00a0%").replace("± ", "±\u00a0"))
+    return _BOLD.sub(r"<b>\1</b>", kept) if "**" in kept else kept
 
 
 def _paragraphs(texts: Iterable[str], kind: str = "") -> str:
@@ -176,8 +176,9 @@ def _grid(table: Table, rows: Sequence[Sequence[str]], caption: str) -> str:
         return ' class="number"' if k in table.numeric else ""
 
     head = "".join(f'<th scope="col"{kind(k)} dir="auto">{_text(name)}</th>' for k, name in enumerate(table.columns))
+    opened = [f'<td{kind(k)} dir="auto">' for k in range(len(table.columns))]
     body = "".join(
-        "<tr>" + "".join(f'<td{kind(k)} dir="auto">{_text(cell)}</td>' for k, cell in enumerate(row)) + "</tr>"
+        "<tr>" + "".join([f"{td}{_text(cell)}</td>" for td, cell in zip(opened, row, strict=True)]) + "</tr>"
         for row in rows
     )
     return f"<table><caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
