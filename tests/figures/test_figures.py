@@ -83,12 +83,12 @@ def test_the_pictures_of_the_documentation_are_these(drawn, name):
 
 def test_classes_span_the_whole_range():
     values = np.geomspace(1e-4, 0.5, 200)
-    assert class_edges(Readings.of(values, noise=1e-4)) == [0.0001, 0.001, 0.005, 0.03, 0.3]
+    assert class_edges(Readings.of(values, noise=1e-4)) == [0.0001, 0.0006, 0.006, 0.06, 0.4]
 
 
 def test_classes_have_members_where_nothing_is_noise():
     assert class_edges(Readings.of([0.4])) == [0.0]
-    assert class_edges(Readings.of([0.1, 0.2, 0.3, 0.4])) == [0.0, 0.1, 0.2, 0.3]
+    assert class_edges(Readings.of([0.1, 0.2, 0.3, 0.4])) == [0.0, 0.1, 0.15, 0.25]
     assert "cannot be told" not in fig.matrix(["a"], ["b", "c"], [[0.2, 0.4]]).svg
 
 

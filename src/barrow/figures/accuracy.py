@@ -218,7 +218,8 @@ class _Frame:
         if parts:
             line = f"M{self.left:.1f},{self.top:.1f}H{self.right:.1f}"
             parts.append(element("path", d=line, class_="rule"))
-            said = shortened(label, self.right - self.left + self.room - 10, 12.5)
+            wide = self.right - self.left + self.room - 10
+            said = label if text_width(label, 12.5) <= wide else shortened(label.partition(",")[0], wide, 12.5)
             parts.append(element("text", text=said, x=self.left, y=self.top - 34, class_="label"))
         return "".join(parts)
 

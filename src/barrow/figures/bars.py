@@ -27,6 +27,7 @@ def bars(
     unit: str = PERCENT,
     title: str = "Values by label",
     most: int = MOST_BARS,
+    labels_share: float = 0.36,
     width: int = 720,
 ) -> Figure:
     """One bar for each label, in the order given; only the ``most`` largest where there are more, and then it says so.
@@ -40,6 +41,7 @@ def bars(
         unit: "%" for shares, else the unit of the values.
         title: What the figure is.
         most: How many bars are drawn.
+        labels_share: How much of the width labels may take.
         width: In pixels.
 
     >>> print(bars(["tea", "coffee"], [0.2, 0.7], low=[0.1, 0.6], high=[0.3, 0.8], title="Drinks"))
@@ -54,7 +56,7 @@ def bars(
         readings, names = readings.pick(kept), [names[i] for i in kept]
     row = 25.0
     shown = [_ends(readings, i, width >= 500) for i in range(len(readings))]
-    room = min(max(text_width(clean(name)[:200]) for name in names) + 12, 0.36 * width)
+    room = min(max(text_width(clean(name)[:200]) for name in names) + 12, labels_share * width)
     side = max(text_width(text, 11.5) for text in shown) + 12
     top, bottom = 14.0, 14.0 + row * len(readings)
     x = Scale(min(0.0, _bottom(readings)), max(readings.top, 1e-300), room, width - side - 6)

@@ -1,4 +1,4 @@
-"""A histogram on a tree: a box for each node, as wide as its share, above the boxes of its children."""
+"""A histogram on a tree: a box for each node, as high as its share, at the left of the boxes of its children."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from barrow.figures.numbers import PERCENT, between, near
 from barrow.figures.readings import Numbers, Readings
 from barrow.figures.svg import element, hatched, isolated, mark
 
-_NARROWEST = 3.0
+_LOWEST = 3.0
 _MOST_LEVELS = 6
 _GROUPS = 6
+_LINE = 15.0
+"""A box as high as this has room for a line of text."""
 
 
 @dataclass
@@ -41,11 +43,11 @@ def icicle(
     title: str = "Histogram on a tree",
     width: int = 720,
 ) -> Figure:
-    """The tree from the top; nodes too narrow to be seen are drawn together, and it says how many they are.
+    """The tree from the left; nodes too low to be seen are drawn together, and it says how many they are.
 
     Args:
         paths: Each node's way from the top: "food/cafe", or a list of names. Inner nodes may be left out: they are then
-            as wide as their children.
+            as high as their children.
         values: The share of each node.
         low: The lower ends of 95 % intervals.
         high: The upper ends.
@@ -67,16 +69,16 @@ def icicle(
     ways = [tuple(p.split("/")) if isinstance(p, str) else tuple(str(name) for name in p) for p in paths]
     root, depth = _tree(ways, readings)
     levels = min(depth, _MOST_LEVELS)
-    tall = 46.0
-    picture = _Picture(readings, ways, tall, levels)
-    picture.place(root, 0.0, float(width), 0, 0)
+    tall = min(max(28.0 * len(readings), 200.0), 560.0)
+    picture = _Picture(readings, ways, width / levels, levels)
+    picture.place(root, 0.0, tall, 0, 0)
     notes = []
     if picture.hidden:
         many = "1 node is" if picture.hidden == 1 else f"{picture.hidden:,} nodes are"
         notes.append(f"{many} too small to be drawn alone.")
     if depth > levels:
         notes.append(f"{levels} of {depth} levels are drawn.")
-    body, height = picture.parts, tall * levels + 6
+    body, height = picture.parts, tall + 4
     for note in notes:
         height += 18
         body.append(element("text", text=note, x=2, y=height - 4, class_="note"))
@@ -113,8 +115,8 @@ def _tree(ways: Sequence[tuple[str, ...]], readings: Readings) -> tuple[_Node, i
 class _Picture:
     """The boxes of a tree."""
 
-    def __init__(self, readings: Readings, ways: Sequence[tuple[str, ...]], tall: float, levels: int) -> None:
-        self.readings, self.ways, self.tall, self.levels = readings, ways, tall, levels
+    def __init__(self, readings: Readings, ways: Sequence[tuple[str, ...]], wide: float, levels: int) -> None:
+        self.readings, self.ways, self.wide, self.levels = readings, ways, wide, levels
         self.parts: list[str] = []
         self.hidden = 0
 
@@ -124,59 +126,57 @@ class _Picture:
             return
         at, small = start, 0
         for k, child in enumerate(sorted(node.children.values(), key=lambda c: -c.size)):
-            wide = (end - start) * child.size / node.size
-            if wide < _NARROWEST:
+            tall = (end - start) * child.size / node.size
+            if tall < _LOWEST:
                 small += child.given
                 continue
             hue = k % _GROUPS if level == 0 else group
-            self._box(child, at, wide, level, hue)
-            self.place(child, at, at + wide, level + 1, hue)
-            at += wide
+            self._box(child, at, tall, level, hue)
+            self.place(child, at, at + tall, level + 1, hue)
+            at += tall
         if small and end - at >= 0.5:
-            box: dict[str, Any] = {"x": at, "y": level * self.tall, "width": end - at, "height": self.tall - 1}
             said = f"{small:,} smaller node{'s' * (small > 1)}"
-            self.parts.append(
-                mark(
-                    element("rect", **box, class_="rest"),
-                    _words(said, "", at, level * self.tall, end - at),
-                    at=((at + end) / 2, (level + 0.5) * self.tall),
-                    said=said,
-                )
-            )
+            shape = element("rect", **self._place(level, at, end - at), class_="rest")
+            self._add(shape, self._words(said, (), level, at, end - at), level, (at + end) / 2, said)
         self.hidden += small
 
-    def _box(self, node: _Node, at: float, wide: float, level: int, group: int) -> None:
-        y = level * self.tall
-        box: dict[str, Any] = {"x": at, "y": y, "width": max(wide - 1, 0.5), "height": self.tall - 1}
-        middle = (at + wide / 2, y + self.tall / 2)
+    def _place(self, level: int, at: float, tall: float) -> dict[str, Any]:
+        return {"x": level * self.wide, "y": at, "width": self.wide - 1, "height": max(tall - 1, 0.5)}
+
+    def _add(self, shape: str, words: str, level: int, middle: float, said: str) -> None:
+        self.parts.append(mark(shape, words, at=((level + 0.5) * self.wide, middle), said=said))
+
+    def _box(self, node: _Node, at: float, tall: float, level: int, group: int) -> None:
+        box, middle, readings = self._place(level, at, tall), at + tall / 2, self.readings
         if node.reading < 0:
-            said = f"{isolated(node.name)}: {near(node.size, self.readings.unit)}, the sum of its children"
-            self.parts.append(
-                mark(element("rect", **box, class_="rest"), _words(node.name, "", at, y, wide), at=middle, said=said)
-            )
+            whole = near(node.size, readings.unit)
+            words = self._words(node.name, (whole,), level, at, tall)
+            said = f"{isolated(node.name)}: {whole}, the sum of its children"
+            self._add(element("rect", **box, class_="rest"), words, level, middle, said)
             return
-        i, readings = node.reading, self.readings
-        below = bool(readings.below[i])
-        shape = element("rect", **box, class_="open") if below else ""
-        shape += (
-            element("rect", **box, fill=hatched())
-            if below
-            else element("rect", **box, class_=f"g{group}" + (f" l{min(level, 2)}" if level else ""))
-        )
-        value = near(readings.value[i], readings.unit, digits=2)
-        if readings.low is not None and readings.high is not None:
-            ends = between(max(readings.low[i], 0.0), readings.high[i], readings.unit)
-            longer = f"{near(readings.value[i], readings.unit)} ({ends})"
-            value = longer if text_width(longer) + 12 < wide else value
-        words = _words(node.name, "" if below else value, at, y, wide)
-        self.parts.append(mark(shape, words, at=middle, said=readings.said(i, " / ".join(self.ways[i]))))
+        i = node.reading
+        if readings.below[i]:
+            shape, values = element("rect", **box, class_="open") + element("rect", **box, fill=hatched()), []
+        else:
+            shape = element("rect", **box, class_=f"g{group}" + (f" l{min(level, 2)}" if level else ""))
+            values = [near(readings.value[i], readings.unit), near(readings.value[i], readings.unit, digits=2)]
+            if readings.low is not None and readings.high is not None:
+                ends = between(max(readings.low[i], 0.0), readings.high[i], readings.unit)
+                values.insert(0, f"{values[0]} ({ends})")
+        words = self._words(node.name, values, level, at, tall)
+        self._add(shape, words, level, middle, readings.said(i, " / ".join(self.ways[i])))
 
-
-def _words(name: str, value: str, x: float, y: float, wide: float) -> str:
-    shown = shortened(name, wide - 10)
-    if len(shown) < min(3, len(name)):
-        return ""
-    parts = element("text", text=shown, x=x + 6, y=y + 19, class_="strong")
-    if value and text_width(value) + 10 < wide:
-        parts += element("text", text=value, x=x + 6, y=y + 35)
-    return parts
+    def _words(self, name: str, values: Sequence[str], level: int, at: float, tall: float) -> str:
+        """A name, and the longest way to say its value that leaves the name whole, or else the shortest."""
+        if tall < _LINE:
+            return ""
+        x, y, room = level * self.wide, at + tall / 2 + 4, self.wide - 14
+        fits = [v for v in values if text_width(name) * 1.08 + text_width(v, 11.5) + 12 <= room]
+        value = fits[0] if fits else values[-1] if values else ""
+        shown = shortened(name, room - (text_width(value, 11.5) + 12 if value else 0))
+        if len(shown) < min(3, len(name)):
+            shown, value = shortened(name, room), ""
+        parts = element("text", text=shown, x=x + 7, y=y, class_="strong") if shown else ""
+        if value:
+            parts += element("text", text=value, x=x + self.wide - 8, y=y, class_="tick end")
+        return parts

@@ -39,25 +39,26 @@ def at_least(value: Exact, unit: str = "", *, digits: int = 3) -> str:
     return _written(value, unit, digits, ROUND_FLOOR)
 
 
-def near(value: Exact, unit: str = "", *, digits: int = 3) -> str:
-    """The value rounded to nearest: for released values and axes, never for bounds.
+def near(value: Exact, unit: str = "", *, digits: int = 3, zeros: bool = False) -> str:
+    """The value rounded to nearest: for released values and axes, never for bounds; in columns with its last zeros.
 
-    >>> near(0.04567, "%"), near(1234567), near(0)
-    ('4.57 %', '1,230,000', '0')
+    >>> near(0.04567, "%"), near(1234567), near(0), near(0.0417, "%", digits=4, zeros=True)
+    ('4.57 %', '1,230,000', '0', '4.170 %')
     """
-    return _written(value, unit, digits, ROUND_HALF_EVEN)
+    return _written(value, unit, digits, ROUND_HALF_EVEN, zeros)
 
 
-def between(low: Exact, high: Exact, unit: str = "", *, digits: int = 3) -> str:
+def between(low: Exact, high: Exact, unit: str = "", *, digits: int = 3, zeros: bool = False) -> str:
     """An interval, rounded outwards.
 
-    >>> between(0.1234, 0.1456, "%"), between(-1, 2.5, "km")
-    ('12.3 % to 14.6 %', '-1 km to 2.5 km')
+    >>> between(0.1234, 0.1456, "%"), between(-1, 2.5, "km"), between(0.0369, 0.04, "%", zeros=True)
+    ('12.3 % to 14.6 %', '-1 km to 2.5 km', '3.69 % to 4.00 %')
     """
-    return f"{at_least(low, unit, digits=digits)} to {at_most(high, unit, digits=digits)}"
+    ends = _written(low, unit, digits, ROUND_FLOOR, zeros), _written(high, unit, digits, ROUND_CEILING, zeros)
+    return " to ".join(ends)
 
 
-def _written(value: Exact, unit: str, digits: int, rounding: str) -> str:
+def _written(value: Exact, unit: str, digits: int, rounding: str, zeros: bool = False) -> str:
     if isinstance(value, float) and math.isinf(value):
         text = "∞" if value > 0 else "-∞"
         return text if not unit or unit == PERCENT else f"{text} {unit}"
@@ -67,17 +68,21 @@ def _written(value: Exact, unit: str, digits: int, rounding: str) -> str:
     if isinstance(value, float | np.floating) and math.isfinite(value):
         # A float means the shortest decimal that names it: 0.1 is a tenth. At most 17 digits, so this is exact.
         shortest = Decimal(repr(float(value)))
-        said = _digits(_context(digits, rounding).plus(shortest.scaleb(2, _EXACT) if hundred else shortest))
+        rounded = _context(digits, rounding).plus(shortest.scaleb(2, _EXACT) if hundred else shortest)
     else:
-        said = _digits(rounded_to(exact(value) * (100 if hundred else 1), digits, rounding))
+        rounded = rounded_to(exact(value) * (100 if hundred else 1), digits, rounding)
+    said = _digits(rounded, digits if zeros else 0)
     return f"{said} {unit}" if unit else said
 
 
-def _digits(rounded: Decimal) -> str:
+def _digits(rounded: Decimal, least: int) -> str:
+    """The digits of a number, at least so many of them."""
     if not rounded:
         return "0"
     exponent = rounded.adjusted()
     if -5 <= exponent < 12:
+        if least:
+            return f"{rounded:,.{max(least - 1 - exponent, 0)}f}"
         text = f"{rounded:,f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     mantissa = f"{rounded.scaleb(-exponent):f}"

@@ -162,7 +162,7 @@ def checked_labels(labels: Sequence[object], count: int) -> list[str]:
 
 
 MOST_CLASSES = 5
-_LADDER = (1, 2, 3, 5)
+_LADDER = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
 
 def class_edges(readings: Readings) -> list[float]:
@@ -171,7 +171,7 @@ def class_edges(readings: Readings) -> list[float]:
     The edges are short decimals, so a legend says them exactly. What is below the first is class 0.
 
     >>> class_edges(Readings.of([0.001, 0.02, 0.3], low=[0, 0.01, 0.29], high=[0.01, 0.03, 0.31], noise=0.0049))
-    [0.0049, 0.03, 0.05, 0.1, 0.2]
+    [0.0049, 0.04, 0.06, 0.1, 0.25]
     """
     value = readings.value
     top = float(value.max())

@@ -9,7 +9,7 @@ import numpy as np
 
 from barrow.figures.bars import largest_said
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.lettering import shortened
+from barrow.figures.lettering import shortened, text_width
 from barrow.figures.numbers import PERCENT, near
 from barrow.figures.readings import Numbers, Readings, checked_labels
 from barrow.figures.scales import Scale
@@ -54,7 +54,9 @@ def ring(
         note = f" Each wedge shows the largest of its values: there are {len(readings):,}."
         readings, names = readings.pick(kept), [names[i] for i in kept]
     count, middle = len(readings), width / 2
-    inner, outer = width * 0.13, width / 2 - 48
+    written = range(0, count, math.ceil(count / 8))
+    room = max(text_width(names[i], 11.5) for i in written) + 18
+    inner, outer = width * 0.13, width / 2 - min(max(room, 30.0), 0.2 * width)
     top = max(readings.top, 1e-300)
     area = Scale(0.0, top, inner**2, outer**2)
 
@@ -80,7 +82,7 @@ def ring(
     for tick in rings:
         x, y = place(radius(tick), 0.5 / count if count > 4 else 0.0)
         body.append(element("text", text=near(tick, unit), x=x, y=y + 4, class_="tick mid halo"))
-    for i in range(0, count, math.ceil(count / 8)):
+    for i in written:
         x, y = place(outer + 12, (i + 0.5) / count)
         side = "mid" if abs(x - middle) < 0.08 * width else "end" if x < middle else "start"
         room = width * 0.5 if side == "mid" else min(x, width - x) - 2

@@ -67,7 +67,7 @@ def belief_figure(
     top = odds_upper(worst)
     if top > _CERTAIN:
         return None
-    reach = min(diameter, max([*(3.0 * change.distance for change in changes), 0.15 * diameter]))
+    reach = min(diameter, max([1.35 * change.distance for change in changes], default=0.15 * diameter) or diameter)
     far = np.linspace(0.0, reach, 160)
     if alpha is None:
         curves = [Curve("any change", far, np.full(len(far), top))]

@@ -14,6 +14,7 @@ import numpy as np
 
 from barrow.engines import Counts
 from barrow.errors import ParameterError
+from barrow.figures.numbers import PERCENT, at_most
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.user_level import BallNoise, QueryNoise
@@ -102,11 +103,11 @@ class Linear(Question):
                 "counting once, and the share of people with records. Each value comes with an interval that holds the "
                 "true one with probability 95 %, snapping included; where the share may be 0 it is not determined."
             )
-        unit = f" {said['unit_of_values']}" if said["unit_of_values"] else ""
+        within = at_most(said["half_width_95"], _unit(said, cls.of_shares))
         return (
             f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. "
-            f"Each value is within {said['half_width_95']:.3g}{unit} of the true one with probability 95 %"
-            f"{snapping_words(said)}."
+            f"Each value is within {within} of the true one with probability 95 %"
+            f"{snapping_words(said, cls.of_shares)}."
         )
 
     @classmethod
@@ -117,9 +118,11 @@ class Linear(Question):
     @classmethod
     def drawn(cls, said: Said) -> list[str]:
         """How the noise was drawn."""
-        many = f", all {said['outputs']:,} at once by {said['half_width_95_all']:.4g}" if said["outputs"] > 1 else ""
-        each = f"Each value is off by at most {said['half_width_95']:.4g} {said['unit_of_values']}".rstrip()
-        return [noise_sentence(said), f"{each} with probability 95 %{many}{snapping_words(said)}."]
+        unit = _unit(said, cls.of_shares)
+        all_at_once = at_most(said["half_width_95_all"], unit, digits=4) if said["outputs"] > 1 else ""
+        many = f", all {said['outputs']:,} at once by {all_at_once}" if all_at_once else ""
+        each = f"Each value is off by at most {at_most(said['half_width_95'], unit, digits=4)}"
+        return [noise_sentence(said), f"{each} with probability 95 %{many}{snapping_words(said, cls.of_shares)}."]
 
 
 def _user_level(query: Query, terms: Terms) -> Callable[[Fraction], list[Candidate]]:
@@ -131,7 +134,12 @@ def _user_level(query: Query, terms: Terms) -> Callable[[Fraction], list[Candida
     return made
 
 
-def snapping_words(said: Said) -> str:
+def _unit(said: Said, shares: bool) -> str:
+    """The unit of a statement's values; shares are said in per cent."""
+    return PERCENT if shares else str(said["unit_of_values"])
+
+
+def snapping_words(said: Said, shares: bool = False) -> str:
     """What snapping does to the values of a statement, in words that follow its half width.
 
     >>> snapping_words({"snapping_values": 0.5, "snapping_included": True, "unit_of_values": "years"})
@@ -140,12 +148,12 @@ def snapping_words(said: Said) -> str:
     moved = said.get("snapping_values") or 0.0
     if not moved:
         return ""
-    unit = f" {said['unit_of_values']}".rstrip()
+    unit = _unit(said, shares)
     if said["snapping_included"]:
-        return f" ({moved:.3g}{unit} of it for snapping to the grid)"
+        return f" ({at_most(moved, unit)} of it for snapping to the grid)"
     return (
         f", where the true one is that of the records snapped to the grid; snapping itself may move a value by up to "
-        f"{min(moved, 1.0):.3g}{unit}"
+        f"{at_most(min(moved, 1.0), unit)}"
     )
 
 

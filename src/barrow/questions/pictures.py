@@ -74,6 +74,8 @@ def names_of(rows: Rows) -> list[str]:
     ['a']
     """
     column = next(name for name in _NAME if name in rows[0])
+    if column == "quantile":
+        return ["median" if float(row[column]) == 0.5 else f"quantile {row[column]}" for row in rows]
     return [str(row[column]) for row in rows]
 
 

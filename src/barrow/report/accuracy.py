@@ -28,7 +28,7 @@ from barrow.report.model import Picture
 WIDE, NARROW = 720, 360
 _TIMES = (1 / 30, 1 / 10, 1 / 3, 1.0, 3.0, 10.0, 30.0)
 _GUESSES = (0.51, 0.52, 0.55, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999)
-_QUICK = 50_000
+_QUICK = 5_000_000
 """Entries of a table up to which user-level DP is planned in milliseconds."""
 _PREDICTED = "Predicted before the release, from public numbers only; no private value is in these curves."
 
@@ -48,6 +48,8 @@ def accuracy_of(plan: Plan | None, *, thorough: bool = False) -> tuple[list[str]
         return _histogram(plan, thorough)
     if not isinstance(plan, LinearPlan) or isinstance(plan, QuantilePlan) or plan.alpha is None:
         return [], []
+    if plan.error != plan.half_width:  # what is made of the noisy values errs in its own way
+        return [], []
     moved = plan.snapping if plan.snapping_included else 0.0
     delta, users, model = plan.delta, plan.terms.users, plan.terms.model.value
 
@@ -59,7 +61,7 @@ def accuracy_of(plan: Plan | None, *, thorough: bool = False) -> tuple[list[str]
         return linear_errors(plan.query, alpha, delta, users=users, model=model, noise="gaussian")[0].error + moved
 
     level, words = None, ""
-    quick = plan.query.table.shape[0] * plan.query.dimension <= _QUICK
+    quick = plan.query.table.sparse or plan.query.table.shape[0] * plan.query.dimension <= _QUICK
     if plan.terms.promises and (quick or thorough):
         epsilon = min(plan.terms.epsilons)
         level = user_level_errors(plan.query, epsilon, delta, users=users, model=model)[0].error + moved
@@ -176,5 +178,6 @@ def _guesses(plan: Plan, alpha: float) -> tuple[list[tuple[float, float]], str]:
     if epsilon <= 0:
         return [], ""
     words = f"{describe_share(promise)} had been {describe_distance(promise, plan.space)} elsewhere"
-    found = [(alpha * math.log(odds / (1 - odds)) / epsilon, odds) for odds in _GUESSES]
-    return [(a, min(1.0, odds_upper(epsilon * a / alpha))) for a, _ in found], words
+    # A hair below where the guess becomes this much, so that it is still a bound there.
+    found = [(alpha * math.log(odds / (1 - odds)) / epsilon * (1 - 1e-9), odds) for odds in _GUESSES]
+    return [(a, max(odds, odds_upper(epsilon * a / alpha))) for a, odds in found], words

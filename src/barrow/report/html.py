@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 
 from barrow.figures import document, hundred, script, stylesheet
 from barrow.figures.svg import escape, lawful
@@ -19,7 +20,10 @@ MOST_CSV = 400_000
 """Letters of a table that are put into the page for saving; a longer file lies beside the report."""
 
 _SHORT = 12
+_FIXED, _TO = "\u00a0", "\u00a0to\u00a0"
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|×|km|m|h|years?|hours?|days?|degrees|people)(?!\w))|(?<=[ε±α≤=]) (?=[=\d])")
+"""Blanks within which no line ends: before a unit, about a sign."""
 
 
 def report_html(report: Report) -> str:
@@ -49,13 +53,21 @@ def _resource(name: str) -> str:
 
 def _text(value: str) -> str:
     """Text as HTML: escaped, bold where two stars ask for it, and no line between a number and its sign."""
-    kept = escape(lawful(value).replace(" %", "\u00a0%").replace("± ", "±\u00a0"))
+    kept = escape(_UNIT.sub("\u00a0", lawful(value)))
     return _BOLD.sub(r"<b>\1</b>", kept) if "**" in kept else kept
 
 
 def _paragraphs(texts: Iterable[str], kind: str = "") -> str:
+    """Texts one after the other; those that begin with a dash are a list."""
     opening = f'<p class="{kind}" dir="auto">' if kind else '<p dir="auto">'
-    return "".join(f"{opening}{_text(text)}</p>" for text in texts)
+    parts = []
+    for listed, group in groupby(texts, key=lambda text: text.startswith("- ")):
+        if listed:
+            items = "".join(f'<li dir="auto">{_text(text[2:])}</li>' for text in group)
+            parts.append(f'<ul class="list">{items}</ul>')
+        else:
+            parts += [f"{opening}{_text(text)}</p>" for text in group]
+    return "".join(parts)
 
 
 def _section(key: str, title: str, *parts: str) -> str:
@@ -176,9 +188,16 @@ def _grid(table: Table, rows: Sequence[Sequence[str]], caption: str) -> str:
         return ' class="number"' if k in table.numeric else ""
 
     head = "".join(f'<th scope="col"{kind(k)} dir="auto">{_text(name)}</th>' for k, name in enumerate(table.columns))
-    opened = [f'<td{kind(k)} dir="auto">' for k in range(len(table.columns))]
-    body = "".join(
-        "<tr>" + "".join([f"{td}{_text(cell)}</td>" for td, cell in zip(opened, row, strict=True)]) + "</tr>"
-        for row in rows
-    )
+
+    def cells(row: Sequence[str]) -> str:
+        return "".join(
+            [
+                f'<td class="number" dir="auto">{_text(cell).replace(" ", _FIXED).replace(_TO, " to ")}</td>'
+                if k in table.numeric
+                else f'<td dir="auto">{_text(cell)}</td>'
+                for k, cell in enumerate(row)
+            ]
+        )
+
+    body = "".join([f"<tr>{cells(row)}</tr>" for row in rows])
     return f"<table><caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

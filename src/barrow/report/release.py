@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.figures import Figure, at_most, bars, between, near
+from barrow.figures.map import place_name
 from barrow.numerics import exact, float_up
 from barrow.policy import odds_upper, percent_up
 from barrow.policy.picture import Change, belief_figure
@@ -20,7 +22,7 @@ from barrow.questions.pictures import Bounds, Rows, bounds_of, counted_rows, nam
 from barrow.report.accuracy import accuracy_of
 from barrow.report.html import MOST_ROWS, report_html
 from barrow.report.model import Answer, Learnt, Picture, Report, Table
-from barrow.spaces import Space
+from barrow.spaces import Space, held
 from barrow.study.outputs import csv_text
 from barrow.study.statement import kind_of, space_of, statement_text
 
@@ -29,6 +31,7 @@ _MOST = 250_000
 """Beyond so many values nothing is drawn: the table has the largest."""
 _MANY = 30_000
 """Beyond so many values a map is drawn once: twice would double the page."""
+_FRACTION = re.compile(r"-?\d{9,}/\d+|-?\d+/\d{9,}")
 _MODELS = {
     "central": "Whoever held them before: the noise was added centrally. Only what this page says was published.",
     "shuffle": "Nobody: each person's reports were randomised before they left, and mixed with those of all others.",
@@ -143,14 +146,23 @@ def _chips(releases: Sequence[Released]) -> list[str]:
     chips = [f"data set: {said['dataset']}"] if said.get("dataset") else []
     chips.append(f"{said['people']:,} people")
     if len(releases) == 1:
-        chips += [text for text in (_error_text(said),) if text]
+        chips += [text for text in (_error_text(releases[0]),) if text]
         chips += [f"ledger entry {said['ledger']['entry']}"] if said.get("ledger") else []
     return chips
 
 
-def _error_text(said: Mapping[str, Any]) -> str:
+def _own_intervals(released: Released) -> bool:
+    """Whether every value has an interval that was made of what was released."""
+    rows = released.tables["values"]
+    return bool(rows) and "low_95" in rows[0]
+
+
+def _error_text(released: Released) -> str:
     """How accurate it is, in a few words; rounded up."""
+    said = released.said
     shares, error = kind_of(said).of_shares, float(said["error"])
+    if _own_intervals(released):
+        return "each value with its own 95 % interval"
     if not math.isfinite(error):
         return ""
     if "histogram" in said or "frequency" in said:
@@ -202,7 +214,7 @@ def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float
     hidden = "; ".join(said["not_hidden"])
     rows.append(("What is not hidden?", f"{_cap(hidden)}."))
     rows.append(("Who saw the raw data?", _MODELS[said["model"]]))
-    exact_text = [text for r in releases if (text := _error_text(r.said))]
+    exact_text = [text for r in releases if (text := _error_text(r))]
     sure = f": {exact_text[0]}" if len(releases) == 1 and exact_text else ""
     rows.append(("Are the numbers exact?", f"No. Noise was added on purpose{sure}."))
     return rows
@@ -222,7 +234,7 @@ def _answer(released: Released, several: bool, outline: Any) -> Answer:
     table = _table(released, rows, bounds)
     if len(rows) > _MOST:
         much = f"There are {len(rows):,} values, too many to draw: the table has the largest."
-        return Answer(_cap(title), [*text, much], table=table, certainty=_sure(said, bounds))
+        return Answer(_cap(title), [*text, much], table=table, certainty=_sure(released, bounds))
     if not any(row.get("determined", True) for row in rows):
         return Answer(_cap(title), [*text, "The noise leaves no value determined."], table=table)
     wide = draw(WIDE)
@@ -230,11 +242,11 @@ def _answer(released: Released, several: bool, outline: Any) -> Answer:
     caption = wide.description
     if bounds.low is not None and len(rows) > 1:
         caption += " Places two or more shades apart differ by more than the noise." if "map" in wide.svg[:400] else ""
-    return Answer(_cap(title), text, [Picture(wide, caption, narrow)], table, _sure(said, bounds))
+    return Answer(_cap(title), text, [Picture(wide, caption, narrow)], table, _sure(released, bounds))
 
 
-def _sure(said: Mapping[str, Any], bounds: Bounds) -> list[str]:
-    texts = []
+def _sure(released: Released, bounds: Bounds) -> list[str]:
+    said, texts = released.said, []
     shares = kind_of(said).of_shares
     unit = "%" if shares else str(said.get("unit_of_values", ""))
     if "histogram" in said:
@@ -247,6 +259,9 @@ def _sure(said: Mapping[str, Any], bounds: Bounds) -> list[str]:
                 "an item that stands out of the noise lies within its interval in about 95 % of cases; of the others "
                 "only the upper end is said. This uses the published values alone and costs no privacy."
             )
+    elif _own_intervals(released):
+        many = "All intervals hold at once" if len(released.tables["values"]) > 1 else "The interval holds"
+        texts.append(f"{many} with probability 95 %: they were worked out from the noisy values that were released.")
     elif said.get("half_width_95") is not None:
         each, every = float(said["half_width_95"]), said.get("half_width_95_all")
         texts.append(f"Each value is within ± {at_most(each, unit)} of the true one with probability 95 %.")
@@ -261,27 +276,40 @@ def _sure(said: Mapping[str, Any], bounds: Bounds) -> list[str]:
 def _table(released: Released, rows: Rows, bounds: Bounds) -> Table:
     said = released.said
     unit = unit_of(said, rows, kind_of(said).of_shares)
-    values, names = values_of(rows), names_of(rows)
+    values, names = values_of(rows), _names(released, rows)
     order = np.argsort(-values, kind="stable")[:MOST_ROWS].tolist() if len(rows) > 24 else range(len(rows))
     digits = 12 if unit == "reports" else 4
     shown = []
     for i in order:
-        value = near(float(values[i]), unit, digits=digits) if math.isfinite(values[i]) else "not determined"
+        known = math.isfinite(values[i])
+        value = near(float(values[i]), unit, digits=digits, zeros=unit != "reports") if known else "not determined"
         cells = [names[i], value]
         if bounds.low is not None and bounds.high is not None:
             low = max(float(bounds.low[i]), 0.0) if unit == "%" else float(bounds.low[i])
             high = float(bounds.high[i])
             known = math.isfinite(low) and math.isfinite(high)
-            cells.append(between(low, high, unit) if known else "not determined")
+            cells.append(between(low, high, unit, zeros=True) if known else "not determined")
         shown.append(cells)
     heads = [
-        "item" if "item" in rows[0] else "value of",
+        "place" if "lat" in rows[0] else "item" if "item" in rows[0] else "value of",
         "value",
         *(["95 % interval"] if bounds.low is not None else []),
     ]
     whole = csv_text(released.tables["values"]) if len(rows) <= MOST_ROWS * 8 else None
     caption = "The largest values" if len(rows) > 24 else "All values"
     return Table(heads, shown, numeric=range(1, len(heads)), caption=caption, total=len(rows), csv=whole)
+
+
+def _names(released: Released, rows: Rows) -> list[str]:
+    """What each value is, as the picture calls it: places by their coordinates, cells by their ends."""
+    if "lat" in rows[0] and "lon" in rows[0]:
+        size = max(abs(float(rows[0][name]) - float(rows[-1][name])) for name in ("lat", "lon"))
+        return [place_name(row["lat"], row["lon"], 1 if size >= 40 else 2 if size >= 4 else 3) for row in rows]
+    where = released.where
+    inner = None if where is None else held(where)
+    if inner is not None and "item" in rows[0] and inner.size == len(rows) and inner.captions is not inner.labels:
+        return [f"{name} {inner.unit}".rstrip() if name[-1:].isdigit() else name for name in inner.captions]
+    return names_of(rows)
 
 
 def _belief(said: Mapping[str, Any], worst: float) -> Picture | None:
@@ -328,11 +356,12 @@ def _budget(releases: Sequence[Released]) -> Picture | None:
     for row in rows:
         same = [r for released in releases for r in released.said["protected"] if r["if"] == row["if"]]
         used.append(math.fsum(float(r["epsilon"]) for r in same) / float(row["epsilon_promised"]))
-    names = [f"If {row['if']}" for row in rows]
+    names = [f"{k}. if {row['if']}" for k, row in enumerate(rows, 1)]
     title = "What is used of every promise"
 
     def draw(width: int) -> Any:
-        return bars(names, [min(1.0, share) for share in used], title=title, width=width)
+        said = names if width > NARROW else [f"promise {k}" for k in range(1, len(rows) + 1)]
+        return bars(said, [min(1.0, share) for share in used], title=title, width=width, labels_share=0.55)
 
     many = "These releases use" if len(releases) > 1 else "This release uses"
     return Picture(draw(WIDE), f"{many} so much of what each promise allows to all releases together.", draw(NARROW))
@@ -377,9 +406,18 @@ def _parameters(released: Released, several: bool) -> list[tuple[str, str]]:
 
 def _flat(name: str, value: Any) -> list[tuple[str, str]]:
     if isinstance(value, Mapping):
-        return [pair for key, inner in value.items() for pair in _flat(f"{name} {key}", inner)]
-    text = ", ".join(str(v) for v in value) if isinstance(value, list) else str(value)
+        before = "" if name == "parameters" else f"{name} "
+        return [pair for key, inner in value.items() for pair in _flat(name if key == name else before + key, inner)]
+    text = _listed(value)
+    if _FRACTION.fullmatch(text):
+        text = f"{near(exact(text), digits=6)} (rounded; exactly {text})"
     return [(name, text if len(text) <= 400 else f"{text[:400]}…")]
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, list):
+        return ("; " if any(isinstance(inner, list) for inner in value) else ", ").join(map(_listed, value))
+    return str(value)
 
 
 def _cap(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -210,6 +211,11 @@ class Product(Space):
         split = self._split(np.arange(self.items))
         rows = zip(self.parts, self.weights, split, strict=True)
         return np.concatenate([part.coordinates[ids] * float(weight) for part, weight, ids in rows], axis=1)
+
+    @property
+    def captions(self) -> list[str]:
+        """Those of the parts, one after the other."""
+        return [", ".join(names) for names in itertools.product(*(part.captions for part in self.parts))]
 
     def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
         """A matrix of two parts; else bars."""
