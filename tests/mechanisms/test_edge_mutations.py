@@ -32,17 +32,20 @@ from barrow.noise.additive import edges
 from barrow.spaces import Space
 
 
-def fails(where, name, *arguments):
-    """Runs a test that must fail by an assertion."""
-    with pytest.raises(AssertionError):
+def noticed(where, name, *arguments):
+    """Whether a test fails by an assertion."""
+    try:
         getattr(importlib.import_module(f"tests.{where}"), name)(*arguments)
+    except AssertionError:
+        return True
+    return False
 
 
 @pytest.mark.parametrize("price", [lambda alpha, s: alpha, lambda alpha, s: alpha * math.exp(alpha / (2 * s))])
 def test_cheaper_samples(monkeypatch, price):
     tests = importlib.import_module("tests.accounting.test_sampling")
     monkeypatch.setattr(tests, "sampled_alpha_upper", price)
-    fails("accounting.test_sampling", "test_the_factor_cannot_be_smaller")
+    assert noticed("accounting.test_sampling", "test_the_factor_cannot_be_smaller")
 
 
 def test_longer_edges(monkeypatch):
@@ -57,9 +60,9 @@ def test_longer_edges(monkeypatch):
     monkeypatch.setattr(Space, "graph", longer)
     tests = importlib.import_module("tests.spaces.test_graphs")
     for name in ("line", "circle", "box"):
-        fails("spaces.test_graphs", "test_shared_items_are_no_farther_apart_along_the_graph", name)
+        assert noticed("spaces.test_graphs", "test_shared_items_are_no_farther_apart_along_the_graph", name)
     plain = next(case for case in tests.CASES if case.space.kind == "line")
-    fails("spaces.test_graphs", "test_items_are_no_farther_apart_along_the_graph", plain)
+    assert noticed("spaces.test_graphs", "test_items_are_no_farther_apart_along_the_graph", plain)
 
 
 def test_two_numbers_for_one_edge(monkeypatch):
@@ -72,7 +75,7 @@ def test_two_numbers_for_one_edge(monkeypatch):
         return replace(found, values=found.values + np.bincount(self.tails, own - other, self.nodes))
 
     monkeypatch.setattr(edges.NodeSums, "_floats", apart)
-    fails("noise.additive.test_edges", "test_both_ends_use_one_number")
+    assert noticed("noise.additive.test_edges", "test_both_ends_use_one_number")
 
 
 def test_bounds_that_are_too_small(monkeypatch):
@@ -83,7 +86,7 @@ def test_bounds_that_are_too_small(monkeypatch):
         return replace(found, error=found.error * 1e-4)
 
     monkeypatch.setattr(edges.NodeSums, "_floats", trusting)
-    fails("noise.additive.test_edges", "test_floats_are_within_their_bound_of_balls")
+    assert noticed("noise.additive.test_edges", "test_floats_are_within_their_bound_of_balls")
 
 
 def test_faces_as_four_edges_in_the_covariance(monkeypatch):
@@ -93,14 +96,14 @@ def test_faces_as_four_edges_in_the_covariance(monkeypatch):
         return made(replace(self, blocks="edges"))
 
     monkeypatch.setattr(EdgeHistogram, "covariance", property(plain))
-    fails("mechanisms.test_edge_histogram", "test_covariance_is_that_of_the_noise", "faces")
+    assert noticed("mechanisms.test_edge_histogram", "test_covariance_is_that_of_the_noise", "faces")
 
 
 def test_narrow_intervals(monkeypatch):
     made = edge_sums.EdgeSum.half_width
     monkeypatch.setattr(edge_sums.EdgeSum, "half_width", lambda self, level: 0.92 * made(self, level))
-    fails("mechanisms.test_edge_intervals", "test_intervals_of_faces_cover_what_they_say")
-    fails("mechanisms.test_edge_intervals", "test_the_convolution_is_safe_and_close", [0.3, 1.0, 2.0, 5.0])
+    assert noticed("mechanisms.test_edge_intervals", "test_intervals_of_faces_cover_what_they_say")
+    assert noticed("mechanisms.test_edge_intervals", "test_the_convolution_is_safe_and_close", [0.3, 1.0, 2.0, 5.0])
 
 
 def test_faces_as_edges_in_intervals(monkeypatch):
@@ -113,13 +116,13 @@ def test_faces_as_edges_in_intervals(monkeypatch):
         return made(edge_sums.EdgeSum(np.concatenate([self.scales, sizes[sizes > 0]])), level)
 
     monkeypatch.setattr(edge_sums.EdgeSum, "half_width", alone)
-    fails("mechanisms.test_edge_intervals", "test_intervals_of_faces_cover_what_they_say")
+    assert noticed("mechanisms.test_edge_intervals", "test_intervals_of_faces_cover_what_they_say")
 
 
 def test_no_union_bound(monkeypatch):
     monkeypatch.setattr(edge_intervals, "_share", lambda level, boundary, log_many: level)
-    fails("mechanisms.test_edge_intervals", "test_all_simple_regions_of_a_tiny_grid_are_counted")
-    fails("mechanisms.test_histogram_regions", "test_all_regions_at_once_are_counted_by_their_boundaries")
+    assert noticed("mechanisms.test_edge_intervals", "test_all_simple_regions_of_a_tiny_grid_are_counted")
+    assert noticed("mechanisms.test_histogram_regions", "test_all_regions_at_once_are_counted_by_their_boundaries")
 
 
 def test_nodes_in_between_left_outside(monkeypatch):
@@ -132,4 +135,4 @@ def test_nodes_in_between_left_outside(monkeypatch):
     tests = importlib.import_module("tests.mechanisms.test_histogram_regions")
     for module in (histogram_regions, tests):
         monkeypatch.setattr(module, "tree_sides", careless)
-    fails("mechanisms.test_histogram_regions", "test_sides_of_a_tree_are_the_cheapest_of_all", "clusters")
+    assert noticed("mechanisms.test_histogram_regions", "test_sides_of_a_tree_are_the_cheapest_of_all", "clusters")

@@ -16,6 +16,7 @@ from barrow.spaces.line import Line
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.network import Graph
 from barrow.spaces.no_records import NoRecords, held
+from barrow.spaces.one_more import OneMore
 from barrow.spaces.product import Product
 from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
 from barrow.spaces.spec import parse_call, parse_space, space_from_spec, space_kinds
@@ -45,6 +46,7 @@ __all__ = [
     "Line",
     "NeighbourGraph",
     "NoRecords",
+    "OneMore",
     "Product",
     "Space",
     "Tree",

@@ -430,25 +430,6 @@ class Space(ABC):
         return array.astype(np.int64)
 
 
-def figure_inside(
-    space: Space, inner: Space, values: Any, redraws: Sequence[Any], outline: Any, style: dict[str, Any]
-) -> Figure:
-    """The picture of a space with one item more than ``inner``: that of ``inner``, whose title says the last item's."""
-    from barrow.figures import near
-
-    def inside(numbers: Any) -> Any:
-        found = np.asarray(numbers, dtype=np.float64)
-        return found[:-1] if found.size == space.items else found
-
-    for key in ("low", "high", "noise"):
-        if style.get(key) is not None:
-            style[key] = inside(style[key])
-    away = near(float(np.asarray(values, dtype=np.float64)[-1]), style.get("unit", "%"))
-    style["title"] = f"{style.get('title', 'Values')} ({space.label(space.items - 1)}: {away})"
-    redrawn = [inside(numbers) for numbers in redraws]
-    return inner.figure(inside(values), redraws=redrawn, outline=outline, **style)
-
-
 def least_distance_by_blocks(space: Space) -> float:
     """The least non-zero distance over all pairs, a strip of rows at a time, rounded down.
 

@@ -9,29 +9,27 @@ moves, and promises hold for all of them (docs/proofs/elsewhere.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import Floats, Ids, Space, Unknown, figure_inside, private_numbers
+from barrow.spaces.base import Floats, Ids, Space, Unknown, private_numbers
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.line import Line
+from barrow.spaces.one_more import OneMore
 from barrow.spaces.sphere import EARTH_RADIUS_KM
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 _DOWN = 1.0 - 2.0**-30
 """Distances to the edge are rounded down: far more than their floats can be off."""
 
 
 @dataclass(frozen=True, eq=False)
-class Elsewhere(Space):
+class Elsewhere(OneMore):
     """The items of a space, and one for everything outside it.
 
     Args:
@@ -45,6 +43,7 @@ class Elsewhere(Space):
     """
 
     kind: ClassVar[str] = "elsewhere"
+    last_label: ClassVar[str] = "elsewhere"
     inner: Line | Euclidean | Earth
 
     def __init__(self, inner: Space) -> None:
@@ -64,21 +63,6 @@ class Elsewhere(Space):
                 fix="cells=True, or whole=True if all records are whole numbers",
             )
 
-    @property
-    def unit(self) -> str:
-        """The unit of distance."""
-        return self.inner.unit
-
-    @property
-    def diameter(self) -> float:
-        """How many units count as distance 1."""
-        return self.inner.diameter
-
-    @property
-    def size(self) -> int:
-        """One more item than inside."""
-        return self.inner.items + 1
-
     @cached_property
     def edges(self) -> Floats:
         """b: the normalised distance of each inner item from the outside, rounded down.
@@ -95,43 +79,15 @@ class Elsewhere(Space):
             near = _edges_on_earth(inner)
         return np.asarray(np.minimum(near / self.diameter, 1.0) * _DOWN, dtype=np.float64)
 
-    def label(self, item: int) -> str:
-        """The inner label, or "elsewhere"."""
-        return self.kind if item == self.inner.items else self.inner.label(item)
-
     @property
     def default_item(self) -> int:
         """The inner one: missing people are not taken to be elsewhere."""
         return self.inner.default_item
 
-    @property
-    def metric_name(self) -> str:
-        """The inner one: no two records are farther apart under d' than under d, so promises are about d."""
-        return self.inner.metric_name
-
-    @property
-    def snapping_upper(self) -> float:
-        """As inside: d' between items is at most d' between records plus twice this."""
-        return self.inner.snapping_upper
-
-    @property
-    def snapping_means(self) -> Floats:
-        """As inside; what is elsewhere is one item, whatever it is."""
-        return np.append(self.inner.snapping_means, 0.0)
-
     @cached_property
     def least_distance_lower(self) -> float:
         """The least of two items' distance and of an item's distance from the edge."""
         return min(self.inner.least_distance_lower, float(self.edges.min()) * (1.0 - self.distance_error))
-
-    @property
-    def captions(self) -> list[str]:
-        """Those inside, and "elsewhere"."""
-        return [*self.inner.captions, self.label(self.items - 1)]
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """The picture of what is inside; its title says what is elsewhere."""
-        return figure_inside(self, self.inner, values, redraws, outline, style)
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         last = self.inner.items
@@ -161,10 +117,6 @@ class Elsewhere(Space):
         if isinstance(inner, Earth):
             return (np.abs(x[:, 0]) <= 90.0) & (np.abs(x[:, 1]) <= 180.0)
         return np.isfinite(x).all(axis=1)
-
-    def columns_of(self, records: list[Any]) -> Any:
-        """As the inner space reads them."""
-        return self.inner.columns_of(records)
 
     def distances_from(self, record: Any) -> Floats:
         """Refused: the outside is at no one distance from a point."""

@@ -7,21 +7,19 @@ So nobody without records is counted as being at some corner of a map (docs/proo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_down
-from barrow.spaces.base import Floats, Ids, Space, Unknown, figure_inside
+from barrow.spaces.base import Floats, Ids, Space, Unknown
 from barrow.spaces.neighbours import Ints, NeighbourGraph
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
+from barrow.spaces.one_more import OneMore
 
 LABEL = "no records"
 _SAFE = 2.0**-30
@@ -30,7 +28,7 @@ _NEAR, _MOST_HUBS = 0.6, 64
 
 
 @dataclass(frozen=True, eq=False)
-class NoRecords(Space):
+class NoRecords(OneMore):
     """The items of a space, and one for people without records.
 
     Args:
@@ -44,6 +42,7 @@ class NoRecords(Space):
     """
 
     kind: ClassVar[str] = "no_records"
+    last_label: ClassVar[str] = LABEL
     inner: Space
     apart: Fraction
 
@@ -62,43 +61,9 @@ class NoRecords(Space):
         _ = inner.items
 
     @property
-    def unit(self) -> str:
-        """The unit of distance."""
-        return self.inner.unit
-
-    @property
-    def diameter(self) -> float:
-        """How many units count as distance 1."""
-        return self.inner.diameter
-
-    @property
-    def size(self) -> int:
-        """One more item than inside."""
-        return self.inner.items + 1
-
-    def label(self, item: int) -> str:
-        """The inner label, or "no records"."""
-        return LABEL if item == self.inner.items else self.inner.label(item)
-
-    @property
     def default_item(self) -> int:
         """The item of people without records."""
         return self.inner.items
-
-    @property
-    def metric_name(self) -> str:
-        """The inner one: records move as they do there."""
-        return self.inner.metric_name
-
-    @property
-    def snapping_upper(self) -> float:
-        """As inside: "no records" is not snapped."""
-        return self.inner.snapping_upper
-
-    @property
-    def snapping_means(self) -> Floats:
-        """As inside, and nothing for people without records."""
-        return np.append(self.inner.snapping_means, 0.0)
 
     @property
     def may_be_whole(self) -> bool:
@@ -124,15 +89,6 @@ class NoRecords(Space):
         return min(self.inner.least_distance_lower, near) if self.inner.items > 1 else near
 
     @property
-    def captions(self) -> list[str]:
-        """Those inside, and "no records"."""
-        return [*self.inner.captions, LABEL]
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """The picture of what people hold; its title says how many hold nothing."""
-        return figure_inside(self, self.inner, values, redraws, outline, style)
-
-    @property
     def summands(self) -> tuple[tuple[Space, Fraction], ...]:
         """Those of the inner space."""
         return self.inner.summands
@@ -153,10 +109,6 @@ class NoRecords(Space):
 
     def _encode(self, records: Any, unknown: Unknown) -> Ids:
         return self.inner._encode(records, unknown)
-
-    def columns_of(self, records: list[Any]) -> Any:
-        """As the inner space reads them."""
-        return self.inner.columns_of(records)
 
     def distances_from(self, record: Any) -> Floats:
         """Normalised distances of all items from one public record."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces import Circle, Earth, Elsewhere, Euclidean, Hexagons, Line, NoRecords, Product, Space
+from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, OneMore, Product, Space
 from barrow.spaces.base import Floats, Ids
 from barrow.transport.solvers import pot
 
@@ -333,7 +333,7 @@ def near_pairs(space: Space) -> tuple[Ids, Ids, int, Floats]:
     heads: Ids
     if isinstance(space, Product):
         return _along_parts(space)
-    if isinstance(space, Elsewhere | NoRecords) and space.inner.items > 1:
+    if isinstance(space, OneMore) and space.inner.items > 1:
         tails, heads, nodes, lengths = near_pairs(space.inner)
         if nodes == space.inner.items:  # every item is joined to the one that is beside them all
             last = np.full(nodes, nodes)
