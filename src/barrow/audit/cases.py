@@ -161,9 +161,9 @@ def _levels() -> list[Finding]:
     """Weighted levels of a tree, and groups of a line's items."""
     line = Line(0, 16, step=1, cells=True)
     found = []
-    for space, users in ((_clusters(), small_users(4, (1, 2, 3))), (line, small_users(16, (1,)))):
+    others: Others = [[(1, 3)], [(0, 0, 2)]]
+    for space, users in ((_clusters(), small_users(4, (1, 2, 3))), (line, small_users(16, (1, 2))[::3])):
         made = user_level_histogram(space, "levels", 1, users=2)
-        others: Others = [[(1, 3)]]
         name = "user level, levels" if space.kind == "clustered" else "user level, groups"
         found.append(audit_additive(name, "central", made.noise, made.query, users, others=others))
     return found
@@ -176,10 +176,11 @@ def _triangle() -> Query:
 def _half_sphere() -> list[Finding]:
     line = Line(0, 3, step=1, cells=True)
     flat, one = _triangle(), mean(line)
-    few: list[User] = [(0,), (1,), (2,)]  # one answer in the middle of the ball, and others on both sides
-    return [
-        audit_half_sphere("user level, half sphere", BallNoise.of(one, 1), one, few),
-        audit_half_sphere("user level, half sphere (two outputs)", BallNoise.of(flat, 1), flat, few[1:]),
+    return [  # answers in the middle of the ball, and on both sides
+        audit_half_sphere("user level, half sphere", BallNoise.of(one, 1), one, small_users(3, (1, 2, 3, 4, 5))),
+        audit_half_sphere(
+            "user level, half sphere (two outputs)", BallNoise.of(flat, 1), flat, small_users(3, (1, 2, 3, 4))
+        ),
     ]
 
 

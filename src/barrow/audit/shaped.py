@@ -43,12 +43,14 @@ def audit_half_sphere(name: str, noise: BallNoise, query: Query, users: Sequence
     apart = known_distances(query.space, tuple(users))
     epsilon = price(noise.event).epsilon_at(1)
     centers = [UserCounts.of_users(query.space, [user]).center(query) for user in users]
-    found = [
-        distribution(lambda source, c=c, i=i: _side(noise, c, source, i), cut=_CUT, continuations=2)  # type: ignore[misc]
-        for i, c in enumerate(centers)
-    ]
-    laws: list[Any] = [each.chances for each in found]
-    left = max(float(each.left) for each in found)
+    answers = [tuple(c.exact_entry(j) for j in range(noise.dimension)) for c in centers]
+    # Users with the same answer have the same distribution: it is followed once.
+    found = {
+        answer: distribution(lambda source, c=c, i=i: _side(noise, c, source, i), cut=_CUT, continuations=2)  # type: ignore[misc]
+        for i, (answer, c) in enumerate(dict(zip(answers, centers, strict=True)).items())
+    }
+    laws: list[Any] = [found[answer].chances for answer in answers]
+    left = max(float(each.left) for each in found.values())
 
     def allowed(_: float) -> tuple[float, float]:
         return epsilon, 0.0
