@@ -34,6 +34,14 @@ def test_two_commands_from_a_file_to_a_published_release(barrow, tmp_path, monke
     assert (tmp_path / "release" / "mean" / "values.csv").is_file()
     assert len(out.splitlines()) <= 30
     assert barrow("verify", "release/mean")[0] == 0
+    code, out, err = barrow("verify")  # and without a folder, those of the study
+    assert (code, err) == (0, "")
+    assert "✓ ledger: entry 2" in out
+    shown = barrow("ledger", "show")[1]  # so with its ledger
+    assert "ages: " in shown
+    assert "all data by 5 years: ε 0.5 of 0.5 used." in shown
+    assert "delta" not in shown
+    assert barrow("ledger", "head")[1].startswith("4:")
 
 
 def test_from_a_file_to_a_verified_statement(barrow, study, tmp_path):
@@ -180,6 +188,7 @@ WRONG = [
     (["check", "--space", LINE], "No source is named"),
     (["explain", "nowhere"], "no statement"),
     (["verify", "nowhere"], "no statement"),
+    (["verify"], "no release of a study.toml"),
 ]
 
 

@@ -106,6 +106,14 @@ def test_show(file: Path, study: Path, run: Any) -> None:
     assert data["releases"][0]["what"] == "heatmap 1km"
 
 
+def test_a_ledger_must_be_named_somewhere(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in ("show", "head", "verify", "export", "price"):
+        assert f"barrow ledger {command} visits.ledger" in run(command, code=1)
+    (tmp_path / "study.toml").write_text("users = 3\n[space]\nkind = 'line'\nlow = 0\nhigh = 1\nstep = 1\n")
+    assert "names no ledger" in run("show", code=1)
+
+
 def test_markup_in_names_is_only_text(file: Path, study: Path, run: Any) -> None:
     release(file, study, "a", 1, what="[red]map[/red]")
     assert "[red]map[/red]" in run("show", file)

@@ -13,14 +13,36 @@ from rich.console import Console
 from rich.table import Table
 
 from barrow.cli.report import page_options, write_page
-from barrow.cli.study_options import output_options
+from barrow.cli.study_options import DEFAULT, output_options
 from barrow.errors import ParameterError
 from barrow.ledger import Budget, Head, Ledger, PromiseLimit, Promises, price_together
 from barrow.numerics import exact, exact_text, float_up
 from barrow.privacy import DiscreteEmd, Emd, UserLevel
 from barrow.spaces import Space
+from barrow.study import read_study
 
 _FILE = click.argument("file")
+
+
+def _of_study(context: click.Context, parameter: click.Parameter, file: str | None) -> str:
+    """The ledger named, or that of the study in this folder."""
+    if file is not None:
+        return file
+    if not Path(DEFAULT).is_file():
+        raise ParameterError(
+            f"No ledger is named, and there is no {DEFAULT} in this folder.",
+            allowed="the file or the address of a ledger",
+            fix=f"{context.command_path} visits.ledger",
+        )
+    named = read_study(DEFAULT).ledger
+    if named is None:
+        raise ParameterError(
+            f"{DEFAULT} names no ledger.", allowed="ledger = … in it", fix=f"{context.command_path} visits.ledger"
+        )
+    return str(named)
+
+
+_KNOWN = click.argument("file", required=False, metavar="[LEDGER]", callback=_of_study)
 
 
 @click.group()
@@ -84,7 +106,7 @@ def init(file: str, anchor: Path | None, tighten: bool, as_json: bool, quiet: bo
 
 
 @ledger.command(short_help="Show what was spent and what is left.")
-@_FILE
+@_KNOWN
 @click.option("--who", is_flag=True, help="What each person spent.")
 @click.option("--by-question", is_flag=True, help="What each question cost.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print one line for each payment, for spreadsheets.")
@@ -141,7 +163,7 @@ def _page(shown: Any, file: str) -> Any:
 
 
 @ledger.command(short_help="Print LENGTH:HASH, to be kept elsewhere.")
-@_FILE
+@_KNOWN
 @output_options
 def head(file: str, as_json: bool, quiet: bool) -> None:
     """Print LENGTH:HASH. Keep it elsewhere: later, verify --head shows that nothing was cut off.
@@ -187,7 +209,7 @@ def adopt(file: str, target: Path, as_json: bool, quiet: bool) -> None:
 
 
 @ledger.command(short_help="Check that nothing was changed or cut off.")
-@_FILE
+@_KNOWN
 @click.option("--head", "anchor", metavar="LENGTH:HASH", help="A head that was kept elsewhere.")
 @output_options
 def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
@@ -214,7 +236,7 @@ def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
 
 
 @ledger.command(short_help="Print the whole chain as JSON.")
-@_FILE
+@_KNOWN
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
 @output_options
 def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
@@ -242,7 +264,7 @@ def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
 
 
 @ledger.command(short_help="Price everything that was released anew.")
-@_FILE
+@_KNOWN
 @click.option("--delta", help="The total delta; by default the budget's.")
 @output_options
 def price(file: str, delta: str | None, as_json: bool, quiet: bool) -> None:

@@ -247,7 +247,8 @@ class Overview:
         span = f" in {self.period} (a budget per {self.budget.per})" if self.budget.per else ""
         texts = [f"{b.text}: ε {show(b.spent.loss)} of {show(b.limit.loss)} used{span}." for b in self.balances]
         last = self.balances[-1]
-        texts.append(f"delta: {show(last.spent.delta)} of {show(last.limit.delta)} used{span}.")
+        if last.limit.delta:
+            texts.append(f"delta: {show(last.spent.delta)} of {show(last.limit.delta)} used{span}.")
         if self.budget.per:
             totals = ", ".join(f"{b.text}: ε {show(b.total.loss)}" for b in self.balances)
             texts.append(
