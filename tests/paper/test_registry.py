@@ -108,6 +108,14 @@ def test_no_number_drifts(label):
             assert value == said, name
 
 
+def test_what_is_stored_is_plain_json():
+    def refused(constant):
+        raise AssertionError(constant)
+
+    text = (Path(__file__).parents[2] / "docs" / "paper.json").read_text(encoding="utf-8")
+    assert json.loads(text, parse_constant=refused)["rows"]
+
+
 def test_the_running_example_is_what_was_computed_elsewhere():
     numbers = STORED["ex:alpha0"]["numbers"]
     known = {

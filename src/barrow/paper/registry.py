@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -152,8 +153,9 @@ class Result:
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy as Python's own."""
-    return value.item() if hasattr(value, "item") else value
+    """A number of numpy as Python's own; JSON has no infinity, so "never" is null there."""
+    number = value.item() if hasattr(value, "item") else value
+    return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
 _ROWS: dict[str, Row] = {}
