@@ -3,8 +3,30 @@
 from __future__ import annotations
 
 import asyncio.events
+from typing import Any
 
 import pytest
+
+TOGETHER = {
+    "tests/engines/test_spark": "spark",
+    "tests/web/test_page.py": "designer",
+    "tests/web/test_guard.py": "designer",
+    "tests/noise/additive/test_distributions.py": "distributions",
+    "tests/collect/test_demo_page.py": "demo page",
+}
+"""Tests that share something slow to start run in one process; everything else goes where there is room."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Groups by file: the marks of xdist do not reach its scheduler with every version of pytest."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((group for start, group in TOGETHER.items() if nodeid.startswith(start)), nodeid)
+
+    return Together(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,6 @@ from barrow.collect.stores import open_store
 from barrow.study import Study
 
 uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-pytestmark = pytest.mark.xdist_group("browser")
 MOODS = ["calm", "glad", "sad", "tense", "tired"]
 PAGES = int(os.environ.get("BARROW_PAGES", "25"))
 """Pages over which 20,000 reports are drawn: each has a generator and modules of its own; 200 take minutes."""

@@ -16,7 +16,6 @@ from barrow.spaces import Discrete, Line
 __all__ = ["pytest_generate_tests"]
 pytestmark = [
     pytest.mark.skipif(without_spark() is not None, reason=str(without_spark())),
-    pytest.mark.xdist_group("spark"),
     pytest.mark.filterwarnings("ignore"),
 ]
 thorough = pytest.mark.skipif("BARROW_THOROUGH" not in os.environ, reason="it takes long: set BARROW_THOROUGH=1")

@@ -13,7 +13,6 @@ import pytest
 from barrow.web.guard import MOST_BODY, Guard
 from tests.web.conftest import JSON
 
-pytestmark = pytest.mark.xdist_group("designer")
 HEADERS = ("content-security-policy", "x-frame-options", "referrer-policy", "cache-control", "x-content-type-options")
 
 

@@ -37,7 +37,6 @@ fraction = "0.75"
 [[question]]
 kind = "histogram"
 """
-pytestmark = pytest.mark.xdist_group("designer")  # one process, one designer of the large map
 FRESH, SECONDS = 'body[data-fresh="yes"]', 90_000
 
 

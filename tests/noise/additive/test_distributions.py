@@ -19,7 +19,6 @@ from barrow.noise import rounded_gaussian, rounded_knorm, rounded_laplace
 from barrow.noise.additive.knorm import PowerVariate
 from barrow.noise.simulation import SeededSource
 
-pytestmark = pytest.mark.xdist_group("distributions")  # the samples are drawn once
 FAIR, FALSE = 1e-4, 1e-9
 WRONG = (0.95, 1.05)
 INDEPENDENT = {"laplace": (rounded_laplace, stats.laplace), "gaussian": (rounded_gaussian, stats.norm)}
