@@ -128,6 +128,18 @@ def test_the_ledger_knows_the_table_by_its_digest(tmp_path, monkeypatch):
     assert ledger.budget != study("other.npz").budget
 
 
+def test_a_study_in_another_folder_finds_tables_where_it_finds_records(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.csv").write_text("word,x,y\ncat,0,1\ndog,0,2\n")
+    (tmp_path / "studies").mkdir()
+    study = bw.Study({"kind": "embedding", "vectors": "words.csv"}, alpha=5, users=10)
+    study.write("studies/study.toml")
+    assert bw.Study.read("studies/study.toml").space == study.space
+    (tmp_path / "studies" / "words.csv").write_text("word,x,y\ncat,0,1\ndog,0,3\n")  # beside the study comes first
+    with pytest.raises(bw.ParameterError, match="does not hold what the study was made with"):
+        bw.Study.read("studies/study.toml")
+
+
 def test_a_plain_table_cannot_claim_a_digest(tmp_path):
     spec = {"kind": "discrete", "labels": ["a", "b"], "digests": {"labels": "sha256:00"}}
     with pytest.raises(bw.ParameterError, match="names no files"):

@@ -315,6 +315,18 @@ def test_nearest_neighbours_of_embeddings_are_found_among_all_pairs(metric, dime
     assert space.least_distance_lower == space._near.min()
 
 
+def test_nearest_neighbours_among_many_are_hardly_too_near():
+    vectors = np.random.default_rng(1).normal(size=(6000, 12)) + 5.0
+    vectors[7] = vectors[6] + 1e-9
+    space = Embedding([str(i) for i in range(6000)], vectors)
+    some = np.concatenate([np.arange(20), np.arange(5900, 6000)])
+    rows = space.block(some)
+    rows[np.arange(len(some)), some] = np.inf
+    exact = rows.min(axis=1)
+    assert (space._near[some] <= exact).all()
+    assert (space._near[some] >= exact * (1 - 6e-4)).all()
+
+
 def test_a_spanner_that_needs_more_memory_than_there_is_is_refused():
     count = 10**5
     space = Embedding([str(i) for i in range(count)], np.random.default_rng(7).random((count, 2)))

@@ -55,7 +55,7 @@ def with_tables(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None =
 
     Args:
         spec: Plain data of a space; tables may be names of files.
-        folder: Where relative names start: beside the study file, or here by default.
+        folder: Where relative names start: beside the study file, or else here, like the names of records.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -77,6 +77,8 @@ def with_tables(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None =
     found, digests = dict(rest), {}
     for key in names:
         file = place / str(rest[key])
+        if not file.exists() and Path(str(rest[key])).exists():
+            file = Path(str(rest[key]))
         table = read_table_file(file, key)
         digests[key] = table.digest
         known = given.get(key) if isinstance(given, Mapping) else None

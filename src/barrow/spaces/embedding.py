@@ -27,7 +27,7 @@ from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph, star_graph
 
 Metric = Literal["euclidean", "angular"]
 
-_ROWS = 512
+_ROWS, _MANY = 512, 5000
 _COSTLY = 1.25
 """Points so close together that rounding them to a grid would cost this factor are joined by a star instead."""
 
@@ -208,19 +208,21 @@ class Embedding(LabelledSpace):
             nearest = np.asarray(cKDTree(self.points).query(self.points, k=2)[1])[:, 1]
             return self.distance(everyone, nearest) * (1.0 - 2.0 * DISTANCE_ERROR)
         around = self.points - self.points.mean(axis=0)
-        squares = (around**2).sum(axis=1)
-        nearest = np.zeros(self.size, dtype=np.int64)
-        for start in range(0, self.size, _ROWS):
-            rows = everyone[start : start + _ROWS]
-            apart = squares - 2.0 * (around[rows] @ around.T)
-            apart[np.arange(len(rows)), rows] = np.inf
-            nearest[rows] = apart.argmin(axis=1)
-        # Squares of distances are off by less than ``off``: another item may be nearer by twice that, in the square.
-        off = 8.0 * (width + 8) * 2.0**-53 * float(squares.max())
-        found = ((around - around[nearest]) ** 2).sum(axis=1)
-        near = np.asarray(self.distance(everyone, nearest), dtype=np.float64)
-        near *= np.sqrt(np.maximum(0.0, 1.0 - 2.0 * off / np.maximum(found, 1e-300)))
-        for item in np.flatnonzero(found < 1e6 * off).tolist():  # so close that products of vectors cannot tell
+        around /= float(np.abs(around).max())
+        near = np.zeros(self.size)
+        doubtful: Ids = everyone
+        passes: list[tuple[Any, float]] = [(np.float32, 2.0**-10), (np.float64, 2.0**-20)]
+        for precision, most in passes if self.size > _MANY else passes[1:]:  # floats of half the size are quicker
+            if doubtful.size == 0:
+                break
+            nearest, off = _nearest(around, doubtful, precision)
+            found = ((around[doubtful] - around[nearest]) ** 2).sum(axis=1)
+            # Squares are off by less than ``off``: another item may be nearer by twice that, in the square.
+            loss = 2.0 * off / np.maximum(found, 1e-300)
+            apart = np.asarray(self.distance(doubtful, nearest), dtype=np.float64)
+            near[doubtful] = apart * np.sqrt(np.maximum(0.0, 1.0 - loss))
+            doubtful = doubtful[loss > most]
+        for item in doubtful.tolist():  # so close that products of vectors cannot tell
             near[item] = float(np.delete(self.block([item])[0], item).min())
         return near * (1.0 - 4.0 * DISTANCE_ERROR)
 
@@ -240,3 +242,17 @@ class Embedding(LabelledSpace):
     def from_spec(cls, spec: Mapping[str, Any]) -> Self:
         """The space that ``spec`` describes."""
         return cls(**spec)
+
+
+def _nearest(points: Floats, rows: Ids, precision: Any) -> tuple[Ids, float]:
+    """The nearest other point of each of ``rows``, by products of vectors, and how far squared distances may be off."""
+    squares = (points**2).sum(axis=1)
+    # (-2 x, 1) times (y, |y|^2) is the squared distance less |x|^2, which all of a row share.
+    left = np.column_stack([-2.0 * points[rows], np.ones(len(rows))]).astype(precision)
+    right = np.column_stack([points, squares]).astype(precision).T.copy()
+    nearest = np.zeros(len(rows), dtype=np.int64)
+    for start in range(0, len(rows), _ROWS):
+        apart = left[start : start + _ROWS] @ right
+        apart[np.arange(len(apart)), rows[start : start + _ROWS]] = np.inf
+        nearest[start : start + _ROWS] = apart.argmin(axis=1)
+    return nearest, 8.0 * (points.shape[1] + 8) * float(np.finfo(precision).eps / 2.0) * float(squares.max())

@@ -93,9 +93,9 @@ def weighted_masses(
     whole = np.array(weights, dtype=np.int64)[tree.depths][edges]
     items = items if order is None else order[items]
     table = csr_array((whole, (items, edges)), shape=(space.items, tree.edges))
-    steep = float(step) / space.least_distance_lower
 
     def bound(p: float) -> float:
+        steep = float(step) / space.least_distance_lower
         size = max(weights) if math.isinf(p) else (2.0 * sum(float(w) ** p for w in weights)) ** (1.0 / p)
         return size * steep * (1.0 + 2.0**-40)
 
