@@ -6,28 +6,41 @@ They are no engines of barrow; that they agree shows that the text relies on not
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import itertools
 
 import numpy as np
 import pytest
 from tests.engines.suite import EngineSuite, pytest_generate_tests
 
+from barrow.engines import Columns, MemoryEngine
 from barrow.engines.conformance import every_case, items_in_python, items_in_sql
 from barrow.engines.frames import frame_kinds
 from barrow.engines.numbers import BLANKS
 from barrow.engines.sql.dialects import Dialect
 from barrow.engines.sql.pushdown import SqlEngine
+from barrow.spaces import Circle, Line
 
 __all__ = ["pytest_generate_tests"]
+AT = Columns("uid", "at")
+MOMENTS = [dt.datetime(1969, 12, 31, 23, 59, 59, 999999), dt.datetime(1900, 2, 28, 0, 15), dt.datetime(2000, 2, 29),
+           dt.datetime(2026, 3, 1, 0, 14, 59, 999999), dt.datetime(2026, 1, 5)]  # fmt: skip
 
 
 class DataFusionDialect(Dialect):
+    def micros(self, sql, kind):
+        form = "Time64(Microsecond)" if kind == "clock" else "Timestamp(Microsecond, None)"
+        return self.as_whole(f"arrow_cast({sql}, '{form}')")
+
     def parsed(self, sql):
         plain = f"replace(regexp_replace({sql}, {self.literal(f'[{BLANKS}]')}, '', 'g'), '_', '')"
         return f"CASE WHEN {self.in_grammar(sql)} THEN TRY_CAST({plain} AS DOUBLE) END"
 
 
 class ClickHouseDialect(Dialect):
+    def micros(self, sql, kind):
+        return f"toUnixTimestamp64Micro(toDateTime64({sql}, 6, 'UTC'))"
+
     def parsed(self, sql):
         plain = f"replaceAll(replaceRegexpAll({sql}, {self.literal(f'[{BLANKS}]')}, ''), '_', '')"
         return f"CASE WHEN {self.in_grammar(sql)} THEN toFloat64OrNull({plain}) END"
@@ -155,6 +168,16 @@ class DialectSuite(EngineSuite):
             reader = self.reader(tmp_path)
             found = items_in_sql(reader, reader.dialect, space, values, mode, form)
             assert np.array_equal(found, items_in_python(space, values, mode)), (name, mode, form)
+
+
+    def test_moments_are_the_same_items(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        users = list(range(len(MOMENTS)))
+        for column in (pa.array(MOMENTS, pa.timestamp("us")), pa.array([x.date() for x in MOMENTS], pa.date32())):
+            for space in (Circle.hours(step=0.25), Circle.weekdays(), Line(-30000, 30000, step=1, unit="days")):
+                wanted = MemoryEngine().count({"uid": users, "at": column.to_pylist()}, AT, space)
+                frame = pa.table({"uid": users, "at": column})
+                assert self.engine(tmp_path).count(frame, AT, space) == wanted
 
 
 class TestDataFusion(DialectSuite):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from barrow.engines.columns import missing_column, no_header
-from barrow.engines.sql.dialects import Dialect
+from barrow.engines.sql.dialects import Words
 from barrow.errors import ParameterError
 
 _ALLOWED = (
@@ -23,7 +23,7 @@ class Constant:
     is_text: bool
     cast: str | None = None
 
-    def sql(self, dialect: Dialect) -> str:
+    def sql(self, dialect: Words) -> str:
         """The constant in the words of an engine."""
         plain = dialect.literal(self.text) if self.is_text else self.text
         return plain if self.cast is None else f"CAST({plain} AS {_type(dialect, self.cast)})"
@@ -37,7 +37,7 @@ class Test:
     sign: str
     constants: tuple[Constant, ...] = ()
 
-    def sql(self, dialect: Dialect, names: Mapping[str, str]) -> str:
+    def sql(self, dialect: Words, names: Mapping[str, str]) -> str:
         """The comparison in the words of an engine."""
         values = [x.sql(dialect) for x in self.constants]
         right = f"({', '.join(values)})" if self.sign.endswith("IN") else " AND ".join(values)
@@ -51,7 +51,7 @@ class Rule:
     sign: str
     parts: tuple[Rule | Test, ...]
 
-    def sql(self, dialect: Dialect, names: Mapping[str, str]) -> str:
+    def sql(self, dialect: Words, names: Mapping[str, str]) -> str:
         """The rule in the words of an engine."""
         parts = [part.sql(dialect, names) for part in self.parts]
         return f"(NOT {parts[0]})" if self.sign == "NOT" else "(" + f" {self.sign} ".join(parts) + ")"
@@ -80,7 +80,7 @@ class Selection:
     outputs: tuple[Output, ...] | None
     where: Rule | Test | None = None
 
-    def sql(self, dialect: Dialect, table: str, found: Iterable[str], *, header_is_sure: bool = True) -> str:
+    def sql(self, dialect: Words, table: str, found: Iterable[str], *, header_is_sure: bool = True) -> str:
         """A fresh text in the words of an engine: ``table`` stands after FROM and has the columns ``found``."""
         names = self._names(list(found), header_is_sure)
         picks = "*"
@@ -106,7 +106,7 @@ class Selection:
         return names
 
 
-def _output(output: Output, dialect: Dialect, names: Mapping[str, str]) -> str:
+def _output(output: Output, dialect: Words, names: Mapping[str, str]) -> str:
     value = dialect.identifier(names[output.column])
     if output.cast is not None:
         if output.attempt and dialect.name not in ("duckdb", "spark"):
@@ -115,7 +115,7 @@ def _output(output: Output, dialect: Dialect, names: Mapping[str, str]) -> str:
     return f"{value} AS {dialect.identifier(output.name)}"
 
 
-def _type(dialect: Dialect, cast: str) -> str:
+def _type(dialect: Words, cast: str) -> str:
     if cast not in dialect.casts:
         raise refused(f"it casts to {cast}, which {dialect.name} reads in its own way")
     return dialect.casts[cast]

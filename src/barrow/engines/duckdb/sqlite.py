@@ -21,7 +21,7 @@ from barrow.engines.duckdb.session import Session, name
 from barrow.engines.numbers import to_number
 from barrow.engines.queries import admit, missing_table, refuse_view
 from barrow.engines.source import Source
-from barrow.engines.sql.dialects import Dialect
+from barrow.engines.sql.dialects import Words
 from barrow.engines.times import time_use, to_micros
 from barrow.errors import ParameterError
 from barrow.spaces import Space
@@ -29,7 +29,7 @@ from barrow.spaces import Space
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _CHUNK = 2**17
-_SQLITE = Dialect("sqlite")
+_SQLITE = Words("sqlite")
 """Names and texts; its casts turn texts into 0, so none is offered."""
 
 

@@ -10,6 +10,7 @@ CASE that guards it, never behind an AND: Spark evaluates both sides where they 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import Any
@@ -30,32 +31,22 @@ _UNDER = format(_WIDE.divide(Decimal(1), Decimal(2**1075)), "f")
 
 
 @dataclass(frozen=True)
-class Dialect:
-    """What an engine's SQL calls things, and the traps that a text must step around.
+class Words:
+    """How an engine's SQL writes names and texts: enough for a query of the curator that passes.
 
     Args:
         name: The engine.
-        double: Its type of IEEE doubles.
-        whole: Its type of 64-bit integers.
-        text: Its type of texts.
         quote: What stands around names.
         casts: What it calls the types that a query of the curator may cast to.
-        floor_is_whole: floor of a double is an integer (Spark).
-        traps: Overflow and underflow of doubles are errors (Postgres).
         backslash: Backslashes in literals are escapes.
 
-    >>> print(DUCKDB.number_literal(0.1), DUCKDB.identifier('a "b" c'))
-    CAST('0.1' AS DOUBLE) "a ""b"" c"
+    >>> print(Words("sqlite").identifier('a "b" c'), Words("sqlite").literal("it's"))
+    "a ""b"" c" 'it''s'
     """
 
     name: str
-    double: str = "DOUBLE"
-    whole: str = "BIGINT"
-    text: str = "VARCHAR"
     quote: str = '"'
     casts: dict[str, str] = field(default_factory=dict)
-    floor_is_whole: bool = False
-    traps: bool = False
     backslash: bool = False
 
     def identifier(self, text: str) -> str:
@@ -65,6 +56,28 @@ class Dialect:
     def literal(self, text: str) -> str:
         """A text."""
         return "'" + (text.replace("\\", "\\\\") if self.backslash else text).replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class Dialect(Words, ABC):
+    """What an engine's SQL calls things, and the traps that a text must step around.
+
+    Args:
+        double: Its type of IEEE doubles.
+        whole: Its type of 64-bit integers.
+        text: Its type of texts.
+        floor_is_whole: floor of a double is an integer (Spark).
+        traps: Overflow and underflow of doubles are errors (Postgres).
+
+    >>> print(DUCKDB.number_literal(0.1))
+    CAST('0.1' AS DOUBLE)
+    """
+
+    double: str = "DOUBLE"
+    whole: str = "BIGINT"
+    text: str = "VARCHAR"
+    floor_is_whole: bool = False
+    traps: bool = False
 
     def number_literal(self, x: float) -> str:
         """A double; a plain 0.1 would be a decimal."""
@@ -99,9 +112,9 @@ class Dialect:
         """A column of a kind (integer, real, decimal, text) as doubles; NULL where a text is no number."""
         return self.parsed(sql) if kind == "text" else f"CAST({sql} AS {self.double})"
 
+    @abstractmethod
     def micros(self, sql: str, kind: str) -> str:
         """A moment (time, date, or clock) as whole microseconds since 1970-01-01 UTC, or midnight; NULL if infinite."""
-        raise NotImplementedError
 
     def text_micros(self, text: str) -> str:
         """The same of a text; NULL where it is no moment."""
@@ -118,9 +131,9 @@ class Dialect:
         days = " ".join(f"WHEN {i} THEN {self.literal(name)}" for i, name in enumerate(use.names))
         return f"CASE {self.as_whole(f'floor({number})')} {days} END"
 
+    @abstractmethod
     def parsed(self, sql: str) -> str:
         """A text as a double, in the grammar of :mod:`barrow.engines.numbers`; NULL where it is no number."""
-        raise NotImplementedError
 
     def user(self, sql: str, kind: str) -> str:
         """The user of a record; NaN is none, and -0.0 is 0.0."""
