@@ -14,6 +14,7 @@ from tests.engines.suite import as_list
 
 from barrow.engines import Columns, DuckDBEngine, MemoryEngine, Source
 from barrow.engines.duckdb import engine as duckdb_engine
+from barrow.engines.duckdb import pieces
 from barrow.engines.runs import RunSampler
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.noise.simulation import SeededSource
@@ -172,6 +173,25 @@ def test_check_says_what_lost_records_look_like(tmp_path, space, values, words):
             assert words in report.advice[0]
             assert words in str(report)
             assert report.to_json()["advice"] == list(report.advice)
+
+
+@pytest.mark.parametrize("engine", [MemoryEngine(), ENGINE], ids=lambda x: x.name)
+def test_more_people_than_fit_into_32_bits(tmp_path, engine, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("uid,item\nx,a\ny,b\n")
+    source, many = ({"uid": ["x", "y"], "item": ["a", "b"]} if engine.name == "memory" else path), 2**33 + 1
+    assert as_list(engine.count(source, UID, AB, users=many)) == [(0, 1, many - 1), (1, 1, 1)]
+    drawn = engine.sample(source, UID, AB, samples=3, users=many)
+    assert (drawn.users, int(drawn.counts.sum())) == (many, 3 * many)
+    with pytest.raises(ParameterError, match="cannot be added up"):
+        engine.sample(source, UID, AB, samples=10**7, users=2**40)
+    with pytest.raises(ParameterError, match="users is"):
+        engine.count(source, UID, AB, users=2**70)
+    if engine is ENGINE:
+        real = pieces._read_users
+        monkeypatch.setattr(pieces, "_read_users", lambda *a: (2**31, real(*a)[1]))
+        with pytest.raises(ParameterError, match=r"more than 2\^31 users"):
+            engine.sample(source, UID, AB, samples=3)
 
 
 @pytest.mark.parametrize("change", ["replaced", "longer"])

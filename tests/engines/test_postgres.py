@@ -18,7 +18,7 @@ from tests.postgres_cluster import Cluster, unavailable
 
 from barrow.engines import Columns, MemoryEngine, Source, engine_for
 from barrow.engines.conformance import conformance
-from barrow.engines.sql.postgres import PostgresEngine
+from barrow.engines.sql.postgres import PostgresEngine, PostgresReader
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.spaces import Discrete, Line
 
@@ -242,6 +242,61 @@ def test_bad_input(server):
     run(server, f"CREATE TABLE s.{name} (uid text, item text)", f"GRANT SELECT ON s.{name} TO reader")
     with pytest.raises(DataError, match="no records"):
         engine.count(address(server, f"table=s.{name}"), UID, AB)
+
+
+def test_what_the_role_may_not_see_is_named(server):
+    """Neither a schema that is closed, nor a policy, nor another's lock ends in an unreadable source."""
+    import psycopg
+
+    engine, name = PostgresEngine(), fill(server, {"uid": "int", "item": "text", "place": "point"}, [(1, "a", "(1,2)")])
+    run(server, "CREATE SCHEMA shut", f"CREATE TABLE shut.{name} AS TABLE {name}", f"GRANT SELECT ON shut.{name} TO reader")
+    with pytest.raises(ParameterError, match="GRANT USAGE ON SCHEMA shut"):
+        engine.count(address(server, f"table=shut.{name}"), UID, AB)
+    with pytest.raises(ParameterError, match="of the kind nested"):  # points are not compared, so they are no users
+        engine.count(address(server, f"table={name}"), Columns("place", "item"), AB)
+    with psycopg.connect(server.conninfo) as other:
+        other.execute(f"LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(DataError, match="in time"):
+            PostgresEngine(lock_timeout="100ms").count(address(server, f"table={name}"), UID, AB)
+    assert engine.count(address(server, f"table={name}"), UID, AB).users == 1
+    run(server, f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY", f"CREATE POLICY few ON {name} USING (uid > 1)")
+    with pytest.raises(ParameterError, match="row level security"):
+        engine.count(address(server, f"table={name}"), UID, AB)
+
+
+def test_a_release_pays_only_for_records_that_were_read(server, tmp_path, monkeypatch):
+    """The server is gone in the middle: nothing is paid and no folder is left; then the same study is released."""
+    import psycopg
+
+    from barrow.ledger import Ledger
+    from barrow.study import Study, read
+
+    name = fill(server, {"uid": "int", "age": "int"}, [(i % 20, i % 90) for i in range(100)])
+    people = read(address(server, f"table={name}"), user="uid", item="age")
+    study = Study(
+        Line(0, 100, unit="years", step=1), ["all, 5 years, 0.5"], users=20, dataset="ages", questions=["mean"],
+        data=people, ledger=str(tmp_path / "ages.ledger"),
+    )  # fmt: skip
+    ledger = Ledger.create(str(study.ledger), study)
+    real = PostgresReader.pieces
+
+    def cut(self, sql, size):
+        with psycopg.connect(server.conninfo, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'barrow'"
+            )
+        yield from real(self, sql, size)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresReader, "pieces", cut)
+        with pytest.raises(DataError, match="connection to the server was lost"):
+            study.release("mean", out=tmp_path / "out")
+    assert not ledger.overview().lines
+    assert not (tmp_path / "out").exists()
+    assert not active(server)
+    study.release("mean", out=tmp_path / "out")
+    assert len(ledger.overview().lines) == 1
+    assert (tmp_path / "out").exists()
 
 
 def test_partitioned_tables_are_tables(server):

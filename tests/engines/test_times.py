@@ -115,6 +115,18 @@ def test_dates_and_clocks(tmp_path):
     assert ENGINE.count(path, COLUMNS, SPACES["hours"]) == MemoryEngine().count(table, COLUMNS, SPACES["hours"])
 
 
+def test_times_of_day_of_a_zone_are_refused(tmp_path):
+    """Without a day nobody knows what 12:00 in a zone is in UTC."""
+    path = tmp_path / "t.parquet"
+    with duckdb.connect() as c:
+        c.execute(f"COPY (SELECT 1 AS uid, '12:00:00+02'::TIMETZ AS at) TO '{path}'")
+        c.execute(f"CREATE TABLE t AS FROM '{path}'; ATTACH '{tmp_path / 't.duckdb'}' AS d; CREATE TABLE d.t AS FROM t")
+    with pytest.raises(ParameterError, match="of the kind other"):
+        ENGINE.count(f"duckdb:///{tmp_path / 't.duckdb'}?table=t", COLUMNS, SPACES["hours"])
+    with pytest.raises(DataError, match="missing"):
+        MemoryEngine().count({"uid": [1], "at": [dt.time(12, tzinfo=dt.UTC)]}, COLUMNS, SPACES["hours"])
+
+
 def test_missing_and_infinite_moments_are_lost(tmp_path):
     path = tmp_path / "t.parquet"
     for sql in ("NULL::TIMESTAMP", "'infinity'::TIMESTAMP", "'-infinity'::DATE"):
@@ -175,6 +187,8 @@ def test_postgres_reads_the_same_moments():
             c.execute("CREATE TABLE o (uid int, at text); GRANT SELECT ON t, o TO reader")
             for i, x in enumerate(ODD):
                 c.execute("INSERT INTO o VALUES (%s, %s)", [i, x])
+            c.execute("CREATE TABLE w (uid int, clock time, late timestamp, day date); GRANT SELECT ON w TO reader")
+            c.execute("INSERT INTO w VALUES (1, '23:59:59.999999', 'infinity', '-infinity'), (1, '00:15', NULL, NULL)")
         source = f"postgresql://reader@/postgres?host={quote(str(cluster.sockets))}&table="
         for name, space in SPACES.items():
             for column in "abc":
@@ -186,6 +200,11 @@ def test_postgres_reads_the_same_moments():
             for engine, where in ((PostgresEngine(), source + "o"), (MemoryEngine(), table)):
                 lost = engine.check(where, COLUMNS, space).lost_items
                 assert lost == MemoryEngine().check(table, COLUMNS, space).lost_items
+        clocks = {"uid": [1, 1], "clock": [dt.time(23, 59, 59, 999999), dt.time(0, 15)]}
+        hours, clock = SPACES["hours"], Columns("uid", "clock")
+        assert PostgresEngine().count(source + "w", clock, hours) == MemoryEngine().count(clocks, clock, hours)
+        for column in ("late", "day"):
+            assert PostgresEngine().check(source + "w", Columns("uid", column), hours).lost_items == 2
     finally:
         cluster.stop()
 

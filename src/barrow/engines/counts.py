@@ -13,6 +13,8 @@ from barrow.numerics import whole
 
 Integers = NDArray[np.int64]
 
+MOST_PEOPLE = 2**62
+"""The most users, or draws of all users together: what adds up in 64 bits."""
 MOST_WEIGHT = 2**31
 """The most records that one row may stand for, so that no sum of fewer than 2^31 rows overflows."""
 
@@ -168,12 +170,12 @@ def found_users(sizes: Integers, counts: Integers) -> int:
 
 
 def check_users(users: int | None) -> None:
-    """Refuse a public number of users that is not a whole number above 0.
+    """Refuse a public number of users that is not a whole number from 1 to 2^62.
 
     >>> check_users(5)
     """
     if users is not None:
-        whole(users, "users", fix="users=100000")
+        whole(users, "users", most=MOST_PEOPLE, fix="users=100000")
 
 
 def merged(items: Integers, sizes: Integers, counts: Integers, *, users: int) -> Counts:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.engines.base import refuse_changed
-from barrow.engines.counts import Sampled, check_users, merged, refuse_more_users
+from barrow.engines.counts import MOST_PEOPLE, Sampled, check_users, merged, refuse_more_users
+from barrow.errors import ParameterError
 from barrow.noise import Source, exact_binomial, uniform_places
 from barrow.noise.source import checked_source
 from barrow.numerics import whole
@@ -171,6 +172,12 @@ def sampled_counts(
     ([0, 1], [2, 2], [2, 4], 3)
     """
     everybody = found if users is None else users
+    if everybody * samples > MOST_PEOPLE:
+        raise ParameterError(
+            "So many samples of so many users cannot be added up.",
+            allowed="at most 2^62 draws of all users together",
+            fix=f"samples={max(1, samples // 1000)}",
+        )
     items = np.append(items, default)
     counts = np.append(counts, (everybody - found) * samples)
     some = counts > 0

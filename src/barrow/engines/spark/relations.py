@@ -229,18 +229,22 @@ def _files(session: Any, options: Mapping[str, str]) -> Any:
 def _table(session: Any, wanted: str, source: Source, options: Mapping[str, str]) -> Any:
     schema, _, _ = wanted.rpartition(".")
     quoted = ".".join(SPARK.identifier(part) for part in wanted.split("."))
-    known = guarded(session, lambda: bool(session.catalog.tableExists(quoted)))
-    if not known:
-        seen: list[str] = []
+    if not guarded(session, lambda: _exists(session, quoted)):
         listed = guarded(session, lambda: _listed(session, schema))
-        seen = sorted(f"{schema}.{name}" if schema else name for name in listed)
-        raise missing_table(wanted, seen)
+        raise missing_table(wanted, sorted(f"{schema}.{name}" if schema else name for name in listed))
     found = guarded(session, lambda: session.catalog.getTable(quoted))
     if (found.isTemporary or found.tableType == "VIEW") and not source.acknowledged:
         raise refuse_view(wanted)
     pinned = options.get("snapshot") or guarded(session, lambda: _snapshot(session, quoted, found.isTemporary))
     version = f" VERSION AS OF {pinned}" if pinned else ""
     return _understood(session, lambda: session.sql(f"SELECT * FROM {quoted}{version}"))
+
+
+def _exists(session: Any, quoted: str) -> bool:
+    try:
+        return bool(session.catalog.tableExists(quoted))
+    except pyspark("pyspark.errors").AnalysisException:  # of a name of more parts than its catalog has
+        return False
 
 
 def _listed(session: Any, schema: str) -> list[str]:

@@ -233,12 +233,13 @@ class _Spark(Dialect):
     def micros(self, sql: str, kind: str) -> str:
         if kind == "time":
             return f"unix_micros({sql})"
+        if kind == "clock":  # its functions of times of day are not in every version
+            return f"CAST(floor(CAST({sql} AS DECIMAL(20, 9)) * 1000000) AS BIGINT)"
         days = f"CAST(unix_date(CAST({sql} AS DATE)) AS BIGINT) * {DAY}"
         if kind == "date":
             return days
         second = f"CAST(extract(SECOND FROM {sql}) * 1000000 AS BIGINT)"
-        clock = f"CAST(hour({sql}) * 60 + minute({sql}) AS BIGINT) * 60000000 + {second}"
-        return clock if kind == "clock" else f"{days} + {clock}"
+        return f"{days} + CAST(hour({sql}) * 60 + minute({sql}) AS BIGINT) * 60000000 + {second}"
 
     def as_text(self, sql: str) -> str:
         return f"CAST({sql} AS STRING) COLLATE UTF8_BINARY"

@@ -41,7 +41,7 @@ WITH RECURSIVE base AS (
   SELECT base.asked, t.oid, t.typtype, t.typbasetype, t.typcategory
   FROM base JOIN pg_type t ON base.typtype = 'd' AND t.oid = base.typbasetype
 )
-SELECT asked::int8, CASE WHEN typtype = 'e' THEN 'text' WHEN typcategory = 'A' OR typtype = 'c' THEN 'json'
+SELECT asked::int8, CASE WHEN typtype = 'e' THEN 'text' WHEN typcategory IN ('A', 'G') OR typtype = 'c' THEN 'json'
   ELSE format_type(oid, NULL) END
 FROM base WHERE typtype <> 'd'
 """
@@ -50,6 +50,11 @@ SELECT n.nspname::text, c.relname::text, c.relkind::text, array_position(current
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
 ORDER BY 1, 2
+"""
+_ACCESS = """
+SELECT has_schema_privilege(s, 'USAGE'), has_schema_privilege(s, 'USAGE') AND has_table_privilege(t, 'SELECT'),
+  has_schema_privilege(s, 'USAGE') AND row_security_active(t)
+FROM (SELECT %(schema)s::text AS s, %(table)s::text AS t) AS asked
 """
 _RIGHTS = """
 SELECT EXISTS (SELECT FROM pg_roles WHERE rolsuper AND rolname IN (current_user, session_user))
@@ -223,11 +228,18 @@ class PostgresEngine(SqlEngine[PostgresReader]):
         schema, table, kind = seen[name]
         if kind in ("v", "m", "f") and not source.acknowledged:
             raise refuse_view(name)
-        if not reader.rows("SELECT has_table_privilege(%s, 'SELECT')", [_quoted(schema, table)])[0][0]:
+        (enter, read, hidden) = reader.rows(_ACCESS, {"schema": schema, "table": _quoted(schema, table)})[0]
+        if not enter or not read:
             raise ParameterError(
                 f"The role may not read the table {name!r}.",
                 allowed="a table that the role may read",
-                fix=f"GRANT SELECT ON {name} TO the role",
+                fix=f"GRANT SELECT ON {name} TO the role" if enter else f"GRANT USAGE ON SCHEMA {schema} TO the role",
+            )
+        if hidden:
+            raise ParameterError(
+                f"A policy (row level security) hides records of the table {name!r} from the role.",
+                allowed="a table whose records the role may all read",
+                fix="a role with BYPASSRLS, or a table without policies",
             )
         whole = _quoted(schema, table)
         reader.describe(whole)
@@ -277,11 +289,11 @@ def guarded(act: Callable[[], T]) -> T:
     psycopg = _psycopg()
     try:
         return act()
-    except psycopg.errors.QueryCanceled:
+    except (psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable):
         failure: Exception = DataError(
             "The server did not answer in time.",
-            allowed="a statement within the timeout",
-            fix="PostgresEngine(timeout='4h')",
+            allowed="a statement within the timeout, and a table that nobody locks for longer",
+            fix="PostgresEngine(timeout='4h', lock_timeout='10min')",
         )
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         gone = getattr(error, "sqlstate", None) is None or str(error.sqlstate).startswith(("08", "57P"))

@@ -20,7 +20,7 @@ from barrow.engines.base import (
     quietly,
     refuse_empty,
 )
-from barrow.engines.columns import Columns, check_columns
+from barrow.engines.columns import TIMES, Columns, check_columns
 from barrow.engines.counts import CheckReport, Counts, Sampled, check_users
 from barrow.engines.runs import RunSampler
 from barrow.engines.sampling import check_found, check_samples, sampled_counts
@@ -303,10 +303,13 @@ class SqlEngine(ABC, Generic[R]):
         examples: int,
     ) -> CheckReport:
         d, raw = self.dialect, [f"raw{i}" for i in range(len(reading.raw))]
+        # Moments as texts: Python knows none before the year 1 or after 9999.
+        kinds = [reader.kinds[name] in TIMES for name in columns.items]
+        shown = [d.as_text(x) if is_time else x for x, is_time in zip(reading.raw, kinds, strict=True)]
         judged = (
             f"SELECT u, {', '.join(raw)}, {d.flag(f'{reading.encoding.item} IS NULL')} AS lost, "
             f"{d.flag('w IS NULL') if reading.weight is not None else '0'} AS bad "
-            f"FROM ({reading.coded(dict(zip(raw, reading.raw, strict=True)))}) AS q4 "
+            f"FROM ({reading.coded(dict(zip(raw, shown, strict=True)))}) AS q4 "
             f"{' '.join(reading.encoding.late_joins)}"
         )
         rows, nulls, lost, bad = reader.rows(
@@ -317,7 +320,7 @@ class SqlEngine(ABC, Generic[R]):
             "SELECT COUNT(*), coalesce(MIN(m), 0), coalesce(MAX(m), 0) FROM "
             f"(SELECT {reading.total} AS m FROM ({reading.users()}) AS q6 WHERE u IS NOT NULL GROUP BY u) AS q7"
         )[0]
-        shown = reader.rows(
+        lost_rows = reader.rows(
             f"SELECT {', '.join(raw)} FROM ({judged}) AS q8 WHERE lost = 1 LIMIT {max(int(examples), 40)}"
         )
         return CheckReport(
@@ -327,9 +330,9 @@ class SqlEngine(ABC, Generic[R]):
             lost_items=int(lost),
             smallest=int(smallest),
             largest=int(largest),
-            examples=tuple(dict(zip(columns.items, row, strict=True)) for row in shown[:examples]),
+            examples=tuple(dict(zip(columns.items, row, strict=True)) for row in lost_rows[:examples]),
             declared=users,
             lost_is_fine=unknown == "default",
             bad_weights=int(bad),
-            advice=advise([tuple(row) for row in shown], columns, space),
+            advice=advise([tuple(row) for row in lost_rows], columns, space),
         )
