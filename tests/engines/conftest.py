@@ -48,7 +48,7 @@ def spark(spark_logs):
     for folder in ("events", "warehouse"):
         (spark_logs / folder).mkdir()
     settings = {
-        "spark.ui.port": "0",
+        "spark.ui.enabled": "false",
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",  # the same session serves Connect, too
         "spark.connect.grpc.binding.port": str(_free_port()),
         "spark.ui.showConsoleProgress": "false",

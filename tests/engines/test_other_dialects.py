@@ -169,7 +169,6 @@ class DialectSuite(EngineSuite):
             found = items_in_sql(reader, reader.dialect, space, values, mode, form)
             assert np.array_equal(found, items_in_python(space, values, mode)), (name, mode, form)
 
-
     def test_moments_are_the_same_items(self, tmp_path):
         pa = pytest.importorskip("pyarrow")
         users = list(range(len(MOMENTS)))

@@ -249,7 +249,12 @@ def test_what_the_role_may_not_see_is_named(server):
     import psycopg
 
     engine, name = PostgresEngine(), fill(server, {"uid": "int", "item": "text", "place": "point"}, [(1, "a", "(1,2)")])
-    run(server, "CREATE SCHEMA shut", f"CREATE TABLE shut.{name} AS TABLE {name}", f"GRANT SELECT ON shut.{name} TO reader")
+    run(
+        server,
+        "CREATE SCHEMA shut",
+        f"CREATE TABLE shut.{name} AS TABLE {name}",
+        f"GRANT SELECT ON shut.{name} TO reader",
+    )
     with pytest.raises(ParameterError, match="GRANT USAGE ON SCHEMA shut"):
         engine.count(address(server, f"table=shut.{name}"), UID, AB)
     with pytest.raises(ParameterError, match="of the kind nested"):  # points are not compared, so they are no users

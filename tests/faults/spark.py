@@ -20,6 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 PEOPLE, HELD, SAMPLES, PARTS = 6000, 3, 20, 8
+EXECUTORS = 2
 
 
 def session():
@@ -48,7 +49,7 @@ def session():
         "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",
         "spark.sql.shuffle.orderIndependentChecksum.enableQueryLevelRollbackOnMismatch": "false",
     }
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("faults")
+    builder = SparkSession.builder.master(f"local-cluster[{EXECUTORS},1,1024]").appName("faults")
     for name, value in settings.items():
         builder = builder.config(name, value)
     found = builder.getOrCreate()
@@ -77,7 +78,10 @@ def executors() -> dict[int, float]:
 
 
 class Killer(threading.Thread):
-    """kill -9 of one executor after another, at random instants, until told to stop."""
+    """kill -9 of an executor, now and then of all, at random instants while all work, until told to stop.
+
+    The others go on meanwhile, so that a run ends however long a new executor takes to start.
+    """
 
     def __init__(self, rng: random.Random, pause: float, age: float) -> None:
         super().__init__(daemon=True)
@@ -85,10 +89,12 @@ class Killer(threading.Thread):
 
     def run(self) -> None:
         while not self.over.wait(self.rng.uniform(0.5, 1.5) * self.pause):
-            running = [pid for pid, age in executors().items() if age >= self.age]  # those that have tasks
-            if running:
+            working = [pid for pid, age in executors().items() if age >= self.age]
+            if len(working) < EXECUTORS:
+                continue
+            for pid in working if self.rng.random() < 0.2 else [self.rng.choice(working)]:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(self.rng.choice(running), signal.SIGKILL)
+                    os.kill(pid, signal.SIGKILL)
                     self.kills += 1
 
 
