@@ -304,7 +304,7 @@ class SqlEngine(ABC, Generic[R]):
     ) -> CheckReport:
         d, raw = self.dialect, [f"raw{i}" for i in range(len(reading.raw))]
         # Moments as texts: Python knows none before the year 1 or after 9999.
-        kinds = [reader.kinds[name] in TIMES for name in columns.items]
+        kinds = [reader.kinds.get(name) in TIMES for name in columns.items]
         shown = [d.as_text(x) if is_time else x for x, is_time in zip(reading.raw, kinds, strict=True)]
         judged = (
             f"SELECT u, {', '.join(raw)}, {d.flag(f'{reading.encoding.item} IS NULL')} AS lost, "
