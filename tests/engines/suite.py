@@ -185,6 +185,7 @@ class EngineSuite:
 
     pairs = SOME
     lost = 3
+    orders = 2
     numbered = True
 
     def make(self, tmp_path, names, rows, numbers):
@@ -199,7 +200,7 @@ class EngineSuite:
         case = CASES[name]
         rows = some_rows(case, mode, seed=name)
         expected, users = reference(rows, case.space, mode)
-        for turn in range(2):
+        for turn in range(self.orders):
             shuffled = random.Random(turn).sample(rows, len(rows))
             folder = tmp_path / str(turn)
             folder.mkdir()

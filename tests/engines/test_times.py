@@ -6,6 +6,7 @@ import csv
 import datetime as dt
 import sqlite3
 from fractions import Fraction
+from zoneinfo import ZoneInfo
 
 import duckdb
 import numpy as np
@@ -39,6 +40,8 @@ SPACES = {
     "week": Circle(7, unit="days", step=0.5),
     "days": Line(-800_000, 3_000_000, step=1, unit="days", cells=True),
 }
+
+HOURS = SPACES["hours"]
 
 
 def exact(name, moment):
@@ -115,16 +118,20 @@ def test_dates_and_clocks(tmp_path):
     assert ENGINE.count(path, COLUMNS, SPACES["hours"]) == MemoryEngine().count(table, COLUMNS, SPACES["hours"])
 
 
-def test_times_of_day_of_a_zone_are_refused(tmp_path):
-    """Without a day nobody knows what 12:00 in a zone is in UTC."""
-    path = tmp_path / "t.parquet"
-    with duckdb.connect() as c:
-        c.execute(f"COPY (SELECT 1 AS uid, '12:00:00+02'::TIMETZ AS at) TO '{path}'")
-        c.execute(f"CREATE TABLE t AS FROM '{path}'; ATTACH '{tmp_path / 't.duckdb'}' AS d; CREATE TABLE d.t AS FROM t")
-    with pytest.raises(ParameterError, match="of the kind other"):
-        ENGINE.count(f"duckdb:///{tmp_path / 't.duckdb'}?table=t", COLUMNS, SPACES["hours"])
+def test_times_of_day_of_a_zone_are_read_in_utc(tmp_path):
+    ahead = dt.timezone(dt.timedelta(hours=2))
+    behind = dt.timezone(-dt.timedelta(hours=5, minutes=30))
+    clocks = [dt.time(12, tzinfo=ahead), dt.time(1, tzinfo=ahead), dt.time(23, 30, 0, 1, tzinfo=behind)]
+    wanted = MemoryEngine().count(
+        {"uid": [1] * 3, "at": [dt.time(10), dt.time(23), dt.time(5, 0, 0, 1)]}, COLUMNS, HOURS
+    )
+    assert MemoryEngine().count({"uid": [1] * 3, "at": clocks}, COLUMNS, HOURS) == wanted
+    with duckdb.connect(tmp_path / "t.duckdb") as c:
+        c.execute("CREATE TABLE t AS SELECT 1 AS uid, CAST(unnest($1) AS TIMETZ) AS at", [[str(x) for x in clocks]])
+    assert ENGINE.count(f"duckdb:///{tmp_path / 't.duckdb'}?table=t", COLUMNS, HOURS) == wanted
+    changing = dt.time(12, tzinfo=ZoneInfo("Europe/Paris"))  # 10:00 or 11:00 in UTC
     with pytest.raises(DataError, match="missing"):
-        MemoryEngine().count({"uid": [1], "at": [dt.time(12, tzinfo=dt.UTC)]}, COLUMNS, SPACES["hours"])
+        MemoryEngine().count({"uid": [1], "at": [changing]}, COLUMNS, HOURS)
 
 
 def test_missing_and_infinite_moments_are_lost(tmp_path):
@@ -187,8 +194,9 @@ def test_postgres_reads_the_same_moments():
             c.execute("CREATE TABLE o (uid int, at text); GRANT SELECT ON t, o TO reader")
             for i, x in enumerate(ODD):
                 c.execute("INSERT INTO o VALUES (%s, %s)", [i, x])
-            c.execute("CREATE TABLE w (uid int, clock time, late timestamp, day date); GRANT SELECT ON w TO reader")
-            c.execute("INSERT INTO w VALUES (1, '23:59:59.999999', 'infinity', '-infinity'), (1, '00:15', NULL, NULL)")
+            c.execute("CREATE TABLE w (uid int, clock time, zoned timetz, late timestamp, day date)")
+            c.execute("INSERT INTO w VALUES (1, '23:59:59.999999', '01:59:59.999999+02', 'infinity', '-infinity')")
+            c.execute("INSERT INTO w VALUES (1, '00:15', '18:45-05:30', NULL, NULL); GRANT SELECT ON w TO reader")
         source = f"postgresql://reader@/postgres?host={quote(str(cluster.sockets))}&table="
         for name, space in SPACES.items():
             for column in "abc":
@@ -201,10 +209,11 @@ def test_postgres_reads_the_same_moments():
                 lost = engine.check(where, COLUMNS, space).lost_items
                 assert lost == MemoryEngine().check(table, COLUMNS, space).lost_items
         clocks = {"uid": [1, 1], "clock": [dt.time(23, 59, 59, 999999), dt.time(0, 15)]}
-        hours, clock = SPACES["hours"], Columns("uid", "clock")
-        assert PostgresEngine().count(source + "w", clock, hours) == MemoryEngine().count(clocks, clock, hours)
+        wanted = MemoryEngine().count(clocks, Columns("uid", "clock"), HOURS)
+        for column in ("clock", "zoned"):
+            assert PostgresEngine().count(source + "w", Columns("uid", column), HOURS) == wanted
         for column in ("late", "day"):
-            assert PostgresEngine().check(source + "w", Columns("uid", column), hours).lost_items == 2
+            assert PostgresEngine().check(source + "w", Columns("uid", column), HOURS).lost_items == 2
     finally:
         cluster.stop()
 

@@ -31,7 +31,8 @@ class Engine(Protocol):
     def columns(self, source: Any) -> dict[str, str]:
         """Names of the columns and the kinds of their values; no record is read.
 
-        The kinds are integer, real, decimal, text, any, boolean, time, date, clock, nested and other.
+        The kinds are integer, real, decimal, text, any, boolean, time, local time, date, clock,
+        zoned clock, nested and other.
         """
         ...
 

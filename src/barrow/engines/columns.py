@@ -12,7 +12,7 @@ from barrow.spaces.elsewhere import within
 
 NUMBERS = ("integer", "real", "decimal", "text", "any")
 LABELS = ("integer", "text", "any")
-TIMES = ("time", "date", "clock", "local time")
+TIMES = ("time", "date", "clock", "zoned clock", "local time")
 USERS = ("integer", "real", "decimal", "text", *TIMES, "boolean", "any", "other")
 
 

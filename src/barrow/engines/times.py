@@ -130,6 +130,10 @@ def _micros(value: object) -> int:
         return int((value - datetime.datetime(1970, 1, 1)) // step)
     if isinstance(value, datetime.date):
         return (value - datetime.date(1970, 1, 1)).days * DAY
-    if isinstance(value, datetime.time) and value.tzinfo is None:
-        return ((value.hour * 60 + value.minute) * 60 + value.second) * 10**6 + value.microsecond
+    if isinstance(value, datetime.time):
+        clock = ((value.hour * 60 + value.minute) * 60 + value.second) * 10**6 + value.microsecond
+        if value.tzinfo is None:
+            return clock
+        ahead = value.utcoffset()  # none where a zone's clocks are set forward in summer
+        return int(_MISSING) if ahead is None else (clock - ahead // step) % DAY
     return int(_MISSING)

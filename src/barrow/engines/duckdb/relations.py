@@ -69,8 +69,8 @@ def kind(type_text: str) -> str:
     >>> [kind(x) for x in ("BIGINT", "DECIMAL(18,3)", "DOUBLE", "VARCHAR", "BOOLEAN", "INTEGER[]")]
     ['integer', 'decimal', 'real', 'text', 'boolean', 'nested']
     """
-    if type_text == "TIME WITH TIME ZONE":  # a time of day in UTC is another one in summer than in winter
-        return "other"
+    if type_text == "TIME WITH TIME ZONE":
+        return "zoned clock"
     if type_text.endswith("]") or type_text.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
         return "nested"
     first = _first(type_text)

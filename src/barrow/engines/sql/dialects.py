@@ -114,7 +114,7 @@ class Dialect(Words, ABC):
 
     @abstractmethod
     def micros(self, sql: str, kind: str) -> str:
-        """A moment (time, date, or clock) as whole microseconds since 1970-01-01 UTC, or midnight; NULL if infinite."""
+        """A moment (time, date, clock, …) as whole microseconds since 1970-01-01 UTC, or midnight; NULL if infinite."""
 
     def text_micros(self, text: str) -> str:
         """The same of a text; NULL where it is no moment."""
@@ -182,6 +182,9 @@ class _DuckDB(Dialect):
     def micros(self, sql: str, kind: str) -> str:
         if kind == "clock":
             return f"epoch_us({sql})"
+        if kind == "zoned clock":
+            ahead = f"CAST(extract('timezone' FROM {sql}) AS BIGINT) * 1000000"
+            return f"((epoch_us({sql}) - {ahead} + {DAY}) % {DAY})"
         moment = f"CAST({sql} AS TIMESTAMP)" if kind == "date" else sql
         return f"CASE WHEN isfinite({moment}) THEN epoch_us({moment}) END"
 
@@ -189,7 +192,9 @@ class _DuckDB(Dialect):
 class _Postgres(Dialect):
     def micros(self, sql: str, kind: str) -> str:
         whole = self.as_whole(f"extract(epoch FROM {sql}) * 1000000")
-        return whole if kind == "clock" else f"CASE WHEN isfinite({sql}) THEN {whole} END"
+        if kind in ("clock", "zoned clock"):
+            return f"(({whole} + {DAY}) % {DAY})"  # in UTC it may be yesterday
+        return f"CASE WHEN isfinite({sql}) THEN {whole} END"
 
     def as_text(self, sql: str) -> str:
         # citext and nondeterministic collations would take different texts for the same one.

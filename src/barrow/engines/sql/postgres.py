@@ -32,6 +32,7 @@ _KINDS = {
     "smallint": "integer", "integer": "integer", "bigint": "integer", "real": "real", "double precision": "real",
     "numeric": "decimal", "text": "text", "character varying": "text", "character": "text", "citext": "text",
     "name": "text", "boolean": "boolean", "date": "date", "time without time zone": "clock",
+    "time with time zone": "zoned clock",
     "json": "nested", "jsonb": "nested", "xml": "nested", "record": "nested",
 }  # fmt: skip
 _TYPES = """
