@@ -240,7 +240,36 @@ def concepts() -> fig.Figure:
     )
 
 
-RELEASES = {"flights": flights, "concepts": concepts}
+def commutes() -> fig.Figure:
+    """The histogram of docs/index.md: its made-up records, its promises, and noise of a fixed seed."""
+    from barrow import Study, read
+    from barrow.noise.simulation import SeededSource
+    from barrow.questions.histogram import HistogramDraw
+
+    usual = (15, 25, 25, 40, 55)
+    rows = [
+        (p, usual[p % 5] + (p * 13 + day * 7) % 13 + (p * 5 + day * 11) % 14 - 12)
+        for p in range(1200)
+        for day in range(3 + p % 18)
+    ]
+    people, minutes = zip(*rows, strict=True)
+    data = read({"person": list(people), "minutes": list(minutes)}, user="person", item="minutes")
+    space = "line(low=0, high=180, unit='min', step=2)"
+    promises = ["1 day of 20, 60 min, 0.1", "all, anywhere, 3"]
+    study = Study(space, promises, users=1200, dataset="commutes", missing="no records")
+    plan = study.plan("histogram")
+    noisy = plan.noise.draw(plan.statistics(data.count(data.engine(), study.space, 1200)), SeededSource(2026)).values
+    tables = plan.tables(HistogramDraw(noisy, plan.made.decode(noisy)))
+    kind = type(plan.question)
+    return kind.figure(plan.fields(), tables, plan.space, bounds=plan.bounds(tables), title="Minutes to work")
+
+
+def anyone() -> fig.Figure:
+    """What that release may tell anyone about one person, at worst."""
+    return fig.hundred(0.881)
+
+
+RELEASES = {"flights": flights, "concepts": concepts, "commutes": commutes, "anyone": anyone}
 PICTURES = {
     "map": europe, "map-world": world, "map-hexagons": hexagons, "map-points": points, "histogram": ages, "ring": hours,
     "matrix": week, "icicle": kinds, "bars": words, "belief": learnt, "tradeoff": traded, "growth": grown,
