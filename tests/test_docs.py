@@ -14,6 +14,9 @@ import duckdb
 import pytest
 
 from barrow.cli.main import _COMMANDS, cli
+from barrow.errors import ParameterError
+from barrow.policy.policy import to_promise
+from barrow.questions import to_question
 from barrow.study.file import study_from_text
 
 ROOT = Path(__file__).parent.parent
@@ -63,7 +66,11 @@ def check_command(line: str) -> None:
         if found is None:
             raise click.UsageError(f"No such command: {name}")
         command, context = found, click.Context(found, info_name=name, parent=context)
-    command.make_parser(context).parse_args([word for word in words if word not in ("…", "", "...")])
+    given, _, _ = command.make_parser(context).parse_args([word for word in words if word not in ("…", "", "...")])
+    for text in given.get("questions") or []:
+        to_question(text)
+    for text in given.get("promises") or []:
+        to_promise(text)
 
 
 @pages
@@ -71,16 +78,24 @@ def test_command_lines_exist(page):
     for line in commands(page.read_text()):
         try:
             check_command(line)
-        except (click.ClickException, ValueError) as error:
+        except (click.ClickException, ParameterError, ValueError) as error:
             pytest.fail(f"{line}: {error}")
 
 
 @pytest.mark.parametrize(
-    "line", ["barrow realese", "barrow plan --tims 3", "barrow ledger shwo x", "barrow plan --times"]
+    "line",
+    [
+        "barrow realese",
+        "barrow plan --tims 3",
+        "barrow ledger shwo x",
+        "barrow plan --times",
+        "barrow plan --question density",
+        "barrow plan --promise all",
+    ],
 )
 def test_wrong_command_lines_are_seen(line):
     (found,) = commands(f"```console\n$ {line}\n```\n")
-    with pytest.raises(click.ClickException):
+    with pytest.raises((click.ClickException, ParameterError)):
         check_command(found)
 
 
