@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import os
 import pkgutil
 import subprocess
 import sys
@@ -92,6 +93,13 @@ def test_import_is_quick_and_loads_nothing_heavy():
     runs = [json.loads(run(code)) for _ in range(3)]
     assert min(seconds for seconds, _ in runs) < 0.3
     assert not [name for name in HEAVY if name in runs[0][1]]
+
+
+def test_shells_complete_words():
+    asked = {**os.environ, "_BARROW_COMPLETE": "bash_complete", "COMP_WORDS": "barrow le", "COMP_CWORD": "1"}
+    ran = subprocess.run([sys.executable, "-c", "from barrow.cli.main import main; main()"], env=asked,
+                         capture_output=True, text=True)  # fmt: skip
+    assert "plain,ledger" in ran.stdout
 
 
 def test_choosing_alpha_loads_no_solver():
