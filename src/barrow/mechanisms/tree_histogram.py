@@ -20,7 +20,6 @@ from barrow.mechanisms.counted_release import CountedRelease
 from barrow.mechanisms.decoding.tree import decode
 from barrow.mechanisms.decoding.tree_intervals import tightened
 from barrow.mechanisms.linear import linear_candidates
-from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.noise import RoundedValues, Source
 from barrow.numerics import Exact, float_up
 from barrow.privacy import Event, Model
@@ -99,19 +98,12 @@ class TreeHistogram(CountedRelease["TreeAnswer"]):
     @property
     def half_width(self) -> float:
         """Each edge value that is decoded is off by more with probability at most 5%."""
-        return self._width(self.noise.distribution.quantile(0.05), NoiseDistribution(None, 1).quantile(0.05))
+        return self.noise.mean_half_width(self.reports)
 
     @property
     def simultaneous_half_width(self) -> float:
-        """None of them is off by more, with probability at least 95%."""
-        normal = NoiseDistribution(None, self.tree.edges).simultaneous_quantile(0.05)
-        return self._width(self.noise.distribution.simultaneous_quantile(0.05), normal)
-
-    def _width(self, single: float, normal: float) -> float:
-        """From the quantile of one report and the normal one: a mean's tails are between theirs."""
-        one = single * float_up(self.noise.scale) + float_up(self.noise.grid) / 2.0
-        widest = one if self.reports == 1 else max(one, normal * self.noise.deviation)
-        return widest / math.sqrt(self.reports) + self.noise.rounding_upper
+        """None of them is off by more, with probability at least 95%: the noise of edges is independent."""
+        return self.noise.mean_half_width(self.reports, -math.expm1(math.log1p(-0.05) / self.tree.edges))
 
     def draw(self, center: Any, source: Source | None = None) -> RoundedValues:
         """``center``, one exact value for each edge, with noise, exactly rounded to the grid."""
