@@ -89,7 +89,7 @@ def _rows(part: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[tuple
         yield row["what"], value if isinstance(value, int | float) else None, row["aim"], row["peer"]
     if "every" in part:
         for key, value in figures.items():
-            if isinstance(value, int | float):
+            if isinstance(value, int | float) and part.get("like", "") in key:
                 yield f"`{key}`", value, part["every"], part["every_peer"]
 
 
