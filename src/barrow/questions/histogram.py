@@ -515,13 +515,11 @@ class HistogramPlan(LinearPlan):
         return [*lines, f"Intervals the share of {_OUTPUTS[self.made.kind]} {each} (95 %), released too"]
 
     def other_lines(self) -> list[str]:
-        """The mechanisms that lose, and why the others cannot answer."""
+        """The mechanisms that lose, and those that were not tried; a comparison says why."""
         lost = [f"{name} ({why})" for name, why in self._reasons.items()]
         lines = [] if self.versus is None else [f"Against   {self.versus.line}"]
         lines += [f"Others    {', '.join(lost)}"] if lost else []
-        return lines + [
-            f"          {name} cannot answer: {why[0].lower()}{why[1:]}" for name, why in self.cannot.items()
-        ]
+        return lines + ([f"Not tried {', '.join(self.cannot)} (barrow compare says why)"] if self.cannot else [])
 
     @property
     def _reasons(self) -> dict[str, str]:
