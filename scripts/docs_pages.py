@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 import barrow
 from barrow.cli.main import cli
 from barrow.study.file import StudyFile
+from barrow.study.schemas import event_schema, statement_schema
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -44,6 +45,43 @@ def study_page() -> str:
     )
 
 
+def schemas_page() -> str:
+    """The schemas of events and of statements, as tables."""
+    lines = ["# Events and statements\n"]
+    lines += [
+        "What a release leaves behind for programs: `statement.json` of its folder, and in it, and in the ledger, the "
+        "**event**: what the mechanism did, in the fewest public numbers that price it. JSON Schemas: "
+        "`statement.schema.json` and `event.schema.json` beside this page. Numbers that a guarantee depends on are "
+        "exact texts (`25`, `0.2`, `1e-12`, `1/30`). Kinds of questions add fields of their own to statements.\n"
+    ]
+    said, events = statement_schema()["$defs"], event_schema()["$defs"]
+    for name in ("Statement", "Row", "Worst", "Entry", "File"):
+        lines += _table(name, said[name])
+    for name in list(events)[1:]:
+        lines += _table(f"Event: {name}", events[name])
+    return "\n".join(lines)
+
+
+def _table(title: str, schema: dict[str, Any]) -> list[str]:
+    rows = ["| field | value | |", "|---|---|---|"]
+    for field, value in schema["properties"].items():
+        needed = "" if field in schema.get("required", ()) else " (may be left out)"
+        rows.append(f"| `{field}` | {_words(value)}{needed} | {value.get('description', '')} |")
+    return [f"## {title}\n", schema.get("description", "").splitlines()[0] + "\n", *rows, ""]
+
+
+def _words(value: dict[str, Any]) -> str:
+    if "anyOf" in value:
+        return " or ".join(_words(part) for part in value["anyOf"])
+    if "const" in value or "enum" in value:
+        return ", ".join(f"`{one}`" for one in value.get("enum", [value.get("const")]))
+    if "$ref" in value:
+        return value["$ref"].rpartition("/")[2]
+    if value.get("type") == "array":
+        return f"list of {_words(value.get('items', {}))}"
+    return "exact text" if value.get("description", "").startswith("An exact") else value.get("type", "any")
+
+
 def api_page() -> str:
     """Every public name with its docstring."""
     names = sorted(name for name in barrow.__all__ if not name.startswith("_"))
@@ -62,6 +100,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/commands.md": commands_page(),
         "reference/study-file.md": study_page(),
         "reference/study.schema.json": json.dumps(msgspec.json.schema(StudyFile), indent=2) + "\n",
+        "reference/schemas.md": schemas_page(),
+        "reference/statement.schema.json": json.dumps(statement_schema(), indent=2) + "\n",
+        "reference/event.schema.json": json.dumps(event_schema(), indent=2) + "\n",
         "reference/api.md": api_page(),
     }
     for path, content in made.items():

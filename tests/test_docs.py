@@ -29,7 +29,11 @@ pages = pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(R
 
 
 @pages
-def test_examples_run(page):
+def test_examples_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for kind, block in _FENCE.findall(page.read_text()):
+        if kind == "python" and ">>> " not in block:  # a script to be saved: it runs before what is typed
+            exec(compile(block, str(page), "exec"), {})
     result = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
 

@@ -25,6 +25,8 @@ def test_the_site_builds_strictly(tmp_path):
     assert "Study" in api
     assert "<blockquote>" not in api
     assert "barrow ledger anchor" in (site / "reference" / "commands.html").read_text()
+    assert "Event: KNormNoise" in (site / "reference" / "schemas.html").read_text()
+    assert "$defs" in json.loads((site / "reference" / "statement.schema.json").read_text())
     schema = json.loads((site / "reference" / "study.schema.json").read_text())
     assert schema["$ref"].endswith("StudyFile")
     assert not [page for page in site.rglob("*.html") if "fonts.googleapis" in page.read_text()]

@@ -17,56 +17,10 @@ from barrow.ledger import Ledger
 from barrow.policy import odds_upper
 from barrow.privacy import event_from_json
 from barrow.study.outputs import digest_of
+from barrow.study.schemas import Statement
 from barrow.study.statement import STATEMENT_VERSION, statement_text
 
 _LARGEST = 2**26
-
-
-class _Entry(msgspec.Struct):
-    entry: int
-    key: str
-    ledger: str | None = None
-    outputs: str | None = None
-
-
-class _File(msgspec.Struct):
-    name: str
-    sha256: str
-
-
-class _Worst(msgspec.Struct):
-    epsilon: float
-    odds: float
-
-
-class _Row(msgspec.Struct):
-    epsilon: float
-    odds: float
-
-
-class _Statement(msgspec.Struct):
-    """What every statement must hold, with types; kinds add fields of their own."""
-
-    statement: int
-    library: str
-    released: str
-    people: int
-    delta: float
-    unit: str
-    diameter: float
-    snapping: float
-    price: str
-    worst_case: _Worst
-    definition: str
-    theorem: str
-    guarantee: dict[str, Any]
-    event: dict[str, Any]
-    parameters: dict[str, Any]
-    files: list[_File]
-    not_hidden: list[str]
-    protected: list[_Row]
-    ledger: _Entry
-    alpha: float | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +54,7 @@ def read_statement(path: str | os.PathLike[str]) -> dict[str, Any]:
             content = file.read_bytes()
             problem = f"The file {str(file)!r} is not a statement"
             said = msgspec.json.decode(content)
-            found = msgspec.convert(said, _Statement)
+            found = msgspec.convert(said, Statement)
             if found.statement not in (1, STATEMENT_VERSION):
                 problem, said = f"The file {str(file)!r} is a statement of another version.", None
         else:
