@@ -11,7 +11,7 @@ from barrow.collect import make_card
 from barrow.collect.collector import Collector
 from barrow.collect.commits import GroupCommit
 from barrow.collect.stores import StoreError, open_store
-from barrow.collect.web import MOST_BYTES, service
+from barrow.collect.web import MOST_BYTES, Service, run
 from barrow.errors import ParameterError
 from barrow.local import Client, Report, Server
 from barrow.study import Study
@@ -172,9 +172,9 @@ def test_noise_on_answers_too(tmp_path):
 def test_a_missing_library_says_what_to_install(monkeypatch):
     import sys
 
-    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(ImportError, match=r"barrow\[collect\]"):
-        service({})
+        run(Service({}), host="127.0.0.1", port=0)
 
 
 @pytest.mark.skipif(unavailable() is not None, reason=unavailable() or "")

@@ -108,6 +108,11 @@ class Card:
         return f"card-{self.digest[7:23]}.json"
 
     @property
+    def data(self) -> Mapping[str, Any]:
+        """What the JSON holds."""
+        return self._data
+
+    @property
     def text(self) -> str:
         """The card as JSON."""
         return json.dumps(self._data, indent=1, ensure_ascii=False) + "\n"

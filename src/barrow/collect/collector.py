@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from barrow.collect.card import Card
 from barrow.collect.commits import GroupCommit
 from barrow.collect.page import demo_routes
 from barrow.collect.stores import ReportStore
-from barrow.collect.web import MOST_LINES, Handler, RefusedError, body_of, reply, service
+from barrow.collect.web import MOST_LINES, Answer, Handler, RefusedError, Service, reply
 from barrow.errors import ParameterError
 from barrow.local import Server
 from barrow.local.batches import BatchReader
 from barrow.local.report import read_for
 from barrow.questions.collecting import Counted
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 _SHOWN_SECONDS = 1.0
 _AT_ONCE = 8
@@ -60,7 +55,7 @@ class Collector:
         self._survey = card.survey
         self._digest = self._survey.digest
         self._collector = self._survey.collector()
-        self._commits: GroupCommit[tuple[bytes, bytes] | str] = GroupCommit(self._commit)
+        self._commits: GroupCommit[str] = GroupCommit(self._commit)
         self._rate, self._demo = rate, demo
         self._repeated = 0
         self._reader = BatchReader(self._digest)
@@ -68,7 +63,7 @@ class Collector:
 
     async def take(self, lines: list[str]) -> list[str]:
         """What became of each line, once everything that was accepted is durable."""
-        said: list[str] = await self._commits.add(self._rows(lines))
+        said: list[str] = await self._commits.add(lines)
         return said
 
     def _rows(self, lines: list[str]) -> list[tuple[bytes, bytes] | str]:
@@ -93,7 +88,9 @@ class Collector:
         reason = self._collector.refusal(report.values)
         return reason or (bytes.fromhex(report.id), report.to_text().encode())
 
-    def _commit(self, rows: list[tuple[bytes, bytes] | str]) -> list[str]:
+    def _commit(self, lines: list[str]) -> list[str]:
+        """Read and store what many requests brought, in the thread that waits for the disk."""
+        rows = self._rows(lines)
         kept = [row for row in rows if not isinstance(row, str)]
         new = iter(self.store.add(kept, Counter(row for row in rows if isinstance(row, str))))
         said = [row if isinstance(row, str) else "accepted" if next(new) else "repeated" for row in rows]
@@ -111,10 +108,9 @@ class Collector:
         if self._demo:
             routes["GET", "/result"] = self._result
             routes |= demo_routes(self.card)
-        return service(routes, rate=self._rate)
+        return Service(routes, rate=self._rate)
 
-    async def _reports(self, request: Request) -> Response:
-        body = await body_of(request)
+    async def _reports(self, body: bytes) -> Answer:
         lines = body.decode("utf-8", "replace").split("\n")
         if lines and not lines[-1]:
             lines.pop()
@@ -124,20 +120,20 @@ class Collector:
             raise RefusedError(410, "the card has expired")
         return reply({"lines": await self.take(lines)})
 
-    async def _give_card(self, _: Request) -> Response:
-        return reply(json.loads(self.card.text))
+    async def _give_card(self, _: bytes) -> Answer:
+        return reply(self.card.data)
 
-    async def _status(self, _: Request) -> Response:
+    async def _status(self, _: bytes) -> Answer:
         with self._commits.lock:
             accepted, refused = self.store.count(), self.store.refused()
         told = {"accepted": accepted, "repeated_since_start": self._repeated, "refused": refused}
         return reply({"card": self.card.digest, "survey": self._digest, **told})
 
-    async def _health(self, _: Request) -> Response:
+    async def _health(self, _: bytes) -> Answer:
         await self._commits.add([])
         return reply({"ok": True})
 
-    async def _result(self, _: Request) -> Response:
+    async def _result(self, _: bytes) -> Answer:
         """What the reports say so far; computed at most once a second."""
         then, shown = self._shown
         if time.monotonic() - then > _SHOWN_SECONDS:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -17,12 +16,8 @@ from barrow.collect.card import Card
 from barrow.collect.commits import GroupCommit
 from barrow.collect.keys import b64, public_bytes, unb64
 from barrow.collect.stores import connect, writing
-from barrow.collect.web import Handler, RefusedError, body_of, reply, service
+from barrow.collect.web import Answer, Handler, RefusedError, Service, reply
 from barrow.errors import ParameterError
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 
 class _Asked(msgspec.Struct, forbid_unknown_fields=True):
@@ -142,19 +137,19 @@ class Issuer:
         }
         if self._key is not None:
             routes["POST", "/tokens"] = self._tokens
-        return service(routes, rate=self._rate)
+        return Service(routes, rate=self._rate)
 
-    async def _tokens(self, request: Request) -> Response:
-        return reply({"signatures": await self.sign(await body_of(request))})
+    async def _tokens(self, body: bytes) -> Answer:
+        return reply({"signatures": await self.sign(body)})
 
-    async def _give_card(self, _: Request) -> Response:
-        return reply(json.loads(self.card.text))
+    async def _give_card(self, _: bytes) -> Answer:
+        return reply(self.card.data)
 
-    async def _status(self, _: Request) -> Response:
+    async def _status(self, _: bytes) -> Answer:
         counts = {} if self._invitations is None else self._invitations.counts()
         return reply({"card": self.card.digest, **counts})
 
-    async def _health(self, _: Request) -> Response:
+    async def _health(self, _: bytes) -> Answer:
         return reply({"ok": True})
 
 

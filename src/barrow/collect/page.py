@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from barrow.collect.card import Card
+from barrow.collect.web import Answer, Handler
 from barrow.errors import ParameterError
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from barrow.collect.web import Handler
 
 _KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css"}
 
@@ -64,15 +58,15 @@ def demo_routes(card: Card) -> dict[tuple[str, str], Handler]:
 def _serve(file: Path, policy: str) -> Handler:
     body, kind = file.read_bytes(), _KINDS[file.suffix]
     headers = {
-        "Content-Security-Policy": policy,
-        "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer",
-        "Cache-Control": "no-store",
+        "content-type": kind,
+        "content-security-policy": policy,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-store",
     }
+    answer = Answer(body, 200, tuple((name.encode(), value.encode()) for name, value in headers.items()))
 
-    async def give(_: Request) -> Response:
-        from starlette.responses import Response as Plain
-
-        return Plain(body, media_type=kind, headers=headers)
+    async def give(_: bytes) -> Answer:
+        return answer
 
     return give

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from barrow.collect import tokens
 from barrow.collect.batches import Head, read_batch, write_batch
@@ -14,12 +14,8 @@ from barrow.collect.commits import GroupCommit
 from barrow.collect.keys import unb64
 from barrow.collect.pool import Item, Pool
 from barrow.collect.sealing import SEALED_BYTES
-from barrow.collect.web import MOST_LINES, Handler, RefusedError, body_of, reply, service
+from barrow.collect.web import MOST_LINES, Answer, Handler, RefusedError, Service, reply
 from barrow.errors import ParameterError
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 
 class Shuffler:
@@ -82,21 +78,20 @@ class Shuffler:
             ("GET", "/status"): self._status,
             ("GET", "/health"): self._health,
         }
-        return service(routes, rate=self._rate)
+        return Service(routes, rate=self._rate)
 
-    async def _messages(self, request: Request) -> Response:
-        body = await body_of(request)
+    async def _messages(self, body: bytes) -> Answer:
         if time.time() >= self.card.expires:
             raise RefusedError(410, "the card has expired")
         return reply({"lines": await self.take(body)})
 
-    async def _status(self, _: Request) -> Response:
+    async def _status(self, _: bytes) -> Answer:
         with self._commits.lock:
             waiting, batch = self.pool.held, self.pool.batch
         told = {"waiting": waiting, "wanted": self.wanted, "closed": batch is not None, "refused": self.pool.refused}
         return reply({"card": self.card.digest, **told})
 
-    async def _health(self, _: Request) -> Response:
+    async def _health(self, _: bytes) -> Answer:
         await self._commits.add([])
         return reply({"ok": True})
 

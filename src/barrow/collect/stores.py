@@ -13,6 +13,8 @@ from barrow.errors import BarrowError, MissingExtraError, ParameterError
 _BUSY_MS = 10_000
 _PAGE = 2000
 _ROWS = 250
+_LOG_PAGES = 4000
+"""Ids are random, so each report is on a page of its own: rarer checkpoints write each page less often."""
 
 
 class StoreError(BarrowError):
@@ -143,6 +145,7 @@ class SqliteReports:
             "CREATE TABLE IF NOT EXISTS refused (reason TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;"
         )
         self._link = connect(path, tables, survey)
+        self._link.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         self._number = int(self._link.execute("SELECT count(*) FROM reports").fetchone()[0])
 
     def add(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> list[bool]:

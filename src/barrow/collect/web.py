@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
 
 from barrow.collect.commits import BusyError
 from barrow.collect.stores import StoreError
 from barrow.errors import BarrowError, MissingExtraError
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-Handler = Callable[[Any], Awaitable[Any]]
+Handler = Callable[[bytes], Awaitable["Answer"]]
+"""From a request's body to an answer."""
 MOST_BYTES = 2**20
 MOST_LINES = 1000
 _MINUTE = 60.0
@@ -66,78 +64,111 @@ class Rates:
         return count <= self._most
 
 
-async def body_of(request: Request, most: int = MOST_BYTES) -> bytes:
-    """The body, refused as soon as it is larger than ``most``."""
-    said = request.headers.get("content-length", "0")
-    if not said.isdigit() or int(said) > most:
-        raise RefusedError(413, f"at most {most} bytes")
-    found = bytearray()
-    async for chunk in request.stream():
-        found += chunk
-        if len(found) > most:
-            raise RefusedError(413, f"at most {most} bytes")
-    return bytes(found)
+class Answer(NamedTuple):
+    """What a service answers.
+
+    Attributes:
+        body: The bytes.
+        status: The status.
+        headers: Names and values, as they are sent.
+    """
+
+    body: bytes
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-def answered(rates: Rates, handler: Handler) -> Handler:
-    """The handler with its errors as answers; texts are constant and repeat nothing of what was sent."""
-    from starlette.requests import ClientDisconnect
+def reply(data: Any, status: int = 200, **headers: str) -> Answer:
+    """JSON that nobody may cache.
 
-    async def handle(request: Request) -> Response:
-        address = request.client.host if request.client else ""
-        if not rates.allow(address):
-            return reply({"problem": "too many requests"}, 429, {"Retry-After": "60"})
+    >>> reply({"a": 1}, retry_after="60").body
+    b'{"a":1}'
+    """
+    more = tuple((name.replace("_", "-").encode(), value.encode()) for name, value in headers.items())
+    return Answer(msgspec.json.encode(data), status, _JSON + more)
+
+
+_JSON = (
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),
+    (b"access-control-allow-origin", b"*"),
+)
+_PREFLIGHT = {
+    "access_control_allow_methods": "GET, POST",
+    "access_control_allow_headers": "Content-Type",
+    "access_control_max_age": "86400",
+}
+
+
+class Service:
+    """An application (ASGI) of some routes, by method and path; browsers of other origins may post.
+
+    Every answer to something that went wrong is a constant text that repeats nothing of what was sent.
+
+    Args:
+        routes: What answers a body, by method and path.
+        rate: Requests a minute from one address; 0 for no limit.
+
+    >>> Service({}).__class__.__name__
+    'Service'
+    """
+
+    def __init__(self, routes: Mapping[tuple[str, str], Handler], *, rate: int = 0) -> None:
+        self._routes, self._rates = dict(routes), Rates(rate)
+        self._paths = {path for _, path in routes}
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        body, status, headers = await self._answer(scope, receive)
+        named = [*headers, (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": named})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _answer(self, scope: Mapping[str, Any], receive: Any) -> Answer:
+        method, path = scope["method"], scope["path"]
+        handler = self._routes.get(("GET" if method == "HEAD" else method, path))
+        if handler is None:
+            if method == "OPTIONS" and path in self._paths:
+                return reply({}, 200, **_PREFLIGHT)
+            return reply({"problem": "there is nothing here"}, 404)
+        client = scope.get("client")
+        if not self._rates.allow(client[0] if client else ""):
+            return reply({"problem": "too many requests"}, 429, retry_after="60")
         try:
-            found: Response = await handler(request)
-            return found
+            return await handler(await _body(scope, receive))
         except RefusedError as error:
             return reply({"problem": error.problem}, error.status)
         except BusyError:
-            return reply({"problem": "busy"}, 429, {"Retry-After": "1"})
+            return reply({"problem": "busy"}, 429, retry_after="1")
         except StoreError:
-            return reply({"problem": "it cannot be stored now"}, 507, {"Retry-After": "60"})
-        except ClientDisconnect:
-            return reply({"problem": "gone"}, 400)
-
-    return handle
+            return reply({"problem": "it cannot be stored now"}, 507, retry_after="60")
+        except Exception:
+            return reply({"problem": "something went wrong"}, 500)
 
 
-def reply(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """JSON that nobody may cache.
-
-    >>> reply({"a": 1}).body
-    b'{"a":1}'
-    """
-    from starlette.responses import Response as Plain
-
-    plain = {"Cache-Control": "no-store", "Access-Control-Allow-Origin": "*", **(headers or {})}
-    body = json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode()
-    return Plain(body, status_code=status, media_type="application/json", headers=plain)
-
-
-def service(routes: dict[tuple[str, str], Handler], *, rate: int = 0) -> Any:
-    """An application of these routes, by method and path; browsers of other origins may post."""
-    try:
-        from starlette.applications import Starlette
-        from starlette.routing import Route
-    except ImportError:
-        raise MissingExtraError.for_extra("starlette", extra="collect", purpose="Collecting") from None
-    rates = Rates(rate)
-
-    async def preflight(_: Request) -> Response:
-        allowed = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "Content-Type"}
-        return reply({}, 200, {**allowed, "Access-Control-Max-Age": "86400"})
-
-    async def missing(_: Request, __: Exception) -> Response:
-        return reply({"problem": "there is nothing here"}, 404)
-
-    async def failed(_: Request, __: Exception) -> Response:
-        return reply({"problem": "something went wrong"}, 500)
-
-    made = [Route(path, answered(rates, handler), methods=[method]) for (method, path), handler in routes.items()]
-    paths = {path for _, path in routes}
-    made += [Route(path, preflight, methods=["OPTIONS"]) for path in sorted(paths)]
-    return Starlette(routes=made, exception_handlers={404: missing, 405: missing, 500: failed})
+async def _body(scope: Mapping[str, Any], receive: Any, most: int = MOST_BYTES) -> bytes:
+    """The body, refused as soon as it is larger than ``most``."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and (not value.isdigit() or int(value) > most):
+            raise RefusedError(413, f"at most {most} bytes")
+    message = await receive()
+    if not message.get("more_body") and message["type"] == "http.request":
+        found = message.get("body", b"")
+    else:
+        parts = bytearray()
+        while message["type"] == "http.request":
+            parts += message.get("body", b"")
+            if not message.get("more_body") or len(parts) > most:
+                break
+            message = await receive()
+        else:
+            raise RefusedError(400, "gone")
+        found = bytes(parts)
+    if len(found) > most:
+        raise RefusedError(413, f"at most {most} bytes")
+    return bytes(found)
 
 
 def run(app: Any, *, host: str, port: int, ready: Callable[[str], None] = lambda address: None) -> None:
@@ -148,7 +179,7 @@ def run(app: Any, *, host: str, port: int, ready: Callable[[str], None] = lambda
         raise MissingExtraError.for_extra("uvicorn", extra="collect", purpose="Collecting") from None
     settings = uvicorn.Config(
         app, host=host, port=port, access_log=False, log_level="critical", server_header=False, date_header=False,
-        proxy_headers=False, timeout_keep_alive=15, limit_concurrency=2000, backlog=512,
+        proxy_headers=False, lifespan="off", timeout_keep_alive=15, limit_concurrency=2000, backlog=512,
     )  # fmt: skip
     server = uvicorn.Server(settings)
     ready(f"http://{host}:{port}")
