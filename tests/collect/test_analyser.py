@@ -10,12 +10,15 @@ from click.testing import CliRunner
 
 import barrow as bw
 from barrow.cli.main import cli
-from barrow.collect.analyser import analyse, open_batch, plan_for
+from barrow.collect import make_card
+from barrow.collect.analyser import analyse, analyse_reports, open_batch, plan_for
 from barrow.collect.batches import read_batch, write_batch
 from barrow.collect.keys import unb64
 from barrow.collect.sealing import seal
 from barrow.collect.shuffler import mix_and_forget
 from barrow.errors import LedgerError, ParameterError
+from barrow.ledger import Ledger
+from barrow.study import Study
 from tests.collect.world import World, key, shuffle_card
 
 PEOPLE = 6
@@ -174,3 +177,39 @@ def test_the_command_line(tmp_path, monkeypatch):
     me = bw.Client(card, memory=tmp_path / "me.json", limit=10).report(["calm", "glad"])
     store.add([(bytes.fromhex(me.id), me.to_text().encode())], {})
     assert "from 1 people" in run("analyse", other, "--store", "reports.db")
+    told = run("analyse", other, "--store", "reports.db", "--ledger", "l.ledger", "--out", "local")
+    assert "Written to local" in told
+    release = bw.Release.read("local")
+    assert (release.statement["people"], release.statement["model"]) == (1, "local")
+    assert "own client drew the report" in " ".join(release.text.split())
+    assert CliRunner().invoke(cli, ["verify", "local"]).exit_code == 0
+    for words, said in ((["b.batch", "--ledger", "l.ledger"], "local model"), (["--store", "none.db"], "no store")):
+        assert said in str(CliRunner().invoke(cli, ["collect", "analyse", other, *words]).exception)
+
+
+@pytest.mark.parametrize(
+    ("space", "asked", "items", "tables"),
+    [
+        ("line(low=0, high=10, step=1, unit='km')", "mean", [3, 4], {"values"}),
+        ("discrete(labels=['a', 'b', 'c'])", "histogram", ["a"], {"values", "unbiased"}),
+        ("discrete(labels=['a', 'b', 'c'])", "frequency(samples=2)", ["a", "b"], {"values", "reports"}),
+    ],
+)
+def test_local_releases(tmp_path, space, asked, items, tables):
+    """What reports say is released once, with a statement and an entry, for as many people as reported."""
+    study = Study(space, alpha=3, users=40, model="local", dataset="d", questions=[asked])
+    card = make_card(study, signer=key("signer"), address="https://x.example")
+    held = study.space.columns_of(items)
+    texts = [bw.Client(card, memory=tmp_path / f"{i}.json", limit=99).report(held).to_text() for i in range(5)]
+    book = Ledger.create(tmp_path / "d.ledger", study)
+    release = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=book, out=tmp_path / "out")
+    assert release.statement["people"] == 5
+    assert release.statement["parameters"]["data"]["refused"] == {"repeated": 1, "malformed": 1}
+    assert {file.stem for file in (tmp_path / "out").glob("*.csv")} == tables
+    assert book.records()[-1].kind == "commit"
+    again = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=book, out=tmp_path / "out")
+    assert again.statement == release.statement
+    with pytest.raises(LedgerError, match="accepted before"):
+        analyse_reports(card, texts[:4], ledger=book, out=tmp_path / "more")
+    with pytest.raises(ParameterError, match="shuffle"):
+        analyse_reports(shuffle_card(), texts, ledger=book)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 from collections import Counter
 from itertools import pairwise, permutations
 
@@ -16,6 +18,8 @@ from barrow.collect.keys import unb64
 from barrow.collect.pool import Pool
 from barrow.collect.sealing import seal
 from barrow.collect.shuffler import Shuffler, mix_and_forget
+from barrow.collect.slots import BUCKET, Slots
+from barrow.collect.stores import StoreError
 from barrow.collect.web import RefusedError
 from barrow.errors import ParameterError
 from tests.collect.asgi import ask
@@ -31,6 +35,13 @@ def card():
 def loose():
     """A card whose front end attests the number of people."""
     return shuffle_card(tokens=False)
+
+
+@pytest.fixture
+def no_sync(monkeypatch):
+    """What is not about durability need not wait for the disk."""
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda handle: None)
 
 
 def sealed(card, value: int = 0) -> bytes:
@@ -116,12 +127,12 @@ def uniform(orders: Counter, kinds: int) -> float:
 
 
 @pytest.mark.parametrize("in_memory", [100, 2], ids=["in memory", "by files"])
-def test_the_order_of_a_batch_is_uniform(tmp_path, in_memory):
+def test_the_order_of_a_batch_is_uniform(tmp_path, in_memory, no_sync):
     """All orders of four messages are equally likely; a mixing that leaves one place alone would be seen."""
     some = [bytes([i]) * 64 for i in range(4)]
     number = {order: i for i, order in enumerate(permutations(range(4)))}
     orders: Counter = Counter()
-    for i in range(600):
+    for i in range(300):
         place = tmp_path / str(i)
         write_batch(place, some, card="sha256:0", name="0", count=4, people_of=1, counted="tokens", in_memory=in_memory)
         orders[number[tuple(message[0] for message in read_batch(place).messages())]] += 1
@@ -141,40 +152,131 @@ def test_positions_say_nothing_about_arrival(loose, tmp_path):
     assert spearmanr(range(3000), [place[message] for message in came]).pvalue > 1e-4
 
 
-def test_the_disk_says_nothing_about_arrival(loose, tmp_path):
-    """Where messages lie in the file follows from their digests; the log is empty. Without tidying it would not."""
-    came = [sealed(loose) for _ in range(2500)]
+def test_the_disk_says_nothing_about_arrival(loose, tmp_path, monkeypatch):
+    """Where messages lie says nothing about when they came; it would if each took the first free slot."""
+    came = [os.urandom(64) for _ in range(2500)]
 
-    def places(tidy: bool) -> list[int]:
-        file = tmp_path / f"pool-{tidy}.db"
-        pool = Pool(file, loose.digest)
+    def places(name: str) -> list[int]:
+        pool = Pool(tmp_path / name, loose.digest)
         for start in range(0, 2500, 50):
             pool.add([(message, None) for message in came[start : start + 50]])
-        if tidy:
-            pool.tidy()
-        assert (tmp_path / f"pool-{tidy}.db-wal").stat().st_size == 0
-        data = file.read_bytes()
-        return [data.find(message) for message in came]
+        assert sorted(file.name for file in tmp_path.glob(f"{name}*") if file.stat().st_size) == [
+            name, f"{name}-shm", f"{name}-wal", f"{name}.messages", f"{name}.tokens"
+        ]  # fmt: skip
+        for file in (name, f"{name}-wal", f"{name}.tokens"):
+            other = (tmp_path / file).read_bytes()
+            assert not any(message[:8] in other for message in came[:50])
+        data = (tmp_path / f"{name}.messages").read_bytes()
+        at = {data[i + 64 : i + 128]: i for i in range(0, len(data), 128)}
+        return [at[message] for message in came]
 
-    page = 4096
+    def in_order(found: list[int]) -> float:
+        """How often, of two messages in one bucket, the earlier one lies before the later one."""
+        by_bucket: dict[int, list[int]] = {}
+        for place in found:
+            by_bucket.setdefault(place // BUCKET, []).append(place)
+        return float(np.mean([a < b for places in by_bucket.values() for a, b in pairwise(places)]))
 
-    def within_pages(found: list[int]) -> float:
-        """How often, of two messages in one page, the earlier one lies behind the later one."""
-        by_page: dict[int, list[tuple[int, int]]] = {}
-        for i, place in enumerate(found):
-            by_page.setdefault(place // page, []).append((i, place))
-        pairs = [(a, b) for rows in by_page.values() for a, b in pairwise(rows)]
-        return float(np.mean([a[1] > b[1] for a, b in pairs]))
-
-    newest = within_pages(places(False)[2050:])
-    assert newest > 0.6, "what came last shows its order until the file is rebuilt"
-    tidied = places(True)
-    assert min(tidied) > 0
-    assert 0.45 < within_pages(tidied) < 0.55
-    assert spearmanr(range(2500), tidied).pvalue > 1e-4
+    found = places("pool.db")
+    assert spearmanr(range(2500), found).pvalue > 1e-4
+    assert 0.45 < in_order(found) < 0.55
+    monkeypatch.setattr(Slots, "_choose", lambda self, flags: flags.find(0))
+    assert in_order(places("first.db")) > 0.6
 
 
-def test_linking_gains_nothing(loose, tmp_path):
+def test_slots_are_uniform_whatever_the_order(tmp_path, no_sync):
+    """Three records of one bucket: where they lie after all orders of arrival has one distribution, by growing too."""
+    pairs: Counter = Counter()
+    for i in range(40):
+        slots = Slots(tmp_path / str(i), 256, fewest=16)
+        threes = [[bytes([16 * j + k + 1]) * 8 + bytes([k]) * 248 for k in range(3)] for j in range(16)]
+        for record in [record for three in threes for record in three]:
+            slots.put(record)
+        if i % 2:
+            slots._grow()
+        data = slots.path.read_bytes()
+        for three in threes:
+            a, b, c = (data.index(record) for record in three)
+            assert a // BUCKET == b // BUCKET == c // BUCKET
+            pairs[(a < b) + 2 * (b < c)] += 1
+        slots.close()
+    # Of the six orders one rises twice, one falls twice, and two each do one thing and then the other.
+    assert chisquare([pairs[i] for i in range(4)], np.array([1, 2, 2, 1]) * 640 / 6).pvalue > 1e-4
+
+
+def test_slots_grow_and_are_found(tmp_path):
+    slots = Slots(tmp_path / "slots", 128, fewest=16)
+    records = [(hashlib.sha256(bytes([i % 256, i // 256])).digest() * 4) for i in range(4000)]
+    for record in records:
+        slots.put(record)
+    again = Slots(tmp_path / "slots", 128, fewest=16)
+    assert slots.has([record[:32] for record in records]) == again.has([record[:32] for record in records])
+    assert all(again.has([record[:32] for record in records]))
+    assert not any(again.has([bytes([i]) * 32 for i in range(1, 200)]))
+    assert {row.tobytes() for rows in again.chunks() for row in rows} == set(records)
+    assert os.listdir(tmp_path) == ["slots"]
+    slots.erase()
+    assert slots.count() == 0
+    assert not any((tmp_path / "slots").read_bytes())
+
+
+def test_a_killed_pool_mends_itself(card, tmp_path):
+    """Tokens of messages are spent again; what was half written, or half grown, is gone."""
+    pool = Pool(tmp_path / "pool.db", card.digest)
+    pool.add([(sealed(card), bytes([i])) for i in range(5)])
+    torn = hashlib.sha256(b"x").digest() + bytes(96)
+    pool._messages.put(torn)
+    pool._tokens.erase()
+    (tmp_path / "pool.db.messages.new").write_bytes(b"half")
+    os.link(tmp_path / "pool.db.messages", tmp_path / "pool.db.messages.old")
+    again = Pool(tmp_path / "pool.db", card.digest)
+    assert again.held == 5
+    assert again.add([(sealed(card), bytes([3]))]) == ["used token"]
+    assert not list(tmp_path.glob("*.new")) + list(tmp_path.glob("*.old"))
+    with pytest.raises(ParameterError, match="another card"):
+        Pool(tmp_path / "pool.db", "sha256:other")
+    again.close()
+    (tmp_path / "pool.db.tokens").write_bytes(b"short")
+    with pytest.raises(ParameterError, match="not whole"):
+        Pool(tmp_path / "pool.db", card.digest)
+
+
+def test_a_full_disk_and_a_failed_sync(card, tmp_path, monkeypatch):
+    pool = Pool(tmp_path / "pool.db", card.digest)
+    told = [item for item in ((sealed(card), bytes([i])) for i in range(5)) if pool.add([item]) == ["accepted"]]
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Slots, "_free", lambda *_: -1)
+        patch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(StoreError):
+            pool.add([(sealed(card), b"more")])
+    assert pool.add([(sealed(card), b"more")]) == ["accepted"]
+    lost = (sealed(card), b"last")
+    with monkeypatch.context() as patch:
+        patch.setattr(Slots, "sync", full)
+        with pytest.raises(StoreError):
+            pool.add([lost])
+    with pytest.raises(StoreError):  # it is found in memory, and nobody knows whether it is on the disk
+        pool.add([lost])
+    again = Pool(tmp_path / "pool.db", card.digest)
+    assert {message for message, _ in told} < set(again.messages())
+
+
+def test_an_interrupted_forgetting_goes_on(loose, tmp_path, monkeypatch):
+    pool = Pool(tmp_path / "pool.db", loose.digest)
+    pool.add([(sealed(loose), None) for _ in range(12)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Slots, "erase", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            mix_and_forget(loose, pool, tmp_path / "batch")
+    assert Pool(tmp_path / "pool.db", loose.digest).count() == 0
+    assert not any((tmp_path / "pool.db.messages").read_bytes())
+
+
+def test_linking_gains_nothing(loose, tmp_path, no_sync):
     """Who sees the batch and guesses that neighbours belong to one person is right as often as by chance."""
     right = total = 0
     for run in range(20):

@@ -20,7 +20,7 @@ from barrow.collect.analyser import open_batch
 from barrow.collect.batches import read_batch
 from barrow.collect.keys import unb64
 from barrow.collect.pool import Pool
-from barrow.collect.sealing import seal
+from barrow.collect.sealing import SEALED_BYTES, seal
 from barrow.collect.stores import open_store
 from barrow.local import Server
 from tests.collect.world import key, local_card, shuffle_card
@@ -67,32 +67,45 @@ def memory(folder: Path, most: int) -> dict:
 
 
 class Sender:
-    """Sends lines until the service dies, remembers what was acknowledged, and sends the rest again to the next one."""
+    """Sends lines over several connections until the service dies, and the rest again to the next one."""
 
-    def __init__(self, make, path: str, kind: str, batch: int) -> None:
-        self._make, self._path, self._kind, self._batch = make, path, kind, batch
-        self.open: list[bytes] = []
+    def __init__(self, make, path: str, kind: str, batch: int, links: int = 4) -> None:
+        self._make, self._path, self._kind, self._batch, self._links = make, path, kind, batch, links
+        self.open: dict[bytes, None] = {}
         self.acknowledged: set[bytes] = set()
         self.new: Counter[bytes] = Counter()
+        self.in_flight = 0
 
-    def send(self, service, until: float, chance: random.Random) -> None:
+    def _chunks(self, chance: random.Random) -> list[list[bytes]]:
+        """What to send now, over each connection: first what was sent before and not acknowledged."""
+        sizes = [chance.randint(1, self._batch) for _ in range(self._links)]
+        old = list(islice(self.open, sum(sizes)))
+        lines = iter(old + self._make(sum(sizes) - len(old)))
+        return [some for size in sizes if (some := list(islice(lines, size)))]
+
+    def send(self, service, until: float, chance: random.Random, *, cut: bool = True) -> None:
+        """Until a time; then once more without waiting for answers, so that the kill finds requests under way."""
+        links: list[Connection] = []
         try:
-            link = Connection(service.port, self._path, self._kind, timeout=2)
-        except GONE:
-            return
-        try:
-            while time.monotonic() < until:
-                some = self.open[: chance.randint(1, self._batch)] or self._make(chance.randint(1, self._batch))
-                self.open += [line for line in some if line not in self.open]
-                if not some:
+            links = [Connection(service.port, self._path, self._kind, timeout=5) for _ in range(self._links)]
+            while chunks := self._chunks(chance):
+                last = time.monotonic() >= until
+                if last and not cut:
                     return
-                self._told(link.post(b"".join(some)), some)
-            self.open = self.open or self._make(3)
-            link.send(b"".join(self.open))  # killed with a request under way: sent again, it must not count twice
+                for link, some in zip(links, chunks, strict=False):
+                    self.open |= dict.fromkeys(some)
+                    link.send(b"".join(some))
+                if last:
+                    self.in_flight += sum(map(len, chunks))
+                    time.sleep(chance.uniform(0, 0.006))
+                    return
+                for link, some in zip(links, chunks, strict=False):
+                    self._told(link.receive(), some)
         except GONE:
             return
         finally:
-            link.close()
+            for link in links:
+                link.close()
 
     def _told(self, answer: tuple[int, dict], some: list[bytes]) -> None:
         status, data = answer
@@ -102,8 +115,7 @@ class Sender:
             assert said in ("accepted", "repeated"), said
             self.acknowledged.add(line)
             self.new[line] += said == "accepted"
-        kept = set(some)
-        self.open = [line for line in self.open if line not in kept]
+            self.open.pop(line, None)
 
 
 def kill_collector(folder: Path, kills: int, chance: random.Random) -> dict:
@@ -121,53 +133,54 @@ def kill_collector(folder: Path, kills: int, chance: random.Random) -> dict:
     server.add_all(text.decode() for text in texts)
     lost = sum(line not in texts for line in sender.acknowledged)
     twice = sum(n > 1 for n in texts.values()) + sum(n > 1 for n in sender.new.values()) + (server.n - len(texts))
-    return {"kills": kills, "acknowledged": len(sender.acknowledged), "lost": lost, "twice": twice}
+    told = {"kills": kills, "acknowledged": len(sender.acknowledged), "in_flight": sender.in_flight}
+    return {**told, "lost": lost, "twice": twice}
 
 
-def token_items(card, count: int) -> list[bytes]:
-    """Messages with tokens, as the issuer would have signed them."""
-    issuer, said = key("issuer"), tokens.message_of(card.digest)
-    public, made = issuer.public_key(), []
+def sealed_items(card, count: int) -> list[bytes]:
+    """Messages; with tokens, as the issuer would have signed them, where the card has tokens."""
     seal_to = unb64(card.sealing["key"])
+    made = [seal(card.digest, seal_to, i % 4) for i in range(count)]
+    if card.tokens is None:
+        return made
+    issuer, said = key("issuer"), tokens.message_of(card.digest)
+    public = issuer.public_key()
     for i in range(count):
         blinded = tokens.blind(public, said)
-        signature = tokens.finalize(public, said, blinded, tokens.sign(issuer, blinded.request))
-        made.append(seal(card.digest, seal_to, i % 4) + blinded.prefix + signature)
+        made[i] += blinded.prefix + tokens.finalize(public, said, blinded, tokens.sign(issuer, blinded.request))
     return made
 
 
-def kill_shuffler(folder: Path, kills: int, chance: random.Random, count: int = 300) -> dict:
-    card = shuffle_card(users=20)
-    store, batch = folder / "pool.db", folder / "mixed.batch"
-    items = token_items(card, count)
+def kill_shuffler(folder: Path, kills: int, chance: random.Random, count: int, *, counted: bool, mixes: int) -> dict:
+    """Kills of the shuffler while messages arrive, then of mixing, which goes on each time."""
+    card = shuffle_card(users=20, tokens=counted)
+    store, batch = folder / f"pool-{counted}.db", folder / f"mixed-{counted}.batch"
+    items = sealed_items(card, count)
     fresh = iter(items)
-    sender = Sender(lambda n: list(islice(fresh, min(n, 3))), "/messages", "application/octet-stream", 6)
-    done = 0
-    while done < kills:
+    sender = Sender(lambda n: list(islice(fresh, n)), "/messages", "application/octet-stream", max(1, count // 400))
+    for _ in range(kills):
         service = shuffler(card, store)
         if service.wait_until_open():
             sender.send(service, time.monotonic() + chance.uniform(0.0, 0.03), chance)
-            for item in chance.sample(items, 3):  # copies of what may have been taken before
-                if item in sender.acknowledged:
-                    sender.open.append(item)
+            copies = [item for item in chance.sample(items, 3) if item in sender.acknowledged]
+            sender.open |= dict.fromkeys(copies)
         service.kill()
-        done += 1
     service = shuffler(card, store)
     service.wait_until_open()
-    sender.open += fresh
+    sender.open |= dict.fromkeys(fresh)
     while sender.open:
-        sender.send(service, time.monotonic() + 0.2, chance)
+        sender.send(service, time.monotonic() + 0.5, chance, cut=False)
     service.kill()
-    held = Counter(Pool(store, card.digest).messages())
-    sent = {item[:64] for item in sender.acknowledged}
+    pool = Pool(store, card.digest)
+    held = Counter(pool.messages())
+    pool.close()
+    sent = {item[:SEALED_BYTES] for item in sender.acknowledged}
     lost = len(sent - set(held))
     twice = sum(n > 1 for n in held.values()) + sum(n > 1 for n in sender.new.values())
-    mixed_kills = 0
-    for _ in range(20):  # mixing is killed too, and goes on
+    for _ in range(mixes):
         mix = mixing(card, store, batch)
-        time.sleep(chance.uniform(0.0, 0.03))
+        time.sleep(chance.uniform(0.0, 0.05))
         mix.kill()
-        mixed_kills += 1
     assert mixing(card, store, batch).join() == 0
     found = read_batch(batch)
     out = Counter(found.messages())
@@ -175,7 +188,8 @@ def kill_shuffler(folder: Path, kills: int, chance: random.Random, count: int = 
     twice += sum(n > 1 for n in out.values()) + len(set(out) - set(held))
     opened = open_batch(card, found, key("analyser"))
     twice += int(opened.counts.sum()) - opened.people * EACH
-    return {"kills": kills + mixed_kills, "acknowledged": len(sent), "lost": lost, "twice": twice}
+    told = {"kills": kills, "mixing_kills": mixes, "acknowledged": len(sent), "in_flight": sender.in_flight}
+    return {**told, "lost": lost, "twice": twice}
 
 
 def full_disk(folder: Path) -> dict:
@@ -212,7 +226,7 @@ def full_disk(folder: Path) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each speed")
-    parser.add_argument("--kills", type=int, default=220)
+    parser.add_argument("--kills", type=int, default=200, help="of the collector, and as many of the shuffler")
     parser.add_argument("--reports", type=int, default=1_000_000, help="up to which memory is watched")
     parser.add_argument("--seed", type=int, default=1, help="of the instants of kills")
     asked = parser.parse_args()
@@ -222,12 +236,18 @@ def main() -> None:
         folder = Path(name)
         fast = speeds(folder, asked.seconds)
         size = memory(folder, asked.reports)
-        one = kill_collector(folder, (asked.kills + 1) // 2, chance)
-        print(f"collector: {one}", flush=True)
-        two = kill_shuffler(folder, max(0, asked.kills // 2 - 20), chance)
-        print(f"shuffler: {two}", flush=True)
+        killed = {"collector": kill_collector(folder, asked.kills, chance)}
+        half = asked.kills // 2
+        killed["shuffler"] = kill_shuffler(folder, asked.kills - half, chance, 20_000, counted=False, mixes=10)
+        killed["shuffler, tokens"] = kill_shuffler(folder, half, chance, 2_000, counted=True, mixes=10)
+        for name, found in killed.items():
+            print(f"kills, {name}: {found}", flush=True)
         full = full_disk(folder)
         print(f"full disk: {full}", flush=True)
+
+    def total(name: str) -> int:
+        return sum(found.get(name, 0) for found in killed.values())
+
     single, batched = fast[1, 64], max((fast[100, c] for c in (1, 8, 64)), key=lambda r: r["per_second"])
     told = {
         "batched_per_second": round(batched["per_second"]),
@@ -236,10 +256,12 @@ def main() -> None:
         "speeds": {f"{batch}x{c}": round(fast[batch, c]["per_second"]) for batch, c in fast},
         "per_cpu_second": {f"{batch}x{c}": round(fast[batch, c]["per_cpu_second"]) for batch, c in fast},
         "p99": {f"{batch}x{c}": round(fast[batch, c]["p99_ms"], 2) for batch, c in fast},
-        "kills": one["kills"] + two["kills"],
-        "acknowledged": one["acknowledged"] + two["acknowledged"] + full["acknowledged"],
-        "acknowledged_lost": one["lost"] + two["lost"] + full["lost"],
-        "counted_twice": one["twice"] + two["twice"],
+        "kills": total("kills") + total("mixing_kills"),
+        "killed": killed,
+        "acknowledged": total("acknowledged") + full["acknowledged"],
+        "in_flight": total("in_flight"),
+        "acknowledged_lost": total("lost") + full["lost"],
+        "counted_twice": total("twice"),
         "full_disk": full,
         "memory": size,
         "seconds": round(time.perf_counter() - began, 1),

@@ -232,8 +232,8 @@ def shuffle(
 @_CARD
 @click.argument("batch", required=False, type=click.Path())
 @click.option("--store", help="The collector's store (local cards).")
-@click.option("--ledger", type=click.Path(), help="The ledger of the data set (shuffle cards); made if there is none.")
-@click.option("--out", type=click.Path(), help="A new folder for the results (shuffle cards).")
+@click.option("--ledger", type=click.Path(), help="The ledger of the data set; made if there is none.")
+@click.option("--out", type=click.Path(), help="A new folder for the results.")
 @click.option("--accept-weaker", is_flag=True, help="Open a batch of fewer people than was promised, and say so.")
 @_KEYS
 @output_options
@@ -241,33 +241,45 @@ def analyse(
     card_file: str, batch: str | None, store: str | None, ledger: str | None, out: str | None, accept_weaker: bool,
     keys: str, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
-    """Open a mixed BATCH and release what it says; or say what the reports of a local card say.
+    """Open a mixed BATCH, or take the reports of a local card (--store), and release what they say.
+
+    Without --ledger the reports of a local card are only looked at, which costs nothing: each is private by itself.
 
     \b
     Example:
       barrow collect analyse card.json march.batch --ledger moods.ledger --out march
+      barrow collect analyse card.json --store reports.db --ledger moods.ledger --out march
     """  # noqa: D301  (click reads the backspace)
     from barrow.collect.analyser import analyse as analysed
+    from barrow.collect.analyser import analyse_reports
     from barrow.collect.keys import read_key
     from barrow.collect.stores import open_store
     from barrow.ledger import Ledger
     from barrow.local import Server
 
     found = _card(card_file)
-    if not found.shuffled:
-        if store is None:
-            raise ParameterError("No store is named.", allowed="the collector's store", fix="--store reports.db")
+    if (store is None) != found.shuffled or (batch is None) == found.shuffled:
+        wanted = "march.batch" if found.shuffled else "--store reports.db"
+        raise ParameterError(
+            f"The card is of the {found.model} model.", allowed="a batch for a shuffle card, a store for a local one",
+            fix=f"barrow collect analyse {card_file} {wanted} --ledger {found.survey.study.dataset or 'my'}.ledger",
+        )  # fmt: skip
+    if store is not None and not store.startswith("postgres") and not os.path.exists(store):
+        raise ParameterError(f"There is no store {store!r}.", allowed="the collector's store", fix="check the path")
+    if ledger is None and store is not None:
         server = Server(found.survey)
         server.add_all(open_store(store, found.survey.digest).texts())
         _show(server.result(), as_json, quiet)
         return
-    if batch is None or ledger is None:
-        raise ParameterError(
-            "A batch and a ledger are needed.", allowed="both", fix="march.batch --ledger moods.ledger"
-        )
-    key = read_key(Path(keys) / f"analyser-{found.digest[7:23]}.key", "analyser")
+    if ledger is None:
+        raise ParameterError("No ledger is named.", allowed="the data set's ledger", fix="--ledger moods.ledger")
+    key = read_key(Path(keys) / f"analyser-{found.digest[7:23]}.key", "analyser") if found.shuffled else None
     book = Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, found.survey.study)
-    release = analysed(found, batch, key, ledger=book, out=out, accept_weaker=accept_weaker)
+    release = (
+        analysed(found, str(batch), key, ledger=book, out=out, accept_weaker=accept_weaker)
+        if key is not None
+        else analyse_reports(found, open_store(str(store), found.survey.digest).texts(), ledger=book, out=out)
+    )
     if as_json:
         click.echo(json.dumps(dict(release.statement), ensure_ascii=False))
     elif quiet:

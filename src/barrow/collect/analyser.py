@@ -18,14 +18,19 @@ from barrow.collect.keys import b64, public_bytes
 from barrow.collect.sealing import Opener
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
+from barrow.local import Server
 from barrow.local.mixing import kinds_of
+from barrow.local.server import Received
 from barrow.mechanisms.reduction import reduced
+from barrow.questions import Plan
 from barrow.questions.frequency import FrequencyPlan
+from barrow.questions.histogram import HistogramPlan
 from barrow.questions.items import ItemsPlan
 from barrow.study import Release, Study
 from barrow.study.release import Gathered, release_gathered
 
 _REPORTED = 50_000
+_LINES = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +147,7 @@ def analyse(
     out: str | os.PathLike[str] | None = None,
     study: Study | None = None,
     accept_weaker: bool = False,
-    renderers: Iterable[Any] = (),
+    renderers: Iterable[Any] | None = None,
 ) -> Release:
     """Release what a mixed batch says, with a statement and an entry in the ledger; a batch is accepted once.
 
@@ -154,14 +159,12 @@ def analyse(
         out: A new folder for the results.
         study: The study, where it names a data set that the card does not.
         accept_weaker: Open a batch of fewer people than was promised; the statement says what holds.
-        renderers: What makes further files.
+        renderers: What makes further files; by default the report.
     """
     mixed = batch if isinstance(batch, SealedBatch) else read_batch(batch)
     plan = card.survey.plan
     if not isinstance(plan, ItemsPlan) or not card.shuffled:
         raise ParameterError("The card is local.", allowed="a shuffle card", fix="barrow collect analyse --store FILE")
-    book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    name = f"{plan.question.label}-{card.digest[7:23]}"
     opened = open_batch(card, mixed, key)
     planned = plan.terms.users
     if opened.people < planned and not accept_weaker:
@@ -175,16 +178,82 @@ def analyse(
         raise ParameterError(
             "No message of the batch can be counted.", allowed="messages of this card", fix="a new card"
         )
-    named = {"batch": mixed.head.id, "card": card.digest, "counted": mixed.head.counted, "refused": opened.refused}
-    about = study if study is not None else card.survey.study
+    named: dict[str, Any] = {
+        "batch": mixed.head.id,
+        "card": card.digest,
+        "counted": mixed.head.counted,
+        "refused": opened.refused,
+    }
     gathered = Gathered(plan_for(plan, opened.people), opened.counts, named, conditions_of(card, opened.people))
+    return _released(card, study, gathered, "batch", ledger=ledger, out=out, renderers=renderers)
+
+
+def analyse_reports(
+    card: Card,
+    reports: Iterable[Received],
+    *,
+    ledger: Ledger | str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    study: Study | None = None,
+    renderers: Iterable[Any] | None = None,
+) -> Release:
+    """Release what the reports of a local card say, with a statement and an entry in the ledger; once for each card.
+
+    Args:
+        card: The card.
+        reports: What a collector stored.
+        ledger: The ledger of the data set.
+        out: A new folder for the results.
+        study: The study, where it names a data set that the card does not.
+        renderers: What makes further files; by default the report.
+    """
+    if card.shuffled:
+        raise ParameterError("The card is of the shuffle model.", allowed="a local card", fix="analyse a mixed batch")
+    server = Server(card.survey)
+    server.add_all(reports)
+    found = server.result()
+    plan = _for_reports(card.survey.plan, found.n)
+    named = {"card": card.digest, "reports": found.n, "refused": dict(found.refused)}
+    conditions = (
+        "each person's own client drew the report, once, and sent nothing else; nobody else has to be trusted with it",
+    )
+    counts = server.counts
+    said = (None, None) if counts is not None else (found.tables, found.lines[:_LINES])
+    gathered = Gathered(plan, counts, named, conditions, *said)
+    return _released(card, study, gathered, "set of reports", ledger=ledger, out=out, renderers=renderers)
+
+
+def _for_reports(plan: Plan, people: int) -> Plan:
+    """The same promise, with errors for as many reports as there are."""
+    if isinstance(plan, ItemsPlan):
+        return plan_for(plan, people)
+    changes: dict[str, Any] = {"terms": replace(plan.terms, users=people)}
+    if isinstance(plan, HistogramPlan):
+        changes["chosen"] = replace(plan.chosen, mechanism=plan.for_users(people))
+    return replace(plan, **changes)  # type: ignore[type-var]
+
+
+def _released(
+    card: Card,
+    study: Study | None,
+    gathered: Gathered,
+    what: str,
+    *,
+    ledger: Ledger | str | os.PathLike[str],
+    out: str | os.PathLike[str] | None,
+    renderers: Iterable[Any] | None,
+) -> Release:
+    """A release under the card's own key, of which there is one."""
+    book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    about = study if study is not None else card.survey.study
+    name = f"{gathered.plan.question.label}-{card.digest[7:23]}"
     try:
         return release_gathered(about, gathered, ledger=book, out=out, key=name, renderers=renderers)
     except ParameterError as error:
         if "was paid for with other parameters" in error.problem:
             raise LedgerError(
-                "A batch of this card was accepted before.",
-                allowed="one batch for each card, once",
+                f"A {what} of this card was accepted before.",
+                allowed=f"one {what} for each card, once",
                 fix="the earlier release stands; ask anew with a new card",
             ) from None
         raise

@@ -1,70 +1,131 @@
 """What the shuffler keeps until it mixes: ciphertexts by their digest and spent tokens by theirs; no order, no time.
 
-Rows have no number (WITHOUT ROWID). What is deleted is overwritten (secure_delete), and the write-ahead log is emptied
-after every commit, because it lists what came after what. Within a page SQLite keeps rows in the order they came; so
-the file is rebuilt in the order of digests whenever it has grown by a quarter, and before it rests.
+Both are files of slots (:mod:`barrow.collect.slots`). A message's record holds the digest of its token too, so that one
+write stores both; the file of tokens, which stays when messages are forgotten, follows behind, and is completed from
+the messages if the service was killed in between. A small database beside them says which card it is, and locks.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager
 
-from barrow.collect.stores import connect, writing
+from barrow.collect.sealing import SEALED_BYTES
+from barrow.collect.slots import DIGEST, Slots
+from barrow.collect.stores import StoreError, connect, writing
 from barrow.collect.tokens import random_bytes
+from barrow.errors import ParameterError
 
-_PAGE = 5000
-_GROWTH = 0.25
-_LEAST = 2000
-_CACHE_KIB = 2**15
 Item = tuple[bytes, bytes | None]
 """A sealed message, and the prefix of its token."""
+_WIDTH = 2 * DIGEST + SEALED_BYTES
+_NO_TOKEN = bytes(DIGEST)
 
 
 class Pool:
     """The messages of one card that wait to be mixed.
 
     Args:
-        path: Its file.
+        path: Its file; ``.messages`` and ``.tokens`` are beside it.
         card: The card's digest.
 
     >>> import tempfile
     >>> pool = Pool(tempfile.mkdtemp() + "/pool.db", "sha256:0")
-    >>> pool.add([(b"x", b"t"), (b"x", b"t"), (b"y", b"t"), (b"z", b"u")])
-    ['accepted', 'repeated', 'used token', 'accepted']
-    >>> pool.count(), sorted(pool.messages())
-    (2, [b'x', b'z'])
+    >>> x, y, z = (bytes([i]) * 64 for i in range(3))
+    >>> pool.add([(x, b"t"), (x, b"t"), (z, b"u")]), pool.add([(y, b"t")])
+    (['accepted', 'repeated', 'accepted'], ['used token'])
+    >>> pool.count(), sorted(pool.messages()) == [x, z]
+    (2, True)
     """
 
     def __init__(self, path: str | os.PathLike[str], card: str) -> None:
-        tables = (
-            "CREATE TABLE IF NOT EXISTS messages (digest BLOB PRIMARY KEY, sealed BLOB NOT NULL) WITHOUT ROWID;"
-            "CREATE TABLE IF NOT EXISTS tokens (digest BLOB PRIMARY KEY) WITHOUT ROWID;"
-            "CREATE TABLE IF NOT EXISTS refused (reason TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;"
-        )
-        self._link = connect(path, tables, card)
-        self._link.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")  # digests are random: every page is touched
+        self._link = connect(path, "", card)
         self._refused: dict[str, int] = {}
-        self.held = self._tidied = self.count()
+        self._broken = False
+        try:
+            with writing(self._link):
+                self._messages = Slots(f"{os.fspath(path)}.messages", _WIDTH)
+                self._tokens = Slots(f"{os.fspath(path)}.tokens", DIGEST, fewest=256)
+                if self._told("mixed") is not None:
+                    self._messages.erase()
+                elif self._told("clean") is None:
+                    self._recover()
+        except (OSError, StoreError) as error:
+            raise ParameterError(
+                f"The pool {str(path)!r} cannot be opened: {error}.", allowed="a disk with room", fix="make room"
+            ) from None
+        self.held = self.count()
+
+    def _told(self, name: str) -> str | None:
+        row = self._link.execute("SELECT value FROM about WHERE name = ?", [name]).fetchone()
+        return None if row is None else str(row[0])
+
+    def _tell(self, name: str, value: str) -> None:
+        self._link.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", [name, value])
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        """Alone among processes; what cannot be written is a StoreError."""
+        if self._broken:
+            raise StoreError("It cannot be stored now.", allowed="a disk that works", fix="start the service again")
+        try:
+            with writing(self._link):
+                yield
+        except OSError as error:
+            raise StoreError("It cannot be stored now.", allowed="a disk with room", fix="make room") from error
+
+    def _sync(self, slots: Slots) -> None:
+        try:
+            slots.sync()
+        except OSError:
+            self._broken = True  # nobody knows what is on the disk now: a copy that is found must not be acknowledged
+            raise
+
+    def _recover(self) -> None:
+        """After a kill: remove what was not written whole, and spend the tokens of all messages."""
+        for rows in self._messages.chunks():
+            for row in rows:
+                record = row.tobytes()
+                token = record[DIGEST : 2 * DIGEST]
+                if _digest(record[2 * DIGEST :]) != record[:DIGEST]:
+                    self._messages.replace(record, bytes(_WIDTH))
+                elif token != _NO_TOKEN and not self._tokens.has([token])[0]:
+                    self._tokens.put(token)
+        self._messages.sync()
+        self._tokens.sync()
 
     def add(self, items: Sequence[Item]) -> list[str]:
-        """Store items in one durable step: ``accepted``, ``repeated``, ``used token`` or ``closed`` for each.
-
-        Items of one commit are written in the order of their digests: among them nothing tells which came first.
-        """
-        named = [(_digest(sealed), sealed, None if t is None else _digest(t)) for sealed, t in items]
-        said = [""] * len(items)
-        with writing(self._link) as link:
+        """Store items in one durable step: ``accepted``, ``repeated``, ``used token`` or ``closed`` for each."""
+        named = [(_digest(sealed), _NO_TOKEN if token is None else _digest(token)) for sealed, token in items]
+        with self._storing():
             closed = self.batch is not None
-            for i in sorted(range(len(named)), key=lambda i: named[i][0]):
-                said[i] = _put(link, *named[i], closed)
-        self._empty_log()
+            self._link.execute("DELETE FROM about WHERE name = 'clean'")
+            self._messages.begin()
+            self._tokens.begin()
+            known = _those(self._messages, [digest for digest, _ in named])
+            used = _those(self._tokens, [token for _, token in named if token != _NO_TOKEN])
+            said, spent = [], []
+            for (digest, token), (sealed, _) in zip(named, items, strict=True):
+                if digest in known:
+                    said.append("repeated")
+                elif closed:  # what was mixed is forgotten; a token that was spent says that its message was taken
+                    said.append("repeated" if token in used else "closed")
+                elif token in used:
+                    said.append("used token")
+                else:
+                    self._messages.put(digest + token + sealed)
+                    known.add(digest)
+                    if token != _NO_TOKEN:
+                        used.add(token)
+                        spent.append(token)
+                    said.append("accepted")
+            if "accepted" in said or "repeated" in said:
+                self._sync(self._messages)
+            for token in spent:
+                self._tokens.put(token)
         self.held += said.count("accepted")
-        if self.held > max(_LEAST, self._tidied * (1 + _GROWTH)):
-            self.tidy()
         return said
 
     def refuse(self, reason: str, number: int = 1) -> None:
@@ -79,63 +140,50 @@ class Pool:
     @property
     def batch(self) -> str | None:
         """The id of the batch that was mixed; None while messages are taken."""
-        row = self._link.execute("SELECT value FROM about WHERE name = 'batch'").fetchone()
-        return None if row is None else str(row[0])
+        return self._told("batch")
 
     def count(self) -> int:
         """How many messages wait; counted anew, while ``held`` is what this process knows."""
-        return int(self._link.execute("SELECT count(*) FROM messages").fetchone()[0])
+        self._messages.begin()
+        return self._messages.count()
 
     def shut(self) -> str:
         """Take no more messages; the id of the batch, drawn once."""
-        with writing(self._link) as link:
-            link.execute("INSERT OR IGNORE INTO about VALUES ('batch', ?)", [random_bytes(16).hex()])
+        with self._storing():
+            self._tell("batch", random_bytes(16).hex())
         return self.batch or ""
 
     def messages(self) -> Iterator[bytes]:
-        """All messages in the order of their digests, some at a time."""
-        last = b""
-        query = "SELECT digest, sealed FROM messages WHERE digest > ? ORDER BY digest LIMIT ?"
-        while page := self._link.execute(query, [last, _PAGE]).fetchall():
-            yield from (bytes(sealed) for _, sealed in page)
-            last = page[-1][0]
+        """All messages, some at a time, in the order of the first bits of their digests."""
+        self._messages.begin()
+        for rows in self._messages.chunks():
+            yield from (row.tobytes() for row in rows[:, 2 * DIGEST :])
 
     def forget(self) -> None:
         """Overwrite and remove all messages; the digests of spent tokens stay, so that none is spent again."""
-        with writing(self._link) as link:
-            link.execute("DELETE FROM messages")
+        with self._storing():
+            self._tokens.begin()
+            self._sync(self._tokens)
+            self._tell("mixed", "yes")
+        with self._storing():  # if this is interrupted, whoever opens the pool next goes on
+            self._messages.begin()
+            self._messages.erase()
         self.held = 0
-        self.tidy()
-
-    def tidy(self) -> None:
-        """Rebuild the file in the order of digests, and empty the log."""
-        with suppress(sqlite3.OperationalError):  # another process reads it now: the next commit tries again
-            self._link.execute("VACUUM")
-            self._tidied = self.held
-        self._empty_log()
-
-    def _empty_log(self) -> None:
-        with suppress(sqlite3.OperationalError):
-            self._link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def close(self) -> None:
-        """Leave nothing of the order behind."""
-        self.tidy()
+        """Let go of the files; the next start need not look for what a kill left behind."""
+        with self._storing():
+            self._tokens.begin()
+            self._sync(self._tokens)
+            self._tell("clean", "yes")
+        self._messages.close()
+        self._tokens.close()
         self._link.close()
 
 
-def _put(link: sqlite3.Connection, digest: bytes, sealed: bytes, token: bytes | None, closed: bool) -> str:
-    if link.execute("SELECT 1 FROM messages WHERE digest = ?", [digest]).fetchone():
-        return "repeated"
-    spent = token is not None and link.execute("SELECT 1 FROM tokens WHERE digest = ?", [token]).fetchone()
-    if closed:  # what was mixed is forgotten; a token that was spent says that its message was taken
-        return "repeated" if spent else "closed"
-    if spent:
-        return "used token"
-    link.execute("INSERT INTO messages VALUES (?, ?)", [digest, sealed])
-    if token is not None:
-        link.execute("INSERT INTO tokens VALUES (?)", [token])
-    return "accepted"
+def _those(slots: Slots, digests: list[bytes]) -> set[bytes]:
+    """Those that are there."""
+    return {digest for digest, found in zip(digests, slots.has(digests), strict=True) if found}
 
 
 def _digest(data: bytes) -> bytes:

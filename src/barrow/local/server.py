@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
 from barrow.local.batches import BatchReader
@@ -50,6 +51,11 @@ class Server:
     def n(self) -> int:
         """How many people's reports were counted."""
         return self._collector.n
+
+    @property
+    def counts(self) -> NDArray[np.int64] | None:
+        """How often each kind of report occurs, where reports are counted and not averaged."""
+        return self._collector.counts if isinstance(self._collector, Counted) else None
 
     def add(self, report: Received) -> str | None:
         """Counts one report; or refuses it, counts the refusal and returns its reason.

@@ -351,7 +351,7 @@ class HistogramPlan(LinearPlan):
         """The histogram decoded from the means of all reports."""
         sums = _averaged(collector)
         terms = replace(self.terms, users=sums.n)
-        here = replace(self, terms=terms, chosen=replace(self.chosen, mechanism=self._for(sums.n)))
+        here = replace(self, terms=terms, chosen=replace(self.chosen, mechanism=self.for_users(sums.n)))
         drawn = HistogramDraw(np.array(sums.means(self.noise.grid)), np.zeros(0))
         drawn = replace(drawn, shares=here.made.decode(drawn.raw))
         histogram = dict(zip(self.space.labels, drawn.shares.tolist(), strict=True))
@@ -375,7 +375,7 @@ class HistogramPlan(LinearPlan):
             raw: The noisy values of the query.
             users: How many people they are about.
         """
-        made = self._for(users)
+        made = self.for_users(users)
         plan = made.noise.plan if isinstance(made.noise, EdgeNoise) else None
         if plan is None and (made.kind not in ("tree", "cells") or made.noise.p not in (None, "1")):
             return None
@@ -390,7 +390,7 @@ class HistogramPlan(LinearPlan):
             plan,
         )
 
-    def _for(self, users: int) -> HistogramNoise:
+    def for_users(self, users: int) -> HistogramNoise:
         """The same mechanism when other than the planned number of people report."""
         if users == self.terms.users:
             return self.made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -105,6 +105,8 @@ class Gathered:
         drawn: What the plan's ``draw`` would give.
         named: What is public about where it came from.
         conditions: What the guarantee rests on beside mathematics: who must not work together with whom.
+        tables: The values; by default what the plan makes of ``drawn``.
+        summary: The values in a few lines; by default the plan's.
 
     >>> Gathered.__name__
     'Gathered'
@@ -114,6 +116,8 @@ class Gathered:
     drawn: Any
     named: Mapping[str, Any]
     conditions: tuple[str, ...]
+    tables: Mapping[str, list[dict[str, Any]]] | None = None
+    summary: Sequence[str] | None = None
 
 
 def release_gathered(
@@ -269,12 +273,13 @@ def _drawn(
     drawn, private = plan.draw(statistics) if job.gathered is None else (job.gathered.drawn, True)
     if not private:  # noise that somebody can predict protects nobody
         raise ParameterError("The noise came from a seed.", allowed="the system's entropy", fix="draw without a source")
-    tables = plan.tables(drawn)
+    made = None if job.gathered is None else job.gathered.tables
+    tables = plan.tables(drawn) if made is None else dict(made)
     files = value_files(tables, mapped=plan.mapped, folder=job.stage.folder)
     place = study.ledger if study.ledger is not None or job.book.file is None else str(job.book.file)
     entry = {"ledger": place, "entry": reservation.seq, "key": job.key}
     statement = make_statement(
-        study, plan, entry=entry, parameters=job.parameters, summary=plan.summary(drawn),
+        study, plan, entry=entry, parameters=job.parameters, summary=_summary(job, drawn),
         conditions=() if job.gathered is None else job.gathered.conditions,
     )  # fmt: skip
     for render in renderers:
@@ -285,6 +290,11 @@ def _drawn(
     files["statement.json"] = json.dumps(statement, indent=2, ensure_ascii=False).encode()
     files["statement.txt"] = (statement_text(statement) + "\n").encode()
     return files
+
+
+def _summary(job: _Job, drawn: Any) -> Sequence[str]:
+    said = None if job.gathered is None else job.gathered.summary
+    return job.plan.summary(drawn) if said is None else said
 
 
 def _digests(files: Mapping[str, bytes]) -> tuple[str, str]:
