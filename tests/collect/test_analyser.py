@@ -169,7 +169,17 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert bw.Release.read("out").statement["people"] == 3
     local = (tmp_path / "study.toml").read_text().replace('"shuffle"', '"local"').replace("delta = 1e-6\n", "")
     (tmp_path / "local.toml").write_text(local)
-    other = run("init", "local.toml", "--address", "https://c.example", "--quiet").strip()
+    told = run("init", "local.toml", "--address", "https://c.example")
+    assert "Answered by: Python, browsers and Node." in told
+    other = told.split("Wrote ")[1].split(",")[0]
+    line = local.replace('kind = "discrete"\nlabels = ["calm", "glad"]', 'kind = "line"\nlow = 0\nhigh = 9\nstep = 1')
+    (tmp_path / "line.toml").write_text(line)
+    told = run("init", "line.toml", "--address", "https://c.example")
+    assert "Python only" in told
+    python = told.split("Wrote ")[1].split(",")[0]
+    assert "Python client only" in " ".join(run("card", python, "--explain").split())
+    refused = CliRunner().invoke(cli, ["collect", "serve", python, "--demo"])
+    assert "demo page cannot answer" in str(refused.exception)
     card = read_card(tmp_path / other)
     from barrow.collect.stores import open_store
 

@@ -51,6 +51,7 @@ def init(
     from barrow.collect.card import make_card
     from barrow.collect.issuer import Invitations, new_invitations
     from barrow.collect.keys import new_key, read_key, write_key
+    from barrow.collect.words import answered_by
 
     study = make_study(study_file)
     shuffled = study.model.value == "shuffle"
@@ -78,13 +79,15 @@ def init(
         book.close()
         written["invitations"] = str(_secret(folder / f"invitations-{card.digest[7:23]}.txt", "\n".join(codes) + "\n"))
     if as_json:
-        click.echo(json.dumps({"card": str(place), "digest": card.digest, "keys": written}))
+        told = {"card": str(place), "digest": card.digest, "keys": written, "browsers": card.everywhere}
+        click.echo(json.dumps(told))
     elif quiet:
         click.echo(str(place))
     else:
         click.echo(f"Wrote {place}, valid for {days} days.")
         for name, written_to in written.items():
             click.echo(f"  {name:12} {written_to}")
+        click.echo(f"Answered by: {answered_by(card)}.")
         click.echo(f"Next: barrow collect card {place} --explain")
 
 
@@ -99,12 +102,13 @@ def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
     Example:
       barrow collect card card-0123456789abcdef.json --explain
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect.words import card_text
+    from barrow.collect.words import answered_by, card_text
 
     found = _card(card_file)
     found.check_time()
     told = {"card": found.digest, "survey": found.survey.digest, "model": found.model, "people": found.people,
-            "messages": found.messages, "epsilon": float(found.epsilon), "signer": found.signer}  # fmt: skip
+            "messages": found.messages, "epsilon": float(found.epsilon), "signer": found.signer,
+            "browsers": found.everywhere}  # fmt: skip
     if as_json:
         click.echo(json.dumps(told))
     elif quiet:
@@ -113,6 +117,7 @@ def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
         click.echo(card_text(found))
     else:
         click.echo(f"{found.name}: whole, signed, valid; a client can prove ε = {float(found.epsilon):.4g} a person.")
+        click.echo(f"Answered by: {answered_by(found)}.")
         click.echo(f"Signed by {found.signer}")
 
 
@@ -172,6 +177,11 @@ def serve(card_file: str, store: str, port: int, demo: bool, host: str, rate: in
 
     found = _card(card_file)
     found.check_time()
+    if demo and (found.shuffled or not found.everywhere):
+        raise ParameterError(
+            "The demo page cannot answer this card.", allowed="a local card that browsers can answer",
+            fix=f"barrow collect card {card_file}: it says which clients can",
+        )  # fmt: skip
     if found.shuffled:
         short = found.digest[7:23]
         issuing = found.tokens is not None

@@ -123,6 +123,11 @@ class Card:
         return bool(self._wire.model == "shuffle")
 
     @property
+    def everywhere(self) -> bool:
+        """Whether any client can prove and answer it; if not, only one that can plan the study again, as this one."""
+        return bool(self._wire.channel.get("kind") != "survey")
+
+    @property
     def epsilon(self) -> Fraction:
         """What answering costs the person at most, whoever colludes."""
         return price_of(self._wire.local.get("epsilon"))

@@ -55,9 +55,36 @@ def card_text(card: Card) -> str:
         "Not hidden: that you answer, when, and from which network address. Your phone contacts "
         f"{' and '.join(hosts)} and nobody else."
     )
+    if not card.everywhere:
+        lines.append("It can be answered by the Python client only; browsers refuse it.")
     until = datetime.fromtimestamp(card.expires, UTC).strftime("%Y-%m-%d")
     lines.append(f"Valid until {until}. Signed by {card.signer}. Card {card.digest}.")
     return "\n".join(textwrap.fill(line, 100) for line in lines)
+
+
+def answered_by(card: Card) -> str:
+    """Which clients can answer a card, and what to do if phones should.
+
+    >>> from barrow.collect import make_card
+    >>> from barrow.collect.keys import new_key
+    >>> from barrow.study import Study
+    >>> study = Study("line(low=0, high=10, step=1)", alpha=3, users=100, model="local")
+    >>> card = make_card(study, "frequency(items=1)", signer=new_key("signer"), address="https://example.org")
+    >>> answered_by(card).partition(":")[0]
+    'Python only'
+    """
+    if card.everywhere:
+        return "Python, browsers and Node"
+    plan = card.survey.plan
+    other = (
+        "randomiser = 'response' in the question, with a larger error"
+        if isinstance(plan, ItemsPlan)
+        else "kind = 'frequency' with randomiser = 'response', or a mean or distance, with another error"
+    )
+    return (
+        "Python only: the best plan for this question draws in a way that the JavaScript client cannot prove, and it "
+        f"refuses such cards. What phones can answer: {other}"
+    )
 
 
 def _at_most(epsilon: float) -> str:
