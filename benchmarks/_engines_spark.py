@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import resource
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from barrow.engines import DuckDBEngine, SparkEngine
-from benchmarks.engines import BARE, COLUMNS, make, ratio, space
+from benchmarks.engines import BARE, COLUMNS, make, processor_seconds, ratio, space
 
 
 def measure(rows: int, folder: Path, repeats: int) -> dict[str, Any]:
@@ -72,7 +73,8 @@ def _figures(session: Any, rows: int, folder: Path, repeats: int) -> dict[str, A
     )
     best, least = (min(plain[name + tail] for name in BARE) for tail in ("", "_cpu"))
     skewed = frame.selectExpr("CASE WHEN rand(7) < 0.3 THEN 0 ELSE uid END AS uid", "item")
-    skew = _median(lambda: engine.count(skewed, COLUMNS, space()), repeats)
+    skew, skew_cpu = _median(lambda: engine.count(skewed, COLUMNS, space()), repeats)
+    draws = {s: _median(lambda s=s: engine.sample(frame, COLUMNS, space(), samples=s), 1) for s in (10, 200)}  # type: ignore[misc]
     figures: dict[str, Any] = {
         "spark_vs_groupby": plain["ratio"],
         "spark_vs_groupby_cpu": plain["ratio_cpu"],
@@ -80,29 +82,34 @@ def _figures(session: Any, rows: int, folder: Path, repeats: int) -> dict[str, A
         "spark_broadcast_vs_groupby": round(plain["broadcast"] / best, 3),
         "spark_broadcast_vs_groupby_cpu": round(plain["broadcast_cpu"] / least, 3),
         "spark_skew": round(skew / plain["ours"], 3),
-        "sample_spark_seconds_10": round(_median(lambda: engine.sample(frame, COLUMNS, space(), samples=10), 1), 2),
-        "sample_spark_seconds": round(_median(lambda: engine.sample(frame, COLUMNS, space(), samples=200), 1), 2),
+        "spark_skew_cpu": round(skew_cpu / plain["ours_cpu"], 3),
+        "sample_spark_seconds_10": round(draws[10][0], 2),
+        "sample_spark_seconds": round(draws[200][0], 2),
+        "sample_spark_seconds_cpu": round(draws[200][1], 2),
         "spark": plain,
     }
     few, many = rows // 10, min(rows * 10, 10**8)
     small = session.read.parquet(str(make(few, folder)))
-    seconds = _median(lambda: engine.count(small, COLUMNS, space()), repeats)
+    seconds, cost = _median(lambda: engine.count(small, COLUMNS, space()), repeats)
     figures |= {f"spark_seconds_{_power(few)}": round(seconds, 2), f"spark_seconds_{_power(rows)}": plain["ours"]}
     figures |= _driver(session, _power(rows))
+    print(json.dumps(figures), flush=True)
     large = session.read.parquet(str(make(many, folder)))
-    growth = _median(lambda: engine.count(large, COLUMNS, space()), 1)
-    figures |= {f"spark_seconds_{_power(many)}": round(growth, 2), **_driver(session, _power(many))}
-    figures[f"spark_growth_{_power(few)}_{_power(many)}"] = round(growth / seconds, 1)
-    return figures
+    most, most_cost = _median(lambda: engine.count(large, COLUMNS, space()), 1)
+    figures |= {f"spark_seconds_{_power(many)}": round(most, 2), **_driver(session, _power(many))}
+    grown = f"spark_growth_{_power(few)}_{_power(many)}"
+    return figures | {grown: round(most / seconds, 1), grown + "_cpu": round(most_cost / cost, 1)}
 
 
-def _median(call: Callable[[], object], repeats: int) -> float:
-    times = []
+def _median(call: Callable[[], object], repeats: int) -> tuple[float, float]:
+    """Median seconds of a call, and of processors."""
+    times, costs = [], []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start, spent = time.perf_counter(), processor_seconds()
         call()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+        costs.append(processor_seconds() - spent)
+    return statistics.median(times), statistics.median(costs)
 
 
 def _power(rows: int) -> str:

@@ -11,7 +11,7 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.engines.suite import EngineSuite, pytest_generate_tests
+from tests.engines.suite import EngineSuite, as_list, pytest_generate_tests
 
 from barrow.engines import Columns, MemoryEngine
 from barrow.engines.conformance import every_case, items_in_python, items_in_sql
@@ -19,7 +19,8 @@ from barrow.engines.frames import frame_kinds
 from barrow.engines.numbers import BLANKS
 from barrow.engines.sql.dialects import Dialect
 from barrow.engines.sql.pushdown import SqlEngine
-from barrow.spaces import Circle, Line
+from barrow.errors import DataError
+from barrow.spaces import Circle, Discrete, Line
 
 __all__ = ["pytest_generate_tests"]
 AT = Columns("uid", "at")
@@ -185,6 +186,26 @@ class TestDataFusion(DialectSuite):
 
     def reader(self, tmp_path):
         return DataFusionReader()
+
+
+class TestByJoin(DialectSuite):
+    """The same where users' sizes are joined to the records, and not counted by a window."""
+
+    def engine(self, tmp_path):
+        engine = Foreign(DataFusionReader, None)
+        engine.shape = "join"
+        return engine
+
+    test_items_are_those_of_the_spaces = None  # sizes play no part in it
+
+    def test_weights(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        columns, space = Columns("uid", "item", weight="n"), Discrete(["a", "b"])
+        frame = pa.table({"uid": ["x", "x", "y"], "item": ["a", "b", "b"], "n": [3, 0, 2]})
+        assert as_list(self.engine(tmp_path).count(frame, columns, space)) == [(0, 3, 3), (1, 2, 2)]
+        frame = pa.table({"uid": ["x", "x"], "item": ["a", "b"], "n": [3, None]})
+        with pytest.raises(DataError, match="no count"):
+            self.engine(tmp_path).count(frame, columns, space)
 
 
 class TestClickHouse(DialectSuite):

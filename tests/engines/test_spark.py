@@ -287,7 +287,7 @@ def test_files_and_queries_by_an_address(spark, tmp_path):
     ):
         with pytest.raises(ParameterError, match="may mix people"):
             engine.count(Source.parse(address, sql=sql), UID, AB)
-        assert engine.count(Source.parse(address, sql=sql, acknowledge_sql=True), UID, AB).users == 2
+    assert engine.count(Source.parse(address, sql=sql, acknowledge_sql=True), UID, AB).users == 2
     with pytest.raises(ParameterError, match="There is no table 'visits'"):
         engine.count(Source.parse(address, sql="SELECT uid, item FROM visits"), UID, AB)
     assert not [x.name for x in spark.catalog.listTables() if x.name.startswith("barrow")]

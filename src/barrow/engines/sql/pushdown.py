@@ -206,11 +206,11 @@ class SqlEngine(ABC, Generic[R]):
     def _item(self, reading: Reading) -> str:
         return self.dialect.as_whole(f"coalesce({reading.encoding.item}, {LOST})")
 
-    def _state(self, reading: Reading, otherwise: str) -> str:
+    def _state(self, reading: Reading, otherwise: str, of: str = "") -> str:
         """What stands in place of what cannot be counted, below 0; and ``otherwise`` for everything else."""
         nobody, unweighed, other = (self.dialect.as_whole(str(x)) for x in (NOBODY, UNWEIGHED, otherwise))
-        weights = "" if reading.weight is None else f" WHEN w IS NULL THEN {unweighed}"
-        return f"CASE WHEN u IS NULL THEN {nobody}{weights} ELSE {other} END"
+        weights = "" if reading.weight is None else f" WHEN {of}w IS NULL THEN {unweighed}"
+        return f"CASE WHEN {of}u IS NULL THEN {nobody}{weights} ELSE {other} END"
 
     def counting(self, reading: Reading) -> str:
         """One statement, entries (item, m, c); what cannot be counted comes in place of an item.
@@ -219,24 +219,21 @@ class SqlEngine(ABC, Generic[R]):
         """
         d, keys, late = self.dialect, reading.keys, " ".join(reading.encoding.late_joins)
         weight = "" if reading.weight is None else ", w"
-        steps, tail = [f"coded AS ({reading.coded()})"], ""
+        steps = [f"coded AS ({reading.coded()})"]
         if self.shape == "window":
             size = self._state(reading, f"{reading.total} OVER (PARTITION BY u)")
             sized = f"SELECT {keys}{weight}, {size} AS m FROM coded"
         else:
             hint = "/*+ BROADCAST(sizes) */ " if self.shape == "broadcast" else ""
-            bad = d.flag("u IS NULL") if reading.weight is None else d.flag("u IS NULL OR w IS NULL")
-            sizes = f"SELECT u, {reading.total} AS m, MAX({bad}) AS bad FROM ({reading.users()}) AS q3 GROUP BY u"
-            steps.append(f"sizes AS ({sizes})")
-            sized = f"SELECT {hint}{keys}{weight}, sizes.m AS m FROM coded JOIN sizes ON coded.u = sizes.u"
-            sized += " WHERE sizes.bad = 0"
-            state, one = f"CASE WHEN u IS NULL THEN {NOBODY} ELSE {UNWEIGHED} END", d.as_whole("1")
-            tail = f" UNION ALL SELECT {d.as_whole(state)}, {one}, {one} FROM sizes WHERE bad = 1"
+            steps.append(f"sizes AS (SELECT u, {reading.total} AS m FROM ({reading.users()}) AS q3 GROUP BY u)")
+            size = self._state(reading, "sizes.m", "coded.")
+            held = "" if reading.weight is None else ", coded.w AS w"
+            sized = f"SELECT {hint}{keys}{held}, {size} AS m FROM coded LEFT JOIN sizes ON coded.u = sizes.u"
         steps.append(f"sized AS ({sized})")
         steps.append(f"counted AS (SELECT {keys}, m, {reading.total} AS c FROM sized GROUP BY {keys}, m)")
         item = f"CASE WHEN m < 0 THEN {d.as_whole('m')} ELSE {self._item(reading)} END AS item"
         numbers = f"{d.as_whole('m')} AS m, {d.as_whole('coalesce(c, 0)')} AS c"
-        return f"WITH {', '.join(steps)} SELECT {item}, {numbers} FROM counted {late}{tail}"
+        return f"WITH {', '.join(steps)} SELECT {item}, {numbers} FROM counted {late}"
 
     def _counts(self, reader: R, reading: Reading, space: Space, unknown: Unknown) -> Counts:
         entries = reader.arrays(self.counting(reading))
