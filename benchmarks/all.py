@@ -22,7 +22,8 @@ from typing import Any
 
 from benchmarks._timing import finish
 
-_HERE = Path(__file__).parent
+Row = tuple[str, float | None, str, str]
+_HERE, _MANY = Path(__file__).parent, 20
 KEPT, PAGE = _HERE.parent / "docs" / "benchmarks.json", _HERE.parent / "docs" / "benchmarks.md"
 _HEAD = """# Benchmarks
 
@@ -80,7 +81,7 @@ def _shown(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _rows(part: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[tuple[str, float | None, str, str]]:
+def _rows(part: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[Row]:
     """What, value, aim and peer of each line of a part's table."""
     for row in part.get("figures", ()):
         value: Any = figures
@@ -91,6 +92,16 @@ def _rows(part: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[tuple
         for key, value in figures.items():
             if isinstance(value, int | float) and part.get("like", "") in key:
                 yield f"`{key}`", value, part["every"], part["every_peer"]
+
+
+def _short(rows: list[Row]) -> str:
+    """One sentence for whoever does not read a long table."""
+    known = sorted((value, what) for what, value, _, _ in rows if value is not None)
+    least, middle, most = known[0], known[len(known) // 2], known[-1]
+    return (
+        f"In short: {len(known)} figures, the least {_shown(least[0])} ({least[1]}), the middle one "
+        f"{_shown(middle[0])}, the largest {_shown(most[0])} ({most[1]})."
+    )
 
 
 def page(kept: Mapping[str, Any]) -> str:
@@ -106,8 +117,11 @@ def page(kept: Mapping[str, Any]) -> str:
         out.append(f"`{command}`, {known['day']}, {known['machine']}, {known['seconds']:,} s in all.")
         if "note" in part:
             out.append(part["note"])
+        rows = list(_rows(part, known["figures"]))
+        if len(rows) > _MANY:
+            out.append(_short(rows))
         out.append("\n| figure | measured | aim | against |\n|---|---|---|---|")
-        for what, value, aim, peer in _rows(part, known["figures"]):
+        for what, value, aim, peer in rows:
             good = value is None or met(value, aim) is not False
             missed += not good
             text = "not measured" if value is None else _shown(value)
