@@ -41,7 +41,10 @@ def test_examples_run(page, tmp_path, monkeypatch):
 @pages
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
-        if "://" not in target:
+        made = (
+            page.parent / target
+        ).resolve().parent == ROOT / "docs" / "reference"  # those the build of the site checks
+        if "://" not in target and not made:
             assert (page.parent / target).exists(), target
 
 
