@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,12 @@ def axe(tmp_path_factory):
         pytest.skip("axe-core cannot be fetched here")
     with tarfile.open(next(folder.glob("axe-core-*.tgz"))) as archive:
         return archive.extractfile("package/axe.min.js").read().decode()
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory):
+    """Where screenshots are kept: $BARROW_PICTURES, else a folder of this run."""
+    named = os.environ.get("BARROW_PICTURES")
+    folder = Path(named) if named else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

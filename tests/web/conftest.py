@@ -98,12 +98,3 @@ def running():
 def designer(running, tmp_path_factory):
     """One designer for all who do not spend, save or kill."""
     return running(tmp_path_factory.mktemp("designer"))
-
-
-@pytest.fixture(scope="session")
-def pictures(tmp_path_factory):
-    """Where screenshots are kept: $BARROW_PICTURES, else a folder of this run."""
-    named = os.environ.get("BARROW_PICTURES")
-    folder = Path(named) if named else tmp_path_factory.mktemp("pictures")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

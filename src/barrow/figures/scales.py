@@ -56,6 +56,8 @@ class LogScale(Scale):
 
     def ticks(self, count: int = 6) -> list[float]:
         """1, 2 or 3, 5 times powers of ten, about ``count`` of them."""
+        if self.high <= 1.5 * self.low:  # so short that it is nearly linear
+            return super().ticks(count)
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         found: list[float] = []
         for steps in ((1, 2, 5), (1, 3), (1,)):

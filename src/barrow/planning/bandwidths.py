@@ -6,7 +6,7 @@ distance between raw records at a public reference and the map decoded from nois
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,25 @@ def best_bandwidth(space: Space, reference: Floats, make: Callable[[float], Simu
     >>> few > many
     True
     """
+    return best_of(bandwidth_errors(space, reference, make))
+
+
+def bandwidth_errors(
+    space: Space, reference: Floats, make: Callable[[float], Simulable]
+) -> tuple[tuple[float, float], ...]:
+    """Bandwidths from wide to narrow, in the space's unit, each with its predicted error; as :func:`best_bandwidth`.
+
+    >>> from barrow.mechanisms import linear_noise
+    >>> from barrow.queries import density
+    >>> from barrow.spaces import Line
+    >>> line = Line(0, 64, step=1, cells=True)
+    >>> def made(width):
+    ...     query = density(line, bandwidth=width / 64)
+    ...     return DensityMap(query, linear_noise(query, 25, users=1000))
+    >>> found = bandwidth_errors(line, np.full(64, 1 / 64), made)
+    >>> found[0][0], best_of(found) <= found[0][0]
+    (16.0, True)
+    """
     found: list[tuple[float, float]] = []
     for i in track(range(_MOST), "trying bandwidths"):
         width = float(f"{space.diameter / _WIDEST / _STEP**i:.3g}")
@@ -90,12 +109,21 @@ def best_bandwidth(space: Space, reference: Floats, make: Callable[[float], Simu
             if found:
                 break  # narrower than two cells
             continue
-        found.append((error, width))
-        if error > _WORSE * min(found)[0]:
+        found.append((width, error))
+        if error > _WORSE * min(other for _, other in found):
             break
+    return tuple(found)
+
+
+def best_of(found: Sequence[tuple[float, float]]) -> float:
+    """The widest bandwidth whose error is hardly above the least.
+
+    >>> best_of([(8.0, 0.2), (4.0, 0.101), (2.0, 0.1)])
+    4.0
+    """
     if not found:
         raise ParameterError(
             "No bandwidth suits this space.", allowed="a space with cells much smaller than itself", fix="a finer grid"
         )
-    least = min(found)[0]
-    return next(width for error, width in found if error <= _ALIKE * least)
+    least = min(error for _, error in found)
+    return next(width for width, error in found if error <= _ALIKE * least)

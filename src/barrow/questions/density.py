@@ -10,7 +10,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics import Exact
 from barrow.planning import reference_distribution
-from barrow.planning.bandwidths import DensityMap, best_bandwidth
+from barrow.planning.bandwidths import DensityMap, bandwidth_errors, best_of
 from barrow.planning.simulate import Simulable
 from barrow.planning.terms import Terms
 from barrow.queries import Query, density
@@ -49,22 +49,31 @@ class Density(Linear):
     def plan(self, terms: Terms) -> Plan:
         """The most accurate noise that keeps the terms; it reads no data."""
         if self.bandwidth == "auto":
-            inner = replace(terms, space=held(terms.space))
-            chosen = best_bandwidth(
-                inner.space, reference_distribution(inner.space), lambda width: self._on(inner, width)
-            )
-            return replace(self, bandwidth=f"{chosen:.6g} {terms.space.unit}".strip()).plan(terms)
+            chosen = best_of(self.bandwidths(terms))
+            return replace(self, bandwidth=_typed(chosen, terms.space)).plan(terms)
         made = super().plan(terms)
         if not isinstance(made, LinearPlan):
             return made
         return DensityPlan(self, terms, made.query, made.chosen, made.others, own=made.own, rivals=made.rivals)
+
+    def bandwidths(self, terms: Terms) -> tuple[tuple[float, float], ...]:
+        """Bandwidths in the space's unit, from wide to narrow, each with the predicted error of its map.
+
+        >>> from fractions import Fraction
+        >>> from barrow.spaces import Line
+        >>> found = Density(bandwidth="auto").bandwidths(Terms(Line(0, 64, step=1), 1000, given=Fraction(9)))
+        >>> found[0][0]
+        16.0
+        """
+        inner = replace(terms, space=held(terms.space))
+        return bandwidth_errors(inner.space, reference_distribution(inner.space), lambda width: self._on(inner, width))
 
     def _over_holders(self, terms: Terms) -> Plan:
         return self._planned(terms)
 
     def _on(self, terms: Terms, width: float) -> Simulable:
         """The map that would be decoded with a bandwidth of ``width`` in the space's unit."""
-        made = Linear.plan(replace(self, bandwidth=f"{width:.6g} {terms.space.unit}".strip()), terms)
+        made = Linear.plan(replace(self, bandwidth=_typed(width, terms.space)), terms)
         if not isinstance(made, LinearPlan):
             raise ParameterError("A density needs additive noise.", allowed="noise='auto'", fix="noise='auto'")
         return DensityMap(made.query, made.noise)
@@ -77,6 +86,11 @@ class Density(Linear):
             "Beside each value stands the share of the nearest map without negative shares whose sum is 1, which uses "
             "nothing but the values.",
         ]
+
+
+def _typed(width: float, space: Space) -> str:
+    """A distance as a study has it: in the space's unit, or as a share of the largest one where it has none."""
+    return f"{width:.6g} {space.unit}" if space.unit else f"{width / space.diameter:.6g}"
 
 
 @dataclass(frozen=True, eq=False)

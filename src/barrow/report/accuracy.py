@@ -28,6 +28,7 @@ from barrow.report.model import Picture
 WIDE, NARROW = 720, 360
 _TIMES = (1 / 30, 1 / 10, 1 / 3, 1.0, 3.0, 10.0, 30.0)
 _GUESSES = (0.51, 0.52, 0.55, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999)
+_RIVAL = "user-level DP"
 _QUICK = 5_000_000
 """Entries of a table up to which user-level DP is planned in milliseconds."""
 _PREDICTED = "Predicted before the release, from public numbers only; no private value is in these curves."
@@ -122,7 +123,7 @@ def _pictures(
     root = 0.5 if plan.terms.model is Model.LOCAL else 1.0
     curves = [Curve("this study", alphas, errors)]
     if level is not None and level > 0:
-        curves.append(Curve(words, alphas, np.full(len(alphas), level)))
+        curves.append(Curve(_RIVAL, alphas, np.full(len(alphas), level)))
     if others:
         for factor in (0.1, 10.0):
             count = max(1, round(people * factor))
@@ -157,7 +158,7 @@ def _grown(plan: Plan, level: float | None, words: str, unit: str, what: str, ro
     fall = (numbers / people) ** -root
     curves = [Curve("this study", numbers, plan.error * fall)]
     if level is not None and level > 0:
-        curves.append(Curve(words, numbers, level * fall))
+        curves.append(Curve(_RIVAL, numbers, level * fall))
 
     def draw(width: int) -> Figure:
         return growth(curves, here=Here("this study", people, plan.error), unit=unit, error=what, width=width)

@@ -64,6 +64,7 @@ class Designer:
         self._reports: dict[str, tuple[Path, float]] = {}
         self._fast = ThreadPoolExecutor(1, thread_name_prefix="quick")
         self._slow = ThreadPoolExecutor(1, thread_name_prefix="slow")
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="aside")
         self.guard = Guard(Starlette(routes=self._routes()), port)
 
     def warm_up(self) -> None:
@@ -81,6 +82,7 @@ class Designer:
         """Let nothing that waits begin."""
         self._fast.shutdown(wait=False, cancel_futures=True)
         self._slow.shutdown(wait=False, cancel_futures=True)
+        self._aside.shutdown(wait=False, cancel_futures=True)
 
     def _routes(self) -> list[Route]:
         asked: dict[str, Callable[[Body], Awaitable[Any]]] = {
@@ -197,7 +199,7 @@ class Designer:
         """The error over a range of grids or bandwidths, with the best marked."""
         asked = await self._in(self._fast, lambda: Asked.of(body))
         over, narrow = str(body.get("over", "")), bool(body.get("narrow"))
-        found: Body = await self._in(self._slow, lambda: suggestion(asked, over, 360 if narrow else 720))
+        found: Body = await self._in(self._aside, lambda: suggestion(asked, over, 360 if narrow else 720))
         return found
 
     async def columns(self, body: Body) -> Body:

@@ -36,6 +36,7 @@ _FEW = 8
 """The same for histograms, of which several mechanisms are simulated."""
 _COARSE, _TREE, _CELLS = 400, 2000, 64
 """Items of the grid of a preview: of a linear question, of a histogram along a tree, and of one of cells."""
+_GUESSES = (0.51, 0.52, 0.55, 0.6, 0.7, 0.8, 0.9, 0.99)
 _SHARES = (("everything", Fraction(1)), ("half of it", Fraction(1, 2)), ("1 in 10", Fraction(1, 10)))
 
 
@@ -211,17 +212,18 @@ class Design:
         ]
         if versus is not None:
             other = versus.at_promises
-            label = f"user-level, ε {other.guarantee.epsilon_at(1):.2g}"
-            curves.append(fig.Curve(label, x, [other.error + versus.snapping] * len(x)))
+            curves.append(fig.Curve("user-level DP", x, [other.error + versus.snapping] * len(x)))
         policy = self.asked.study.policy
         binding = next(kept for kept in policy.kept if kept.binds)
         ratio = float(plan.charge(binding.promise.share, binding.emd) / plan.alpha)
-        guesses = [(a, odds_upper(a * ratio)) for a in np.geomspace(alpha / 12, alpha * 12, 13).tolist()]
+        # A hair below where the guess becomes this much, so that it is still a bound there.
+        at_odds = [(math.log(odds / (1 - odds)) / ratio * (1 - 1e-9), odds) for odds in _GUESSES]
+        guesses = [(a, max(odds, odds_upper(a * ratio))) for a, odds in at_odds if alpha / 12 <= a <= alpha * 12]
         words = (
             f"{describe_share(binding.promise)} had been {describe_distance(binding.promise, policy.space)} elsewhere"
         )
         return fig.tradeoff(
-            curves, here=fig.Here("this study", alpha, plan.error), guesses=[g for g in guesses if g[1] < 0.999],
+            curves, here=fig.Here("this study", alpha, plan.error), guesses=guesses,
             promise=words, unit=unit, width=self.width, height=360,
         )  # fmt: skip
 

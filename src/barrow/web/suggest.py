@@ -3,120 +3,130 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from barrow import figures as fig
-from barrow.errors import BarrowError, ParameterError
+from barrow.errors import ParameterError
 from barrow.figures.numbers import PERCENT
-from barrow.questions import Density, Histogram, LinearPlan, Plan
-from barrow.spaces import Circle, Earth, Line, Space
-from barrow.study import Study
+from barrow.planning.bandwidths import best_of
+from barrow.questions import Density, Linear
+from barrow.spaces import Circle, Earth, Line, Space, held
+from barrow.study.grids import AUTO, KEYS, choose_grid
 from barrow.web.asked import Asked, at
-from barrow.web.catalogue import distances, grids
-from barrow.web.design import Design, coarser, quick_plan
-from barrow.web.example import Pictured
 
-_MOST_ITEMS = 4000
-_WORTH = 1.05
-"""A coarser grid is suggested where it errs by at most this many times the least."""
-_CLEAR = 0.1
-"""A map is clear where its noise is at most this share of its largest value."""
+_MOST_ITEMS = 6500
+"""Bandwidths are tried on a grid of at most so many cells."""
 
 
 def suggestion(asked: Asked, over: str, width: int = 720) -> dict[str, Any]:
-    """The error for each of some grids (``"grid"``) or bandwidths (``"bandwidth"``), and which to take.
+    """The planner's error for each of some grids (``"grid"``) or bandwidths (``"bandwidth"``), and which it would take.
 
     >>> from barrow.study import Study
     >>> study = Study("line(low=0, high=100, step=5, unit='years')", ["all, 5 years, 0.5"], users=99, questions="mean")
     >>> suggestion(Asked(study, 0), "grid")["best"]["text"]
-    '0.05 years'
+    '0.02 years'
     """
     with at(f"question-{asked.looked}"):
-        rows = _bandwidths(asked) if over == "bandwidth" else _grids(asked)
-    if len(rows) < 2:
-        raise ParameterError("There is nothing to compare.", allowed="a grid or a bandwidth", fix="choose by hand")
-    best = _best(rows, over)
+        rows, best, words = _bandwidths(asked) if over == "bandwidth" else _grids(asked)
+        if len(rows) < 2:
+            raise ParameterError("There is nothing to compare.", allowed="a grid or a bandwidth", fix="choose by hand")
     axis = "smoothed over" if over == "bandwidth" else "width of the cells"
     unit = asked.study.space.unit
+    rows = sorted(rows, key=lambda row: float(row["at"]))
     figure = fig.sweep(
         fig.Curve("error", [row["at"] for row in rows], [row["error"] for row in rows]),
         here=fig.Here(f"best: {best['text']}", best["at"], best["error"]),
         axis=f"{axis} ({unit})" if unit else axis,
-        unit=rows[0]["unit"],
-        error=rows[0]["what"],
+        unit=best["unit"],
+        error=best["what"],
         title="The error over a range",
         width=width,
     )
-    return {"svg": figure.svg, "said": figure.description, "best": best, "words": _words(best, over, rows)}
+    return {"svg": figure.svg, "said": figure.description, "best": best, "words": words}
 
 
-def _grids(asked: Asked) -> list[dict[str, Any]]:
-    found = []
-    for size in grids(asked.study.space):
-        space = with_grid(asked.study.space, size)
-        if space is None or not 8 <= space.items <= _MOST_ITEMS:
-            continue
-        try:
-            plan = _planned(asked.study.replace(space=space), asked)
-        except BarrowError:
-            continue
-        what = "95 % half width" if Pictured(plan).linear else "earth mover's distance, snapping included"
-        found.append(_row(size, f"{size:g} {space.unit}".strip(), plan, plan.error, what))
-    return found
+Rows = tuple[list[dict[str, Any]], dict[str, Any], str]
 
 
-def _planned(study: Study, asked: Asked) -> Plan:
-    """The plan of the question on another grid; of a histogram by a mechanism that takes no time."""
-    if isinstance(asked.question, Histogram):
-        return quick_plan(study.terms(asked.question), asked.question, study.space)
-    return Design(replace(asked, study=study)).plan
-
-
-def _bandwidths(asked: Asked) -> list[dict[str, Any]]:
-    study, found = asked.study, []
-    for text in distances(study.space):
-        if not isinstance(asked.question, Density):
-            return []
-        question = replace(asked.question, bandwidth=text)
-        space = coarser(study.space, question)
-        asks = [question if k == asked.looked else other for k, other in enumerate(study.questions)]
-        try:
-            plan = Design(replace(asked, study=study.replace(space=space, questions=asks))).plan
-        except BarrowError:
-            continue
-        largest = float(Pictured(plan).values.max())
-        if largest > 0 and isinstance(plan, LinearPlan):
-            size = float(text.split()[0])
-            found.append(_row(size, text, plan, plan.half_width / largest, "noise, of the largest value"))
-            found[-1]["unit"] = PERCENT
-    return found
-
-
-def _row(size: float, text: str, plan: Plan, error: float, what: str) -> dict[str, Any]:
-    return {"at": size, "text": text, "error": error, "unit": plan.error_unit, "what": what, "items": plan.space.items}
-
-
-def _best(rows: list[dict[str, Any]], over: str) -> dict[str, Any]:
-    """The coarsest grid that errs hardly more than the best; the narrowest bandwidth whose map is clear."""
-    if over == "bandwidth":
-        clear = [row for row in rows if row["error"] <= _CLEAR]
-        return min(clear, key=lambda row: row["at"]) if clear else min(rows, key=lambda row: row["error"])
-    least = min(row["error"] for row in rows)
-    return max((row for row in rows if row["error"] <= _WORTH * least), key=lambda row: row["at"])
-
-
-def _words(best: Mapping[str, Any], over: str, rows: list[dict[str, Any]]) -> str:
-    if over == "bandwidth":
-        return (
-            f"Smoothed over {best['text']} the noise of each value is about "
-            f"{fig.near(best['error'], PERCENT, digits=2)} of the largest one: the narrowest of these at which it is "
-            "at most 10 %, or the clearest there is. Worked out on a coarser grid (≈)."
-        )
-    least = min(row["error"] for row in rows)
+def _grids(asked: Asked) -> Rows:
+    """What ``cell = "auto"`` tries and takes."""
+    study, question = asked.study, asked.question
+    # Whether there are points or cells between whole numbers is settled by each step.
+    spec = {name: value for name, value in held(study.space).to_spec().items() if name not in ("cells", "whole")}
+    key = KEYS.get(str(spec.get("kind")))
+    if key is None or spec.get(key) is None:
+        raise ParameterError("This space has no grid.", allowed="a grid that can be finer", fix="choose by hand")
+    alone = replace(question, fraction=study.terms(question).fraction)
+    _, found = choose_grid({**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone]))
+    unit, what = found.error_unit, "95 % half width, snapping included"
+    if isinstance(question, Linear) and question.of_shares:
+        unit, what = PERCENT, "95 % half width"
+    elif question.of_shares:
+        what = "earth mover's distance, snapping included"
+    rows: list[dict[str, Any]] = [
+        {
+            "at": grid.cell,
+            "text": f"{grid.cell:g} {found.unit}".strip(),
+            "error": grid.total,
+            "unit": unit,
+            "what": what,
+            "items": grid.items,
+        }
+        for grid in found.grids
+    ]
+    best = next(row for row in rows if row["at"] == found.chosen)
+    here, least = next(grid for grid in found.grids if grid.cell == found.chosen), min(row["error"] for row in rows)
     more = f", {math.ceil(100 * (best['error'] / least - 1))} % above the least" if best["error"] > least else ""
-    return f"Cells of {best['text']} are the coarsest with nearly the least error{more}: {best['items']:,} items."
+    snapped = f", {fig.near(here.snapping, unit)} by snapping" if here.snapping else ""
+    words = (
+        f"Cells of {best['text']} are the coarsest with nearly the least error{more}: {best['items']:,} items, "
+        f"{fig.near(here.noise, unit)} by noise{snapped}."
+    )
+    return rows, best, words
+
+
+def _bandwidths(asked: Asked) -> Rows:
+    """What ``bandwidth = "auto"`` tries and takes, on a grid that is not too fine to try them all."""
+    study, question = asked.study, asked.question
+    if not isinstance(question, Density):
+        raise ParameterError("This question has no bandwidth.", allowed="a smooth map", fix="choose by hand")
+    space = _coarse(study.space)
+    terms = study.replace(space=space).terms(question)
+    scale = 1.0 if space.unit else space.diameter
+    rows: list[dict[str, Any]] = [
+        {
+            "at": size / scale,
+            "text": f"{size / scale:g} {space.unit}".strip(),
+            "error": error,
+            "unit": space.unit,
+            "what": "earth mover's distance of the map",
+            "items": space.items,
+        }
+        for size, error in question.bandwidths(terms)
+    ]
+    size = best_of([(row["at"], row["error"]) for row in rows])
+    best = next(row for row in rows if row["at"] == size)
+    about = "" if space is study.space else " Worked out on a coarser grid (≈)."
+    off = fig.near(best["error"], space.unit, digits=2)
+    words = (
+        f"Smoothed over {best['text']} the whole map is off by about {off}, the least of these: wider blurs more, "
+        f"narrower is noisier.{about}"
+    )
+    return rows, best, words
+
+
+def _coarse(space: Space) -> Space:
+    """The same space with fewer cells, where it has too many."""
+    if space.items <= _MOST_ITEMS or not isinstance(space, Earth | Line):
+        return space
+    if isinstance(space, Earth):
+        return (
+            space
+            if space.cell is None
+            else with_grid(space, space.cell * math.sqrt(space.items / _MOST_ITEMS)) or space
+        )
+    return with_grid(space, (space.high - space.low) / (_MOST_ITEMS - 1)) or space
 
 
 def with_grid(space: Space, size: float) -> Space | None:
