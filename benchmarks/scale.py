@@ -35,6 +35,8 @@ _DAY = 86_400
 _PEOPLE = 10**9
 _NETWORK = 352 + 400
 """Bytes of an item with its token, and of the request around it."""
+_POOL_BYTES = 540
+"""A message in the pool, with its token, at most: a slot of 128 bytes in a bucket that is less than half full."""
 _MOODS = "discrete(labels=['calm', 'glad', 'sad', 'tense', 'tired', 'bored', 'proud', 'afraid'])"
 
 
@@ -159,7 +161,7 @@ def a_billion(cost: dict[str, float]) -> dict[str, Any]:
         "messages_a_second": round(messages / _DAY),
         "cores": cores,
         "bottleneck": max(cores, key=lambda name: cores[name]),
-        "shuffler_disk_tb": round(messages * 2.2 * SEALED_BYTES / 1e12, 2),
+        "shuffler_disk_tb": round(messages * _POOL_BYTES / 1e12, 2),
         "network_mb_a_second": round(messages * _NETWORK / _DAY / 1e6, 1),
         "batch_tb": round(messages * SEALED_BYTES / 1e12, 3),
     }
@@ -187,8 +189,10 @@ def accuracy(most: int) -> list[dict[str, float]]:
 def main() -> None:
     """Run."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--most", type=int, default=10**6, help="messages to mix")
-    parser.add_argument("--stored", type=int, default=10**5, help="messages to keep in the pool")
+    parser.add_argument("--most", type=int, default=10**7, help="messages to mix")
+    parser.add_argument(
+        "--stored", type=int, default=10**6, help="messages to keep in the pool (10**7: some ten minutes)"
+    )
     parser.add_argument("--opened", type=int, default=10**5, help="messages to open")
     parser.add_argument("--people", type=int, default=10**9, help="up to which accuracy is predicted")
     asked = parser.parse_args()
