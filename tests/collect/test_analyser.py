@@ -109,12 +109,12 @@ def test_honest_is_priced():
     """Fewer honest people mean more noise for the same promise, and 1 changes nothing."""
     terms = {"alpha": "0.5", "delta": "1e-6", "users": 400, "model": "shuffle"}
     plans = {
-        share: bw.Study("discrete(labels=['a', 'b'])", honest=share, **terms).plan("frequency(items=2)")
+        share: bw.Study("discrete(labels=['a', 'b'])", honest=share, **terms).plan("items(items=2)")
         for share in (1, "0.9", "0.5")
     }
     rates = [plans[share].itemwise.randomiser.alpha0_upper for share in (1, "0.9", "0.5")]
     assert rates[0] > rates[1] > rates[2]
-    half = bw.Study("discrete(labels=['a', 'b'])", **{**terms, "users": 200}).plan("frequency(items=2)")
+    half = bw.Study("discrete(labels=['a', 'b'])", **{**terms, "users": 200}).plan("items(items=2)")
     assert rates[2] == half.itemwise.randomiser.alpha0_upper
     assert plans["0.5"].terms.to_spec()["honest"] == "0.5"
     assert "honest" not in plans[1].terms.to_spec()

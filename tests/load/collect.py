@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import tempfile
 import time
@@ -223,6 +224,39 @@ def full_disk(folder: Path) -> dict:
     return {"refused": refused, "acknowledged": len(told), "lost": len(told - kept), "accepted_later": later}
 
 
+def full_pool(folder: Path) -> dict:
+    """The same for the shuffler: its files cannot grow any more. Whatever it is sent, it opens nothing."""
+    card = shuffle_card(users=20, tokens=False)
+    store = folder / "full-pool.db"
+    service = shuffler(card, store, file_limit=2**23 + 2**20)
+    service.wait_until_open()
+    link = Connection(service.port, "/messages", "application/octet-stream")
+    told, refused, left = set(), 0, b""
+    for _ in range(100):
+        some = [os.urandom(SEALED_BYTES) for _ in range(1000)]
+        status, _data = link.post(b"".join(some))
+        if status == 200:
+            told |= set(some)
+        else:
+            assert status == 507, status
+            refused, left = refused + 1, b"".join(some)
+            if refused == 5:
+                break
+    service.kill()
+    link.close()
+    service = shuffler(card, store)
+    service.wait_until_open()
+    link = Connection(service.port, "/messages", "application/octet-stream")
+    status, data = link.post(left)
+    link.close()
+    later = status == 200 and set(data["lines"]) <= {"accepted", "repeated"}
+    service.stop()
+    pool = Pool(store, card.digest)
+    kept = set(pool.messages())
+    pool.close()
+    return {"refused": refused, "acknowledged": len(told), "lost": len(told - kept), "accepted_later": later}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each speed")
@@ -243,7 +277,8 @@ def main() -> None:
         for name, found in killed.items():
             print(f"kills, {name}: {found}", flush=True)
         full = full_disk(folder)
-        print(f"full disk: {full}", flush=True)
+        pool = full_pool(folder)
+        print(f"full disk: {full}; of the shuffler: {pool}", flush=True)
 
     def total(name: str) -> int:
         return sum(found.get(name, 0) for found in killed.values())
@@ -258,16 +293,17 @@ def main() -> None:
         "p99": {f"{batch}x{c}": round(fast[batch, c]["p99_ms"], 2) for batch, c in fast},
         "kills": total("kills") + total("mixing_kills"),
         "killed": killed,
-        "acknowledged": total("acknowledged") + full["acknowledged"],
+        "acknowledged": total("acknowledged") + full["acknowledged"] + pool["acknowledged"],
         "in_flight": total("in_flight"),
-        "acknowledged_lost": total("lost") + full["lost"],
+        "acknowledged_lost": total("lost") + full["lost"] + pool["lost"],
         "counted_twice": total("twice"),
-        "full_disk": full,
+        "full_disk": {"collector": full, "shuffler": pool},
         "memory": size,
         "seconds": round(time.perf_counter() - began, 1),
     }
     print(json.dumps(told))
-    bad = told["acknowledged_lost"] or told["counted_twice"] or not full["refused"] or not full["accepted_later"]
+    filled = all(found["refused"] and found["accepted_later"] for found in (full, pool))
+    bad = told["acknowledged_lost"] or told["counted_twice"] or not filled
     raise SystemExit(1 if bad else 0)
 
 

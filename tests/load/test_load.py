@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.load.collect import full_disk, kill_collector, kill_shuffler
+from tests.load.collect import full_disk, full_pool, kill_collector, kill_shuffler
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, kills and looks into /proc")
 
@@ -23,8 +23,9 @@ def test_killed_shufflers_lose_nothing(tmp_path):
     assert found["acknowledged"] == 800
 
 
-def test_a_full_disk_refuses_and_loses_nothing(tmp_path):
-    found = full_disk(tmp_path)
+@pytest.mark.parametrize("fill", [full_disk, full_pool], ids=["collector", "shuffler"])
+def test_a_full_disk_refuses_and_loses_nothing(tmp_path, fill):
+    found = fill(tmp_path)
     assert found["refused"]
     assert found["lost"] == 0
     assert found["accepted_later"]
