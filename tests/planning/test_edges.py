@@ -62,12 +62,12 @@ def test_fewer_people_get_coarser_nodes_and_the_choice_is_public():
     reference = reference_distribution(_SQUARE)
 
     def nodes(users):
-        def make(gap):
-            return histogram_noise(_SQUARE, "edges", 25, users=users, spacing=gap)
+        def make(space, gap):
+            return histogram_noise(space, "edges", 25, users=users, spacing=gap)
 
         first, again = best_spacing(_SQUARE, reference, make), best_spacing(_SQUARE, reference, make)
         assert first == again
-        return make(first).noise.dimension
+        return make(_SQUARE, first).noise.dimension
 
     found = [nodes(users) for users in (30, 30_000)]
     assert found[0] < found[1] == 144
@@ -76,10 +76,10 @@ def test_fewer_people_get_coarser_nodes_and_the_choice_is_public():
 def test_the_chosen_spacing_is_hardly_worse_than_the_best_in_hindsight():
     reference = reference_distribution(_SQUARE)
 
-    def make(gap):
-        return histogram_noise(_SQUARE, "edges", 25, users=300, spacing=gap)
+    def make(space, gap):
+        return histogram_noise(space, "edges", 25, users=300, spacing=gap)
 
-    errors = {gap: simulate(make(gap), reference).decoded for gap in spacings(_SQUARE)}
+    errors = {gap: simulate(make(_SQUARE, gap), reference).decoded for gap in spacings(_SQUARE)}
     assert errors[best_spacing(_SQUARE, reference, make)] < 1.2 * min(errors.values())
     assert max(errors.values()) > 1.5 * min(errors.values())  # so that the choice matters
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from barrow.planning.simulate import raw_error, simulate
+from barrow.mechanisms.histograms import histogram_noise
+from barrow.planning.references import reference_distribution
+from barrow.planning.simulate import raw_error, simulate, stand_in
 from barrow.spaces import Circle, Discrete, Earth, Elsewhere, Euclidean, Hexagons, Line, Product
 from barrow.transport import emd, kr_norm, measure_of
-from barrow.transport.graph_flow import emd_flow_upper
+from barrow.transport.graph_flow import cheapest_flow, emd_flow_upper
 
 MAP = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=4)
 
@@ -120,3 +122,34 @@ def test_without_noise_the_error_is_what_snapping_moves():
     assert found.decoded == 0.0
     assert found.mean == pytest.approx(float(MAP.snapping_means.mean()) * MAP.diameter)
     assert 0.35 * 3.9 < found.mean < 0.3826 * 4.0
+
+
+def test_a_coarser_grid_stands_in_for_a_finer_one():
+    """What is simulated on a stand-in, with what its cells hide, errs as the space itself does."""
+    space = Euclidean([0, 0], [1, 1], step=1 / 120)
+    reference = reference_distribution(space)
+    whole = histogram_noise(space, "edges", 25, users=3000, spacing=1 / 16)
+    here = stand_in(space, reference, whole.noise.dimension, 4000)
+    assert whole.noise.dimension * 2.5 <= here.space.items <= 4000 < space.items
+    assert here.reference.sum() == pytest.approx(1.0)
+    small = histogram_noise(here.space, "edges", 25, users=3000, spacing=1 / 16)
+    true = simulate(whole, reference, 2).decoded / space.diameter
+    found = here.error(simulate(small, here.reference, 2).decoded / space.diameter)
+    assert found == pytest.approx(true, rel=0.15)
+    assert stand_in(space, reference, 8000, 4000).space is space  # too many nodes for coarser cells
+    assert stand_in(space, reference, 100, 20_000).lost == 0.0
+
+
+def test_a_star_has_one_flow():
+    rng = np.random.default_rng(1)
+    difference = rng.normal(size=7)
+    difference -= difference.mean()
+    lengths = rng.uniform(0.1, 1.0, 6)
+    middle, others = np.full(6, 6), np.arange(6)
+    for tails, heads in ((others, middle), (middle, others)):
+        star = cheapest_flow(7, tails, heads, lengths, difference)
+        # One more edge, longer than any way around it: the general solvers must find the same.
+        same = cheapest_flow(7, [*tails, 0], [*heads, 1], [*lengths, 50.0], difference)
+        assert star.upper == pytest.approx(same.upper, rel=1e-6)
+        assert star.masses == pytest.approx(same.masses[:6], abs=1e-9)
+    assert star.upper == pytest.approx(np.abs(difference[:6]) @ lengths)

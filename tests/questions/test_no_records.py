@@ -19,7 +19,7 @@ from barrow.noise.simulation import SeededSource
 from barrow.planning.terms import Terms
 from barrow.queries import density, mean, region_share
 from barrow.queries.holders import holders, with_no_records
-from barrow.questions import Density, Histogram, Mean
+from barrow.questions import CircularMean, Density, Histogram, Mean, Quantile
 from barrow.questions.holders import laplace_pair_quantile
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, NoRecords, Product
 from barrow.study import Study, read, verify
@@ -206,9 +206,95 @@ def test_what_cannot_be_is_refused():
         NoRecords(LINE, distance="1/4")
     with pytest.raises(ParameterError, match="already"):
         NoRecords(NoRecords(LINE))
-    for kind in ("quantile", "items(samples=3)"):
-        study = Study(LINE, alpha=1, delta="1e-6", users=400, missing="no records", data=people(), dataset="d")
-        with pytest.raises(ParameterError):
-            study.plan(kind) if kind == "quantile" else study.data.sample(study.data.engine(), study.space, 400, 3)
     with pytest.raises(ParameterError, match="not about the records"):
         holders(region_share(Circle.hours(), center=3, radius="1 h", ramp="1 h"), NoRecords(LINE))
+
+
+def _covered(plan, rows, items, seed, draws=300):
+    """Draws of the released values of people who hold one item each (None for no records), and the truth's rows."""
+    space, source = plan.space, SeededSource(seed)
+    missing = space.items - 1
+    center = UserCounts.of_users(space, [[missing if x is None else x] for x in items]).center(plan.query)
+    return [rows(plan.tables(plan.noise.draw(center, source).values)) for _ in range(draws)]
+
+
+@pytest.mark.parametrize("far", ["1", "1/2"])
+def test_quantiles_over_holders_are_those_of_their_items_and_the_others_do_not_count(far):
+    space = NoRecords(LINE, distance=far)
+    plan = Quantile(of=["0.1", "0.5", "0.9"]).plan(Terms(space, 400, given=Fraction(25)))
+    held = [1] * 40 + [5] * 160 + [15] * 40
+    found = _covered(plan, lambda tables: tables, held + [None] * 160, 5)
+    true = [LINE.places[1], LINE.places[5], LINE.places[15]]
+    true = [float(np.ravel(x)[0]) for x in true]
+    inside = [
+        all(row["low_95"] <= t <= row["high_95"] for row, t in zip(each["values"], true, strict=True)) for each in found
+    ]
+    assert np.mean(inside) >= 0.95 - 0.03
+    widths = np.mean([[row["high_95"] - row["low_95"] for row in each["values"]] for each in found], axis=0)
+    assert widths.max() < 60.0  # of 100: intervals that say something
+    # Counting those without records as holders would move the 0.9-quantile by a factor 0.6: it is ruled out mostly.
+    wrong = float(np.ravel(LINE.places[0])[0])
+    assert np.mean([each["values"][1]["low_95"] > wrong for each in found]) > 0.9
+    shares = [each["people"][0] for each in found]
+    assert np.mean([row["low_95"] <= 0.6 <= row["high_95"] for row in shares]) >= 0.95 - 0.03
+    assert plan.description.startswith("the quantiles 0.1, 0.5, 0.9 of the items of people with records")
+
+
+def test_a_quantile_of_nobody_is_not_determined():
+    plan = Quantile().plan(Terms(NoRecords(LINE), 100, given=Fraction(5)))
+    (row,) = plan.tables(np.zeros(plan.query.dimension))["values"]
+    assert row["value"] is None
+    assert not row["determined"]
+    assert row["low_95"] <= 0.0
+    assert row["high_95"] >= 100.0
+    assert "not determined" in plan.summary(np.zeros(plan.query.dimension))[0]
+
+
+def test_circular_means_over_holders_turn_with_their_items_and_spread_by_their_share():
+    circle = Circle.hours()
+    plan = CircularMean().plan(Terms(NoRecords(circle), 2000, given=Fraction(25)))
+    held = [6] * 500 + [7] * 300 + [8] * 200
+    angles = 2 * np.pi * circle.points[held] / 24
+    x, y = np.cos(angles).mean(), np.sin(angles).mean()
+    mean = np.arctan2(y, x) / (2 * np.pi) * 24
+    spread = math.sqrt(-2 * math.log(math.hypot(x, y))) * 12 / math.pi
+    found = _covered(plan, lambda tables: tables["values"], held + [None] * 1000, 7)
+    assert np.mean([low["low_95"] <= mean <= low["high_95"] for low, _ in found]) >= 0.95 - 0.03
+    assert np.mean([row["low_95"] <= spread <= row["high_95"] for _, row in found]) >= 0.95 - 0.03
+    # Without the share of holders the direction would be half as long, and the spread far too large.
+    short = math.sqrt(-2 * math.log(0.5 * math.hypot(x, y))) * 12 / math.pi
+    assert np.mean([row["high_95"] is not None and row["high_95"] < short for _, row in found]) > 0.9
+    nobody = plan.tables(np.zeros(3))["values"]
+    assert [row["value"] for row in nobody] == [None, None]
+
+
+def test_files_ask_quantiles_and_circular_means_over_holders(tmp_path):
+    file = tmp_path / "ages.csv"
+    file.write_text("uid,age\n" + "".join(f"{i},{20 + i % 50}\n" for i in range(300)))
+    study = Study(
+        LINE, ["all, anywhere, 1"], users=400, dataset="ages", questions="quantile", missing="no records",
+        data=read(str(file), user="uid", item="age"),
+    )  # fmt: skip
+    done = study.release(ledger=Ledger.create(tmp_path / "ages.ledger", study), out=tmp_path / "out")
+    (row,) = done.tables["values"]
+    assert row["low_95"] <= 45 <= row["high_95"]
+    assert "each person with records counting once" in Quantile.released(done.statement)
+
+
+@pytest.mark.parametrize("asked", ["items(items=2)", "items(samples=3)"])
+def test_items_of_people_without_records_are_no_records_each_time(asked, tmp_path):
+    space = Discrete(["a", "b"])
+    data = read({"uid": [1, 1, 2, 2], "x": ["a", "a", "a", "b"]}, user="uid", item="x")
+    study = Study(space, alpha=3, delta="1e-6", users=5, dataset="d", missing="no records", data=data)
+    plan = study.plan(asked)
+    m = plan.itemwise.items
+    assert study.replace(questions=asked).can_miss is False  # it says so already
+    assert Study(space, alpha=3, delta="1e-6", users=5, questions=asked).can_miss
+    if plan.samples is None:
+        counts = data.count(data.engine(), plan.space, None)
+    else:
+        counts = data.sample(data.engine(), plan.space, 5, m)
+    held, private = plan.statistics(counts)
+    assert private
+    assert held.sum() == 5 * m
+    assert held[-1] == 3 * m

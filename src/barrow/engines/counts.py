@@ -127,6 +127,24 @@ class Sampled(Counts):
         object.__setattr__(self, "private", bool(private))
         super().__init__(items, np.full(np.shape(items), samples), counts, users=users)
 
+    def with_users(self, users: int, default_item: int) -> Sampled:
+        """The same with the public number of users: from those without records the default item is drawn each time.
+
+        >>> more = Sampled([1], [4], samples=2, users=2, private=True).with_users(5, default_item=3)
+        >>> more.items.tolist(), more.counts.tolist(), more.users, more.private
+        ([1, 3], [4, 6], 5, True)
+        """
+        more = super().with_users(users, default_item)
+        if more is self:
+            return self
+        filled = merged(
+            np.append(self.items, default_item),
+            np.full(len(self.items) + 1, self.samples),
+            np.append(self.counts, (users - self.users) * self.samples),
+            users=users,
+        )
+        return Sampled(filled.items, filled.counts, samples=self.samples, users=users, private=self.private)
+
     def __repr__(self) -> str:
         return "<Sampled: private integers>"
 

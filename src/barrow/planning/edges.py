@@ -17,6 +17,7 @@ from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.mechanisms.pyramid_scales import mixed_reference
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import Exact
+from barrow.planning.simulate import MOST_RANKED, stand_in
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 from barrow.transport import measure_of
@@ -24,56 +25,68 @@ from barrow.transport import measure_of
 _SEED = 20250307
 _NODES_DRAWN, _FEWEST, _MOST = 1200, 2, 5
 """Errors of few nodes vary more: so many nodes are drawn in all, in no fewer and no more releases than these."""
-_MOST_RANKED, _FEW_ITEMS = 5000, 1000
-"""On larger spaces errors are ranked on a coarser grid of about so many items."""
-_LEFT, _BLUR = 0.15, 0.05
-"""Decoders leave at least these shares of the noise and of the gap between nodes, or else another spacing is better."""
+_FEW_ITEMS = 1000
+"""On larger spaces one release of each spacing may do."""
+_LEFT, _BLUR = 0.3, 0.05
+"""The best spacing leaves at least these shares of its noise and of its gap: by test half of the noise or more, since
+decoders that take away more of it do so at the price of detail, which coarser nodes have as well."""
 
 
 def best_spacing(
-    space: Space, reference: Floats, make: Callable[[Any], HistogramNoise], most: int | None = None
+    space: Space, reference: Floats, make: Callable[[Space, Any], HistogramNoise], most: int | None = None
 ) -> Any:
     """The spacing of least simulated error; None where nodes are as fine as the items.
 
     Args:
         space: The public space.
         reference: A public distribution over the items.
-        make: The histogram along edges of a spacing.
+        make: The histogram along edges of a spacing, on the space or on one that stands in for it.
         most: How many nodes there may be; by default any number.
 
     >>> from barrow.mechanisms.histograms import histogram_noise
     >>> from barrow.spaces import Line
     >>> line, flat = Line(0, 256, step=1, cells=True), np.full(256, 1 / 256)
-    >>> few, many = (lambda s, n=n: histogram_noise(line, "edges", 25, users=n, spacing=s) for n in (20, 10**6))
+    >>> few, many = (lambda at, s, n=n: histogram_noise(at, "edges", 25, users=n, spacing=s) for n in (20, 10**6))
     >>> best_spacing(line, flat, few) is None, best_spacing(line, np.eye(256)[9], many) is None
     (False, True)
     """
     tried = spacings(space)
     if most is not None:
-        tried = [s for s in tried if make(s).noise.dimension <= most] or tried[:1]
+        tried = [s for s in tried if make(space, s).noise.dimension <= most] or tried[:1]
     if len(tried) == 1:
         return tried[0]
-    measure = measure_of(space, _MOST_RANKED).distance
     known: dict[int, float] = {}
+    made = _Made(space, tried, make)
 
     def error(index: int) -> float:
         if index not in known:
-            made = make(tried[index])
-            known[index] = _error(made, reference, measure, space.items)
+            known[index] = _error(space, reference, made[index].noise.dimension, lambda at: make(at, tried[index]))
         return known[index]
 
     # Where blur and noise are about equal the search starts; then it goes on while it gets better.
-    here = min(range(len(tried)), key=lambda i: _guess(make(tried[i])))
+    here = min(range(len(tried)), key=lambda i: _guess(made[i]))
     error(here)
     for step in (1, -1):
-        while 0 <= here + step < len(tried) and _worth(make, tried, here + step, known):
+        while 0 <= here + step < len(tried) and _worth(made[here + step], known):
             if error(here + step) >= error(here):
                 break
             here += step
     finest = len(tried) - 1  # nodes at all items do not blur at all
-    if _worth(make, tried, finest, known):
+    if _worth(made[finest], known):
         error(finest)
     return tried[min(known, key=lambda i: known[i])]
+
+
+class _Made(dict[int, HistogramNoise]):
+    """The histogram of each spacing that is looked at, made once."""
+
+    def __init__(self, space: Space, tried: list[Any], make: Callable[[Space, Any], HistogramNoise]) -> None:
+        super().__init__()
+        self.space, self.tried, self.make = space, tried, make
+
+    def __missing__(self, index: int) -> HistogramNoise:
+        found = self[index] = self.make(self.space, self.tried[index])
+        return found
 
 
 def _guess(made: HistogramNoise) -> float:
@@ -92,17 +105,18 @@ def _cost(made: HistogramNoise) -> float:
     return plan.noise_cost_upper * (2.0 / plan.reports) ** 0.5 if plan.reports > 1 else plan.noise_cost_upper
 
 
-def _worth(make: Callable[[Any], HistogramNoise], tried: list[Any], index: int, known: dict[int, float]) -> bool:
+def _worth(made: HistogramNoise, known: dict[int, float]) -> bool:
     """Not if the noise alone, or the blur alone, must leave more than the least error that is known."""
-    made = make(tried[index])
     return max(_LEFT * _cost(made), _BLUR * _gap(made)) < min(known.values())
 
 
-def _error(made: HistogramNoise, reference: Floats, measure: Callable[[Floats], float], items: int) -> float:
-    source = SeededSource(_SEED)
-    fewest = _FEWEST if items <= _FEW_ITEMS else 1
-    draws = min(_MOST, max(fewest, _NODES_DRAWN // made.noise.dimension))
-    return float(np.mean([measure(made.simulated(reference, source) - reference) for _ in range(draws)]))
+def _error(space: Space, reference: Floats, nodes: int, make: Callable[[Space], HistogramNoise]) -> float:
+    fewest = _FEWEST if space.items <= _FEW_ITEMS else 1
+    draws = min(_MOST, max(fewest, _NODES_DRAWN // nodes))
+    here = stand_in(space, reference, nodes, MOST_RANKED)
+    made, measure, source = make(here.space), measure_of(here.space, MOST_RANKED), SeededSource(_SEED)
+    found = [measure.distance(made.simulated(here.reference, source) - here.reference) for _ in range(draws)]
+    return here.error(float(np.mean(found)))
 
 
 def spacing_for(space: Space, alpha: Exact, *, users: int, model: str = "central") -> Any:
@@ -116,5 +130,5 @@ def spacing_for(space: Space, alpha: Exact, *, users: int, model: str = "central
     return best_spacing(
         space,
         mixed_reference(space),
-        lambda gap: histogram_noise(space, "edges", alpha, users=users, model=model, spacing=gap),
+        lambda at, gap: histogram_noise(at, "edges", alpha, users=users, model=model, spacing=gap),
     )

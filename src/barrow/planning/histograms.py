@@ -17,13 +17,14 @@ from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.edges import best_spacing
 from barrow.planning.items import ItemChoice, choose_items
-from barrow.planning.simulate import raw_error, simulate
+from barrow.planning.simulate import MOST_RANKED, Simulated, raw_error, simulate, stand_in
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import Clustered, Euclidean, Space
 from barrow.spaces.base import Floats
 from barrow.transport import measure_of
+from barrow.transport.measure import MOST_MEASURED
 
 WORDS = {
     "edges": "noise along the edges of the space's graph, decoded along it",
@@ -68,7 +69,7 @@ class HistogramTarget:
         """The EMD between the uniform histogram and raw records at the reference: what a guess without data errs by."""
         space = self.terms.space
         uniform = np.full(space.items, 1.0 / space.items)
-        decoded = measure_of(space).distance(uniform - self.reference)
+        decoded = measure_of(space, MOST_RANKED).distance(uniform - self.reference)
         return raw_error(decoded, float(self.reference @ space.snapping_means)) * space.diameter
 
 
@@ -158,7 +159,7 @@ def _hopeless(target: HistogramTarget) -> dict[str, str]:
 def _additive(kind: str) -> Callable[[HistogramTarget], Candidate]:
     def build(target: HistogramTarget) -> Candidate:
         terms, made = target.terms, kept_noise(target, kind)
-        found, size = simulate(made, target.reference, _first_draws(terms.space)), terms.space.diameter
+        found, size = _predicted(made, target), terms.space.diameter
         whose = "each person's " if terms.model is Model.LOCAL else ""
         return Candidate(
             kind,
@@ -173,6 +174,22 @@ def _additive(kind: str) -> Callable[[HistogramTarget], Candidate]:
         )
 
     return build
+
+
+def _predicted(made: HistogramNoise, target: HistogramTarget) -> Simulated:
+    """The simulated error: on a coarser grid where nodes are few and items very many."""
+    space = target.terms.space
+    if made.kind != "edges" or space.items <= MOST_MEASURED:
+        return simulate(made, target.reference, _first_draws(space))
+    here = stand_in(space, target.reference, made.noise.dimension)
+    if here.space is space:
+        return simulate(made, target.reference)
+    plan = made.noise.plan
+    alike = _noise_of(target, "edges", plan.alpha, plan.query.arguments.get("spacing"), here.space)
+    found = simulate(alike, here.reference)
+    decoded = here.error(found.decoded / space.diameter)
+    mean = raw_error(decoded, float(target.reference @ space.snapping_means))
+    return replace(found, mean=mean * space.diameter, decoded=decoded * space.diameter, method="coarser grid")
 
 
 def _first_draws(space: Space) -> int | None:
@@ -197,22 +214,12 @@ def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
         _check_edges(target)
         spacing = target.spacing
 
-    def at(alpha: Fraction, spacing: Any) -> HistogramNoise:
-        return histogram_noise(
-            terms.space,
-            kind,
-            alpha,
-            terms.delta,
-            users=terms.users,
-            model=terms.model.value,
-            noise=target.noise,
-            how=target.decode,
-            spacing=spacing,
-        )
+    def at(alpha: Fraction, spacing: Any, space: Space = terms.space) -> HistogramNoise:
+        return _noise_of(target, kind, alpha, spacing, space)
 
     most = target.report_values if terms.model is Model.LOCAL else None
     if isinstance(spacing, str):
-        spacing = best_spacing(terms.space, target.reference, lambda gap: at(terms.alpha, gap), most)
+        spacing = best_spacing(terms.space, target.reference, lambda here, gap: at(terms.alpha, gap, here), most)
     made = at(terms.alpha, spacing)
     if most is not None and made.noise.dimension > most:
         raise ParameterError(
@@ -226,6 +233,21 @@ def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
     better = at(larger, spacing)
     # Scales are chosen anew at another alpha, and with them the ratio: only what keeps the terms is taken.
     return better if terms.alpha_for(Fraction(getattr(better.event, "range_ratio", None) or 1)) >= larger else made
+
+
+def _noise_of(target: HistogramTarget, kind: str, alpha: Fraction, spacing: Any, space: Space) -> HistogramNoise:
+    terms = target.terms
+    return histogram_noise(
+        space,
+        kind,
+        alpha,
+        terms.delta,
+        users=terms.users,
+        model=terms.model.value,
+        noise=target.noise,
+        how=target.decode,
+        spacing=spacing,
+    )
 
 
 def _check_edges(target: HistogramTarget) -> None:

@@ -18,10 +18,15 @@ from barrow.progress import track
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 from barrow.transport import measure_of
+from barrow.transport.measure import MOST_MEASURED
 
 _SEED = 20241014
-_DRAWS, _FEW_DRAWS, _MANY_ITEMS, _HUGE = 8, 4, 500, 2000
-"""Errors of many items average out, so that few draws are enough."""
+_DRAWS = ((500, 8), (2000, 4), (5000, 2))
+"""So many releases up to so many items, beyond them one: errors of many items average out."""
+MOST_RANKED = 5000
+"""What is ranked, and not promised, is measured on a grid of at most about so many items."""
+_FINER = 2.5
+"""Grids that stand in for finer ones have at least so many items for each node."""
 
 
 class Simulable(Protocol):
@@ -41,7 +46,7 @@ class Simulated:
 
     Attributes:
         mean: The mean EMD from raw records, in the space's units.
-        standard_error: Of that mean.
+        standard_error: Of that mean; None after one release.
         draws: How many releases were simulated.
         method: How the EMD was measured, see :func:`barrow.transport.measure_of`.
         decoded: The mean EMD from snapped records: noise and decoding without snapping.
@@ -51,7 +56,7 @@ class Simulated:
     """
 
     mean: float
-    standard_error: float
+    standard_error: float | None
     draws: int
     method: str
     decoded: float
@@ -69,13 +74,14 @@ def raw_error(decoded: float, snapping: float) -> float:
     return math.hypot(decoded, snapping)
 
 
-def simulate(made: Simulable, reference: Floats, draws: int | None = None) -> Simulated:
+def simulate(made: Simulable, reference: Floats, draws: int | None = None, most: int = MOST_MEASURED) -> Simulated:
     """The mean EMD between raw records that follow ``reference`` and what ``made`` would release about them.
 
     Args:
         made: The mechanism.
         reference: A public distribution, see :func:`barrow.planning.reference_distribution`.
         draws: How many releases to simulate; fewer for large spaces by default.
+        most: On how many items distances are measured at most: what is only ranked may be measured on a coarser grid.
 
     >>> from barrow.mechanisms.histograms import histogram_noise
     >>> from barrow.spaces import Clustered
@@ -83,8 +89,8 @@ def simulate(made: Simulable, reference: Floats, draws: int | None = None) -> Si
     >>> 0.0 < simulate(made, np.full(20, 0.05)).mean < 0.01
     True
     """
-    space, measure = made.space, measure_of(made.space)
-    default = _DRAWS if space.items < _MANY_ITEMS else _FEW_DRAWS if space.items <= _HUGE else 2
+    space, measure = made.space, measure_of(made.space, most)
+    default = next((count for items, count in _DRAWS if space.items <= items), 1)
     count = default if draws is None else whole(draws, "draws", least=1, most=10_000)
     source, moved = SeededSource(_SEED), float(reference @ space.snapping_means)
     decoded = [
@@ -92,8 +98,60 @@ def simulate(made: Simulable, reference: Floats, draws: int | None = None) -> Si
         for _ in track(range(count), "simulating releases")
     ]
     errors = [raw_error(error, moved) for error in decoded]
-    spread = float(np.std(errors, ddof=1)) / count**0.5 if count > 1 else float("nan")
     size = space.diameter
-    return Simulated(
-        float(np.mean(errors)) * size, spread * size, count, measure.method, float(np.mean(decoded)) * size
-    )
+    spread = float(np.std(errors, ddof=1)) / count**0.5 * size if count > 1 else None
+    return Simulated(float(np.mean(errors)) * size, spread, count, measure.method, float(np.mean(decoded)) * size)
+
+
+@dataclass(frozen=True, eq=False)
+class StandIn:
+    """A coarser grid that stands in for a space in simulations. See :func:`stand_in`.
+
+    Attributes:
+        space: The coarser grid, or the space itself.
+        reference: The public distribution there.
+        lost: What the coarser cells hide, normalised: how much farther they snap, as a root of squares.
+
+    >>> from barrow.spaces import Discrete
+    >>> StandIn(Discrete(["a", "b"]), np.array([0.5, 0.5]), 0.3).error(0.4)
+    0.5
+    """
+
+    space: Space
+    reference: Floats
+    lost: float
+
+    def error(self, decoded: float) -> float:
+        """The error that the space itself would have, from that of the stand-in."""
+        return raw_error(decoded, self.lost)
+
+
+def stand_in(space: Space, reference: Floats, nodes: int, least: int = MOST_MEASURED) -> StandIn:
+    """A coarser grid with items enough for ``nodes`` nodes: what is simulated there errs as the space itself would.
+
+    Where items are several times finer than nodes their number decides how long decoding takes, and the error but
+    little: what cells hide is added as :func:`raw_error` adds snapping.
+
+    Args:
+        space: The public space.
+        reference: A public distribution over its items.
+        nodes: How many nodes carry them.
+        least: Spaces of so many items or fewer stand for themselves.
+
+    >>> from barrow.spaces import Line
+    >>> here = stand_in(Line(0, 10**5, step=1, cells=True), np.full(10**5, 1e-5), 300, 2000)
+    >>> here.space.items, round(float(here.reference.sum()), 9), here.lost < 2e-4
+    (2000, 1.0, True)
+    """
+    found, wanted = None, max(least, math.ceil(_FINER * nodes))
+    while found is None and space.items > wanted:  # cells become wider by whole factors, and may become too wide
+        coarser = space.coarser(wanted)
+        if coarser is None:
+            break
+        found, wanted = coarser if coarser[0].items >= _FINER * nodes else None, math.ceil(1.5 * wanted)
+    if found is None:
+        return StandIn(space, reference, 0.0)
+    coarse, home = found
+    shares = np.asarray(np.bincount(home, reference, minlength=coarse.items), dtype=np.float64)
+    before, after = float(reference @ space.snapping_means), float(shares @ coarse.snapping_means)
+    return StandIn(coarse, shares, math.sqrt(max(after**2 - before**2, 0.0)))

@@ -32,7 +32,7 @@ from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.histograms import HistogramTarget
 from barrow.planning.linear import noise_candidate
 from barrow.planning.references import Reference, reference_distribution
-from barrow.planning.simulate import simulate
+from barrow.planning.simulate import MOST_RANKED, simulate
 from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
 from barrow.queries import Query
@@ -172,12 +172,13 @@ def user_level_histograms(
 def _central(
     space: Space, budget: Fraction, slack: Fraction, users: int, decode: str
 ) -> Iterator[tuple[str, HistogramNoise]]:
-    levels = has_levels(space) or (not space.has_tree and has_groups(space))
+    few = space.items <= _MANY_ITEMS
+    levels = has_levels(space) or (has_groups(space) and not (space.has_tree and few))
     kinds = ["levels"] if levels else []
-    if space.has_tree:
+    if space.has_tree and (few or not has_groups(space)):
         kinds.append("tree")
-    if not levels or space.items <= _MANY_ITEMS:  # many single items lose to groups of them
-        kinds += ["cells"] if space.places is None else ["cells", "pyramid"]
+    if few or not levels:  # many single items lose to groups of them, and so do scales and long paths
+        kinds += ["cells", "pyramid"] if few and space.places is not None else ["cells"]
     for kind in kinds:
         try:
             made = [user_level_histogram(space, kind, budget, users=users, how=decode)]
@@ -192,7 +193,7 @@ def _central(
 def _simulated(kind: str, made: HistogramNoise, guess: Floats, draws: int) -> Candidate:
     few = made.query.dimension >= _MANY_OUTPUTS or kind == "pyramid"
     most = 1 if made.space.items > _MANY_ITEMS else FEW_DRAWS if few else draws
-    found, size = simulate(made, guess, min(draws, most)), made.space.diameter
+    found, size = simulate(made, guess, min(draws, most), MOST_RANKED), made.space.diameter
     return Candidate(
         kind,
         f"user-level: {_WORDS[kind]} ({made.noise.name})",

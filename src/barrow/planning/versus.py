@@ -65,8 +65,18 @@ def kept_user_level(
         return []
 
 
-def preferred(own: Sequence[Candidate], rivals: Sequence[Candidate], definition: str = "auto") -> Candidate:
+def preferred(
+    own: Sequence[Candidate], rivals: Sequence[Candidate], definition: str = "auto", snapping: float = 0.0
+) -> Candidate:
     """What to release: the best of EMD-DP, or of user-level DP where that is the more accurate one by 5 % or more.
+
+    What is compared is what :class:`Versus` says: errors with what snapping adds to both of them.
+
+    Args:
+        own: The candidates of EMD-DP, best first.
+        rivals: Those of user-level DP.
+        definition: What the question asks for.
+        snapping: What snapping adds to each error, where it is no part of it.
 
     >>> from barrow.privacy import Emd, Guarantee
     >>> both = [Candidate(name, "", Guarantee(Emd(1), "", ""), error) for name, error in (("a", 1.04), ("b", 1.0))]
@@ -79,14 +89,8 @@ def preferred(own: Sequence[Candidate], rivals: Sequence[Candidate], definition:
             allowed="definition = 'auto' or 'emd'",
             fix="definition = 'auto'",
         )
-    # Snapping moves both alike, and would hide which of them has less noise.
-    better = bool(rivals) and _noise(rivals[0]) * ALIKE < _noise(own[0])
+    better = bool(rivals) and (rivals[0].error + snapping) * ALIKE < own[0].error + snapping
     return rivals[0] if definition == "user_level" or (definition == "auto" and better) else own[0]
-
-
-def _noise(candidate: Candidate) -> float:
-    """The part of an error that is not snapping, where it is known."""
-    return candidate.error if candidate.decoded is None else candidate.decoded
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ def percent_up(probability: float, digits: int = 1) -> str:
     """A probability as a percentage, rounded up so that it never understates.
 
     >>> percent_up(0.55001), percent_up(0.5), percent_up(0.99999999)
-    ('55.1 %', '50.0 %', 'more than 99.9 %')
+    ('55.1 %', '50.0 %', '100 %')
     """
     scale = 10**digits
     value = math.ceil(probability * 100 * scale * (1.0 - 1e-12)) / scale
-    return f"more than {100 - 1 / scale:.{digits}f} %" if value >= 100 else f"{value:.{digits}f} %"
+    return "100 %" if value >= 100 else f"{value:.{digits}f} %"
 
 
 def odds_sentence(epsilon: float) -> str:

@@ -8,21 +8,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise
 from barrow.numerics import float_up
-from barrow.planning.terms import Terms
-from barrow.privacy import Model
 from barrow.queries import Query
 from barrow.queries.circular import direction
+from barrow.queries.holders import Holders
 from barrow.questions.base import Said
-from barrow.questions.linear import Linear, LinearPlan, noise_sentence
+from barrow.questions.linear import LinearPlan, noise_sentence
 from barrow.questions.plan import Plan, Rows
+from barrow.questions.read_off import ReadOff, share_row
 from barrow.spaces import Space
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CircularMean(Linear):
+class CircularMean(ReadOff):
     """The circular mean and the circular standard deviation of people's items, each person counting once.
 
     The mean of 23:00 and 1:00 is midnight, not noon: directions are averaged, not numbers.
@@ -33,37 +32,24 @@ class CircularMean(Linear):
     """
 
     kind: ClassVar[str] = "circular_mean"
-    knows_missing: ClassVar[bool] = False
+    plural: ClassVar[str] = "Circular means"
 
     def query(self, space: Space) -> Query:
         """The mean direction."""
         return direction(space)
 
-    def plan(self, terms: Terms) -> Plan:
-        """The noise that keeps the terms; it reads no data."""
-        if terms.model is not Model.CENTRAL:
-            raise ParameterError(
-                "Circular means are planned for data already held.",
-                allowed="model 'central'",
-                fix="histogram, which people can report themselves",
-            )
-        made = super().plan(terms)
-        if not isinstance(made, LinearPlan):
-            raise ParameterError("Circular means need additive noise.", allowed="noise='auto'", fix="noise='auto'")
-        return CircularMeanPlan(self, terms, made.query, made.chosen, made.others, own=made.own, rivals=made.rivals)
-
-    def _over_holders(self, terms: Terms) -> Plan:
-        raise ParameterError(
-            f"The question {self.kind!r} does not tell people without records apart.",
-            allowed="missing = 'default item'; a histogram or a mean where missing = 'no records'",
-            fix="missing = 'default item'",
+    def _read_off(self, made: LinearPlan, pair: Holders | None) -> Plan:
+        return CircularMeanPlan(
+            self, made.terms, made.query, made.chosen, made.others, pair, own=made.own, rivals=made.rivals
         )
 
     @classmethod
     def released(cls, said: Said) -> str:
         """What was released, and that it comes with intervals."""
+        more = "with records counting once, and the share of people with records"
+        once = more if said.get("holders") else "counting once"
         return (
-            f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. Both "
+            f"We released {said['released']}, computed from {said['people']:,} people, each person {once}. Both "
             "come with intervals that hold the true ones, at once, with probability 95 %, snapping included; where "
             "the noise may have turned the direction around, the mean is said to be not determined."
         )
@@ -82,6 +68,10 @@ class CircularMean(Linear):
 class CircularMeanPlan(LinearPlan):
     """What a circular mean would be like.
 
+    Args:
+        pair: Where some people hold no records: the sums over those who do, and their share. The direction of a sum
+            is that of the mean, whatever the share; only the spread needs it.
+
     >>> from fractions import Fraction
     >>> from barrow.spaces import Circle
     >>> plan = CircularMean().plan(Terms(Circle.hours(), 10_000, given=Fraction(25)))
@@ -89,11 +79,14 @@ class CircularMeanPlan(LinearPlan):
     ("the circular mean and spread of people's items (h)", True)
     """
 
+    pair: Holders | None = None
+
     @property
     def description(self) -> str:
         """What is released, in plain words."""
         unit = f" ({self.space.unit})" if self.space.unit else ""
-        return f"the circular mean and spread of people's items{unit}"
+        whose = "people's items" if self.pair is None else "the items of people with records"
+        return f"the circular mean and spread of {whose}{unit}"
 
     @property
     def radius(self) -> float:
@@ -102,6 +95,10 @@ class CircularMeanPlan(LinearPlan):
         Snapping moves the direction by at most pi rho, quantising by at most sqrt(2) times what it moves an output.
         """
         noise = self.noise
+        if self.pair is not None:  # what is subtracted from the sums is added again, times the noisy share
+            lean = 1.0 + max(abs(middle) for middle in self.pair.middles) / self.pair.weight
+            near = math.sqrt(2.0) * noise.simultaneous_half_width * lean
+            return float(near + math.pi * self.space.snapping_upper)
         if isinstance(noise, AdditiveNoise) and noise.p in ("2", None) and noise.dimension == 2:
             from scipy.special import gammainccinv
 
@@ -130,14 +127,17 @@ class CircularMeanPlan(LinearPlan):
 
     def tables(self, drawn: Any) -> dict[str, Rows]:
         """Mean and spread with their intervals, and the noisy direction they are made of."""
-        x, y = (float(value) for value in drawn)
+        (x, y), share = self._direction(drawn)
         length, radius, unit = math.hypot(x, y), self.radius, self.space.unit
         period = 2.0 * self.space.diameter
         mean = math.fmod(math.atan2(y, x) / (2.0 * math.pi) + 1.0, 1.0) * period
         determined = length > radius
         # Seen from the origin, a disc of this radius at this distance fills asin(radius/length) to each side.
         width = self._turn(math.asin(radius / length)) if determined else None
-        low, high = max(length - radius, 0.0), min(length + radius, 1.0)
+        off = self._share_half_width
+        low = max(length - radius, 0.0) / min(max(share + off, 1e-300), 1.0)
+        high = min((length + radius) / (share - off), 1.0) if share > off else 1.0
+        low = min(low, high)
         rows: Rows = [
             {
                 "output": "circular mean",
@@ -149,14 +149,30 @@ class CircularMeanPlan(LinearPlan):
             },
             {
                 "output": "circular standard deviation",
-                "value": self._spread(min(max(length, low), high)),
+                "value": self._spread(min(max(length / max(share, 1e-300), low), high)) if share > off else None,
                 "low_95": self._spread(high),
                 "high_95": self._spread(low),
                 "unit": unit,
-                "determined": low > 0.0,
+                "determined": low > 0.0 and share > off,
             },
         ]
+        if self.pair is not None:
+            return {"values": rows, "people": [share_row(share, off)]}
         return {"values": rows, "direction": self._rows(np.asarray(drawn), [self.half_width] * 2)}
+
+    def _direction(self, drawn: Any) -> tuple[tuple[float, float], float]:
+        """The noisy mean of (cosine, sine) over all people, 0 for those without records, and the others' share."""
+        values = [float(value) for value in drawn]
+        if self.pair is None:
+            return (values[0], values[1]), 1.0
+        share = values[2] / self.pair.weight
+        x, y = (value + middle * share for value, middle in zip(values[:2], self.pair.middles, strict=True))
+        return (x, y), share
+
+    @property
+    def _share_half_width(self) -> float:
+        """How far the share may be off at the same time as everything else (95 %); 0 where everybody counts."""
+        return 0.0 if self.pair is None else float(self.noise.simultaneous_half_width) / self.pair.weight
 
     def _spread(self, length: float) -> float | None:
         """sqrt(-2 ln R) as a distance; None where R may be 0, and the spread anything."""
@@ -175,7 +191,8 @@ class CircularMeanPlan(LinearPlan):
 
     def fields(self) -> dict[str, Any]:
         """What the statement says about the values."""
-        return {**super().fields(), "radius_95": self.radius}
+        more = {} if self.pair is None else {"holders": True}
+        return {**super().fields(), "radius_95": self.radius, **more}
 
     def answer_lines(self) -> list[str]:
         """The noise, and how wide the interval would be."""

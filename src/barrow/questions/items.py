@@ -36,6 +36,7 @@ class ItemWiseQuestion(Question):
         randomiser: A kind or plain data; the one that suits the space by default.
     """
 
+    knows_missing: ClassVar[bool] = True
     items: int | None = None
     samples: int | None = None
     randomiser: Mapping[str, Any] | str | None = None

@@ -84,7 +84,8 @@ class Linear(Question):
         rivals: list[Candidate] = []
         if self.noise == "auto" or self.definition == "user_level":
             rivals = kept_user_level(terms, _user_level(query, terms), self.definition)
-        best = preferred(found, rivals, self.definition)
+        moved = query.snapping_upper if query.snapping_counted else 0.0
+        best = preferred(found, rivals, self.definition, moved)
         others = [candidate for candidate in found if candidate is not best]
         return LinearPlan(self, terms, query, best, tuple(others), own=tuple(found), rivals=tuple(rivals))
 

@@ -13,18 +13,18 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding import decode
 from barrow.numerics import Exact, exact, exact_text
-from barrow.planning.terms import Terms
-from barrow.privacy import Model
 from barrow.queries import Query, tree_edges
+from barrow.queries.holders import Holders
 from barrow.questions.base import Said
-from barrow.questions.linear import Linear, LinearPlan, noise_sentence
+from barrow.questions.linear import LinearPlan, noise_sentence
 from barrow.questions.plan import Plan, Rows
-from barrow.spaces import Line, Space, edge_tree
+from barrow.questions.read_off import ReadOff, share_row
+from barrow.spaces import Line, Space, edge_tree, held
 from barrow.spaces.base import Floats
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Quantile(Linear):
+class Quantile(ReadOff):
     """The values below which given shares of people's items lie; the median by default.
 
     Args:
@@ -35,7 +35,7 @@ class Quantile(Linear):
     """
 
     kind: ClassVar[str] = "quantile"
-    knows_missing: ClassVar[bool] = False
+    plural: ClassVar[str] = "Quantiles"
     of: Exact | Sequence[Exact] = "0.5"
 
     def __post_init__(self) -> None:
@@ -62,31 +62,16 @@ class Quantile(Linear):
             )
         return tree_edges(space)
 
-    def plan(self, terms: Terms) -> Plan:
-        """The noise that keeps the terms, and the interval to expect; it reads no data."""
-        if terms.model is not Model.CENTRAL:
-            raise ParameterError(
-                "Quantiles are planned for data already held.",
-                allowed="model 'central'",
-                fix="histogram, then read it off",
-            )
-        made = super().plan(terms)
-        if not isinstance(made, LinearPlan):
-            raise ParameterError("Quantiles need additive noise.", allowed="noise='auto'", fix="noise='auto'")
-        return QuantilePlan(self, terms, made.query, made.chosen, made.others)
-
-    def _over_holders(self, terms: Terms) -> Plan:
-        raise ParameterError(
-            f"The question {self.kind!r} does not tell people without records apart.",
-            allowed="missing = 'default item'; a histogram or a mean where missing = 'no records'",
-            fix="missing = 'default item'",
-        )
+    def _read_off(self, made: LinearPlan, pair: Holders | None) -> Plan:
+        return QuantilePlan(self, made.terms, made.query, made.chosen, made.others, pair)
 
     @classmethod
     def released(cls, said: Said) -> str:
         """What was released, and that it comes with intervals."""
+        more = "with records counting once, and the share of people with records"
+        once = more if said.get("holders") else "counting once"
         return (
-            f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. Each "
+            f"We released {said['released']}, computed from {said['people']:,} people, each person {once}. Each "
             "comes with an interval that holds the true one with probability 95 %, all of them at once, snapping "
             "included."
         )
@@ -105,6 +90,10 @@ class Quantile(Linear):
 class QuantilePlan(LinearPlan):
     """What quantiles would be like.
 
+    Args:
+        pair: Where some people hold no records: the sums over those who do, and their share s. A point is at least the
+            q-quantile of their items if the share of all people below it is at least q s, which is linear in both.
+
     >>> from barrow.spaces import Line
     >>> plan = Quantile().plan(Terms(Line(0, 100, unit="years", step=1), 10_000, given=Fraction(25)))
     >>> plan.description, plan.error < 2
@@ -112,15 +101,27 @@ class QuantilePlan(LinearPlan):
     """
 
     question: Quantile
+    pair: Holders | None = None
 
     @property
     def description(self) -> str:
         """What is released, in plain words."""
         shares = self.question.shares
         unit = f" ({self.space.unit})" if self.space.unit else ""
+        whose = "people's items" if self.pair is None else "the items of people with records"
         if shares == (Fraction(1, 2),):
-            return f"the median of people's items{unit}"
-        return f"the quantiles {', '.join(map(exact_text, shares))} of people's items{unit}"
+            return f"the median of {whose}{unit}"
+        return f"the quantiles {', '.join(map(exact_text, shares))} of {whose}{unit}"
+
+    @property
+    def _line(self) -> Space:
+        """The line itself."""
+        return held(self.space)
+
+    @property
+    def _share_half_width(self) -> float:
+        """How far the share of people with records may be off, at once with all others (95 %)."""
+        return 0.0 if self.pair is None else float(self.noise.simultaneous_half_width) / self.pair.weight
 
     @property
     def error_unit(self) -> str:
@@ -130,67 +131,81 @@ class QuantilePlan(LinearPlan):
     @property
     def error(self) -> float:
         """Half the width of the widest interval if people's items were spread uniformly."""
-        below = (np.arange(self.query.dimension) + 1.0) / self.space.items
-        rows = self._rows_of(below)
+        k = self._line.items
+        rows = self._rows_of((np.arange(k - 1) + 1.0) / k)
         return float(max((row["high_95"] - row["low_95"]) / 2.0 for row in rows))
 
     def tables(self, drawn: Any) -> dict[str, Rows]:
         """One row for each quantile with its interval, and the noisy shares below each point."""
-        shares, width = self._below(drawn)
-        points = np.asarray(self.space.places)[: len(shares)].tolist()
-        half = width.tolist()
-        below = [
+        below, share = self._below(drawn)
+        width = self.noise.simultaneous_half_width / self._lengths + 0.5 * self._share_half_width
+        points = np.asarray(self._line.places)[: len(below)].tolist()
+        rows = [
             {"up_to": x, "share": s, "low_95": max(s - w, 0.0), "high_95": min(s + w, 1.0)}
-            for x, s, w in zip(points, shares.tolist(), half, strict=True)
+            for x, s, w in zip(points, below.tolist(), width.tolist(), strict=True)
         ]
-        return {"values": self._rows_of(self._decoded(drawn), shares), "below": below}
+        tables = {"values": self._rows_of(self._decoded(below, share), below, share), "below": rows}
+        return tables if self.pair is None else {**tables, "people": [share_row(share, self._share_half_width)]}
 
-    def _below(self, drawn: Floats) -> tuple[Floats, Floats]:
-        """The unbiased share below each edge, and half widths that hold for all of them at once."""
-        lengths = edge_tree(self.space).lengths
-        return np.asarray(drawn) / lengths, self.noise.simultaneous_half_width / lengths
+    @property
+    def _lengths(self) -> Floats:
+        return edge_tree(self._line).lengths
 
-    def _decoded(self, drawn: Floats) -> Floats:
-        shares = decode(edge_tree(self.space), np.asarray(drawn), variances=self.noise.deviation**2)
+    def _below(self, drawn: Floats) -> tuple[Floats, float]:
+        """The unbiased share of all people below each edge, and the share of those with records."""
+        values = np.asarray(drawn, dtype=np.float64)
+        if self.pair is None:
+            return values / self._lengths, 1.0
+        share = float(values[-1]) / self.pair.weight
+        return (values[:-1] + np.asarray(self.pair.middles) * share) / self._lengths, share
+
+    def _decoded(self, below: Floats, share: float) -> Floats:
+        """A cumulative histogram of people with records, for the values between the ends of intervals."""
+        whole = max(share, self._share_half_width, 1e-9)
+        variance = (self.noise.deviation / whole) ** 2
+        shares = decode(edge_tree(self._line), below * self._lengths / whole, variances=variance)
         return np.cumsum(shares)[:-1]
 
-    def _rows_of(self, decoded: Floats, unbiased: Floats | None = None) -> Rows:
-        points = np.asarray(self.space.places, dtype=np.float64)
+    def _rows_of(self, decoded: Floats, unbiased: Floats | None = None, people: float = 1.0) -> Rows:
+        points = np.asarray(self._line.places, dtype=np.float64)
         centre = decoded if unbiased is None else unbiased
-        width = self.noise.simultaneous_half_width / edge_tree(self.space).lengths
         moved = self.space.snapping_upper * self.space.diameter
+        determined = people > self._share_half_width
         rows = []
-        for share in self.question.shares:
-            q = float(share)
+        for asked in self.question.shares:
+            q = float(asked)
             at = int(np.searchsorted(decoded, q, side="left"))
-            # The quantile is x_i if F(x_(i-1)) < q <= F(x_i): points that the band rules out are left out.
-            surely_below = np.flatnonzero(centre + width < q)
-            surely_reached = np.flatnonzero(centre - width >= q)
+            # The quantile is x_i if F(x_(i-1)) < q <= F(x_i): points that the band rules out are left out. What is
+            # subtracted of a sum is half the length, so that below - q s holds the noise of s (1/2 - q) times.
+            width = self.noise.simultaneous_half_width / self._lengths + abs(0.5 - q) * self._share_half_width
+            surely_below = np.flatnonzero(centre + width < q * people)
+            surely_reached = np.flatnonzero(centre - width >= q * people)
             low = int(surely_below.max()) + 1 if surely_below.size else 0
             high = int(surely_reached.min()) if surely_reached.size else len(points) - 1
             first, last = min(low, high), max(low, high)
-            rows.append(
-                {
-                    "quantile": exact_text(share),
-                    "value": float(points[min(max(at, first), last)]),
-                    "low_95": float(points[first]) - moved,
-                    "high_95": float(points[last]) + moved,
-                    "unit": self.space.unit,
-                }
-            )
+            row = {
+                "quantile": exact_text(asked),
+                "value": float(points[min(max(at, first), last)]) if determined else None,
+                "low_95": float(points[first if determined else 0]) - moved,
+                "high_95": float(points[last if determined else -1]) + moved,
+                "unit": self.space.unit,
+            }
+            rows.append(row if self.pair is None else {**row, "determined": determined})
         return rows
 
     def summary(self, drawn: Any) -> list[str]:
         """The quantiles with their intervals."""
         unit = f" {self.space.unit}".rstrip()
-        return [
-            f"{row['quantile']}: {row['value']:.6g}{unit}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)"
-            for row in self.tables(drawn)["values"]
-        ]
+        lines = []
+        for row in self.tables(drawn)["values"]:
+            value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
+            lines.append(f"{row['quantile']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
+        return lines
 
     def fields(self) -> dict[str, Any]:
         """What the statement says about the values."""
-        return {**super().fields(), "quantiles": [exact_text(share) for share in self.question.shares]}
+        more = {} if self.pair is None else {"holders": True}
+        return {**super().fields(), "quantiles": [exact_text(share) for share in self.question.shares], **more}
 
     def answer_lines(self) -> list[str]:
         """The noise, and how wide intervals would be."""
@@ -206,7 +221,7 @@ class QuantilePlan(LinearPlan):
         if self.error < self.space.diameter / 4.0:
             return []
         # The band of shares must be an eighth wide on either side.
-        times = 8.0 * float(np.max(self.noise.simultaneous_half_width / edge_tree(self.space).lengths))
+        times = 8.0 * float(np.max(self.noise.simultaneous_half_width / self._lengths))
         return [
             f"The answer will be nearly useless: ± {self.sized(self.error)} on a line of "
             f"{self.sized(self.space.diameter)}. About {math.ceil(self.terms.users * times):,} people, or promises "

@@ -126,7 +126,7 @@ class Circle(Space):
     def _grid_fix(self) -> str:
         return f"Circle({self.period:g}, step={self.period / 24:g})"
 
-    @property
+    @cached_property
     def points(self) -> Floats:
         """The position of each item on [0, period): cell centres, or equally spaced names from 0 on.
 
@@ -134,7 +134,9 @@ class Circle(Space):
         [6.0, 18.0]
         """
         shift = 0.0 if self.names is not None else 0.5
-        return self.period * ((np.arange(self.items) + shift) / self.items)
+        found: Floats = self.period * ((np.arange(self.items) + shift) / self.items)
+        found.setflags(write=False)
+        return found
 
     def label(self, item: int) -> str:
         """The name or the position of item number ``item``."""

@@ -102,6 +102,11 @@ class Product(Space):
         return " | ".join(part.label(int(x[0])) for part, x in zip(self.parts, split, strict=True))
 
     @property
+    def labels(self) -> list[str]:
+        """The labels of all items, in order."""
+        return [" | ".join(parts) for parts in itertools.product(*(part.labels for part in self.parts))]
+
+    @property
     def default_item(self) -> int:
         """The parts' default items."""
         return int(np.ravel_multi_index(tuple(part.default_item for part in self.parts), self._shape))

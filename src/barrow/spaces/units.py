@@ -102,10 +102,12 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
             raise _wrong_unit(distance, unit, space)
         q = space.normalise(value * factor)
     if not 0 < q <= 1:
-        largest = f"{space.diameter:.6g} {space.unit}".strip()
+        largest = f"{space.diameter:.6g} {space.unit}, the public diameter"
+        if not space.unit:
+            largest = "1: the space has no unit, so that a number is a share of the largest distance"
         raise ParameterError(
             f"The distance {distance} is {'beyond the largest one' if q > 1 else 'not above 0'}.",
-            allowed=f"more than 0 and at most {largest}, the public diameter",
+            allowed=f"more than 0 and at most {largest}",
             fix='"anywhere" for the largest distance, or a space with a larger diameter',
         )
     return q

@@ -118,11 +118,8 @@ class Data:
     def sample(self, engine: Engine, space: Space, users: int, samples: int) -> Any:
         """Counts of items drawn from each user (private integers)."""
         if isinstance(space, NoRecords):
-            raise ParameterError(
-                "Items are drawn from everybody's records, and people without records have none.",
-                allowed="missing = 'default item' where items are drawn",
-                fix="missing = 'default item'",
-            )
+            found = engine.sample(self._source, self.columns, space.inner, samples=samples, **self._odd)
+            return found.with_users(users, space.default_item)
         return engine.sample(self._source, self.columns, space, samples=samples, users=users, **self._odd)
 
     @property

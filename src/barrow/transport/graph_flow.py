@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, OneMore, Product, Space
+from barrow.spaces import Circle, Earth, Euclidean, Graph, Hexagons, Line, OneMore, Product, Space
 from barrow.spaces.base import Floats, Ids
 from barrow.transport.solvers import pot
 
@@ -71,8 +71,22 @@ def cheapest_flow(
     left = left - left.sum() / nodes
     if not left.any():
         return Flow(0.0, 0.0, np.zeros(len(net.lengths)))
-    found = _by_network(net, left, None) if exact else None
+    found = _on_star(net, left)
+    if found is None and exact:
+        found = _by_network(net, left, None)
     return found if found is not None else _by_splitting(net, left, None, tolerance)
+
+
+def _on_star(net: _Net, left: Floats) -> Flow | None:
+    """Where every edge ends at one node there is one flow only: what each of the others has too much or too little."""
+    for middle, ends, sign in ((net.heads[0], net.tails, 1.0), (net.tails[0], net.heads, -1.0)):
+        if len(ends) == net.nodes - 1 and ((net.heads if sign > 0 else net.tails) == middle).all():
+            if np.unique(ends).size < len(ends):
+                return None
+            masses = sign * left[ends]
+            cost = float(np.abs(masses) @ net.lengths)
+            return Flow(cost * (1.0 + 1e-9), cost * (1.0 - 1e-9), masses)
+    return None
 
 
 def nearest_flow(
@@ -355,6 +369,8 @@ def near_pairs(space: Space) -> tuple[Ids, Ids, int, Floats]:
         if graph.weights is not None or graph.nodes != space.items:
             return graph.tails, graph.heads, graph.nodes, graph.lengths * float(graph.stretch)
         tails, heads = graph.tails, graph.heads
+        if isinstance(space, Graph):  # its edges are shortest paths, so that none need be looked for
+            return tails, heads, space.items, np.asarray(graph.lengths * float(graph.stretch))
     return tails, heads, space.items, np.asarray(space.distance(tails, heads), dtype=np.float64)
 
 

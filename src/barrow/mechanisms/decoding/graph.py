@@ -206,9 +206,9 @@ class GraphDecoder:
         tolerance = min(_LOOSEST, self.cost) * min(1.0, max(0.05, self.graph.nodes / _MANY_NODES))
         steps = 0
 
-        def attempt(strength: float) -> GraphMap:
+        def attempt(strength: float, start: Floats | None = None) -> GraphMap:
             nonlocal steps
-            fit = dual.fit(strength, tolerance)
+            fit = dual.fit(strength, tolerance, start)
             steps += fit.steps
             # Where the gradient is 0 the residual is C v, so this is its discrepancy.
             ratio = inner(fit.dual, dual.covaried(fit.dual)) / max(1, self.graph.nodes - 1)
@@ -220,7 +220,8 @@ class GraphDecoder:
         for _ in range(_MOST_CHANGES):
             if (not weaker and found.discrepancy > _LOW) or (weaker and found.discrepancy <= high):
                 break
-            after = attempt(found.strength * (0.5 if weaker else math.sqrt(2.0)))
+            # The residual is C v, which another strength changes little: its dual is a good beginning.
+            after = attempt(found.strength * (0.5 if weaker else math.sqrt(2.0)), found.dual)
             # Weaker entropy must pay, or what is left is noise that no histogram explains; stronger must stay low.
             if after.discrepancy > (0.95 * found.discrepancy if weaker else _LOW):
                 break

@@ -7,8 +7,9 @@ single items errs less where there are many of them. Any groups are as private: 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from barrow.spaces.edges import nested_edges
 
 LEAST_ITEMS, MOST_ITEMS = 16, 200_000
 """Fewer items need no groups; more would take minutes to decode."""
+MOST_MEASURED = 256
+"""So many groups are measured at most, each from its middle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +31,7 @@ class Grouped:
     Attributes:
         order: The item at each place.
         tree: Its edges, those of groups first.
-        names: What lies below each edge.
+        named: What lies below each edge, in words that are made when they are asked for.
 
     >>> from barrow.spaces import Line
     >>> found = grouped(Line(0, 16, step=1, cells=True))
@@ -38,7 +41,12 @@ class Grouped:
 
     order: Ids
     tree: EdgeTree
-    names: tuple[str, ...]
+    named: Callable[[], tuple[str, ...]]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What lies below each edge, in words."""
+        return self.named()
 
 
 def has_groups(space: Space) -> bool:
@@ -73,7 +81,11 @@ def grouped(space: Space) -> Grouped:
         if len(halves) == len(groups):
             break
         groups = halves
-    radii = [float(space.distance(group, group[len(group) // 2]).max()) for group in groups]
+    # Where there are many groups some of them say how wide they are: one search for each takes long on large graphs.
+    some = groups[:: -(-len(groups) // MOST_MEASURED)]
+    radii = [float(space.distance(group, group[len(group) // 2]).max()) for group in some]
+    if len(some) < len(groups):
+        radii = [float(np.median(radii))] * len(groups)
     whole = float(space.distance(np.arange(space.items), int(groups[len(groups) // 2][0])).max())
     # Lengths decide how noise is shared and decoded, never what is private: how far a level's mass is carried.
     least, ends = whole / 64.0, np.cumsum([len(group) for group in groups])
@@ -87,7 +99,7 @@ def grouped(space: Space) -> Grouped:
     )
     order = np.concatenate(groups)
     tree = nested_edges(space.items, np.concatenate([starts, single]), np.concatenate([ends, single + 1]), lengths)
-    return Grouped(order, tree, _names(space, order, tree))
+    return Grouped(order, tree, lambda: _names(space, order, tree))
 
 
 def _halves(group: Ids, places: Floats) -> list[Ids]:

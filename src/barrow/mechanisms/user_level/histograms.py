@@ -137,14 +137,14 @@ def _weights(tree: EdgeTree, noise: str) -> tuple[int, ...]:
 def _levelled(space: Space) -> Grouped:
     """The levels of the space's own tree, or groups of its items."""
     if has_levels(space):
-        return Grouped(np.arange(space.items), levelled_tree(space), tuple(edge_names(space)))
+        return Grouped(np.arange(space.items), levelled_tree(space), lambda: tuple(edge_names(space)))
     return grouped(space)
 
 
 def _levels(space: Space, budget: Fraction, slack: Fraction, users: int, noise: str, how: str) -> HistogramNoise:
     levels = _levelled(space)
     tree, order, weights = levels.tree, levels.order, _weights(levels.tree, noise)
-    query = weighted_masses(space, tree, weights, order, levels.names, Fraction(1, PARTS))
+    query = weighted_masses(space, tree, weights, order, lambda: levels.names, Fraction(1, PARTS))
     made = axis_candidates(query, budget, slack, noise=noise, users=users)[0]
     factors: Floats = PARTS / np.array(weights, dtype=np.float64)[tree.depths]
     variances = (made.deviation * factors * tree.lengths) ** 2

@@ -7,7 +7,7 @@ user-level DP each level gets a share of epsilon (central), or each user reports
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -72,7 +72,7 @@ def weighted_masses(
     tree: EdgeTree,
     weights: tuple[int, ...],
     order: Ids | None = None,
-    names: Sequence[str] = (),
+    names: Callable[[], Sequence[str]] | None = None,
     step: Fraction = Fraction(1),
 ) -> Query:
     """The mass below each edge times its level's weight, as a query; only its range is ever asked for.
@@ -107,7 +107,7 @@ def weighted_masses(
         Quantised(table, step, 0.0),
         {"weights": list(weights)},
         ClosedForm(bound),
-        lambda: list(names) or edge_names(space),
+        lambda: edge_names(space) if names is None else list(names()),
     )
 
 
