@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding import decode
-from barrow.numerics import Exact, exact, exact_text
+from barrow.numerics import Exact, exact, exact_text, whole
+from barrow.planning.terms import Terms
 from barrow.queries import Query, tree_edges
 from barrow.queries.holders import Holders
+from barrow.queries.tree_edges import run_starts
 from barrow.questions.base import Said
 from barrow.questions.linear import LinearPlan, noise_sentence
 from barrow.questions.plan import Plan, Rows
 from barrow.questions.read_off import ReadOff, share_row
 from barrow.spaces import Line, Space, edge_tree, held
-from barrow.spaces.base import Floats
+from barrow.spaces.base import Floats, Ids
+
+AUTO = "auto"
+_EVERY = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -29,6 +35,8 @@ class Quantile(ReadOff):
 
     Args:
         of: One share in (0, 1), or several.
+        every: How many neighbouring points share one noisy value: more of them mean less noise and wider steps.
+            ``"auto"``: what gives the narrowest intervals if people's items were spread uniformly.
 
     >>> Quantile(of=["0.25", "0.5"]).shares
     (Fraction(1, 4), Fraction(1, 2))
@@ -36,7 +44,9 @@ class Quantile(ReadOff):
 
     kind: ClassVar[str] = "quantile"
     plural: ClassVar[str] = "Quantiles"
+    formerly: ClassVar[Mapping[str, Any]] = {"median": lambda old: {**old, "of": "1/2"}}
     of: Exact | Sequence[Exact] = "0.5"
+    every: int | str = AUTO
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,6 +55,8 @@ class Quantile(ReadOff):
             raise ParameterError(
                 f"of is {self.of!r}.", allowed="shares strictly between 0 and 1", fix='of = "0.5", the median'
             )
+        if self.every != AUTO:
+            object.__setattr__(self, "every", whole(self.every, "every", fix="every='auto'"))
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
@@ -60,7 +72,15 @@ class Quantile(ReadOff):
                 allowed="a line with a grid",
                 fix="a histogram, or a line for this column",
             )
-        return tree_edges(space)
+        return tree_edges(space, every=1 if self.every == AUTO else int(self.every))
+
+    def plan(self, terms: Terms) -> Plan:
+        """The noise that keeps the terms, with as many values as give the narrowest intervals; it reads no data."""
+        line = held(terms.space)
+        if self.every != AUTO or not isinstance(line, Line):
+            return super().plan(terms)
+        made = [replace(self, every=every).plan(terms) for every in _worth_trying(line, terms)]
+        return min(made, key=lambda plan: float(plan.error))
 
     def _read_off(self, made: LinearPlan, pair: Holders | None) -> Plan:
         return QuantilePlan(self, made.terms, made.query, made.chosen, made.others, pair)
@@ -84,6 +104,23 @@ class Quantile(ReadOff):
             "The noisy shares below each point were decoded to one histogram, from which the quantiles were read off; "
             "the intervals hold every point whose share may be the one asked for.",
         ]
+
+
+def _worth_trying(line: Line, terms: Terms) -> list[int]:
+    """Three numbers of points around the best by a formula: noise of the share below, and the width of a step.
+
+    >>> from barrow.planning.terms import Terms
+    >>> _worth_trying(Line(0, 100, step=1), Terms(Line(0, 100, step=1), 800, given=Fraction(4)))
+    [3, 4, 6]
+    """
+    gaps = line.items - 1
+    if gaps < 2:
+        return [1]
+    tried = [every for every in _EVERY if every <= max(1, gaps // 3)]
+    scale = gaps / float(terms.alpha * terms.users)
+    wide = [scale * math.log(gaps / every / 0.05) / every + every / gaps for every in tried]
+    best = int(np.argmin(wide))
+    return tried[max(0, best - 1) : best + 2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,24 +169,39 @@ class QuantilePlan(LinearPlan):
     def error(self) -> float:
         """Half the width of the widest interval if people's items were spread uniformly."""
         k = self._line.items
-        rows = self._rows_of((np.arange(k - 1) + 1.0) / k)
+        rows = self._rows_of(self._averaged((np.arange(k - 1) + 1.0) / k))
         return float(max((row["high_95"] - row["low_95"]) / 2.0 for row in rows))
 
     def tables(self, drawn: Any) -> dict[str, Rows]:
         """One row for each quantile with its interval, and the noisy shares below each point."""
         below, share = self._below(drawn)
         width = self.noise.simultaneous_half_width / self._lengths + 0.5 * self._share_half_width
-        points = np.asarray(self._line.places)[: len(below)].tolist()
+        points = np.asarray(self._line.places)
+        firsts, lasts = points[self._starts].tolist(), points[self._ends - 1].tolist()
         rows = [
-            {"up_to": x, "share": s, "low_95": max(s - w, 0.0), "high_95": min(s + w, 1.0)}
-            for x, s, w in zip(points, below.tolist(), width.tolist(), strict=True)
+            {"from": a, "up_to": b, "share": s, "low_95": max(s - w, 0.0), "high_95": min(s + w, 1.0)}
+            for a, b, s, w in zip(firsts, lasts, below.tolist(), width.tolist(), strict=True)
         ]
         tables = {"values": self._rows_of(self._decoded(below, share), below, share), "below": rows}
         return tables if self.pair is None else {**tables, "people": [share_row(share, self._share_half_width)]}
 
+    @cached_property
+    def _starts(self) -> Ids:
+        """The first point of each run whose shares below are one value."""
+        return run_starts(self._line.items - 1, int(self.question.every))
+
     @property
+    def _ends(self) -> Ids:
+        """One more than the last point of each run."""
+        return np.append(self._starts[1:], self._line.items - 1)
+
+    @cached_property
     def _lengths(self) -> Floats:
-        return edge_tree(self._line).lengths
+        return np.add.reduceat(edge_tree(self._line).lengths, self._starts)
+
+    def _averaged(self, below: Floats) -> Floats:
+        """The mean over each run of the shares below its points, by the ways between them."""
+        return np.add.reduceat(below * edge_tree(self._line).lengths, self._starts) / self._lengths
 
     def _below(self, drawn: Floats) -> tuple[Floats, float]:
         """The unbiased share of all people below each edge, and the share of those with records."""
@@ -161,10 +213,21 @@ class QuantilePlan(LinearPlan):
 
     def _decoded(self, below: Floats, share: float) -> Floats:
         """A cumulative histogram of people with records, for the values between the ends of intervals."""
-        whole = max(share, self._share_half_width, 1e-9)
-        variance = (self.noise.deviation / whole) ** 2
-        shares = decode(edge_tree(self._line), below * self._lengths / whole, variances=variance)
-        return np.cumsum(shares)[:-1]
+        people = max(share, self._share_half_width, 1e-9)
+        variance = (self.noise.deviation / people) ** 2
+        line, points = self._line, np.asarray(self._line.places)
+        runs = Line(line.low, line.high, points=[points[0], *points[self._ends]])  # type: ignore[attr-defined]
+        return np.cumsum(decode(edge_tree(runs), below * self._lengths / people, variances=variance))[:-1]
+
+    def _nearest(self, decoded: Floats, q: float) -> int:
+        """The point where the decoded share reaches q: between the middles of runs, along a straight line."""
+        points = np.asarray(self._line.places, dtype=np.float64)
+        if self.question.every == 1:
+            return int(np.searchsorted(decoded, q, side="left"))
+        middles = (points[self._starts] + points[self._ends - 1]) / 2.0
+        known = np.concatenate([[0.0], np.clip(decoded, 0.0, 1.0), [1.0]])
+        at = np.interp(q, known, np.concatenate([points[:1], middles, points[-1:]]))
+        return int(np.abs(points - at).argmin())
 
     def _rows_of(self, decoded: Floats, unbiased: Floats | None = None, people: float = 1.0) -> Rows:
         points = np.asarray(self._line.places, dtype=np.float64)
@@ -174,14 +237,15 @@ class QuantilePlan(LinearPlan):
         rows = []
         for asked in self.question.shares:
             q = float(asked)
-            at = int(np.searchsorted(decoded, q, side="left"))
-            # The quantile is x_i if F(x_(i-1)) < q <= F(x_i): points that the band rules out are left out. What is
-            # subtracted of a sum is half the length, so that below - q s holds the noise of s (1/2 - q) times.
+            at = self._nearest(decoded, q)
+            # The quantile is x_i if F(x_(i-1)) < q <= F(x_i), and the mean over a run is between F of its first and of
+            # its last point: points that the band rules out are left out (docs/proofs/quantiles.md). What is subtracted
+            # of a sum is half the length, so that below - q s holds the noise of s (1/2 - q) times.
             width = self.noise.simultaneous_half_width / self._lengths + abs(0.5 - q) * self._share_half_width
             surely_below = np.flatnonzero(centre + width < q * people)
             surely_reached = np.flatnonzero(centre - width >= q * people)
-            low = int(surely_below.max()) + 1 if surely_below.size else 0
-            high = int(surely_reached.min()) if surely_reached.size else len(points) - 1
+            low = int(self._starts[surely_below.max()]) + 1 if surely_below.size else 0
+            high = int(self._ends[surely_reached.min()]) - 1 if surely_reached.size else len(points) - 1
             first, last = min(low, high), max(low, high)
             row = {
                 "quantile": exact_text(asked),
@@ -204,16 +268,23 @@ class QuantilePlan(LinearPlan):
 
     def fields(self) -> dict[str, Any]:
         """What the statement says about the values."""
-        more = {} if self.pair is None else {"holders": True}
+        more: dict[str, Any] = {} if self.pair is None else {"holders": True}
+        more |= {} if self.question.every == 1 else {"every": self.question.every}
         return {**super().fields(), "quantiles": [exact_text(share) for share in self.question.shares], **more}
 
     def answer_lines(self) -> list[str]:
         """The noise, and how wide intervals would be."""
         return [
-            f"Noise     {self.noise.name}, scale {float(self.noise.scale):.3g} on the share below each point",
+            f"Noise     {self.noise.name}, standard deviation {self._deviation:.2g} on the share below each of "
+            f"{len(self._starts):,} points",
             f"Error     ± {self.sized(self.error)} (95 %, all at once) if people's items were spread uniformly; less "
             "where many are alike",
         ]
+
+    @property
+    def _deviation(self) -> float:
+        """The largest standard deviation of a share below."""
+        return float(self.noise.deviation / self._lengths.min())
 
     @property
     def warnings(self) -> list[str]:
