@@ -86,13 +86,15 @@ class Pool:
     def _recover(self) -> None:
         """After a kill: remove what was not written whole, and spend the tokens of all messages."""
         for rows in self._messages.chunks():
-            for row in rows:
-                record = row.tobytes()
-                token = record[DIGEST : 2 * DIGEST]
+            self._tokens.begin()
+            spent = []
+            for record in (row.tobytes() for row in rows):
                 if _digest(record[2 * DIGEST :]) != record[:DIGEST]:
                     self._messages.replace(record, bytes(_WIDTH))
-                elif token != _NO_TOKEN and not self._tokens.has([token])[0]:
-                    self._tokens.put(token)
+                elif (token := record[DIGEST : 2 * DIGEST]) != _NO_TOKEN:
+                    spent.append(token)
+            for token in set(spent) - _those(self._tokens, spent):
+                self._tokens.put(token)
         self._messages.sync()
         self._tokens.sync()
 
