@@ -28,10 +28,10 @@ PROMISES = ["all, anywhere, 1", "1/10, 0.2, 2"]
 
 
 def study(**options):
-    return Study(WHERE_WHEN, PROMISES, users=1000, dataset="visits", **options)
+    return Study(WHERE_WHEN, PROMISES, users=200, dataset="visits", **options)
 
 
-def records(people=1000):
+def records(people=200):
     rng = np.random.default_rng(5)
     return {
         "uid": list(range(people)),
@@ -47,7 +47,8 @@ def test_a_product_of_place_and_hour_where_user_level_dp_wins(tmp_path):
     plan = asked.plan()
     own, rival = plan.own[0], plan.rivals[0]
     assert plan.chosen is rival
-    assert rival.decoded * ALIKE < own.decoded
+    assert rival.error * ALIKE < own.error
+    assert "times the error" in plan.versus.line
     assert isinstance(plan.guarantee.definition, UserLevel)
     assert plan.alpha is None
     assert plan.charges() == (Fraction(1), Fraction(1))  # the smallest epsilon, at every promise
@@ -94,6 +95,16 @@ def test_what_cannot_be_is_refused_with_words(kind):
     assert "user_level" in wrong.value.allowed
     with pytest.raises(ParameterError, match="makes no promises"):
         Study(Line(0, 10, step=1), alpha=2, users=10).plan(kind(definition="user_level"))
+
+
+def test_what_snapping_hides_decides_nothing():
+    """With many people nearly all of the error is snapping: EMD-DP is released, and the line says so."""
+    plan = Study(WHERE_WHEN, PROMISES, users=1000).plan("histogram")
+    own, rival = plan.own[0], plan.rivals[0]
+    assert rival.decoded * ALIKE < own.decoded
+    assert own.error < rival.error * ALIKE
+    assert plan.chosen is own
+    assert "about the same error" in plan.versus.line
 
 
 def test_about_the_same_error_leaves_emd_dp():
