@@ -103,8 +103,13 @@ def test_plans_say_how_wide_and_warn():
 
 
 def test_the_median_by_its_name():
-    assert to_question("median") == Quantile(of="1/2")
+    assert to_question("median") == Quantile(of="1/2", name="median")
     assert to_question({"kind": "median", "name": "m"}).name == "m"
+    study = Study(AGES, alpha=20, users=5000, questions=["median", "histogram"])
+    assert study.question("median").shares == Quantile().shares
+    with pytest.raises(ParameterError, match="Did you mean 'median'") as told:
+        study.question("medain")
+    assert told.value.fix == "median"
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "many"])

@@ -44,7 +44,7 @@ class Quantile(ReadOff):
 
     kind: ClassVar[str] = "quantile"
     plural: ClassVar[str] = "Quantiles"
-    formerly: ClassVar[Mapping[str, Any]] = {"median": lambda old: {**old, "of": "1/2"}}
+    formerly: ClassVar[Mapping[str, Any]] = {"median": lambda old: {"name": "median", **old, "of": "1/2"}}
     of: Exact | Sequence[Exact] = "0.5"
     every: int | str = AUTO
 
@@ -280,6 +280,10 @@ class QuantilePlan(LinearPlan):
             f"Error     ± {self.sized(self.error)} (95 %, all at once) if people's items were spread uniformly; less "
             "where many are alike",
         ]
+
+    def other_lines(self) -> list[str]:
+        """Nothing: errors of other noises are about shares below points, and not about quantiles."""
+        return []
 
     @property
     def _deviation(self) -> float:

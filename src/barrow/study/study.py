@@ -184,7 +184,7 @@ class Study(NamedOptions):
                 from barrow.errors import nearest_name
 
                 names = [q.label for q in self.questions]
-                close = nearest_name(asked, [*names, *question_kinds()])
+                close = nearest_name(asked, names) or nearest_name(asked, question_kinds())
                 raise ParameterError(
                     f"The study has no question {asked!r}." + (f" Did you mean {close!r}?" if close else ""),
                     allowed=", ".join(names),
