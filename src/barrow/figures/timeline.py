@@ -103,7 +103,7 @@ def timeline(
         ),
     ]
     rest = f"at least {at_least(left_over)} left" if left_over > 0 else "nothing left"
-    at = (top + y(totals[-1])) / 2 + 4 if y(totals[-1]) - top > 18 else top + 18
+    at = (top + y(totals[-1])) / 2 + 4 if y(totals[-1]) - top > 18 else top + 36  # below the last name
     body.append(element("text", text=rest, x=right - 8, y=at, class_="strong halo end"))
     many = f"{len(steps):,} release{'s' * (len(steps) != 1)}"
     about = f"{many} spent at most {unit} {at_most(totals[-1])} of {near(limit)}; " + (

@@ -19,7 +19,12 @@ MOST_ROWS = 1000
 MOST_CSV = 400_000
 """Letters of a table that are put into the page for saving; a longer file lies beside the report."""
 
-_SHORT = 12
+_SHORT, _WHOLE = 12, 20
+"""Of a table so many rows are shown at once; all of them where there are few."""
+_LONG = 18
+"""Words of more letters may be broken anywhere."""
+_MANY = 4
+"""A table of more columns may be scrolled sideways."""
 _FIXED, _TO = "\u00a0", "\u00a0to\u00a0"
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|×|km|m|h|years?|hours?|days?|degrees|people)(?!\w))|(?<=[ε±α≤=]) (?=[=\d])")
@@ -141,7 +146,7 @@ def _budget(report: Report) -> str:
 
 def _technical(report: Report) -> str:
     rows = "".join(
-        f'<tr><th scope="row" dir="auto">{_text(name)}</th><td dir="auto">{_text(value)}</td></tr>'
+        f'<tr><th scope="row" dir="auto">{_text(name)}</th><td{_broken(value)} dir="auto">{_text(value)}</td></tr>'
         for name, value in report.parameters
     )
     table = f'<div class="scroll"><table class="parameters"><tbody>{rows}</tbody></table></div>' if rows else ""
@@ -166,8 +171,14 @@ def _picture(picture: Picture) -> str:
 def _table(table: Table, key: str) -> str:
     """The first rows at once, all of them folded; the whole as a file to save where it is not too long."""
     rows, total, file = table.rows, table.total or len(table.rows), escape(lawful(table.name))
-    parts = [_grid(table, rows[:_SHORT], table.caption if total <= _SHORT else f"{table.caption}: the first {_SHORT}")]
-    if len(rows) > _SHORT:
+    first = rows if total <= _WHOLE else rows[:_SHORT]
+    caption = table.caption if len(first) == total else f"{table.caption}: the first {len(first)}"
+    parts = [_grid(table, first, caption)]
+    if len(table.columns) > _MANY:
+        parts = [
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(lawful(caption))}">{parts[0]}</div>'
+        ]
+    if len(rows) > len(first):
         shown = rows[:MOST_ROWS]
         many = f"{len(shown):,} of {total:,} rows" if len(shown) < total else f"{total:,} rows"
         name = f"{table.caption}: {many}"
@@ -183,6 +194,11 @@ def _table(table: Table, key: str) -> str:
     return "".join(parts)
 
 
+def _broken(cell: str) -> str:
+    """The class of a cell with a word that no column has room for."""
+    return ' class="long"' if any(len(word) > _LONG for word in cell.split()) else ""
+
+
 def _grid(table: Table, rows: Sequence[Sequence[str]], caption: str) -> str:
     def kind(k: int) -> str:
         return ' class="number"' if k in table.numeric else ""
@@ -194,7 +210,7 @@ def _grid(table: Table, rows: Sequence[Sequence[str]], caption: str) -> str:
             [
                 f'<td class="number" dir="auto">{_text(cell).replace(" ", _FIXED).replace(_TO, " to ")}</td>'
                 if k in table.numeric
-                else f'<td dir="auto">{_text(cell)}</td>'
+                else f'<td{_broken(cell)} dir="auto">{_text(cell)}</td>'
                 for k, cell in enumerate(row)
             ]
         )
