@@ -337,3 +337,12 @@ def test_the_issuer(card, tmp_path):
     assert ask(app, "POST", "/tokens", b"{}")[0] == 400
     assert ask(app, "GET", "/status")[1]["used"] in (1, 2)
     world.stop()
+
+
+def test_nobody_outside_knows_where_a_message_will_lie(tmp_path):
+    ours, other = (Pool(tmp_path / name, "sha256:0") for name in ("a.db", "b.db"))
+    message = bytes(64)
+    assert ours.add([(message, b"t")]) == ["accepted"]
+    assert ours._digest(message) != other._digest(message)
+    ours.close()
+    assert Pool(tmp_path / "a.db", "sha256:0").add([(message, b"t")]) == ["repeated"]  # the key is kept

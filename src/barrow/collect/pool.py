@@ -46,6 +46,8 @@ class Pool:
         self._broken = False
         try:
             with writing(self._link):
+                self._tell("key", random_bytes(32).hex())
+                self._key = bytes.fromhex(self._told("key") or "")
                 self._messages = Slots(f"{os.fspath(path)}.messages", _WIDTH)
                 self._tokens = Slots(f"{os.fspath(path)}.tokens", DIGEST, fewest=256)
                 if self._told("mixed") is not None:
@@ -61,6 +63,10 @@ class Pool:
     def _told(self, name: str) -> str | None:
         row = self._link.execute("SELECT value FROM about WHERE name = ?", [name]).fetchone()
         return None if row is None else str(row[0])
+
+    def _digest(self, data: bytes) -> bytes:
+        """Keyed, so that nobody can send what fills one bucket and makes the file double again and again."""
+        return hashlib.blake2b(data, digest_size=DIGEST, key=self._key).digest()
 
     def _tell(self, name: str, value: str) -> None:
         self._link.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", [name, value])
@@ -89,7 +95,7 @@ class Pool:
             self._tokens.begin()
             spent = []
             for record in (row.tobytes() for row in rows):
-                if _digest(record[2 * DIGEST :]) != record[:DIGEST]:
+                if self._digest(record[2 * DIGEST :]) != record[:DIGEST]:
                     self._messages.replace(record, bytes(_WIDTH))
                 elif (token := record[DIGEST : 2 * DIGEST]) != _NO_TOKEN:
                     spent.append(token)
@@ -100,7 +106,7 @@ class Pool:
 
     def add(self, items: Sequence[Item]) -> list[str]:
         """Store items in one durable step: ``accepted``, ``repeated``, ``used token`` or ``closed`` for each."""
-        named = [(_digest(sealed), _NO_TOKEN if token is None else _digest(token)) for sealed, token in items]
+        named = [(self._digest(x), _NO_TOKEN if token is None else self._digest(token)) for x, token in items]
         with self._storing():
             closed = self.batch is not None
             self._link.execute("DELETE FROM about WHERE name = 'clean'")
@@ -186,7 +192,3 @@ class Pool:
 def _those(slots: Slots, digests: list[bytes]) -> set[bytes]:
     """Those that are there."""
     return {digest for digest, found in zip(digests, slots.has(digests), strict=True) if found}
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
