@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from barrow.progress import Listener, listening, told_to
@@ -50,9 +51,10 @@ def looked_at() -> bool:
 
 
 def _in_notebook() -> bool:
+    """In a notebook that can draw bars: without ipywidgets rich would print a warning into each cell."""
     shell = sys.modules.get("IPython")
     found = None if shell is None else shell.get_ipython()
-    return type(found).__name__ == "ZMQInteractiveShell"
+    return type(found).__name__ == "ZMQInteractiveShell" and find_spec("ipywidgets") is not None
 
 
 class _Nobody(Listener):
