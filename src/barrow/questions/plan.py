@@ -346,10 +346,8 @@ class Plan(ABC):
         return bundle(str(self), self.plot(), self._repr_html_())
 
     def _repr_html_(self) -> str:
-        rows = (line.split(None, 1) for line in self.lines() if line.strip())
-        cells = "".join(
-            f"<tr><th align=left>{html.escape(a)}</th><td>{html.escape(''.join(b))}</td></tr>" for a, *b in rows
-        )
+        rows = ((line[:10].strip(), line[10:].strip()) for line in self.lines() if line.strip())
+        cells = "".join(f"<tr><th align=left>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in rows)
         return f"<table>{cells}</table>"
 
     def sized(self, error: float) -> str:
