@@ -16,7 +16,7 @@ from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.noise.simulation import SeededSource
 from barrow.planning.resample import resampled
 from barrow.spaces import Clustered, Earth, Line, Space
-from benchmarks._pyramid import ALPHA, SQUARE, populations
+from benchmarks._multiscale import ALPHA, SQUARE, populations
 
 
 @dataclass

@@ -29,7 +29,7 @@ from barrow.noise.simulation import SeededSource
 from barrow.randomisers import randomiser_from_spec
 from barrow.randomisers.spec import family_of_spec
 from barrow.spaces import Clustered, Space, Tree, edge_tree
-from benchmarks import _airports, _pyramid, trees
+from benchmarks import _airports, _multiscale, trees
 from benchmarks._timing import finish
 from benchmarks.baselines import HistogramBaseline
 from benchmarks.baselines.planning import histogram_baselines
@@ -228,7 +228,7 @@ def main() -> None:
     space = _airports.airports()
     shares, users = _airports.flights(space)
     figures |= real("flights", space, shares, users, asked.repeats)
-    figures |= _pyramid.figures()
+    figures |= _multiscale.figures()
     figures["decode_1e6_seconds"] = trees.speed()["decode_1e6_seconds"]
     print(f"{time.perf_counter() - start:.0f} s")
     finish(figures)

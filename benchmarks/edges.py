@@ -1,7 +1,7 @@
 """How accurate and how fast noise along edges is: ``scripts/bench edges [--draws 3] [--only grid32]``.
 
 Mean earth mover's distances at alpha = 25. ``grid32_*`` are the nine populations of 32 x 32 cells of
-benchmarks/_pyramid.py, ``line256_*`` eight populations of 256 cells from uniform to spikes, decoded by the default
+benchmarks/_multiscale.py, ``line256_*`` eight populations of 256 cells from uniform to spikes, decoded by the default
 decoder, with the spacing of the nodes chosen beforehand at the public reference. ``*_over_floor`` is the undecoded
 error times alpha n/(N-1): 1 is the least that any additive noise can have. ``finite150_vs_cells`` is the decoded error
 of noise on the cells, by the best of its decoders, divided by ours. Seconds are those of the processor, so that other
@@ -27,7 +27,7 @@ from barrow.planning.edges import spacing_for
 from barrow.spaces import Euclidean, Finite, Line, Space
 from barrow.spaces.spanners import certified_graph, star_graph
 from barrow.transport import emd
-from benchmarks._pyramid import SQUARE, check_ins, populations
+from benchmarks._multiscale import SQUARE, check_ins, populations
 from benchmarks._timing import finish
 
 ALPHA = 25

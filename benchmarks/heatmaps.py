@@ -9,7 +9,7 @@ epsilon = alpha w for changes of at most w.
 
 At epsilon = alpha the peer is more accurate, as it promises less protection of small changes: both are compared at the
 epsilon = alpha w that ours gives to movements of w. ``w_break_even_*`` is the movement below which ours is the more
-accurate one. Populations: the nine of benchmarks/_pyramid.py, real flights (an aircraft stands in for a person), and
+accurate one. Populations: the nine of benchmarks/_multiscale.py, real flights (an aircraft stands in for a person), and
 real check-ins, if a folder with NYC.npy (user, place, minute) and NYC_POI.npy (place, latitude, longitude) is given.
 """
 
@@ -27,7 +27,7 @@ from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.planning.edges import spacing_for
 from barrow.spaces import Tree, edge_tree
 from barrow.transport import emd
-from benchmarks._pyramid import SIDE, SQUARE, populations
+from benchmarks._multiscale import SIDE, SQUARE, populations
 from benchmarks._timing import finish
 from benchmarks.edges import ALPHA, errors
 

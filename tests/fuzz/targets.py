@@ -77,7 +77,7 @@ QUERIES = [
     {"kind": "mean"}, {"kind": "distance_to", "point": 3}, {"kind": "density", "bandwidth": "2 km"},
     {"kind": "region_share", "center": 3, "radius": 2, "ramp": 1}, {"kind": "histogram"}, {"kind": "tree_edges"},
     {"kind": "function", "values": list(range(10)), "names": ["f"], "unit": "kg", "lipschitz": "100"},
-    {"kind": "pyramid", "bandwidths": ["2 km", "cells"], "shares": ["1/2", "1/2"]},
+    {"kind": "multiscale", "bandwidths": ["2 km", "cells"], "shares": ["1/2", "1/2"]},
 ]  # fmt: skip
 RANDOMISERS = [
     "response", "exponential", {"kind": "gkrr"}, {"kind": "laplace"}, {"kind": "planar_laplace"}, {"kind": "tree"},

@@ -33,7 +33,7 @@ CASES = [
     (name, kind)
     for name in SPACES
     for kind in USER_LEVEL_KINDS
-    if not (kind == "levels" and name in ("line", "discrete")) and not (kind == "pyramid" and name != "line")
+    if not (kind == "levels" and name in ("line", "discrete")) and not (kind == "multiscale" and name != "line")
 ]
 
 
@@ -53,7 +53,7 @@ def test_the_scale_is_the_largest_change_of_all_pairs(name, kind, noise):
     needed = widest / (users * loss)
     assert float(made.noise.scale) >= needed * (1 - 1e-9)
     # The multiscale constants are bounds over all pairs, a few per cent above.
-    assert float(made.noise.scale) <= needed * (1.2 if kind == "pyramid" else 1 + 1e-5)
+    assert float(made.noise.scale) <= needed * (1.2 if kind == "multiscale" else 1 + 1e-5)
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

@@ -16,7 +16,7 @@ from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.edge_spacing import spacings
 from barrow.mechanisms.edge_widths import node_half_widths
 from barrow.mechanisms.histograms import histogram_noise
-from barrow.mechanisms.pyramid_errors import map_distance
+from barrow.mechanisms.multiscale_errors import map_distance
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
 from barrow.planning import reference_distribution

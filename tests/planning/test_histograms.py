@@ -64,7 +64,7 @@ def test_the_ranking_is_by_error_and_a_wrong_noise_would_be_seen():
     assert two > 1.5 * one
     found, cannot = histogram_candidates(asked, 8)
     assert [c.error for c in found] == sorted(c.error for c in found)
-    assert set(cannot) == {"edges", "pyramid", "frequency", "paper"}
+    assert set(cannot) == {"edges", "multiscale", "frequency", "paper"}
     assert set(reasons(found)) == {c.name for c in found[1:]}
 
 
@@ -132,7 +132,7 @@ def test_local_candidates():
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("tree", "tree"), ("clustered", "cells"), ("line", "tree"), ("square", "cells"), ("square", "pyramid")],
+    [("tree", "tree"), ("clustered", "cells"), ("line", "tree"), ("square", "cells"), ("square", "multiscale")],
 )
 def test_bounds_for_all_data_hold_and_say_something(name, kind):
     """With the decoder that is proven: at a point mass, the even histogram and a random one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks._coverage import Held, along, held
-from benchmarks._pyramid import ALPHA, SQUARE, populations
+from benchmarks._multiscale import ALPHA, SQUARE, populations
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.histograms import histogram_noise

@@ -101,9 +101,9 @@ def test_its_unbiased_shares_are_unbiased_and_covered(tmp_path):
 @pytest.mark.parametrize(
     ("space", "names"),
     [
-        (Line(0, 20, unit="km", step=1, cells=True), {"edges", "tree", "pyramid", "cells"}),
-        (Euclidean([0, 0], [4, 4], step=0.5, unit="km"), {"edges", "pyramid", "cells"}),
-        (Earth(box=(40, -75, 41, -73), cell=30), {"edges", "pyramid", "cells"}),
+        (Line(0, 20, unit="km", step=1, cells=True), {"edges", "tree", "multiscale", "cells"}),
+        (Euclidean([0, 0], [4, 4], step=0.5, unit="km"), {"edges", "multiscale", "cells"}),
+        (Earth(box=(40, -75, 41, -73), cell=30), {"edges", "multiscale", "cells"}),
         (Finite(["a", "b", "c"], [[0, 1, 3], [1, 0, 2], [3, 2, 0]], unit="steps"), {"edges", "cells"}),
     ],
 )
@@ -113,7 +113,7 @@ def test_every_space_has_a_mechanism(space, names):
     assert plan.chosen is plan.candidates[0]
     assert space.unit in "\n".join(plan.lines())
     told = plan.to_json()
-    assert set(told["cannot_answer"]) | names >= {"tree", "pyramid", "cells", "frequency"}
+    assert set(told["cannot_answer"]) | names >= {"tree", "multiscale", "cells", "frequency"}
     assert set(told["why_others_lose"]) == names - {plan.chosen.name}
     forced = Study(space, alpha=25, users=1000).plan("histogram(mechanism='cells')")
     assert forced.chosen.name == "cells"

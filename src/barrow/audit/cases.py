@@ -26,9 +26,9 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import (
     AdditiveNoise,
     UserCounts,
-    density_pyramid,
     linear_noise,
     linear_release,
+    multiscale_density,
 )
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.tree_histogram import tree_histogram
@@ -116,7 +116,7 @@ def _trees() -> list[Finding]:
 
 def _multiscale() -> list[Finding]:
     line = Line(0, 8, step=1, cells=True)
-    plan = density_pyramid(line, 2, users=2)
+    plan = multiscale_density(line, 2, users=2)
     users = small_users(8, (1, 2))
     return [
         audit_additive(

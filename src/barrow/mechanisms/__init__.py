@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from barrow.mechanisms.frequency_error import EstimateError
     from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
     from barrow.mechanisms.linear import linear_candidates, linear_noise, linear_release
+    from barrow.mechanisms.multiscale import LevelError, MultiscaleAnswer, MultiscaleDensity, multiscale_density
+    from barrow.mechanisms.multiscale_errors import MapError
     from barrow.mechanisms.noise_distribution import NoiseDistribution
-    from barrow.mechanisms.pyramid import DensityPyramid, LevelError, PyramidAnswer, density_pyramid
-    from barrow.mechanisms.pyramid_errors import MapError
     from barrow.mechanisms.reduction import Reduced, reduced
     from barrow.mechanisms.statistics import UserCounts
     from barrow.mechanisms.tree_histogram import TreeAnswer, TreeHistogram
@@ -24,7 +24,6 @@ else:
 __all__ = [
     "AdditiveNoise",
     "Channel",
-    "DensityPyramid",
     "EdgeAnswer",
     "EdgeHistogram",
     "EstimateError",
@@ -35,19 +34,20 @@ __all__ = [
     "LinearAnswer",
     "MapError",
     "MatrixChannel",
+    "MultiscaleAnswer",
+    "MultiscaleDensity",
     "NoiseDistribution",
-    "PyramidAnswer",
     "Reduced",
     "TreeAnswer",
     "TreeChannel",
     "TreeHistogram",
     "UserCounts",
     "channel_of",
-    "density_pyramid",
     "item_wise",
     "linear_candidates",
     "linear_noise",
     "linear_release",
+    "multiscale_density",
     "pooled_items",
     "reduced",
 ]

@@ -21,7 +21,7 @@ from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.linear import linear_candidates
-from barrow.mechanisms.pyramid import DensityPyramid, density_pyramid
+from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
 from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.simulation import SeededSource
@@ -31,7 +31,7 @@ from barrow.queries import Query, histogram
 from barrow.spaces import Space, edge_tree
 from barrow.spaces.base import Floats
 
-KINDS = ("edges", "tree", "pyramid", "cells")
+KINDS = ("edges", "tree", "multiscale", "cells")
 """The ways by name."""
 MANY = 30
 """The mean of so many reports is taken as Gaussian, for decoding and for predictions only."""
@@ -130,7 +130,7 @@ def histogram_noise(
 
     Args:
         space: The public space.
-        kind: ``"edges"`` (any space), ``"tree"`` (tree, clustered, discrete and line spaces), ``"pyramid"`` (spaces
+        kind: ``"edges"`` (any space), ``"tree"`` (tree, clustered, discrete and line spaces), ``"multiscale"`` (spaces
             with a geometry), or ``"cells"`` (any).
         alpha: Privacy loss per unit of EMD.
         delta: 0 for pure noise; above 0, Gaussian noise is considered too.
@@ -163,10 +163,10 @@ def histogram_noise(
             min(made.nearest_error_upper, 1.0),
             reports,
         )
-    if kind == "pyramid":
+    if kind == "multiscale":
         if model == "local":
             raise ParameterError("Noise at several scales is made for a curator who holds all data.")
-        return _of_scales(density_pyramid(space, alpha, delta, users=users, noise=noise), how)
+        return _of_scales(multiscale_density(space, alpha, delta, users=users, noise=noise), how)
     if kind == "cells":
         query = histogram(space)
         n = None if model == "local" else users
@@ -200,13 +200,13 @@ def _of_edges(plan: EdgeHistogram, how: str, noise: str) -> HistogramNoise:
     )
 
 
-def _of_scales(scales: DensityPyramid, how: str) -> HistogramNoise:
+def _of_scales(scales: MultiscaleDensity, how: str) -> HistogramNoise:
     levels, k = scales.query.levels, scales.query.space.items
     factors = np.concatenate([np.full(level.query.dimension, 1.0 / level.weight) for level in levels])
     finest = max((level.weight for level in levels if level.name == "cells"), default=0.0)
     spread = math.sqrt(k * scales.query.dimension) * scales.noise.deviation
     return HistogramNoise(
-        "pyramid",
+        "multiscale",
         scales.query,
         scales.noise,
         factors,

@@ -14,7 +14,7 @@ import numpy as np
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_spacing import spacings
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
-from barrow.mechanisms.pyramid_scales import mixed_reference
+from barrow.mechanisms.multiscale_scales import mixed_reference
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import Exact
 from barrow.planning.simulate import MOST_RANKED, stand_in

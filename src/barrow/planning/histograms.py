@@ -29,7 +29,7 @@ from barrow.transport.measure import MOST_MEASURED
 WORDS = {
     "edges": "noise along the edges of the space's graph, decoded along it",
     "tree": "noise on every edge of the tree, decoded along it",
-    "pyramid": "noise on densities at several scales, decoded to one map",
+    "multiscale": "noise on densities at several scales, decoded to one map",
     "cells": "noise on every item's share",
 }
 _FEW_ITEMS, _MANY_ITEMS = 300, 2000
@@ -88,7 +88,7 @@ def histogram_candidates(target: HistogramTarget, *, only: str = "auto") -> tupl
     >>> terms = Terms(space, 1000, given=Fraction(25), delta=Fraction(1, 10**9))
     >>> found, cannot = histogram_candidates(HistogramTarget(terms, reference_distribution(space), 100))
     >>> [c.name for c in found], sorted(cannot)
-    (['tree', 'frequency', 'paper', 'cells'], ['edges', 'pyramid'])
+    (['tree', 'frequency', 'paper', 'cells'], ['edges', 'multiscale'])
     """
     made: list[Candidate] = []
     cannot: dict[str, str] = {}
@@ -148,7 +148,7 @@ def _hopeless(target: HistogramTarget) -> dict[str, str]:
     if target.noise not in ("auto", "laplace") or space.items <= _FEW_ITEMS or (space.has_tree and not line):
         return {}
     deep = isinstance(space, Euclidean) and space.dimension > 2  # where nodes have many edges scales may win
-    lost = ["pyramid"] if central and not (deep and space.items <= _MANY_ITEMS) else []
+    lost = ["multiscale"] if central and not (deep and space.items <= _MANY_ITEMS) else []
     if space.items > _MANY_ITEMS:
         lost += ["cells", *(["tree"] if line else [])]  # along a line it is the same noise at the finest spacing
     return {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.pyramid_scales import mixed_reference
+from barrow.mechanisms.multiscale_scales import mixed_reference
 from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, NoRecords, Space
 from barrow.spaces.base import Floats
 

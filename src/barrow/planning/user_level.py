@@ -45,7 +45,7 @@ _MANY_OUTPUTS, _MANY_ITEMS = 500, 2000
 _WORDS = {
     "levels": "noise on groups of items and on the items, each level at its weight",
     "tree": "noise on every edge of the tree, as EMD-DP at alpha = epsilon",
-    "pyramid": "noise on densities at several scales",
+    "multiscale": "noise on densities at several scales",
     "cells": "noise on every item's share",
 }
 
@@ -178,7 +178,7 @@ def _central(
     if space.has_tree and (few or not has_groups(space)):
         kinds.append("tree")
     if few or not levels:  # many single items lose to groups of them, and so do scales and long paths
-        kinds += ["cells", "pyramid"] if few and space.places is not None else ["cells"]
+        kinds += ["cells", "multiscale"] if few and space.places is not None else ["cells"]
     for kind in kinds:
         try:
             made = [user_level_histogram(space, kind, budget, users=users, how=decode)]
@@ -191,7 +191,7 @@ def _central(
 
 
 def _simulated(kind: str, made: HistogramNoise, guess: Floats, draws: int) -> Candidate:
-    few = made.query.dimension >= _MANY_OUTPUTS or kind == "pyramid"
+    few = made.query.dimension >= _MANY_OUTPUTS or kind == "multiscale"
     most = 1 if made.space.items > _MANY_ITEMS else FEW_DRAWS if few else draws
     found, size = simulate(made, guess, min(draws, most), MOST_RANKED), made.space.diameter
     return Candidate(

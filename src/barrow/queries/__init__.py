@@ -6,7 +6,7 @@ from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
 from barrow.queries.hats import hats
 from barrow.queries.lipschitz import Constants
-from barrow.queries.pyramid import Level, PyramidQuery, dyadic_bandwidths, pyramid
+from barrow.queries.multiscale import Level, MultiscaleQuery, dyadic_bandwidths, multiscale
 from barrow.queries.quantised import Quantised, norm_order
 from barrow.queries.spec import QUERIES, query_from_spec
 from barrow.queries.tables import function, histogram
@@ -17,7 +17,7 @@ __all__ = [
     "ClosedForm",
     "Constants",
     "Level",
-    "PyramidQuery",
+    "MultiscaleQuery",
     "Quantised",
     "Query",
     "density",
@@ -28,8 +28,8 @@ __all__ = [
     "histogram",
     "linear_embedding",
     "mean",
+    "multiscale",
     "norm_order",
-    "pyramid",
     "query_from_spec",
     "region_share",
     "similarity",

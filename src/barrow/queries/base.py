@@ -118,7 +118,7 @@ class Query:
         1.0
         """
         rho = self.space.snapping_upper
-        if not rho or self.kind in ("histogram", "tree_edges", "pyramid"):
+        if not rho or self.kind in ("histogram", "tree_edges", "multiscale"):
             return 0.0
         if self.closed_form is not None and self.closed_form.method != DECLARED:
             return self.closed_form.bound(math.inf) * rho

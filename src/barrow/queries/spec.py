@@ -12,7 +12,7 @@ from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
 from barrow.queries.hats import hats
-from barrow.queries.pyramid import pyramid
+from barrow.queries.multiscale import multiscale
 from barrow.queries.tables import function, histogram
 from barrow.queries.tree_edges import tree_edges
 from barrow.spaces import Space
@@ -25,13 +25,15 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "linear_embedding": linear_embedding,
     "region_share": region_share,
     "density": density,
-    "pyramid": pyramid,
+    "multiscale": multiscale,
     "histogram": histogram,
     "hats": hats,
     "tree_edges": tree_edges,
     "function": function,
 }
 """Every kind of query by its name in plain data."""
+_FORMERLY = {"pyramid": "multiscale"}
+"""What the first studies called them."""
 
 
 def query_from_spec(space: Space, spec: Mapping[str, Any]) -> Query:
@@ -44,6 +46,7 @@ def query_from_spec(space: Space, spec: Mapping[str, Any]) -> Query:
     """
     rest = plain_table(spec, "The query")
     name = str(rest.pop("kind", None)).replace("-", "_")
+    name = _FORMERLY.get(name, name)
     make = QUERIES.get(name)
     if make is None:
         close = nearest_name(name, QUERIES)

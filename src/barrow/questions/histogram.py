@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _OUTPUTS = {
     "edges": "what each node of the graph carries",
     "tree": "what lies below each edge of the tree",
-    "pyramid": "the surroundings of each place, at each scale",
+    "multiscale": "the surroundings of each place, at each scale",
     "cells": "each item",
     "levels": "each group of items and of each item",
 }
@@ -52,12 +52,17 @@ _MANY = 2000
 """On larger spaces user-level DP at other epsilons is not simulated for the sake of a comparison."""
 
 
+def _of_scales(old: Mapping[str, Any]) -> dict[str, Any]:
+    """What densities at several scales were asked as before histograms chose their mechanism."""
+    return {**{key: value for key, value in old.items() if key in ("name", "fraction")}, "mechanism": "multiscale"}
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Histogram(Question):
     """The mean histogram over people, one share for each item.
 
     Args:
-        mechanism: ``"auto"``, the most accurate one, or its name: ``"edges"``, ``"tree"``, ``"pyramid"``,
+        mechanism: ``"auto"``, the most accurate one, or its name: ``"edges"``, ``"tree"``, ``"multiscale"``,
             ``"cells"``, ``"frequency"``.
         items: m, where every person holds the same public number of items; then randomised items can answer too.
         reference: The public distribution at which errors are predicted: ``"auto"``, ``"uniform"``, ``"zipf"``,
@@ -76,7 +81,8 @@ class Histogram(Question):
     of_shares: ClassVar[bool] = True
     formerly: ClassVar[Mapping[str, Any]] = {
         "tree_edges": lambda old: {**old, "mechanism": "tree"},
-        "pyramid": lambda old: {**{k: v for k, v in old.items() if k in ("name", "fraction")}, "mechanism": "pyramid"},
+        "pyramid": _of_scales,
+        "multiscale": _of_scales,
     }
     knows_missing: ClassVar[bool] = True
     mechanism: str = "auto"
@@ -90,6 +96,8 @@ class Histogram(Question):
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_definition(self.definition)
+        if self.mechanism == "pyramid":  # what the first studies called it
+            object.__setattr__(self, "mechanism", "multiscale")
         object.__setattr__(self, "report_values", whole(self.report_values, "report_values", least=1))
         if self.items is not None:
             object.__setattr__(self, "items", whole(self.items, "items", least=1))
@@ -98,7 +106,7 @@ class Histogram(Question):
         if self.mechanism == "paper":
             raise ParameterError(
                 "The mechanism 'paper' is there to be compared with: it gives away accuracy for nothing.",
-                allowed="'auto', 'edges', 'tree', 'pyramid', 'cells' or 'frequency'",
+                allowed="'auto', 'edges', 'tree', 'multiscale', 'cells' or 'frequency'",
                 fix="mechanism = 'frequency', the same randomiser with a tighter accountant",
             )
 
@@ -481,7 +489,7 @@ class HistogramPlan(LinearPlan):
         from barrow.planning.histograms import kept_noise
 
         target = replace(self.target, terms=replace(self.terms, users=10 * self.terms.users))
-        kind = self.made.kind if self.made.kind in ("edges", "tree", "pyramid", "cells") else "cells"
+        kind = self.made.kind if self.made.kind in ("edges", "tree", "multiscale", "cells") else "cells"
         error = simulate(kept_noise(target, kind), self.target.reference, 2).mean
         return f"Ten times as many people, or promises ten times looser, would make it about {self.sized(error)}."
 

@@ -25,7 +25,7 @@ def released_shares(statement: Mapping[str, Any], tables: Mapping[str, Rows], sp
         space: The study's space.
 
     >>> from barrow.spaces import Line
-    >>> released_shares({"parameters": {"mechanism": "pyramid"}}, {}, Line(0, 1, step=1))
+    >>> released_shares({"parameters": {"mechanism": "multiscale"}}, {}, Line(0, 1, step=1))
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: The release is no central histogram along edges, along a tree or of cells.

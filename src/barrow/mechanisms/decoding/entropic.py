@@ -6,7 +6,7 @@ With noise of covariance C on the values y of a mixture c, which are M c without
 
 Its dual is smooth, has no constraints, and holds C itself instead of its inverse: with c(v) proportional to
 prior exp(M'v/strength) it is the least of v^T C v/2 - v.y + strength log sum prior exp(M'v/strength). Proofs in
-docs/proofs/pyramids.md, Section 3, for C = 1, and docs/proofs/edge-decoding.md, Section 3, for any C.
+docs/proofs/multiscale.md, Section 3, for C = 1, and docs/proofs/edge-decoding.md, Section 3, for any C.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 All are post-processing. :func:`smooth_map` mixes bumps of all scales, entropy keeping to broad ones what the noise does
 not contradict, and :func:`discrepancy_map` chooses how much entropy counts from the residual; it is the most accurate
 one wherever noise matters. :func:`nearest_map` is the plain least-squares fit over the simplex. Each says how far from
-its exact minimiser it may have stopped (docs/proofs/pyramids.md).
+its exact minimiser it may have stopped (docs/proofs/multiscale.md).
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.queries import PyramidQuery, dyadic_bandwidths, pyramid
-from barrow.queries.pyramid import Level, usual_constant
+from barrow.queries import MultiscaleQuery, dyadic_bandwidths, multiscale
+from barrow.queries.multiscale import Level, usual_constant
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -30,7 +30,7 @@ class Scales:
     """Every dyadic scale of a space, the broadest first, as matrices.
 
     Attributes:
-        levels: The levels of the pyramid of all of them, equal shares.
+        levels: The levels of the multiscale query of all of them, equal shares.
         matrices: (items, outputs) of each, without weights.
         atoms: (items, bumps): each bump a histogram, of all scales.
         prior: How much is expected of each bump: broad scales have as much more as they are broader.
@@ -57,7 +57,7 @@ def scales_of(space: Space) -> Scales:
     """
     from scipy.sparse import diags_array, hstack
 
-    levels = pyramid(space, bandwidths=usable_bandwidths(space)).levels
+    levels = multiscale(space, bandwidths=usable_bandwidths(space)).levels
     matrices = tuple(level.query.table.floats() * float(level.query.step) for level in levels)
     bumps, prior = [], []
     for level, matrix in zip(levels, matrices, strict=True):
@@ -80,7 +80,7 @@ def usable_bandwidths(space: Space) -> list[str]:
     found = []
     for bandwidth in dyadic_bandwidths(space):
         try:
-            pyramid(space, bandwidths=[bandwidth])
+            multiscale(space, bandwidths=[bandwidth])
         except ParameterError:
             continue
         found.append(bandwidth)
@@ -111,7 +111,7 @@ def mixed_reference(space: Space) -> Floats:
     return np.asarray(mixed / mixed.sum())
 
 
-def predicted_error(query: PyramidQuery, rate: float, shares: Sequence[Floats] | Floats) -> Floats:
+def predicted_error(query: MultiscaleQuery, rate: float, shares: Sequence[Floats] | Floats) -> Floats:
     """A rough error of each row of ``shares`` of the levels of ``query``: what the choice of shares is made by.
 
     At scale j the population differs from the next broader scale by details; each is lost if it is below the noise at
@@ -119,12 +119,12 @@ def predicted_error(query: PyramidQuery, rate: float, shares: Sequence[Floats] |
     A detail counts its mass times the bandwidth.
 
     Args:
-        query: A pyramid with all levels, the broadest first.
+        query: A multiscale density with all levels, the broadest first.
         rate: alpha times the number of users.
         shares: One row for each candidate, one column for each level; 0 leaves a level out.
 
     >>> from barrow.spaces import Line
-    >>> query = pyramid(Line(0, 1, step=1/64), bandwidths=["1/4", "1/16", "cells"])
+    >>> query = multiscale(Line(0, 1, step=1/64), bandwidths=["1/4", "1/16", "cells"])
     >>> rough = predicted_error(query, 1000.0, [[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]])
     >>> bool(rough[0] < rough[1])
     True
@@ -179,11 +179,11 @@ def best_shares(space: Space, bandwidths: tuple[Any, ...], rate: float) -> tuple
     >>> [[name for name, _ in best_shares(line, ("1/4", "cells"), rate)] for rate in (100.0, 1e6)]
     [['1/4'], ['1/4', 'cells']]
     """
-    own = pyramid(space, bandwidths=list(bandwidths))
+    own = multiscale(space, bandwidths=list(bandwidths))
     taken = {round(level.width, 9) for level in own.levels}
     # Details between the bandwidths are lost at their own scale, so all dyadic scales are looked at.
     others = [level.name for level in scales_of(space).levels if round(level.width, 9) not in taken]
-    query = pyramid(space, bandwidths=[*bandwidths, *others])
+    query = multiscale(space, bandwidths=[*bandwidths, *others])
     levels = len(bandwidths)
     parts = 10
     while parts > 1 and math.comb(parts + levels - 1, levels - 1) > _MOST_CHOICES:

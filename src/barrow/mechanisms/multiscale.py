@@ -1,7 +1,7 @@
 """One map from densities at several scales: calibrated together, released with one noise, decoded to a histogram.
 
-The release is PrivEMDLinear of a pyramid of densities: pure (alpha, 0)-EMD-DP, unbounded. The map is computed from the
-released values and public numbers alone (docs/proofs/pyramids.md).
+The release is PrivEMDLinear of all densities: pure (alpha, 0)-EMD-DP, unbounded. The map is computed from the released
+values and public numbers alone (docs/proofs/multiscale.md).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise, LinearAnswer
 from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
 from barrow.mechanisms.linear import linear_noise
-from barrow.mechanisms.pyramid_errors import MapError, predicted_map_error
-from barrow.mechanisms.pyramid_scales import best_shares, scales_of, usable_bandwidths
+from barrow.mechanisms.multiscale_errors import MapError, predicted_map_error
+from barrow.mechanisms.multiscale_scales import best_shares, scales_of, usable_bandwidths
 from barrow.mechanisms.statistics import UserCounts
 from barrow.noise import RoundedValues, Source
 from barrow.numerics import Exact, float_down, whole
 from barrow.privacy import Event
 from barrow.privacy.definitions import positive
-from barrow.queries import PyramidQuery, pyramid
+from barrow.queries import MultiscaleQuery, multiscale
 from barrow.spaces.base import Floats
 
 _ENTROPY = 0.003
@@ -31,7 +31,7 @@ _ENTROPY = 0.003
 
 @dataclass(frozen=True)
 class LevelError:
-    """How accurate one scale of a pyramid is before decoding; public.
+    """How accurate one scale of several is before decoding; public.
 
     Attributes:
         name: Its bandwidth.
@@ -41,7 +41,7 @@ class LevelError:
         expected_total: The expected sum of the absolute errors of its places' shares (rounding to the grid aside).
 
     >>> from barrow.spaces import Line
-    >>> found = density_pyramid(Line(0, 1, step=1/64), 25, users=1000, bandwidths=["1/4"])
+    >>> found = multiscale_density(Line(0, 1, step=1/64), 25, users=1000, bandwidths=["1/4"])
     >>> error = found.level_errors[0]
     >>> error.outputs, round(error.expected_total, 9)  # five times 8/(25 000)
     (5, 0.0016)
@@ -55,8 +55,8 @@ class LevelError:
 
 
 @dataclass(frozen=True, eq=False)
-class DensityPyramid:
-    """A pyramid of densities with its noise, ready to release; everything in it is public.
+class MultiscaleDensity:
+    """densities at several scales with its noise, ready to release; everything in it is public.
 
     Attributes:
         query: What is asked.
@@ -64,12 +64,12 @@ class DensityPyramid:
         users: The public number of users for whom it was calibrated.
 
     >>> from barrow.spaces import Line
-    >>> found = density_pyramid(Line(0, 1, step=1/64), 25, users=1000)
+    >>> found = multiscale_density(Line(0, 1, step=1/64), 25, users=1000)
     >>> found.noise.name, found.event.alpha
     ('Laplace', Fraction(25, 1))
     """
 
-    query: PyramidQuery
+    query: MultiscaleQuery
     noise: AdditiveNoise
     users: int
 
@@ -102,7 +102,7 @@ class DensityPyramid:
         """One histogram over the items from noisy values, by ``"smooth"`` or ``"nearest"``; it reads nothing else.
 
         >>> from barrow.spaces import Line
-        >>> found = density_pyramid(Line(0, 1, step=1/16), 25, users=10**6)
+        >>> found = multiscale_density(Line(0, 1, step=1/16), 25, users=10**6)
         >>> truth = found.query.table.floats()[3].toarray().ravel() * float(found.query.step)
         >>> int(found.decode(truth).weights.argmax())
         3
@@ -124,13 +124,13 @@ class DensityPyramid:
         """(outputs, items): what the released values of a histogram are before noise."""
         return (self.query.table.floats() * float(self.query.step)).T.tocsr()
 
-    def release(self, counts: UserCounts, *, source: Source | None = None) -> PyramidAnswer:
+    def release(self, counts: UserCounts, *, source: Source | None = None) -> MultiscaleAnswer:
         """The mean over users of all densities with exactly rounded noise, and the map decoded from it.
 
         >>> from barrow.spaces import Line
         >>> line = Line(0, 1, step=1/16)
         >>> counts = UserCounts.of_users(line, [[3], [3, 4], [5]], users=100)
-        >>> answer = density_pyramid(line, 25, users=100).release(counts)
+        >>> answer = multiscale_density(line, 25, users=100).release(counts)
         >>> answer.map.shape, round(float(answer.map.sum()), 9), answer.private
         ((16,), 1.0, True)
         """
@@ -138,10 +138,10 @@ class DensityPyramid:
             raise ParameterError(
                 f"The statistics are those of {counts.users} users, but the noise was calibrated for others.",
                 allowed="the number of users that was given",
-                fix=f"density_pyramid(..., users={counts.users})",
+                fix=f"multiscale_density(..., users={counts.users})",
             )
         rounded = self.noise.draw(counts.center(self.query), source)
-        return PyramidAnswer(self.query, self.noise, rounded, self, self.decode(rounded.values))
+        return MultiscaleAnswer(self.query, self.noise, rounded, self, self.decode(rounded.values))
 
     def predict(self, reference: Any = "mixed", *, draws: int = 4, method: str = "smooth") -> MapError:
         """The mean EMD error of the decoded map at a public reference distribution, by simulation.
@@ -154,7 +154,7 @@ class DensityPyramid:
 
         >>> from barrow.spaces import Line
         >>> line = Line(0, 1, step=1/16)
-        >>> few, many = (density_pyramid(line, 25, users=n).predict("uniform") for n in (100, 10_000))
+        >>> few, many = (multiscale_density(line, 25, users=n).predict("uniform") for n in (100, 10_000))
         >>> few.mean > many.mean, many.method
         (True, 'exact')
         """
@@ -165,23 +165,23 @@ class DensityPyramid:
 
 
 @dataclass(frozen=True, eq=False)
-class PyramidAnswer(LinearAnswer):
-    """A released pyramid: raw noisy values, the map decoded from them, and intervals for the shares at each scale.
+class MultiscaleAnswer(LinearAnswer):
+    """A release at several scales: raw noisy values, the map decoded from them, and intervals for each scale's shares.
 
     Attributes:
-        pyramid: What was released.
+        multiscale: What was released.
         decoded: The map, and how near to the decoder's exact solution it is.
 
     >>> from barrow.spaces import Line
     >>> line = Line(0, 1, step=1/16)
-    >>> answer = density_pyramid(line, 25, users=100).release(UserCounts.of_users(line, [[3]], users=100))
+    >>> answer = multiscale_density(line, 25, users=100).release(UserCounts.of_users(line, [[3]], users=100))
     >>> low, high = answer.intervals()[answer.query.levels[0].name]
     >>> bool((low <= high).all())
     True
     """
 
     rounded: RoundedValues
-    pyramid: DensityPyramid
+    multiscale: MultiscaleDensity
     decoded: DecodedMap
 
     @property
@@ -191,7 +191,7 @@ class PyramidAnswer(LinearAnswer):
 
     def shares(self) -> dict[str, Floats]:
         """The noisy shares of people near the places of each scale, the weights taken off."""
-        levels = self.pyramid.query.levels
+        levels = self.multiscale.query.levels
         return {level.name: self.values[level.outputs] / level.weight for level in levels}
 
     def intervals(self) -> dict[str, tuple[Floats, Floats]]:
@@ -199,14 +199,14 @@ class PyramidAnswer(LinearAnswer):
 
         They use the released values alone; shares are in [0, 1], so the intervals are cut there.
         """
-        widths = {error.name: error.simultaneous_half_width for error in self.pyramid.level_errors}
+        widths = {error.name: error.simultaneous_half_width for error in self.multiscale.level_errors}
         return {
             name: ((share - widths[name]).clip(0.0, 1.0), (share + widths[name]).clip(0.0, 1.0))
             for name, share in self.shares().items()
         }
 
 
-def density_pyramid(
+def multiscale_density(
     space: Any,
     alpha: Exact,
     delta: Exact = 0,
@@ -216,7 +216,7 @@ def density_pyramid(
     shares: Sequence[Exact] | None = None,
     noise: str | Exact = "auto",
     grid: Exact | None = None,
-) -> DensityPyramid:
+) -> MultiscaleDensity:
     """A map at several scales that is (alpha, delta)-EMD-DP, with bandwidths and shares of least predicted error.
 
     Args:
@@ -232,7 +232,7 @@ def density_pyramid(
 
     >>> from barrow.spaces import Euclidean
     >>> square = Euclidean([0, 0], [1, 1], step=1/8)
-    >>> [density_pyramid(square, 25, users=n).shares for n in (100, 10**6)]
+    >>> [multiscale_density(square, 25, users=n).shares for n in (100, 10**6)]
     [{'0.353554': 0.3, 'cells': 0.7}, {'0.353554': 0.2, 'cells': 0.8}]
     """
     users = whole(users, "users")
@@ -245,8 +245,8 @@ def density_pyramid(
         )
     if shares is None:
         wanted = usable_bandwidths(space) if bandwidths is None else bandwidths
-        pyramid(space, bandwidths=wanted)  # refuses what is no list of bandwidths
+        multiscale(space, bandwidths=wanted)  # refuses what is no list of bandwidths
         chosen = best_shares(space, tuple(wanted), rate)
         bandwidths, shares = [name for name, _ in chosen], [share for _, share in chosen]
-    query = pyramid(space, bandwidths=bandwidths or [], shares=shares)
-    return DensityPyramid(query, linear_noise(query, alpha, delta, noise=noise, users=users, grid=grid), users)
+    query = multiscale(space, bandwidths=bandwidths or [], shares=shares)
+    return MultiscaleDensity(query, linear_noise(query, alpha, delta, noise=noise, users=users, grid=grid), users)

@@ -14,7 +14,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
-from barrow.mechanisms.pyramid_scales import mixed_reference
+from barrow.mechanisms.multiscale_scales import mixed_reference
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import whole

@@ -1,4 +1,4 @@
-"""Pyramids of densities: the joint constant, plain data, words and errors."""
+"""Multiscale densities: the joint constant, plain data, words and errors."""
 
 import json
 import math
@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
-from barrow.mechanisms import UserCounts, density_pyramid, linear_release
-from barrow.queries import density, dyadic_bandwidths, histogram, pyramid, query_from_spec
+from barrow.mechanisms import UserCounts, linear_release, multiscale_density
+from barrow.queries import density, dyadic_bandwidths, histogram, multiscale, query_from_spec
 from barrow.queries.lipschitz import by_all_pairs
+from barrow.questions import Histogram, to_question
 from barrow.spaces import Circle, Discrete, Earth, Euclidean, Hexagons, Line
 
 SQUARE = Euclidean([0, 0], [1, 1], step=1 / 16)
@@ -43,7 +44,7 @@ def brute(query, p=1.0):
 @pytest.mark.parametrize("cells", [True, False])
 def test_the_joint_constant_is_the_largest_over_all_pairs(space, cells):
     names = dyadic_bandwidths(space)[0 if space.kind != "earth" else 1 :]
-    query = pyramid(space, bandwidths=names if cells else names[:-1])
+    query = multiscale(space, bandwidths=names if cells else names[:-1])
     for p in (1, 2, "inf"):
         order = math.inf if p == "inf" else float(p)
         real, found = brute(query, order), query.lipschitz_upper(p)
@@ -57,15 +58,15 @@ def test_the_joint_constant_is_the_largest_over_all_pairs(space, cells):
 def test_hexagons():
     pytest.importorskip("h3")
     space = Hexagons.around(40.7, -74, resolution=7, rings=9)
-    query = pyramid(space, bandwidths=["15 km", "8 km", "cells"])
+    query = multiscale(space, bandwidths=["15 km", "8 km", "cells"])
     assert brute(query) <= query.lipschitz_upper(1) * (1 + 1e-12)
     assert query.lipschitz_upper(1) <= brute(query) * (1 + 1e-9)
-    made = density_pyramid(space, 100, users=1000)
+    made = multiscale_density(space, 100, users=1000)
     assert made.predict("uniform", draws=1).mean < 0.05
 
 
 def test_cells_and_hats_are_steepest_at_different_pairs():
-    query = pyramid(Euclidean([0, 0], [1, 1], step=1 / 32), bandwidths=["0.176777", "cells"])
+    query = multiscale(Euclidean([0, 0], [1, 1], step=1 / 32), bandwidths=["0.176777", "cells"])
     total = sum(level.weight * level.query.lipschitz_upper(1) for level in query.levels)
     assert query.lipschitz_upper(1) < 0.95 * total
 
@@ -81,7 +82,7 @@ def test_any_levels_and_shares(widths, parts, cells):
     # Two cells are 0.1 wide, 0.0858 of the diagonal.
     names = [str(Fraction(w, 100)) for w in widths] + (["cells"] if cells else [])
     shares = [Fraction(x, sum(parts[: len(names)])) for x in parts[: len(names)]]
-    query = pyramid(space, bandwidths=names, shares=shares)
+    query = multiscale(space, bandwidths=names, shares=shares)
     every = by_all_pairs(space, query.table, [1.0])[1.0]
     assert every.lipschitz_upper / (1 + 1e-9) <= query.lipschitz_upper(1) <= every.lipschitz_upper * (1 + 1e-9)
     # What stops the search early holds for every pair.
@@ -94,7 +95,7 @@ def test_any_levels_and_shares(widths, parts, cells):
 
 def test_a_fine_grid_is_no_worse_than_paper():
     space = Euclidean([0, 0], [1, 1], step=1 / 90)
-    query = pyramid(space, bandwidths=["1/4", "1/20"])
+    query = multiscale(space, bandwidths=["1/4", "1/20"])
     assert query.lipschitz_upper(1) <= query.closed_form.bound(1.0) * (1 + 1e-6)
     some = query.table.integers[::37].toarray() * float(query.step)
     far = space.block(np.arange(0, space.items, 37), np.arange(0, space.items, 37))
@@ -104,7 +105,7 @@ def test_a_fine_grid_is_no_worse_than_paper():
 
 
 def test_values_are_weighted_densities():
-    query = pyramid(SQUARE, bandwidths=["0.3", "cells"], shares=["1/4", "3/4"])
+    query = multiscale(SQUARE, bandwidths=["0.3", "cells"], shares=["1/4", "3/4"])
     coarse, fine = query.levels
     assert max(coarse.weight, fine.weight) == 1.0
     # Shares become weights by 2 sqrt(2)/h and 2/d_min.
@@ -120,16 +121,16 @@ def test_values_are_weighted_densities():
 
 
 def test_equal_shares_by_default_and_plain_data():
-    query = pyramid(SQUARE, bandwidths=["0.4", "0.2", "cells"])
+    query = multiscale(SQUARE, bandwidths=["0.4", "0.2", "cells"])
     assert query.to_spec()["shares"] == ["1/3", "1/3", "1/3"]
     again = query_from_spec(SQUARE, json.loads(json.dumps(query.to_spec())))
     assert again == query
     assert again.lipschitz_upper(1) == query.lipschitz_upper(1)
-    assert pyramid(SQUARE, bandwidths=["0.4", "0.2", "cells"], shares=["0.2", "0.4", "0.4"]) != query
+    assert multiscale(SQUARE, bandwidths=["0.4", "0.2", "cells"], shares=["0.2", "0.4", "0.4"]) != query
 
 
 def test_it_is_released_like_any_linear_query():
-    query = pyramid(SQUARE, bandwidths=["0.4", "cells"])
+    query = multiscale(SQUARE, bandwidths=["0.4", "cells"])
     answer = linear_release(query, UserCounts.of_users(SQUARE, [[0, 5], [17]], users=50), alpha=25)
     assert answer.values.shape == (query.dimension,)
     assert answer.private
@@ -156,19 +157,19 @@ def test_it_is_released_like_any_linear_query():
 )
 def test_bad_input_is_refused_with_what_to_type(arguments, words):
     with pytest.raises(ParameterError, match=words) as caught:
-        pyramid(SQUARE, **arguments)
+        multiscale(SQUARE, **arguments)
     assert caught.value.fix
 
 
 def test_what_the_error_says_to_type_works():
     with pytest.raises(ParameterError) as caught:
-        pyramid(SQUARE, bandwidths=["0.4", "0.2"], shares=["2", "6"])
+        multiscale(SQUARE, bandwidths=["0.4", "0.2"], shares=["2", "6"])
     assert caught.value.fix == 'shares=["0.25", "0.75"]'
-    assert pyramid(SQUARE, bandwidths=["0.4", "0.2"], shares=["0.25", "0.75"]).dimension > 0
+    assert multiscale(SQUARE, bandwidths=["0.4", "0.2"], shares=["0.25", "0.75"]).dimension > 0
     with pytest.raises(ParameterError, match="needs places"):
-        pyramid(Discrete(["a", "b"]), bandwidths=["1"])
+        multiscale(Discrete(["a", "b"]), bandwidths=["1"])
     with pytest.raises(ParameterError, match="step"):
-        pyramid(Euclidean([0, 0], [1, 1]), bandwidths=["1/2"])
+        multiscale(Euclidean([0, 0], [1, 1]), bandwidths=["1/2"])
 
 
 @pytest.mark.parametrize("space", SPACES[:4], ids=lambda s: f"{s.kind}-{s.items}")
@@ -185,4 +186,11 @@ def test_dyadic_bandwidths_are_accepted(space):
     assert names[-1] == "cells"
     assert len(names) == len(set(names))
     for name in names[1:]:
-        pyramid(space, bandwidths=[name])
+        multiscale(space, bandwidths=[name])
+
+
+def test_the_first_name_is_understood():
+    spec = multiscale(SQUARE, bandwidths=["0.4", "cells"]).to_spec()
+    assert query_from_spec(SQUARE, {**spec, "kind": "pyramid"}) == query_from_spec(SQUARE, spec)
+    assert to_question({"kind": "histogram", "mechanism": "pyramid"}) == Histogram(mechanism="multiscale")
+    assert to_question({"kind": "pyramid", "bandwidths": ["0.4"], "name": "map"}).mechanism == "multiscale"

@@ -1,4 +1,4 @@
-"""Maps at equal privacy: a pyramid of densities against one bandwidth and against the histogram of the cells.
+"""Maps at equal privacy: densities at several scales against one bandwidth and against the histogram of the cells.
 
 32 x 32 cells of the unit square, distances divided by its diagonal, alpha = 25. Nine populations of three kinds:
 mixtures of Gaussian clusters, check-ins (places of Zipf popularity around towns), and roads. The error is the exact EMD
@@ -6,7 +6,7 @@ between the map and the population, its mean over the populations, each with its
 
 Every competitor gets its best reading in hindsight: the bandwidth and the decoder with the least mean error. Two
 figures are given for one bandwidth: against its densities as they are released (shares at the centres, projected to the
-simplex), and against the best of two deconvolutions of them, the pyramid's own decoder among them.
+simplex), and against the best of two deconvolutions of them, its own decoder among them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 
 from barrow.mechanisms import linear_noise
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
-from barrow.mechanisms.pyramid import DensityPyramid, density_pyramid
+from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
-from barrow.queries import pyramid
+from barrow.queries import multiscale
 from barrow.spaces import Euclidean
 from barrow.transport import emd
 
@@ -84,7 +84,7 @@ def populations() -> list[Any]:
     return [kind(1000 + 10 * i + j) for i, kind in enumerate((clusters, check_ins, roads)) for j in range(3)]
 
 
-def errors(users: int, made: DensityPyramid, people: list[Any]) -> dict[str, float]:
+def errors(users: int, made: MultiscaleDensity, people: list[Any]) -> dict[str, float]:
     """The mean EMD error by each reading of what is released."""
     zero = Center.from_integers(np.zeros(made.query.dimension, dtype=np.int64))
     found: dict[str, list[float]] = {}
@@ -99,7 +99,7 @@ def errors(users: int, made: DensityPyramid, people: list[Any]) -> dict[str, flo
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def as_released(made: DensityPyramid, noisy: Any) -> Any:
+def as_released(made: MultiscaleDensity, noisy: Any) -> Any:
     """The shares of one bandwidth, projected to the simplex, at the cells nearest to their centres."""
     level = made.query.levels[0]
     shares = nearest_in_simplex(noisy / level.weight)
@@ -108,19 +108,19 @@ def as_released(made: DensityPyramid, noisy: Any) -> Any:
     return weights / weights.sum()
 
 
-def single(bandwidth: str, users: int) -> DensityPyramid:
+def single(bandwidth: str, users: int) -> MultiscaleDensity:
     """One bandwidth, with its own constant."""
-    query = pyramid(SQUARE, bandwidths=[bandwidth])
-    return DensityPyramid(query, linear_noise(query, ALPHA, noise="laplace", users=users), users)
+    query = multiscale(SQUARE, bandwidths=[bandwidth])
+    return MultiscaleDensity(query, linear_noise(query, ALPHA, noise="laplace", users=users), users)
 
 
 def compare(users: int, people: list[Any]) -> dict[str, float]:
     """Mean errors: ours, the best single bandwidth as released and decoded, and the cells under their best decoder."""
-    ours = density_pyramid(SQUARE, ALPHA, users=users)
+    ours = multiscale_density(SQUARE, ALPHA, users=users)
     each = [errors(users, single(bandwidth, users), people) for bandwidth in SINGLE]
     cells = errors(users, single("cells", users), people)
     result = {
-        "pyramid": errors(users, ours, people)["smooth"],
+        "multiscale": errors(users, ours, people)["smooth"],
         "single": min(found["as released"] for found in each),
         "single_decoded": min(min(found["smooth"], found["nearest"]) for found in each),
         "identity": min(cells.values()),
@@ -136,7 +136,7 @@ def figures() -> dict[str, float]:
     found: dict[str, float] = {}
     for users in (10**3, 10**4, 10**5):
         result = compare(users, people)
-        ours = result.pop("pyramid")
+        ours = result.pop("multiscale")
         found |= {f"pyramid_n{users}_vs_{name}": round(value / ours, 3) for name, value in result.items()}
     return found
 

@@ -1,4 +1,4 @@
-"""Maps from pyramids of densities: decoders, errors, shares and releases."""
+"""Maps from multiscale densities: decoders, errors, shares and releases."""
 
 import itertools
 import math
@@ -12,13 +12,13 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from barrow.errors import ParameterError
-from barrow.mechanisms import DensityPyramid, NoiseDistribution, UserCounts, density_pyramid, linear_noise
+from barrow.mechanisms import MultiscaleDensity, NoiseDistribution, UserCounts, linear_noise, multiscale_density
 from barrow.mechanisms.decoding import discrepancy_map, nearest_in_simplex, nearest_map, smooth_map
-from barrow.mechanisms.pyramid_errors import map_distance
-from barrow.mechanisms.pyramid_scales import best_shares, mixed_reference, predicted_error, scales_of
+from barrow.mechanisms.multiscale_errors import map_distance
+from barrow.mechanisms.multiscale_scales import best_shares, mixed_reference, predicted_error, scales_of
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
-from barrow.queries import pyramid
+from barrow.queries import multiscale
 from barrow.spaces import Circle, Discrete, Earth, Euclidean, Line
 from barrow.transport import emd
 
@@ -111,7 +111,7 @@ def test_the_nearest_map_of_the_cells_is_the_projection():
 
 
 def test_decoding_does_not_depend_on_the_units_of_the_weights():
-    made = density_pyramid(SQUARE, 25, users=1000)
+    made = multiscale_density(SQUARE, 25, users=1000)
     values = made._matrix @ mixed_reference(SQUARE) + made.noise.draw(zeros(made), SeededSource(3)).values
     scales, sigma = scales_of(SQUARE), made.noise.deviation
     maps = [
@@ -130,7 +130,7 @@ def test_decoding_does_not_depend_on_the_units_of_the_weights():
 
 
 def test_entropy_is_as_strong_as_the_residual_allows():
-    made = density_pyramid(SQUARE, 25, users=100_000)
+    made = multiscale_density(SQUARE, 25, users=100_000)
     truth = mixed_reference(SQUARE)
     scales, sigma = scales_of(SQUARE), made.noise.deviation
     values = made._matrix @ truth + made.noise.draw(zeros(made), SeededSource(4)).values
@@ -177,7 +177,7 @@ SETTINGS = [
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s[0].kind}-{s[3]}")
 def test_errors_before_decoding_agree_with_simulation(setting):
     space, alpha, delta, users, bandwidths = setting
-    made = density_pyramid(space, alpha, delta, users=users, bandwidths=bandwidths)
+    made = multiscale_density(space, alpha, delta, users=users, bandwidths=bandwidths)
     draws = 300
     noise = np.array([made.noise.draw(zeros(made), SeededSource(1000 + i)).values for i in range(draws)])
     for level, error in zip(made.query.levels, made.level_errors, strict=True):
@@ -189,7 +189,7 @@ def test_errors_before_decoding_agree_with_simulation(setting):
 
 
 def test_intervals_hold_all_shares_at_once():
-    made = density_pyramid(LINE, 25, users=200, bandwidths=["25 km", "cells"], shares=["0.5", "0.5"])
+    made = multiscale_density(LINE, 25, users=200, bandwidths=["25 km", "cells"], shares=["0.5", "0.5"])
     counts = UserCounts.of_users(LINE, [[1, 2], [7]], users=200)
     mass = np.bincount([1, 2, 7, LINE.default_item], weights=[0.5, 0.5, 1, 198], minlength=LINE.items) / 200
     exact = made._matrix @ mass
@@ -222,25 +222,25 @@ def test_shares_follow_the_number_of_users():
         assert sum(share for _, share in best_shares(SQUARE, names, rate)) == 1
     best_shares.cache_clear()
     assert fine[1] == dict(best_shares(SQUARE, names, 1e5)).get("cells", 0)
-    query = pyramid(SQUARE, bandwidths=list(names))
+    query = multiscale(SQUARE, bandwidths=list(names))
     some = predicted_error(query, 1e5, [[0.25] * 4, [0, 0, 0, 1]])
     assert (predicted_error(query, 1e6, [[0.25] * 4, [0, 0, 0, 1]]) < some).all()
 
 
 def test_a_better_choice_has_a_smaller_simulated_error():
     """The rough prediction is worth something: its choice beats its own worst choices, by simulation."""
-    chosen = density_pyramid(SQUARE, 25, users=1000).predict(draws=3).mean
+    chosen = multiscale_density(SQUARE, 25, users=1000).predict(draws=3).mean
     for bad in (["cells"], ["0.353554"]):
-        assert chosen < 0.8 * density_pyramid(SQUARE, 25, users=1000, bandwidths=bad).predict(draws=3).mean
+        assert chosen < 0.8 * multiscale_density(SQUARE, 25, users=1000, bandwidths=bad).predict(draws=3).mean
 
 
 def test_predictions_are_replayed_and_fall_with_users():
-    made = density_pyramid(SQUARE, 25, users=1000)
+    made = multiscale_density(SQUARE, 25, users=1000)
     first, again = made.predict(draws=2), made.predict(draws=2)
     assert first == again
     assert first.method == "exact"
     assert first.reference == "mixed"
-    assert density_pyramid(SQUARE, 25, users=100_000).predict(draws=2).mean < first.mean / 3
+    assert multiscale_density(SQUARE, 25, users=100_000).predict(draws=2).mean < first.mean / 3
     given_weights = np.arange(SQUARE.items)
     assert made.predict(given_weights, draws=1).reference == "given"
 
@@ -278,8 +278,8 @@ def test_half_the_error_of_one_bandwidth_and_of_the_cells(users):
         return total
 
     def one(name):
-        query = pyramid(space, bandwidths=[name])
-        return DensityPyramid(query, linear_noise(query, 25, noise="laplace", users=users), users)
+        query = multiscale(space, bandwidths=[name])
+        return MultiscaleDensity(query, linear_noise(query, 25, noise="laplace", users=users), users)
 
     def at_centres(made, noisy):
         shares = nearest_in_simplex(noisy)
@@ -287,7 +287,7 @@ def test_half_the_error_of_one_bandwidth_and_of_the_cells(users):
         weights = np.bincount(ids, weights=shares, minlength=space.items)
         return weights / weights.sum()
 
-    ours = error(density_pyramid(space, 25, users=users), lambda made, noisy: made.decode(noisy).weights)
+    ours = error(multiscale_density(space, 25, users=users), lambda made, noisy: made.decode(noisy).weights)
     single = min(error(one(name), at_centres) for name in ("0.176777", "0.0883884", "0.0441942"))
     cells = error(one("cells"), lambda made, noisy: nearest_in_simplex(noisy))
     assert ours <= 0.5 * single
@@ -295,7 +295,7 @@ def test_half_the_error_of_one_bandwidth_and_of_the_cells(users):
 
 
 def test_a_release():
-    made = density_pyramid(SQUARE, 25, users=500)
+    made = multiscale_density(SQUARE, 25, users=500)
     counts = UserCounts.of_users(SQUARE, [[i % 40] for i in range(500)])
     answer = made.release(counts)
     assert answer.private
@@ -314,7 +314,7 @@ def test_a_release():
 
 
 def test_gaussian_noise_where_delta_allows():
-    made = density_pyramid(SQUARE, 1, "1e-2", users=500, noise="gaussian")
+    made = multiscale_density(SQUARE, 1, "1e-2", users=500, noise="gaussian")
     assert made.noise.name == "Gaussian"
     assert made.predict(draws=1).mean > 0
 
@@ -322,18 +322,18 @@ def test_gaussian_noise_where_delta_allows():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: density_pyramid(SQUARE, 25, users=10, shares=["1"]), "no bandwidths"),
-        (lambda: density_pyramid(SQUARE, 0, users=10), "alpha"),
-        (lambda: density_pyramid(SQUARE, 25, users=0), "users"),
-        (lambda: density_pyramid(SQUARE, 25, users="many"), "users"),
-        (lambda: density_pyramid(Discrete(["a", "b"]), 25, users=10), "needs places"),
-        (lambda: density_pyramid(SQUARE, 25, users=10, bandwidths=["0.01"]), "two cells"),
-        (lambda: density_pyramid(SQUARE, 25, users=10, bandwidths=["0.4"], shares=["2"]), "sum 1"),
-        (lambda: density_pyramid(SQUARE, 25, users=10).decode([1.0]), "finite numbers"),
-        (lambda: density_pyramid(SQUARE, 25, users=10).predict("zap"), "reference"),
-        (lambda: density_pyramid(SQUARE, 25, users=10).predict([1.0]), "reference"),
-        (lambda: density_pyramid(SQUARE, 25, users=10).predict(draws=0), "draws"),
-        (lambda: density_pyramid(SQUARE, 25, users=10).decode(np.zeros(1), method="best"), "method"),
+        (lambda: multiscale_density(SQUARE, 25, users=10, shares=["1"]), "no bandwidths"),
+        (lambda: multiscale_density(SQUARE, 0, users=10), "alpha"),
+        (lambda: multiscale_density(SQUARE, 25, users=0), "users"),
+        (lambda: multiscale_density(SQUARE, 25, users="many"), "users"),
+        (lambda: multiscale_density(Discrete(["a", "b"]), 25, users=10), "needs places"),
+        (lambda: multiscale_density(SQUARE, 25, users=10, bandwidths=["0.01"]), "two cells"),
+        (lambda: multiscale_density(SQUARE, 25, users=10, bandwidths=["0.4"], shares=["2"]), "sum 1"),
+        (lambda: multiscale_density(SQUARE, 25, users=10).decode([1.0]), "finite numbers"),
+        (lambda: multiscale_density(SQUARE, 25, users=10).predict("zap"), "reference"),
+        (lambda: multiscale_density(SQUARE, 25, users=10).predict([1.0]), "reference"),
+        (lambda: multiscale_density(SQUARE, 25, users=10).predict(draws=0), "draws"),
+        (lambda: multiscale_density(SQUARE, 25, users=10).decode(np.zeros(1), method="best"), "method"),
         (lambda: smooth_map(np.eye(2), [1, 0], strength=0, atoms=np.eye(2), prior=np.ones(2) / 2), "strength"),
         (lambda: nearest_map(np.eye(2), [math.nan, 0]), "finite"),
         (

@@ -1,8 +1,8 @@
-"""Density maps at several scales at once: a pyramid of bandwidths that share one Lipschitz budget.
+"""Density maps at several scales at once: bandwidths that share one Lipschitz budget.
 
 Level j is a density of bandwidth h_j (or the histogram of the cells), multiplied by a public weight lambda_j. What is
 released is all of them side by side, with the joint constant: the largest sum_j lambda_j ||f_j(x) - f_j(x')||/d over
-pairs of items, which is never more than the sum of the levels' own constants (docs/proofs/pyramids.md).
+pairs of items, which is never more than the sum of the levels' own constants (docs/proofs/multiscale.md).
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _MOST_LEVELS = 16
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """One scale of a pyramid.
+    """One scale of several.
 
     Attributes:
         query: The density, or the histogram of the cells, without its weight.
         share: Its share of the privacy budget, as asked for.
         weight: lambda: the outputs are the query's, times this.
         width: The bandwidth as a share of the diameter; of the cells, the least distance.
-        outputs: Where the level's outputs are among the pyramid's.
+        outputs: Where the level's outputs are among its.
 
-    >>> query = pyramid(Line(0, 100, unit="km", step=1, cells=True), bandwidths=["25 km", "cells"])
+    >>> query = multiscale(Line(0, 100, unit="km", step=1, cells=True), bandwidths=["25 km", "cells"])
     >>> [(level.outputs.stop, round(level.weight, 3)) for level in query.levels]
     [(5, 1.0), (105, 0.04)]
     """
@@ -57,20 +57,20 @@ class Level:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PyramidQuery(Query):
-    """A query made by :func:`pyramid`.
+class MultiscaleQuery(Query):
+    """A query made by :func:`multiscale`.
 
     Attributes:
         levels: The scales, in the order of the outputs.
 
-    >>> pyramid(Line(0, 1, step=0.1), bandwidths=["1/2", "1/4"]).kind
-    'pyramid'
+    >>> multiscale(Line(0, 1, step=0.1), bandwidths=["1/2", "1/4"]).kind
+    'multiscale'
     """
 
     levels: tuple[Level, ...] = ()
 
     def _beyond(self, p: float, distance: float) -> float:
-        """Each level changes by at most its constant, and by at most 2^(1/p) in all (docs/proofs/pyramids.md)."""
+        """Each level changes by at most its constant, and by at most 2^(1/p) in all (docs/proofs/multiscale.md)."""
         flat = 2.0 ** (1.0 / p) / distance
         each = [level.weight * min(_known(level.query, p), flat) for level in self.levels]
         entries = float(min(self.dimension, 2 * self.table.row_width)) ** (1.0 / p)
@@ -78,16 +78,16 @@ class PyramidQuery(Query):
         return float(np.linalg.norm(each, ord=p) + rounding) * (1.0 + 2.0**-40)
 
 
-def pyramid(
+def multiscale(
     space: Space,
     *,
     bandwidths: Sequence[Exact],
     shares: Sequence[Exact] | None = None,
     over: str = "people",
-) -> PyramidQuery:
+) -> MultiscaleQuery:
     """Smoothed maps of where people's items are, at several scales that share one privacy budget.
 
-    Each output is a share of people near a place, times the public weight of its level; ``density_pyramid`` of
+    Each output is a share of people near a place, times the public weight of its level; ``multiscale_density`` of
     ``barrow.mechanisms`` turns noisy ones into one map.
 
     Args:
@@ -98,7 +98,7 @@ def pyramid(
             share w and Lipschitz constant about ell has a weight proportional to w/ell.
         over: ``"people"``: every person counts once.
 
-    >>> query = pyramid(Line(0, 100, unit="km", step=1), bandwidths=["25 km", "10 km"], shares=["1/4", "3/4"])
+    >>> query = multiscale(Line(0, 100, unit="km", step=1), bandwidths=["25 km", "10 km"], shares=["1/4", "3/4"])
     >>> query.dimension, round(query.lipschitz_upper(1), 6)  # weights 25/4 : 30/4, so (8/1.2 + 20)
     (16, 26.666667)
     """
@@ -121,9 +121,9 @@ def pyramid(
         levels.append(Level(query, share, weight / largest, size, slice(start, stop)))
         start = stop
     names = [CELLS if width is None else plain(asked) for asked, width in zip(bandwidths, widths, strict=True)]
-    return PyramidQuery(
+    return MultiscaleQuery(
         space,
-        "pyramid",
+        "multiscale",
         "",
         f"the share of people (their items) near each of {start:,} places, at {len(levels)} scales "
         f"({', '.join(level.name for level in levels)}), times the weight of the scale",
@@ -232,7 +232,7 @@ def usual_constant(level_query: Query, width: float) -> float:
 def _check_geometry(space: Space) -> None:
     if not isinstance(space, Line | Circle | Euclidean | Earth | Hexagons):
         raise ParameterError(
-            f"A pyramid of densities needs places, and the items of the {space.kind} space have none.",
+            f"densities at several scales needs places, and the items of the {space.kind} space have none.",
             allowed="a line, a circle, a Euclidean space, the Earth or hexagons",
             fix="histogram(space), or a histogram along a tree",
         )
