@@ -73,6 +73,7 @@ class CircularMeanPlan(LinearPlan):
             is that of the mean, whatever the share; only the spread needs it.
 
     >>> from fractions import Fraction
+    >>> from barrow.planning.terms import Terms
     >>> from barrow.spaces import Circle
     >>> plan = CircularMean().plan(Terms(Circle.hours(), 10_000, given=Fraction(25)))
     >>> plan.description, plan.radius < 0.15

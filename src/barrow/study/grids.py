@@ -93,9 +93,11 @@ class GridChoice:
         lines = [
             f"Cells     {unit:>7} {'items':>8} {'alpha':>6} {'noise':>8} {'snapping':>9} {'total':>8} {'seconds':>8}"
         ]
+        least = min(grid.total for grid in self.grids)
         for grid in self.grids:
             alpha = "-" if grid.alpha is None else f"{grid.alpha:.3g}"
-            mark = "  <- chosen" if grid.cell == self.chosen else ""
+            alike = "" if grid.total == least else " (the coarsest within 5 % of the least)"
+            mark = f"  <- chosen{alike}" if grid.cell == self.chosen else ""
             lines.append(
                 f"          {grid.cell:>7.4g} {grid.items:>8,} {alpha:>6} {grid.noise:>8.3g} {grid.snapping:>9.3g} "
                 f"{grid.total:>8.3g} {grid.seconds:>8.2g}{mark}"

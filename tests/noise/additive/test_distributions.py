@@ -105,7 +105,7 @@ def test_a_center_only_shifts_the_noise(independent):
 
 # K-norm noise: radius and direction.
 
-SIZE = {2: 20_000, math.inf: 20_000, 3: 30_000}
+SIZE = {2: 20_000, math.inf: 20_000, 3: 20_000}
 
 
 @lru_cache
