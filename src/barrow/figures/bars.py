@@ -84,7 +84,8 @@ def largest_said(readings: Readings, names: Sequence[object]) -> str:
     best = int(readings.value.argmax())
     below = int(readings.below.sum())
     many = f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
-    return f"The largest value is {readings.said(best, names[best])}.{many}"
+    said = readings.said(best, names[best])
+    return f"{said}.{many}" if len(names) == 1 else f"The largest value is {said}.{many}"
 
 
 def _ends(readings: Readings, i: int, whole: bool) -> str:

@@ -261,7 +261,7 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
             )
     elif _own_intervals(released):
         many = "All intervals hold at once" if len(released.tables["values"]) > 1 else "The interval holds"
-        texts.append(f"{many} with probability 95 %: they were worked out from the noisy values that were released.")
+        texts.append(f"{many} with probability 95 %: worked out from the noisy values that were released.")
     elif said.get("half_width_95") is not None:
         each, every = float(said["half_width_95"]), said.get("half_width_95_all")
         texts.append(f"Each value is within ± {at_most(each, unit)} of the true one with probability 95 %.")
