@@ -196,6 +196,8 @@ def main() -> None:
     parser.add_argument("--opened", type=int, default=10**5, help="messages to open")
     parser.add_argument("--people", type=int, default=10**9, help="up to which accuracy is predicted")
     asked = parser.parse_args()
+    if min(asked.most, asked.stored, asked.opened) < 10_000:
+        parser.error("growth is measured from 10,000 messages on: --most, --stored and --opened are at least that")
     keys = {name: new_key(name) for name in ("signer", "analyser", "issuer")}
     card = make_card(_study(1000), address="https://c.example", shuffler="https://s.example", **keys)
     cost = costs(card, keys)
