@@ -526,6 +526,8 @@ class HistogramPlan(LinearPlan):
         """The mechanisms that lose, and those that were not tried; a comparison says why."""
         lost = [f"{name} ({why})" for name, why in self._reasons.items()]
         lines = [] if self.versus is None else [f"Against   {self.versus.line}"]
+        if lines and isinstance(self.space, NoRecords):  # scales and trees do not know the item "no records"
+            lines.append("          user-level DP has more mechanisms where everybody has records: barrow compare")
         lines += [f"Others    {', '.join(lost)}"] if lost else []
         return lines + ([f"Not tried {', '.join(self.cannot)} (barrow compare says why)"] if self.cannot else [])
 

@@ -144,7 +144,7 @@ def picture(
 
     >>> rows = [{"output": "mean", "value": 31.0, "half_width_95": 0.5, "unit": "years"}]
     >>> print(picture({}, rows, None, shares=False, title="Mean"))
-    Mean. The largest value is mean: 31 years, with 95 % certainty 30.5 years to 31.5 years.
+    Mean. mean: 31 years, with 95 % certainty 30.5 years to 31.5 years.
     """
     rows = [row for row in counted_rows(rows) if row.get("determined", True)]
     if not rows:
