@@ -89,7 +89,7 @@ def _rows(part: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[Row]:
             value = value.get(step) if isinstance(value, Mapping) else None
         yield row["what"], value if isinstance(value, int | float) else None, row["aim"], row["peer"]
     if "every" in part:
-        for key, value in figures.items():
+        for key, value in sorted(figures.items()):
             if isinstance(value, int | float) and part.get("like", "") in key:
                 yield f"`{key}`", value, part["every"], part["every_peer"]
 
