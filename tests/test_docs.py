@@ -124,7 +124,7 @@ def test_studies_are_read(page, tmp_path, monkeypatch):
         "words.parquet"
     )
     for text in studies(page.read_text()):
-        study_from_text(text)
+        assert study_from_text(text).space.items > 0
 
 
 @pytest.mark.parametrize("page", PROOFS, ids=lambda p: p.stem)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from barrow.collect.sealing import SEALED_BYTES
 from barrow.errors import ParameterError
+from barrow.ledger.durable import fsync_folder
 from barrow.local.mixing import permuted
 from barrow.noise import uniform_below
 
@@ -98,7 +99,7 @@ def write_batch(
         if written != head.messages:
             raise ParameterError("The messages changed while they were mixed.", fix="mix them again")
         os.link(partial, file)  # an existing batch is never overwritten
-        _sync(file.parent)
+        fsync_folder(file.parent)
     except FileExistsError:
         raise ParameterError(f"The file {str(path)!r} exists.", allowed="a new file", fix="--out other.batch") from None
     except OSError as error:
@@ -178,11 +179,3 @@ def read_batch(path: str | os.PathLike[str]) -> SealedBatch:
     if size != len(first) + head.messages * SEALED_BYTES or not first.endswith(b"\n"):
         raise ParameterError("The batch is not whole.", **whole)
     return SealedBatch(head, Path(path))
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

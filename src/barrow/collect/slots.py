@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from barrow.collect.tokens import random_bytes
 from barrow.errors import ParameterError
+from barrow.ledger.durable import fsync_folder
 from barrow.noise import system_source
 
 BUCKET = 8192
@@ -63,7 +64,7 @@ class Slots:
         if not self.path.exists():
             os.close(_made(self._beside(".new"), self._fewest * BUCKET))
             os.replace(self._beside(".new"), self.path)
-            _sync_folder(self.path.parent)
+            fsync_folder(self.path.parent)
         self._open()
 
     def _beside(self, ending: str) -> Path:
@@ -182,7 +183,7 @@ class Slots:
             os.close(new)
         os.link(self.path, self._beside(".old"))
         os.replace(self._beside(".new"), self.path)
-        _sync_folder(self.path.parent)
+        fsync_folder(self.path.parent)
         os.close(self._file)
         self._flags.clear()
         self._open()
@@ -255,11 +256,3 @@ def _write_all(handle: int, data: bytes, at: int) -> None:
     while view:
         done = os.pwrite(handle, view[:_PAGE], at)
         view, at = view[done:], at + done
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

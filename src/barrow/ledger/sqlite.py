@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from barrow.ledger.chain import Row
+from barrow.ledger.durable import fsync_folder
 from barrow.ledger.errors import (
     CorruptLedgerError,
     ForeignLedgerError,
@@ -312,18 +313,12 @@ def _put_in_place(draft: Path, target: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` durable; without it a new file can vanish in a power cut.
+    """Make the names in ``folder`` durable, or fail as a ledger must.
 
     >>> sync_folder(Path("."))
     """
-    if os.name == "nt":
-        return  # Windows cannot open folders; NTFS journals names.
     try:
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        fsync_folder(folder)
     except OSError as error:
         raise_io(f"fsync of the folder failed ({error.strerror})", str(folder))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from barrow.errors import LedgerError
+from barrow.ledger.durable import fsync_folder
 from barrow.local.report import MalformedReportError, Report, report_from_json
 
 MEMORY_VERSION = 1
@@ -87,19 +88,10 @@ class Memory:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, self.path)
-            self._sync_folder()
+            fsync_folder(self.path.parent)
         except OSError as error:
             partial.unlink(missing_ok=True)
             raise self._unwritable(error) from None
-
-    def _sync_folder(self) -> None:
-        """Forces the new name to disk, where folders can be opened."""
-        if os.name == "posix":
-            handle = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
 
     def _damaged(self) -> LedgerError:
         return LedgerError(

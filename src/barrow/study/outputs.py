@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
+from barrow.ledger.durable import fsync_folder
 from barrow.questions.plan import Rows
 
 _KINDS: dict[type, Any] = {float: np.float64, int: np.int64}
@@ -88,8 +89,8 @@ class Stage:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        _sync(self.folder)
-        _sync(self.folder.parent)
+        fsync_folder(self.folder)
+        fsync_folder(self.folder.parent)
 
     def found(self) -> Iterator[tuple[Path, dict[str, bytes]]]:
         """Every folder that may hold the release, staged or published, and its files."""
@@ -109,7 +110,7 @@ class Stage:
                     raise
         if stat.S_IMODE(self.out.stat().st_mode) == 0o700:
             os.chmod(self.out, 0o755)  # noqa: S103  (a released folder is for others to read)
-        _sync(self.out.parent)
+        fsync_folder(self.out.parent)
         for left in self._staged():
             shutil.rmtree(left, ignore_errors=True)
         return self.out
@@ -152,15 +153,7 @@ def _make(folder: Path) -> None:
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(exist_ok=True)
-        _sync(folder.parent)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        fsync_folder(folder.parent)
 
 
 def value_files(tables: Mapping[str, Rows], *, mapped: bool, folder: Path | None = None) -> dict[str, bytes]:
