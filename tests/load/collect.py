@@ -194,67 +194,58 @@ def kill_shuffler(folder: Path, kills: int, chance: random.Random, count: int, *
 
 
 def full_disk(folder: Path) -> dict:
-    """Writes fail from some size on: refused with 507, everything acknowledged is there, and later it goes on."""
+    """Writes of the collector fail from some size on."""
     card = local_card()
     digest, store = card.survey.digest, folder / "full.db"
-    service = collector(card, store, file_limit=2**20)
-    service.wait_until_open()
-    link = Connection(service.port, "/reports", "application/x-ndjson")
-    told, refused, left = set(), 0, b""
-    for _ in range(400):
-        lines = reports(digest, 4, EACH, 50)
-        status, data = link.post(b"".join(lines))
-        if status == 200:
-            told |= {line for line, said in zip(lines, data["lines"], strict=True) if said == "accepted"}
-        else:
-            assert status == 507, status
-            refused, left = refused + 1, b"".join(lines)
-            if refused == 20:
-                break
-    service.kill()
-    link.close()
-    service = collector(card, store)
-    service.wait_until_open()
-    link = Connection(service.port, "/reports", "application/x-ndjson")
-    status, data = link.post(left)
-    link.close()
-    later = status == 200 and set(data["lines"]) <= {"accepted", "repeated"}
-    service.stop()
-    kept = {text.encode() + b"\n" for text in open_store(store, digest).texts()}
-    return {"refused": refused, "acknowledged": len(told), "lost": len(told - kept), "accepted_later": later}
+    found = _filled(
+        lambda **limit: collector(card, store, **limit), 2**20, ("/reports", "application/x-ndjson"),
+        lambda: reports(digest, 4, EACH, 50), tries=400, most=20,
+    )  # fmt: skip
+    return found({text.encode() + b"\n" for text in open_store(store, digest).texts()})
 
 
 def full_pool(folder: Path) -> dict:
     """The same for the shuffler: its files cannot grow any more. Whatever it is sent, it opens nothing."""
     card = shuffle_card(users=20, tokens=False)
     store = folder / "full-pool.db"
-    service = shuffler(card, store, file_limit=2**23 + 2**20)
+    found = _filled(
+        lambda **limit: shuffler(card, store, **limit), 2**23 + 2**20, ("/messages", "application/octet-stream"),
+        lambda: [os.urandom(SEALED_BYTES) for _ in range(1000)], tries=100, most=5,
+    )  # fmt: skip
+    pool = Pool(store, card.digest)
+    kept = set(pool.messages())
+    pool.close()
+    return found(kept)
+
+
+def _filled(start, limit: int, place: tuple[str, str], some, *, tries: int, most: int):
+    """Sends until the disk is full: refused with 507, everything acknowledged is there, and later it goes on."""
+    service = start(file_limit=limit)
     service.wait_until_open()
-    link = Connection(service.port, "/messages", "application/octet-stream")
+    link = Connection(service.port, *place)
     told, refused, left = set(), 0, b""
-    for _ in range(100):
-        some = [os.urandom(SEALED_BYTES) for _ in range(1000)]
-        status, _data = link.post(b"".join(some))
+    for _ in range(tries):
+        sent = some()
+        status, data = link.post(b"".join(sent))
         if status == 200:
-            told |= set(some)
+            told |= {each for each, said in zip(sent, data["lines"], strict=True) if said == "accepted"}
         else:
             assert status == 507, status
-            refused, left = refused + 1, b"".join(some)
-            if refused == 5:
+            refused, left = refused + 1, b"".join(sent)
+            if refused == most:
                 break
     service.kill()
     link.close()
-    service = shuffler(card, store)
+    service = start()
     service.wait_until_open()
-    link = Connection(service.port, "/messages", "application/octet-stream")
+    link = Connection(service.port, *place)
     status, data = link.post(left)
     link.close()
     later = status == 200 and set(data["lines"]) <= {"accepted", "repeated"}
     service.stop()
-    pool = Pool(store, card.digest)
-    kept = set(pool.messages())
-    pool.close()
-    return {"refused": refused, "acknowledged": len(told), "lost": len(told - kept), "accepted_later": later}
+    return lambda kept: {
+        "refused": refused, "acknowledged": len(told), "lost": len(told - kept), "accepted_later": later,
+    }  # fmt: skip
 
 
 def main() -> None:
