@@ -9,7 +9,7 @@ import pytest
 
 import barrow as bw
 from barrow.collect import SendError, read_card
-from barrow.collect.client import post_bytes
+from barrow.collect.posting import post_bytes
 from barrow.errors import LedgerError, ParameterError
 from tests.collect.world import World, local_card, shuffle_card
 

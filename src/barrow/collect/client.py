@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,8 +27,6 @@ from barrow.study.study import Asked
 Transport = Callable[[str, bytes, str], tuple[int, bytes]]
 """``transport(address, body, kind)`` posts and returns the status and the answer."""
 DONE = ("accepted", "repeated")
-_SECONDS = 30
-_MOST_ANSWER = 2**20
 
 
 class SendError(BarrowError):
@@ -138,7 +133,7 @@ class Client(LocalClient):
             invitation: What the issuer of tokens asks for, where the card counts people by tokens.
             transport: How bytes are posted; by default over HTTPS, each message by a connection of its own.
         """
-        card, post = self._card, transport or post_bytes
+        card, post = self._card, transport or _over_https()
         card.check_time()
         if not card.shuffled:
             body = (self.report(records, ids=ids, unknown=unknown).to_text() + "\n").encode()
@@ -181,28 +176,10 @@ class Client(LocalClient):
         return [message + unb64(prefix) + unb64(signature) for message, (prefix, signature) in pairs]
 
 
-def post_bytes(address: str, body: bytes, kind: str) -> tuple[int, bytes]:
-    """Post over a connection of its own; redirects are not followed: a card says where to send, and nobody else."""
-    request = urllib.request.Request(address, data=body, method="POST", headers={"Content-Type": kind})  # noqa: S310
-    try:
-        with _OPENER.open(request, timeout=_SECONDS) as answer:
-            return int(answer.status), answer.read(_MOST_ANSWER)
-    except urllib.error.HTTPError as error:
-        return int(error.code), error.read(_MOST_ANSWER)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise SendError(
-            f"{address} cannot be reached ({type(error).__name__}); what was drawn is kept.",
-            allowed="a server that answers",
-            fix="send again later: the same report goes out",
-        ) from None
+def _over_https() -> Transport:
+    from barrow.collect.posting import post_bytes
 
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirects)
+    return post_bytes
 
 
 def _answer(post: Transport, address: str, body: bytes, kind: str) -> dict[str, Any]:
