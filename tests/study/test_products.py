@@ -31,6 +31,9 @@ WHERE_WHEN = Product([ROAD, Circle.hours(6)], weights=["3/4", "1/4"])
         ("5000 m + 120 min", Fraction(3, 4) / 10 + Fraction(1, 4) / 6),
         ("5 km", Fraction(3, 4) / 10),
         ("0 km and 2 hours", Fraction(1, 4) / 6),
+        ("0.5 km and 0.25 hours", Fraction(3, 4) / 100 + Fraction(1, 4) / 48),
+        ("0.5 km and 0.0 h", Fraction(3, 4) / 100),
+        ("0.05 km", Fraction(3, 4) / 1000),
         ("anywhere and 2 hours", Fraction(3, 4) + Fraction(1, 4) / 6),
         ("5 km and anywhere", Fraction(3, 4) / 10 + Fraction(1, 4)),
         ("anywhere", Fraction(1)),
@@ -50,6 +53,8 @@ def test_distances_of_the_parts_add_up_with_their_weights(text, share):
         ("5 km and 2 years", "no part of the product measures"),
         ("5 km and 6 km", "does not say which part"),
         ("0 km", "not above 0"),
+        ("0,5 km and 2 hours", "no part of the product measures"),
+        ("1,5 km", "no part of the product measures"),
         ("70 km", "no part of the product measures"),
     ],
 )

@@ -28,7 +28,9 @@ ANYWHERE = ("anywhere", "any", "the largest distance")
 PRESENCE = ("no records", "presence")
 """Texts for the change from any records to none, which is never more than the largest distance."""
 _AND = re.compile(r"\s+and\s+|\s*\+\s*|\s*&\s*")
-_NOTHING = re.compile(r"0(?:\.0+)?(?:\s*\D.*)?")
+_NOTHING = re.compile(r"0(?:\.0+)?(?:\s*[^\d\s.,_/].*)?")
+"""No distance at all: 0, 0.0 km. What follows is a unit: 0.5 km and 0,5 km are not nothing."""
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 _OF_THE_WHOLE = re.compile(r"[\d./]+\s*%?(?:\s*(?:of the largest distance|of the diameter|of the largest))?")
 _LARGEST = ("of the largest distance", "of the diameter", "of the largest", "d")
 
@@ -90,6 +92,8 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
     if text and match is None:
         raise _unreadable(distance, space)
     number, unit = (match[1], (match[3] or "").strip()) if match else (distance, "")
+    if isinstance(number, str) and "," in number and not _THOUSANDS.fullmatch(number):
+        raise _unreadable(distance, space)  # 0,5 is neither 5 nor for us to guess
     value = exact(number.replace(",", "") if isinstance(number, str) else number, "the distance")
     if match and match[2]:
         value /= 100
