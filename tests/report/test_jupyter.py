@@ -70,8 +70,8 @@ def lab(notebook):
             time.sleep(0.1)
         yield f"http://127.0.0.1:{found[1]}/lab/tree/shown.ipynb?token=t&reset"
     finally:
-        server.terminate()
-        server.wait(20)
+        server.kill()  # its shutdown asks kernels and may take long; nothing of it is wanted
+        server.wait()
 
 
 def test_every_value_is_text_and_image(notebook):
