@@ -96,12 +96,33 @@ def test_all_questions_are_released_and_none_twice(barrow, tmp_path, monkeypatch
     assert [plan["fraction"] for plan in told] == ["0.5", "0.5"]
     code, out, _ = barrow("release", "--quiet")
     assert (code, out.split()) == (0, ["release/mean", "release/curve"])
-    code, _, err = barrow("release")
-    assert code == 1
-    assert "has been released" in err
+    before = (tmp_path / "release" / "mean" / "values.csv").read_bytes()
+    code, out, _ = barrow("release", "--quiet")  # all of them again, for free
+    assert (code, out.split()) == (0, ["release/mean", "release/curve"])
+    assert (tmp_path / "release" / "mean" / "values.csv").read_bytes() == before
     assert barrow("release", "curve", "--quiet")[1].split() == ["release/curve"]
     shown = barrow("ledger", "show", "ages.ledger")[1]
     assert "all data by 5 years" in shown
+
+
+def test_a_question_without_an_answer_is_refused_before_anything_is_made(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_ages(tmp_path / "ages.csv")
+    hours = ["--space", "hours", "--promise", "all, 2 hours, 0.5", "--users", "1000", "--dataset", "days"]
+    asked = ["--question", "histogram", "--question", "mean"]
+    code, _, err = barrow("init", "ages.csv", "--user", "uid", "--item", "age", *hours, *asked)
+    assert code == 1
+    assert "The question 'mean' has no answer: A mean does not exist on the circle" in err
+    assert "circular_mean" in err
+    assert not (tmp_path / "days.ledger").exists()
+    study = ["dataset = 'days'", "users = 1000", "ledger = 'days.ledger'", "[data]", "source = 'ages.csv'",
+             "user = 'uid'", "items = ['age']", "[space]", "kind = 'hours'", "[[promise]]", "share = 'all'",
+             "distance = '2 hours'", "epsilon = 0.5"]  # fmt: skip
+    (tmp_path / "study.toml").write_text("\n".join([*study, *[f"[[question]]\nkind = '{q}'" for q in asked[1::2]]]))
+    assert barrow("ledger", "init", "days.ledger", "--study", "study.toml")[0] == 0
+    code, _, err = barrow("release")
+    assert (code, "'mean' has no answer" in err) == (1, True)
+    assert not (tmp_path / "release").exists()
 
 
 def test_a_second_study_joins_the_ledger_and_cannot_loosen_it(barrow, tmp_path, monkeypatch):

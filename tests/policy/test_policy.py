@@ -148,9 +148,26 @@ def test_odds_are_what_bayes_says():
 def test_shares_and_promises_in_words():
     assert parse_share("30 days of 30") == 1
     assert parse_share("2%") == Fraction(1, 50)
-    assert parse_share("1 flight in 50".replace(" in ", " of ")) == Fraction(1, 50)
+    for words in ("1 flight in 50", "one visit of 50", "a visit of 50", "1 of 50", "2 percent", "one visit out of 50"):
+        assert parse_share(words) == Fraction(1, 50), words
+    assert parse_share("three days of the 1,000") == Fraction(3, 1000)
+    assert parse_share("all visits") == parse_share("all of the data") == 1
     assert Promise.parse("1 day of 30, 1,000 mi, eps 0.2") == Promise("1 day of 30", "1,000 mi", "0.2")
     assert Promise.parse("all,300 m,0.5").epsilon == Fraction(1, 2)
+
+
+def test_a_decimal_comma_is_not_taken_for_a_thousand():
+    for text, fix in (("2,5 %, 10 km, 1", "2.5 %"), ("1, 0,5 km, 1", "0.5 km"), ("1, 1,000,5 km, 1", None)):
+        with pytest.raises(ParameterError, match="comma") as error:
+            Policy(Earth(), [text])
+        assert fix is None or error.value.fix == fix
+    assert Policy(Earth(), ["1, 1,000 km, 1"]).alpha == Policy(Earth(), ["1, 1000 km, 1"]).alpha
+
+
+def test_a_change_to_anywhere_is_said_in_english():
+    policy = Policy(Earth(), ["all, anywhere, 1", "1 of 50, 10 km, 1"])
+    assert "If all data had been anywhere else: " in policy.explain()
+    assert "If 1 of 50 items had been 10 km elsewhere: " in policy.explain()
 
 
 def test_alpha_reads_back_in_units():
@@ -167,9 +184,13 @@ WRONG = {
     "share 0": ("0, 10 km, 1", "share is 0"),
     "share above 1": ("1.5, 10 km, 1", "share is 1.5"),
     "share negative": ("-0.1, 10 km, 1", "share is -0.1"),
-    "share nan": ("nan, 10 km, 1", "not a number"),
+    "share nan": ("nan, 10 km, 1", "cannot be read"),
     "share of none": ("1 day of 0, 10 km, 1", "share is 1 day of 0"),
-    "share words": ("some, 10 km, 1", "not a number"),
+    "share words": ("some, 10 km, 1", "cannot be read"),
+    "share of a share": ("1 % of 50, 10 km, 1", "cannot be read"),
+    "share with a decimal comma": ("2,5 %, 10 km, 1", "comma does not group thousands"),
+    "distance with a decimal comma": ("1, 0,5 km, 1", "comma does not group thousands"),
+    "epsilon with a decimal comma": ("1, 10 km, 0,5", "comma does not group thousands"),
     "unit": ("1, 10 leagues, 1", "unit 'leagues'"),
     "distance beyond": ("1, 30000 km, 1", "beyond the largest"),
     "distance nan": ("1, nan km, 1", "cannot be read"),

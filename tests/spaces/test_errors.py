@@ -112,7 +112,7 @@ DISTANCES = {
     "words": ("far away", "cannot be read"),
     "negative": ("-5 km", "cannot be read"),
     "nan": ("nan km", "cannot be read"),
-    "decimal comma": ("0,5 km", "cannot be read"),
+    "decimal comma": ("0,5 km", "comma does not group thousands"),
     "time": ("5 h", "has the unit 'h'"),
 }
 

@@ -9,6 +9,7 @@ import click
 
 from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import (
+    asked_questions,
     data_options,
     make_study,
     output_options,
@@ -55,7 +56,7 @@ def compare(
     """  # noqa: D301  (click reads the backspace)
     file, names = split_words(words, file, flags)
     study = make_study(file, **flags)
-    asked = [study.question(name) for name in names] or list(study.questions) or [study.question()]
+    asked = asked_questions(study, names)
     with bars(False if quiet or as_json else None):
         found = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in asked]
     named = [(question.label, one) for question, one in zip(asked, found, strict=True)]

@@ -9,7 +9,14 @@ from typing import Any
 
 import click
 
-from barrow.cli.study_options import DEFAULT, data_options, make_study, output_options, question_options
+from barrow.cli.study_options import (
+    DEFAULT,
+    asked_questions,
+    data_options,
+    make_study,
+    output_options,
+    question_options,
+)
 from barrow.engines import Source, engine_for
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
@@ -58,6 +65,8 @@ def init(
     study = make_study_without_file(**flags)
     if flags.get("missing") is None and study.can_miss:
         study = study.replace(space=NoRecords(study.space))
+    if study.questions:
+        asked_questions(study)
     study = _settled(study)
     place = ledger or str(Path(file).parent / f"{study.dataset}.ledger")
     study = study.replace(ledger=place)

@@ -9,6 +9,7 @@ import click
 
 from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import (
+    asked_questions,
     data_options,
     make_study,
     output_options,
@@ -53,7 +54,7 @@ def plan(
     study = make_study(file, **flags)
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
         study.data.validate(study.space)
-    asked = [study.question(name) for name in names] or list(study.questions) or [study.question()]
+    asked = asked_questions(study, names)
     if times > 1:
         from dataclasses import replace
         from fractions import Fraction

@@ -10,6 +10,7 @@ import click
 
 from barrow.cli.report import show_page
 from barrow.cli.study_options import (
+    asked_questions,
     data_options,
     make_study,
     output_options,
@@ -44,8 +45,9 @@ def release(
 ) -> None:
     """Release answers: validate, read, reserve in the ledger, draw noise, stage, commit, publish.
 
-    NAME is a question of the study; by default every question that has not been released yet. A release that was made
-    before is shown again and costs nothing; one that was interrupted is finished without a second payment.
+    NAME is a question of the study; by default every question that has not been released yet, or all of them again. A
+    release that was made before is shown again and costs nothing; one that was interrupted is finished without a
+    second payment.
 
     \b
     Example:
@@ -54,15 +56,9 @@ def release(
     """  # noqa: D301  (click reads the backspace)
     file, names = split_words(words, file, flags)
     study = make_study(file, **flags)
-    asked = [study.question(name) for name in names] or list(study.questions) or [study.question()]
+    asked = asked_questions(study, names)
     if not names and len(asked) > 1:
-        asked = [question for question in asked if not _place(None, question.label).exists()]
-        if not asked:
-            raise ParameterError(
-                "Every question of the study has been released.",
-                allowed="names of questions, whose answers are then shown again",
-                fix=f"barrow release {study.questions[0].label}",
-            )
+        asked = [question for question in asked if not _place(None, question.label).exists()] or asked
     if len(asked) > 1 and (out is not None or key is not None):
         raise ParameterError("Several questions are asked.", allowed="--out and --key for one", fix="name the question")
     done = []

@@ -11,7 +11,7 @@ import click
 
 from barrow.errors import ParameterError
 from barrow.policy import Promise
-from barrow.questions import to_question
+from barrow.questions import Question, to_question
 from barrow.spaces import parse_space
 from barrow.spaces.spec import parse_call
 from barrow.study import Study, study_from_spec
@@ -90,6 +90,18 @@ def split_words(words: tuple[str, ...], file: str | None, flags: dict[str, Any])
         flags["source"] = sources[0]
     names = tuple(word for word in words if word not in files and word not in sources)
     return (files[0] if files else file), names
+
+
+def asked_questions(study: Study, names: tuple[str, ...] = ()) -> list[Question]:
+    """The questions that are meant, all of the study by default; each has an answer on the study's space."""
+    asked = [study.question(name) for name in names] or list(study.questions) or [study.question()]
+    for question in asked:
+        try:
+            question.fits(study.space)
+        except ParameterError as error:
+            which = f"The question {question.label!r} has no answer: " if len(asked) > 1 else ""
+            raise ParameterError(f"{which}{error.problem}", allowed=error.allowed, fix=error.fix) from None
+    return asked
 
 
 def make_study(file: str | None, **flags: Any) -> Study:

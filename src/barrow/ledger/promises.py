@@ -14,7 +14,7 @@ from typing import Any
 from barrow.errors import ParameterError
 from barrow.ledger.digits import show
 from barrow.numerics import Exact, exact, exact_text
-from barrow.policy import Promise, describe_distance, describe_share, parse_epsilon, parse_share
+from barrow.policy import Promise, describe_move, parse_epsilon, parse_share
 from barrow.privacy import Model
 from barrow.privacy.definitions import probability, to_model
 from barrow.spaces import parse_distance
@@ -65,13 +65,10 @@ class PromiseLimit:
         >>> limit.distances, limit.text
         ((Fraction(3, 10),), 'all data by 300 m')
         """
-        share = describe_share(promise)
-        if isinstance(promise.distance, str) and promise.distance.lower() in ANYWHERE:
-            return cls(promise.share, None, promise.epsilon, text=f"{share} anywhere")
-        if isinstance(promise.distance, str) and promise.distance.lower() in PRESENCE:
-            return cls(promise.share, None, promise.epsilon, text=f"{share} or no records")
+        words = describe_move(promise, space)
+        if str(promise.distance).lower() in ANYWHERE + PRESENCE:
+            return cls(promise.share, None, promise.epsilon, text=words)
         distance = parse_distance(promise.distance, space) * Fraction(space.diameter)
-        words = f"{share} by {describe_distance(promise, space)}"
         return cls(promise.share, distance, promise.epsilon, text=words)
 
     @property

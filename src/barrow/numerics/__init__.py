@@ -1,7 +1,7 @@
 """Numbers with a stated side: exact rationals, directed rounding, safe search, normal tails."""
 
 from barrow.numerics.digest import digest_of
-from barrow.numerics.exact import Exact, exact, exact_text, float_down, float_up, whole
+from barrow.numerics.exact import Exact, exact, exact_text, float_down, float_up, ungrouped, whole
 from barrow.numerics.gdp import gdp_delta_upper, gdp_epsilon_upper, gdp_mu_lower
 from barrow.numerics.search import largest_safe, smallest_safe
 
@@ -17,5 +17,6 @@ __all__ = [
     "gdp_mu_lower",
     "largest_safe",
     "smallest_safe",
+    "ungrouped",
     "whole",
 ]

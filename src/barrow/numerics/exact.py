@@ -123,6 +123,28 @@ def whole(value: Any, name: str, *, least: int = 1, most: int | None = None, fix
     return number
 
 
+def ungrouped(text: str, name: str) -> str:
+    """A text without the commas that group thousands of its numbers; others are refused: 2,5 is not 25.
+
+    >>> ungrouped("1,000", "the distance"), ungrouped("0.5", "the distance")
+    ('1000', '0.5')
+    >>> ungrouped("2,5", "the share")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: the share is '2,5', whose comma does not group thousands.
+      allowed: a decimal point; commas between thousands, e.g. 1,000
+      fix:     2.5
+    """
+    for number in re.findall(r"[\d.,]*,[\d.,]*", text):
+        if not re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?", number):
+            raise ParameterError(
+                f"{name} is {_short(text)}, whose comma does not group thousands.",
+                allowed="a decimal point; commas between thousands, e.g. 1,000",
+                fix=text.replace(number, number.replace(".", "").replace(",", ".")),
+            )
+    return text.replace(",", "")
+
+
 def exact_text(value: Fraction) -> str:
     """A text that :func:`exact` reads back to the same rational: a short decimal where there is one.
 

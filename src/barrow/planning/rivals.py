@@ -16,7 +16,7 @@ from barrow.numerics import Exact, float_up
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.comparison import ASKED, PROMISES, WORST, Change, Comparison, Rival
 from barrow.planning.rules import PaperRule
-from barrow.policy import Policy, describe_distance, describe_share
+from barrow.policy import Policy, describe_move
 from barrow.privacy.definitions import positive
 from barrow.spaces import Space
 
@@ -163,5 +163,4 @@ def as_user_level(made: Candidate) -> Candidate:
 
 
 def _change(kept: Any, space: Space) -> Change:
-    words = f"{describe_share(kept.promise)} by {describe_distance(kept.promise, space)}"
-    return words, float_up(kept.emd), float(kept.promise.epsilon)
+    return describe_move(kept.promise, space), float_up(kept.emd), float(kept.promise.epsilon)

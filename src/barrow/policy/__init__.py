@@ -1,7 +1,7 @@
 """Promises in plain words to alpha, and alpha back to sentences and odds."""
 
 from barrow.policy.odds import odds_sentence, odds_upper, percent_up
-from barrow.policy.policy import Kept, Policy, describe_distance, describe_share
+from barrow.policy.policy import Kept, Policy, describe_change, describe_distance, describe_move, describe_share
 from barrow.policy.promises import Promise, parse_epsilon, parse_share
 from barrow.policy.surface import AlphaBracket, alpha_from_function
 
@@ -11,7 +11,9 @@ __all__ = [
     "Policy",
     "Promise",
     "alpha_from_function",
+    "describe_change",
     "describe_distance",
+    "describe_move",
     "describe_share",
     "odds_sentence",
     "odds_upper",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +14,7 @@ from barrow.numerics import Exact, exact, exact_text, float_down, float_up
 from barrow.policy.odds import odds_sentence, odds_upper
 from barrow.policy.promises import Promise
 from barrow.spaces import Space, parse_distance
+from barrow.spaces.units import ANYWHERE, PRESENCE
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -187,7 +189,7 @@ class Policy(NamedOptions):
         lines = []
         for kept in self.kept:
             lines.append(
-                f"If {describe_share(kept.promise)} had been {describe_distance(kept.promise, self.space)} elsewhere: "
+                f"If {describe_change(kept.promise, self.space)}: "
                 f"ε ≤ {kept.epsilon_got:.4g} (asked {float(kept.promise.epsilon):.4g}). "
                 + odds_sentence(kept.epsilon_got)
                 + (" This promise binds." if kept.binds else "")
@@ -220,7 +222,7 @@ class Policy(NamedOptions):
         space = self.space
         changes = [
             Change(
-                f"{describe_share(kept.promise)} had been {describe_distance(kept.promise, space)} elsewhere",
+                describe_change(kept.promise, space),
                 float(kept.promise.share),
                 float(kept.distance) * space.diameter,
                 float(kept.promise.epsilon),
@@ -275,11 +277,17 @@ def describe_share(promise: Promise) -> str:
 
     >>> describe_share(Promise("1 day of 30", "1 km", 1)), describe_share(Promise(1, "1 km", 1))
     ('1 day of 30', 'all data')
+    >>> [describe_share(Promise(share, "1 km", 1)) for share in ("1/10", "1 of 50", "2 %")]
+    ['a share of 1/10 of the data', '1 of 50 items', '2 % of the data']
     """
     if promise.share == 1:
         return "all data"
     text = promise.share_text
-    return text if not text.replace("/", "").replace(".", "").isdigit() else f"a share of {text} of the data"
+    if re.fullmatch(r"[\d.,]+ (of|in) [\d.,]+", text):
+        return f"{text} items"
+    if re.fullmatch(r"[\d.]+\s*%", text):
+        return f"{text} of the data"
+    return f"a share of {text} of the data" if re.fullmatch(r"[\d./\s]+", text) else text
 
 
 def describe_distance(promise: Promise, space: Space) -> str:
@@ -291,6 +299,36 @@ def describe_distance(promise: Promise, space: Space) -> str:
     """
     text = str(promise.distance)
     return text if isinstance(promise.distance, str) or space.unit else f"{text} of the largest distance"
+
+
+def describe_move(promise: Promise, space: Space) -> str:
+    """The change of a promise in few words: how much of the data, and how far.
+
+    >>> from barrow.spaces import Earth
+    >>> [describe_move(Promise("all", far, 1), Earth()) for far in ("300 m", "anywhere", "no records")]
+    ['all data by 300 m', 'all data anywhere', 'all data or no records']
+    """
+    share, word = describe_share(promise), str(promise.distance).lower()
+    if word in ANYWHERE:
+        return f"{share} anywhere"
+    return f"{share} or no records" if word in PRESENCE else f"{share} by {describe_distance(promise, space)}"
+
+
+def describe_change(promise: Promise, space: Space) -> str:
+    """The change of a promise as the clause of a sentence: "if …".
+
+    >>> from barrow.spaces import Earth
+    >>> [describe_change(Promise("all", far, 1), Earth()) for far in ("300 m", "anywhere")]
+    ['all data had been 300 m elsewhere', 'all data had been anywhere else']
+    >>> [describe_change(Promise(share, "no records", 1), Earth()) for share in ("1 day of 30", "all")]
+    ['1 day of 30 had been missing', 'the person had held no records at all']
+    """
+    share, word = describe_share(promise), str(promise.distance).lower()
+    if word in PRESENCE:
+        return f"{share} had been missing" if promise.share < 1 else "the person had held no records at all"
+    return f"{share} had been " + (
+        "anywhere else" if word in ANYWHERE else f"{describe_distance(promise, space)} elsewhere"
+    )
 
 
 def to_promise(promise: PromiseLike) -> Promise:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from barrow.errors import NamedOptions, ParameterError
-from barrow.numerics import Exact, exact, exact_text
+from barrow.numerics import Exact, exact, exact_text, ungrouped
 
-_EVERYTHING = ("all", "all of it", "everything", "all data", "the whole data")
-_OF = re.compile(r"([\d.,/]+)\s*[^\d]*?\s+of\s+(?:the\s+)?([\d.,]+)(?:\s+\D*)?")
-_PERCENT = re.compile(r"([\d.,]+)\s*%(?:\s+\D*)?")
+_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBERS = {"a": 1, "an": 1, **{word: i for i, word in enumerate(_WORDS, start=1)}}
+_EVERYTHING = re.compile(r"everything|(?:all|the whole)(?: of)?(?: the)?(?: \w+)?")
+_OF = re.compile(rf"([\d./]+|{'|'.join(_NUMBERS)})\b\s*[^\d%]*?\s*\b(?:of|in)\s+(?:the\s+)?([\d.]+)(?:\s+[^\d%]*)?")
+_PERCENT = re.compile(r"([\d.]+)\s*(?:%|per\s?cent)(?:\s+\D*)?")
+_SHARES = 'more than 0 and at most 1, e.g. "1/30", "1 day of 30", "one visit of 50", "2 %" or "all"'
 
 
 def parse_share(value: Exact) -> Fraction:
@@ -19,23 +22,23 @@ def parse_share(value: Exact) -> Fraction:
 
     >>> parse_share("1/30"), parse_share("1 day of 30"), parse_share("2 % of the words"), parse_share("all")
     (Fraction(1, 30), Fraction(1, 30), Fraction(1, 50), Fraction(1, 1))
+    >>> parse_share("one visit of 50"), parse_share("all visits")
+    (Fraction(1, 50), Fraction(1, 1))
     """
-    text = value.strip().lower() if isinstance(value, str) else ""
-    if text in _EVERYTHING:
+    text = ungrouped(" ".join(value.lower().split()), "the share") if isinstance(value, str) else ""
+    if _EVERYTHING.fullmatch(text):
         return Fraction(1)
     if match := _OF.fullmatch(text):
-        whole = exact(match[2].replace(",", ""), "the share")
-        share = exact(match[1].replace(",", ""), "the share") / whole if whole else Fraction(0)
+        whole = exact(match[2], "the share")
+        share = exact(_NUMBERS.get(match[1], match[1]), "the share") / whole if whole else Fraction(0)
     elif match := _PERCENT.fullmatch(text):
-        share = exact(match[1].replace(",", ""), "the share") / 100
+        share = exact(match[1], "the share") / 100
+    elif re.search("[a-z]{2}", text):
+        raise ParameterError(f"the share is {value!r}, which cannot be read.", allowed=_SHARES, fix='"1 of 50"')
     else:
-        share = exact(value, "the share")
+        share = exact(text or value, "the share")
     if not 0 < share <= 1:
-        raise ParameterError(
-            f"The share is {value}.",
-            allowed='more than 0 and at most 1, e.g. "1/30", "1 day of 30", "2 %" or "all"',
-            fix='"all" for the whole data of a person',
-        )
+        raise ParameterError(f"The share is {value}.", allowed=_SHARES, fix='"all" for the whole data of a person')
     return share
 
 
@@ -47,7 +50,7 @@ def parse_epsilon(value: Exact) -> Fraction:
     """
     if isinstance(value, str):
         value = re.sub(r"^\s*(epsilon|eps|ε)\s*[=≤:]?\s*", "", value, flags=re.IGNORECASE)
-    epsilon = exact(value, "epsilon")
+    epsilon = exact(ungrouped(value, "epsilon") if isinstance(value, str) else value, "epsilon")
     if epsilon <= 0:
         raise ParameterError(f"epsilon is {value}.", allowed="a number above 0", fix="0.2")
     return epsilon

@@ -212,10 +212,10 @@ def _points(space: Space, kind: str) -> Floats:
             f"{what} does not exist on the {space.kind} space: its points go round, so halfway between two of them "
             "is not one place.",
             allowed="a line, a Euclidean space or an embedding",
-            fix="distance_to(space, point), region_share(...) or density(...) are answered on this space",
+            fix="circular_mean" if space.kind == "circle" else "histogram, density, region or distance",
         )
     raise ParameterError(
         f"{what} needs coordinates, and the items of the {space.kind} space have none.",
         allowed="a line, a Euclidean space or an embedding",
-        fix="distance_to(space, item), histogram(space) or function(space, values)",
+        fix="histogram, distance or function",
     )

@@ -80,6 +80,9 @@ class Question(NamedOptions, ABC):
         """Its name, or its kind where it has none."""
         return self.name or self.kind
 
+    def fits(self, space: Space) -> None:
+        """Refuse, within a second, a space on which it has no answer."""
+
     @abstractmethod
     def plan(self, terms: Terms) -> Plan:
         """The most accurate answer that keeps the terms; it reads no data."""

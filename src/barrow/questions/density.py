@@ -46,6 +46,11 @@ class Density(Linear):
             return with_no_records(density(space.inner, bandwidth=self.bandwidth), space)
         return density(space, bandwidth=self.bandwidth)
 
+    def fits(self, space: Space) -> None:
+        """Refuse, within a second, a space on which it has no answer."""
+        if self.bandwidth != "auto":
+            super().fits(space)
+
     def plan(self, terms: Terms) -> Plan:
         """The most accurate noise that keeps the terms; it reads no data."""
         if self.bandwidth == "auto":

@@ -62,6 +62,10 @@ class Linear(Question):
     def query(self, space: Space) -> Query:
         """The question on ``space``."""
 
+    def fits(self, space: Space) -> None:
+        """Refuse, within a second, a space on which it has no answer."""
+        kept_query(self, held(space))
+
     def plan(self, terms: Terms) -> Plan:
         """The most accurate noise that keeps the terms; it reads no data."""
         if terms.model is Model.SHUFFLE:

@@ -14,7 +14,7 @@ from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
 from barrow.planning.terms import Terms
-from barrow.policy import describe_distance, describe_share, odds_upper
+from barrow.policy import describe_change, odds_upper
 from barrow.privacy import Emd, Event, Guarantee, UserLevel
 from barrow.questions.base import Question
 from barrow.spaces import Space
@@ -321,7 +321,7 @@ class Plan(ABC):
         space, kept = self.space, self.terms.policy.kept if self.terms.promises else ()
         changes = [
             Change(
-                f"{describe_share(row.promise)} had been {describe_distance(row.promise, space)} elsewhere",
+                describe_change(row.promise, space),
                 float(row.promise.share),
                 float(row.distance) * space.diameter,
                 float(row.promise.epsilon),

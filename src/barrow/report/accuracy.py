@@ -17,7 +17,7 @@ from barrow.planning import user_level_errors, user_level_histograms
 from barrow.planning.candidates import reasons
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
 from barrow.planning.linear import linear_errors
-from barrow.policy import describe_distance, describe_share, odds_upper
+from barrow.policy import describe_change, odds_upper
 from barrow.privacy import Model
 from barrow.progress import track
 from barrow.questions import LinearPlan, Plan
@@ -178,7 +178,7 @@ def _guesses(plan: Plan, alpha: float) -> tuple[list[tuple[float, float]], str]:
     epsilon = float_up(plan.charges()[[p for p, _ in pairs].index(promise)])
     if epsilon <= 0:
         return [], ""
-    words = f"{describe_share(promise)} had been {describe_distance(promise, plan.space)} elsewhere"
+    words = describe_change(promise, plan.space)
     # A hair below where the guess becomes this much, so that it is still a bound there.
     found = [(alpha * math.log(odds / (1 - odds)) / epsilon * (1 - 1e-9), odds) for odds in _GUESSES]
     return [(a, max(odds, odds_upper(epsilon * a / alpha))) for a, odds in found], words

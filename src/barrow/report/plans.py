@@ -9,7 +9,7 @@ from barrow.figures import Figure, at_most
 from barrow.ledger import Overview
 from barrow.ledger.picture import ledger_figure
 from barrow.planning import Comparison
-from barrow.policy import describe_distance, describe_share, odds_upper, percent_up
+from barrow.policy import describe_change, odds_upper, percent_up
 from barrow.questions import Plan
 from barrow.report.accuracy import NARROW, WIDE, accuracy_of
 from barrow.report.model import Answer, Learnt, Picture, Report, Table
@@ -66,7 +66,7 @@ def _learnt(plans: Sequence[Plan]) -> list[Learnt]:
     terms = plans[0].terms
     found = []
     for k, promise in enumerate(terms.promises):
-        words = f"{describe_share(promise)} had been {describe_distance(promise, terms.space)} elsewhere"
+        words = describe_change(promise, terms.space)
         epsilon = float(sum(plan.charges()[k] for plan in plans)) * (1.0 + 2.0**-50)
         found.append(Learnt(words, odds_upper(epsilon)))
     worst = sum(plan.worst_epsilon for plan in plans) * (1.0 + 2.0**-50)

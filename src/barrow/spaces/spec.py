@@ -121,8 +121,8 @@ def parse_space(text: str) -> Space:
     if spec is None:
         raise ParameterError(
             f"The space {text!r} cannot be read.",
-            allowed="a kind of space with named arguments, or a study file",
-            fix="--space earth, --space 'earth(cell=10)', --space 'line(low=0, high=100)' or --space study.toml",
+            allowed="a kind of space with named arguments, several with ' x ' between them, or a study file",
+            fix="--space 'earth(cell=10)', --space 'line(low=0, high=100)', --space 'earth(cell=10) x hours'",
         )
     return space_from_spec(spec)
 

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact
+from barrow.numerics import Exact, exact, ungrouped
 from barrow.spaces.base import Space
 
 _KM = {
@@ -22,7 +22,7 @@ _HOURS = {
 }  # fmt: skip
 _DEGREES = {"degree": Fraction(1), "deg": Fraction(1), "°": Fraction(1)}
 _FAMILIES = (_KM, _HOURS, _DEGREES)
-_NUMBER_AND_UNIT = re.compile(r"((?:\d[\d,_]*)?\.?\d+(?:[eE][+-]?\d+)?(?:/\d+)?)\s*(%?)\s*([^\d\s%./].*)?")
+_NUMBER_AND_UNIT = re.compile(r"((?:\d[\d_]*)?\.?\d+(?:[eE][+-]?\d+)?(?:/\d+)?)\s*(%?)\s*([^\d\s%./].*)?")
 ANYWHERE = ("anywhere", "any", "the largest distance")
 """Texts for a change that may go any distance."""
 PRESENCE = ("no records", "presence")
@@ -30,7 +30,6 @@ PRESENCE = ("no records", "presence")
 _AND = re.compile(r"\s+and\s+|\s*\+\s*|\s*&\s*")
 _NOTHING = re.compile(r"0(?:\.0+)?(?:\s*[^\d\s.,_/].*)?")
 """No distance at all: 0, 0.0 km. What follows is a unit: 0.5 km and 0,5 km are not nothing."""
-_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 _OF_THE_WHOLE = re.compile(r"[\d./]+\s*%?(?:\s*(?:of the largest distance|of the diameter|of the largest))?")
 _LARGEST = ("of the largest distance", "of the diameter", "of the largest", "d")
 
@@ -83,7 +82,7 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
     >>> parse_distance("5 km and 2 hours", where_when)  # half of 1/10, and half of 1/6
     Fraction(2, 15)
     """
-    text = str(distance).strip() if isinstance(distance, str) else ""
+    text = ungrouped(distance.strip(), "the distance") if isinstance(distance, str) else ""
     if text.lower() in ANYWHERE + PRESENCE:
         return Fraction(1)
     if space.summands and text and not _OF_THE_WHOLE.fullmatch(text):
@@ -92,9 +91,7 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
     if text and match is None:
         raise _unreadable(distance, space)
     number, unit = (match[1], (match[3] or "").strip()) if match else (distance, "")
-    if isinstance(number, str) and "," in number and not _THOUSANDS.fullmatch(number):
-        raise _unreadable(distance, space)  # 0,5 is neither 5 nor for us to guess
-    value = exact(number.replace(",", "") if isinstance(number, str) else number, "the distance")
+    value = exact(number, "the distance")
     if match and match[2]:
         value /= 100
         unit = unit or "of the largest distance"

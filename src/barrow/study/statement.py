@@ -12,11 +12,10 @@ from typing import Any
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
 from barrow.numerics import float_up
-from barrow.policy import Promise, describe_distance, describe_share, odds_upper, percent_up
+from barrow.policy import describe_change, odds_upper, percent_up
 from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds
 from barrow.spaces import Elsewhere, NoRecords, Space, held, space_from_spec
-from barrow.spaces.units import PRESENCE
 from barrow.study.study import Study
 
 STATEMENT_VERSION = 2
@@ -154,7 +153,7 @@ def protected(plan: Plan) -> list[dict[str, Any]]:
         epsilon = float_up(charge)
         rows.append(
             {
-                "if": _changed(promise, plan.space),
+                "if": describe_change(promise, plan.space),
                 "share": float(promise.share),
                 "distance": float(asked.distance) * plan.space.diameter,
                 "epsilon_promised": float(promise.epsilon),
@@ -163,13 +162,6 @@ def protected(plan: Plan) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _changed(promise: Promise, space: Space) -> str:
-    share = describe_share(promise)
-    if str(promise.distance).lower() in PRESENCE:
-        return f"{share} had been missing" if promise.share < 1 else "the person had held no records at all"
-    return f"{share} had been {describe_distance(promise, space)} elsewhere"
 
 
 def _missing(plan: Plan) -> str:

@@ -17,7 +17,7 @@ from barrow.figures import at_most
 from barrow.figures.numbers import PERCENT
 from barrow.numerics import float_up
 from barrow.planning.versus import Versus
-from barrow.policy import describe_distance, describe_share, odds_upper
+from barrow.policy import describe_change, odds_upper
 from barrow.privacy import Model
 from barrow.questions import Histogram, Linear, LinearPlan, Plan, Question, Terms
 from barrow.questions.kept import Kept, query_ready
@@ -180,7 +180,7 @@ class Design:
         curves = [fig.Curve(name, x * scale, [odds(share, q) for q in x.tolist()]) for name, share in shares]
         kept = [
             fig.Kept(
-                f"{describe_share(row.promise)}, {describe_distance(row.promise, space)} elsewhere",
+                describe_change(row.promise, space),
                 float(row.distance) * scale,
                 asked=odds_upper(float_up(row.promise.epsilon)),
                 kept=odds_upper(float_up(charge)),
@@ -219,9 +219,7 @@ class Design:
         # A hair below where the guess becomes this much, so that it is still a bound there.
         at_odds = [(math.log(odds / (1 - odds)) / ratio * (1 - 1e-9), odds) for odds in _GUESSES]
         guesses = [(a, max(odds, odds_upper(a * ratio))) for a, odds in at_odds if alpha / 12 <= a <= alpha * 12]
-        words = (
-            f"{describe_share(binding.promise)} had been {describe_distance(binding.promise, policy.space)} elsewhere"
-        )
+        words = describe_change(binding.promise, policy.space)
         return fig.tradeoff(
             curves, here=fig.Here("this study", alpha, plan.error), guesses=guesses,
             promise=words, unit=unit, width=self.width, height=360,
