@@ -134,6 +134,27 @@ def nearest_name(word: object, names: Iterable[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
+def check_options(what: str, known: Iterable[str], options: Iterable[str]) -> None:
+    """Refuse an option that ``what`` does not have, with the nearest one.
+
+    >>> check_options("Earth", ["box", "cell"], ["cel"])
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: Earth has no option 'cel'. Did you mean 'cell'?
+      allowed: box, cell
+      fix:     cell=…
+    """
+    known = list(known)
+    for key in options:
+        if key not in known:
+            close = nearest_name(key, known)
+            raise ParameterError(
+                f"{what} has no option {key!r}." + (f" Did you mean {close!r}?" if close else ""),
+                allowed=", ".join(known),
+                fix=f"{close}=…" if close else f"remove {key!r}",
+            )
+
+
 class NamedOptions:
     """Base of values whose constructor answers an option that it does not have by the nearest one.
 
@@ -152,14 +173,7 @@ class NamedOptions:
     def __new__(cls, *args: Any, **options: Any) -> Self:  # noqa: D102
         taken = list(inspect.signature(cls.__init__).parameters.values())[1:]
         known = [parameter.name for parameter in taken]
-        for key in options:
-            if key not in known:
-                close = nearest_name(key, known)
-                raise ParameterError(
-                    f"{cls.__name__} has no option {key!r}." + (f" Did you mean {close!r}?" if close else ""),
-                    allowed=", ".join(known),
-                    fix=f"{close}=…" if close else f"remove {key!r}",
-                )
+        check_options(cls.__name__, known, options)
         places = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in taken)
         if len(args) > places:
             raise ParameterError(

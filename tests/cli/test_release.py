@@ -105,6 +105,26 @@ def test_all_questions_are_released_and_none_twice(barrow, tmp_path, monkeypatch
     assert "all data by 5 years" in shown
 
 
+def test_check_takes_a_folder_and_an_encoding(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits" / "year=2026").mkdir(parents=True)
+    (tmp_path / "visits" / "year=2026" / "a.csv").write_bytes("uid,item\nJosé,é\n".encode("latin-1"))
+    asked = ["visits", "--user", "uid", "--item", "item", "--space", "discrete(labels=['é'])", "--users", "1"]
+    code, out, _ = barrow("check", *asked)
+    assert (code, "--encoding latin-1" in out) == (1, True)
+    code, out, _ = barrow("check", *asked, "--encoding", "latin-1")
+    assert (code, "Usable." in out) == (0, True)
+
+
+def test_misspelt_options_are_named_with_the_nearest_one(barrow):
+    asked = ["plan", "--users", "9", "--promise", "all, 1 km, 1"]
+    city = "earth(box=(40, -75, 41, -73), cell=1)"
+    code, _, err = barrow(*asked, "--space", city, "--question", "density(bandwith='5 km')")
+    assert (code, "Did you mean 'bandwidth'?" in err) == (1, True)
+    code, _, err = barrow(*asked, "--space", city.replace("cell", "cel"), "--question", "histogram")
+    assert (code, "Did you mean 'cell'?" in err) == (1, True)
+
+
 def test_a_question_without_an_answer_is_refused_before_anything_is_made(barrow, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_ages(tmp_path / "ages.csv")

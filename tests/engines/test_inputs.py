@@ -18,7 +18,7 @@ from barrow.engines.duckdb import pieces
 from barrow.engines.runs import RunSampler
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.noise.simulation import SeededSource
-from barrow.spaces import Discrete, Earth, Line
+from barrow.spaces import Circle, Discrete, Earth, Line
 
 ENGINE = DuckDBEngine(progress=False)
 AB, UID = Discrete(["a", "b"]), Columns("uid", "item")
@@ -143,6 +143,36 @@ def test_latin_1(tmp_path):
         Source.parse(path, encoding="klingon")
 
 
+def test_check_names_the_encoding_and_not_the_engines_words(tmp_path):
+    path, space = tmp_path / "t.csv", Discrete(["é", "ü"])
+    for rows in ("uid,item\nJosé,é\nx,ü\n", "uid,item\n" + "x,y\n" * 50_000 + "José,é\n"):
+        path.write_bytes(rows.encode("latin-1"))
+        shown = str(ENGINE.check(path, UID, space))
+        assert "--encoding latin-1" in shown
+        assert "LINE 1" not in shown
+
+
+def test_check_shows_a_refused_query_as_such_and_a_failing_one_in_the_engines_words(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("uid,item\nx,1000000\n")
+    space, asked = Line(0, 9, step=1, cells=True), "SELECT uid, item / 1000000 AS item FROM records"
+    with pytest.raises(ParameterError, match="may mix people or move items") as caught:
+        ENGINE.check(Source.parse(path, sql=asked), UID, space)
+    assert "--acknowledge-sql" in str(caught.value.fix)
+    shown = str(ENGINE.check(Source.parse(path, sql=asked, acknowledge_sql=True), UID, space))
+    assert "does not exist" not in shown
+    assert "Cannot mix values" in shown or "No function matches" in shown
+
+
+def test_the_advice_about_files_mends_them(tmp_path):
+    for name, row in (("commas", '"40,7","-74,0"'), ("micro", "40700000,-74000000")):
+        path, columns = tmp_path / f"{name}.csv", Columns("uid", ["lat", "lon"])
+        path.write_text(f"uid,lat,lon\n1,{row}\n2,{row}\n")
+        advice = ENGINE.check(path, columns, CITY).advice[0]
+        sql = advice.partition('--sql "')[2].partition('"')[0]
+        assert ENGINE.check(Source.parse(path, sql=sql, acknowledge_sql=True), columns, CITY).usable
+
+
 CITY = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)
 
 
@@ -154,6 +184,8 @@ CITY = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)
         (CITY, [("40,7", "-74,0")] * 3, "Decimal commas"),
         (Line(0, 9, step=1, cells=True), [("1,5",)] * 3, "Decimal commas"),
         (Discrete(["New York", "Paris"]), [("new york ",)] * 3, "letter case"),
+        (Circle.months(), [(11,), (12,), (1,)], "names=['1', '2', …]"),
+        (Circle.months(), [("2026-10-31",)] * 3, "moments"),
         (CITY, [(0.0, 0.0)] * 3, None),
         (Line(0, 9, step=1, cells=True), [("abc",)] * 3, None),
     ],

@@ -97,7 +97,7 @@ def test_missing_files_are_named_with_the_nearest(visits):
 
 def test_columns_and_kinds(visits, tmp_path):
     assert ENGINE.columns(visits) == {"uid": "text", "item": "text", "far": "decimal"}
-    with pytest.raises(ParameterError, match="1 item columns"):
+    with pytest.raises(ParameterError, match="There is 1 item column "):
         ENGINE.validate(visits, UID, Earth(cell=100))
     with pytest.raises(ParameterError, match="of the kind decimal"):
         ENGINE.count(visits, Columns("uid", "far"), AB)
@@ -170,7 +170,9 @@ def test_bad_queries(visits, sql):
         with pytest.raises(ParameterError, match=r"query|no table 'nowhere'"):
             ENGINE.count(Source.parse(visits, sql=sql, acknowledge_sql=known), UID, AB)
     if "nowhere" in sql:
-        assert "nowhere" in ENGINE.check(Source.parse(visits, sql=sql), UID, AB).problem
+        with pytest.raises(ParameterError, match="no table 'nowhere'"):
+            ENGINE.check(Source.parse(visits, sql=sql), UID, AB)
+        assert "nowhere" in ENGINE.check(Source.parse(visits, sql=sql, acknowledge_sql=True), UID, AB).problem
 
 
 def test_queries_do_not_see_python_variables(visits):

@@ -87,7 +87,7 @@ WRONG = {
     "one part": (lambda: Product([Line(0, 1)], weights=[1]), "two or more parts"),
     "hexagon": (lambda: Hexagons(["nowhere"]), "not an H3 cell"),
     "kind": (lambda: space_from_spec({"kind": "erth"}), "Did you mean 'earth'"),
-    "keys": (lambda: space_from_spec({"kind": "line", "lo": 1}), "wrong or missing keys"),
+    "keys": (lambda: space_from_spec({"kind": "line", "lo": 1}), "Line has no option 'lo'. Did you mean 'low'"),
     "text": (lambda: parse_space("earth(__import__('os'))"), "cannot be read"),
     "no grid": (lambda: Line(0, 1).labels, "has no grid"),
     "point outside": (lambda: Line(0, 1, step=0.5).distances_from(2), "outside the line"),

@@ -52,3 +52,21 @@ def test_weights_count_records_as_often_as_they_say(tmp_path):
     assert abs(result.values[0] - (17.5 + 90) / 2) < 0.6
     with pytest.raises(ParameterError):
         study.release(data=read(columns, user="uid", item="age", weight="nothing"), key="other")
+
+
+def test_encoding_and_timeout_are_said_in_study_files_and_reach_the_engine(tmp_path):
+    from barrow.study import study_from_spec
+    from barrow.study.study import Study
+
+    space = {"kind": "discrete", "labels": ["é", "ü"]}
+    (tmp_path / "t.csv").write_bytes("uid,item\nJosé,é\nx,ü\n".encode("latin-1"))
+    data = {"source": str(tmp_path / "t.csv"), "user": "uid", "items": ["item"], "encoding": "latin-1"}
+    study = study_from_spec({"space": space, "alpha": 1, "users": 2, "data": data})
+    assert study.data.count(study.data.validate(study.space), study.space, 2).users == 2
+    study.write(tmp_path / "study.toml")
+    assert Study.read(tmp_path / "study.toml").data == study.data
+    server = {"source": "postgresql://db.example/shop?table=visits", "user": "uid", "items": ["item"], "timeout": "4h"}
+    study = study_from_spec({"space": space, "alpha": 1, "users": 2, "data": server})
+    assert study.data.engine().timeout == "4h"
+    assert "timeout" not in study.data.named()  # how long one waits is no part of what is asked
+    assert study.data.to_spec()["timeout"] == "4h"

@@ -29,7 +29,9 @@ def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, 
     Example:
       barrow check visits.csv --user uid --item lat --item lon --space 'earth(cell=10)'
     """  # noqa: D301  (click reads the backspace)
-    file, _ = split_words(words, file, flags)
+    file, folders = split_words(words, file, flags)
+    if folders and flags.get("source") is None:
+        flags["source"] = folders[0]  # a folder, whose name has no suffix
     study = make_study(file, **flags)
     data = study.data
     if data is None or data.source is None:

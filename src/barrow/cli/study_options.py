@@ -40,6 +40,8 @@ _DATA = [
     ),
     click.option("--weight", help="A column of whole numbers: how often each record counts."),
     click.option("--data-version", "version", help="A public name of this state of the records, e.g. 2026-10."),
+    click.option("--encoding", help="How text files are encoded: utf-8 (by default) or latin-1."),
+    click.option("--timeout", help="How long a statement of a database server may take, e.g. 4h; 1h by default."),
     click.option("--space", metavar="SPACE", help="The public space, e.g. 'earth(box=(40, -75, 41, -73), cell=1)'."),
     click.option("--users", type=int, help="How many people the data are about (public)."),
     click.option("--dataset", help="A public name of the data set."),
@@ -144,7 +146,7 @@ def _data(spec: dict[str, Any], flags: dict[str, Any]) -> None:
     data = dict(spec.get("data", {}))
     if flags.get("source") is not None or flags.get("sql") is not None:
         data = {key: value for key, value in data.items() if key not in ("source", "sql")}
-    for name in ("source", "sql", "user", "weight", "outside", "version", "acknowledge_sql"):
+    for name in ("source", "sql", "user", "weight", "outside", "version", "acknowledge_sql", "encoding", "timeout"):
         if flags.get(name) is not None:
             data[name] = flags[name]
     if flags.get("items"):

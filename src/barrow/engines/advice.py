@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from barrow.engines.columns import Columns, flat_groups, reads_numbers
 from barrow.engines.numbers import to_number
-from barrow.spaces import Earth, Space
+from barrow.engines.times import parsed_moment
+from barrow.spaces import Circle, Earth, Space
 
 _MOST = 0.5
 """A pattern is named if at least this share of the lost records that were looked at have it."""
@@ -46,7 +47,8 @@ def _share(flags: Sequence[bool]) -> bool:
 def _commas(values: Sequence[tuple[object, ...]], group: tuple[str, ...]) -> list[str]:
     decimal = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
     if _share([any(isinstance(x, str) and decimal.fullmatch(x) is not None for x in row) for row in values]):
-        return [f"Decimal commas in {', '.join(group)}: write points (1,5 as 1.5)."]
+        words = f"Decimal commas in {', '.join(group)}: write points (1,5 as 1.5)"
+        return [words + _by_query([f"replace({name}, ',', '.') AS {name}" for name in group])]
     return []
 
 
@@ -61,12 +63,25 @@ def _places(values: Sequence[tuple[object, ...]], group: tuple[str, ...], space:
         return [f"Latitude and longitude are swapped: name the item columns {group[1]}, {group[0]}."]
     for power, name in ((1e6, "micro-degrees"), (1e7, "degrees times 10^7"), (1e5, "degrees times 10^5")):
         if _share([inside(lat / power, lon / power) and abs(lat) + abs(lon) > 1e4 for lat, lon in places]):
-            return [f"The places are in {name}: divide {group[0]} and {group[1]} by {int(power):,}."]
+            words = f"The places are in {name}: divide {group[0]} and {group[1]} by {int(power):,}"
+            return [words + _by_query([f"CAST({x} AS DOUBLE) / {power:.0f} AS {x}" for x in group])]
     return []
+
+
+def _by_query(pieces: Sequence[str]) -> str:
+    """How files are mended while they are read."""
+    return f'; in files by --acknowledge-sql --sql "SELECT * REPLACE ({", ".join(pieces)}) FROM records".'  # noqa: S608 (a text for a person)
 
 
 def _labels(values: Sequence[object], name: str, space: Space) -> list[str]:
     known = {str(x).strip().casefold() for x in list(space.labels)[:100_000]}
     if _share([isinstance(x, str) and x.strip().casefold() in known for x in values]):
         return [f"Labels in {name} differ from the public ones in spaces at their ends or in letter case only."]
+    if isinstance(space, Circle) and _share([str(x).strip().isdecimal() for x in values]):
+        names = ", ".join(list(space.labels)[:2])
+        return [f"{name} holds numbers, and the space the names {names}, …: list the numbers instead, in their order, "
+                f"circle(period={space.period:g}, unit='{space.unit}', names=['1', '2', …])."]  # fmt: skip
+    if isinstance(space, Circle) and _share([parsed_moment(str(x)) is not None for x in values]):
+        return [f"{name} holds moments, which hours, weekdays and lines of time read: give this space a column of "
+                f"{', '.join(list(space.labels)[:2])}, …"]  # fmt: skip
     return []

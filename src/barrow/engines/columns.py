@@ -72,7 +72,8 @@ class Columns:
         if sum(wanted) != len(self.items):
             names = ", ".join(what(part) for part in parts)
             raise ParameterError(
-                f"There are {len(self.items)} item columns ({', '.join(self.items)}).",
+                f"There {'is' if len(self.items) == 1 else 'are'} {len(self.items)} item column"
+                f"{'s' * (len(self.items) != 1)} ({', '.join(self.items)}).",
                 allowed=f"{sum(wanted)} for this {space.kind} space: {names}",
                 fix="name that many item columns",
             )

@@ -84,7 +84,7 @@ def _made(kind: type[Question], options: Mapping[str, Any]) -> Question:
         for name, field in known.items()
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING and name not in options
     ]
-    if missing:
+    if missing and set(options) <= set(known):  # an option that is not known is refused below, with the nearest one
         raise ParameterError(
             f"The question {kind.kind!r} lacks {', '.join(missing)}.",
             allowed=", ".join(known),

@@ -10,6 +10,7 @@ Distances are floats within a relative error of ``distance_error`` of the real m
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow.errors import DataError, ParameterError, reading
+from barrow.errors import DataError, ParameterError, check_options, reading
 from barrow.numerics import digest_of, exact
 from barrow.spaces.files import remembered, without_names
 
@@ -476,10 +477,12 @@ def finite_array(values: ArrayLike, name: str, *, ndim: int) -> Floats:
 
 def _checked(init: Callable[..., None]) -> Callable[..., None]:
     """A constructor whose wrong arguments are errors that say what to type."""
+    known = list(inspect.signature(init).parameters)[1:]
 
     @wraps(init)
     def made(self: Space, *args: Any, **options: Any) -> None:
         name = type(self).__name__
+        check_options(name, known, options)
         with reading(f"The call of {name}", allowed="its arguments", fix=f"see help(barrow.{name})"):
             init(self, *args, **options)
         unit = getattr(self, "_unit", "")

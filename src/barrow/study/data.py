@@ -32,6 +32,8 @@ class Data:
             records that cross the edge; missing records are errors).
         version: A public name of this state of the records, e.g. ``"2026-10"``: another version is another release.
         acknowledge_sql: Let a query through whose effect on one person's records nobody has checked.
+        encoding: How text files are encoded, ``"utf-8"`` or ``"latin-1"``.
+        timeout: How long a statement of a database server may take, e.g. ``"4h"``; one hour by default.
 
     >>> Data({"uid": [1, 2], "age": [20, 30]}, user="uid", items="age").columns
     Columns(user='uid', items=('age',))
@@ -45,6 +47,8 @@ class Data:
     outside: str = "error"
     version: str | None = None
     acknowledge_sql: bool = False
+    encoding: str = "utf-8"
+    timeout: str | None = None
 
     def __post_init__(self) -> None:
         one = isinstance(self.items, str) or not isinstance(self.items, Iterable)
@@ -63,7 +67,7 @@ class Data:
         if self.source is None or isinstance(self.source, str | Path):
             if self.source is not None or self.sql is not None:
                 options: dict[str, Any] = {"sql": self.sql, "acknowledge_sql": self.acknowledge_sql, "version": version}
-                object.__setattr__(self, "source", Source.parse(self.source, **options))
+                object.__setattr__(self, "source", Source.parse(self.source, encoding=self.encoding, **options))
         else:
             object.__setattr__(self, "source", Source.of(self.source))
         if self.outside not in OUTSIDE:
@@ -86,7 +90,7 @@ class Data:
         """The engine that reads them."""
         from barrow.engines import engine_for
 
-        return engine_for(self._source)
+        return engine_for(self._source, **({} if self.timeout is None else {"timeout": self.timeout}))
 
     @property
     def _source(self) -> Source:
@@ -144,6 +148,8 @@ class Data:
             "outside": None if self.outside == "error" else self.outside,
             "version": self.version,
             "acknowledge_sql": self.acknowledge_sql or None,
+            "encoding": None if self.encoding == "utf-8" else self.encoding,
+            "timeout": self.timeout,
         }
         return {key: value for key, value in table.items() if value is not None}
 
@@ -164,6 +170,8 @@ def read(
     outside: str = "error",
     version: str | None = None,
     acknowledge_sql: bool = False,
+    encoding: str = "utf-8",
+    timeout: str | None = None,
 ) -> Data:
     """Records by their source and columns; nothing is read yet.
 
@@ -177,13 +185,15 @@ def read(
         outside: What to do with missing records and those outside the space.
         version: A public name of this state of the records.
         acknowledge_sql: Let a query through whose effect on one person's records nobody has checked.
+        encoding: How text files are encoded, ``"utf-8"`` or ``"latin-1"``.
+        timeout: How long a statement of a database server may take, e.g. ``"4h"``.
 
     >>> read("visits.parquet", user="uid", item=["lat", "lon"]).to_spec()
     {'source': 'visits.parquet', 'user': 'uid', 'items': ['lat', 'lon']}
     """
     data = Data(
         source, user=user, items=item or items, sql=sql, weight=weight, outside=outside, version=version,
-        acknowledge_sql=acknowledge_sql,
+        acknowledge_sql=acknowledge_sql, encoding=encoding, timeout=timeout,
     )  # fmt: skip
     _ = data.columns  # refused at once where a column is not named
     return data

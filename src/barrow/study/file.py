@@ -48,6 +48,8 @@ class DataTable(msgspec.Struct, forbid_unknown_fields=True):
     unknown: str | None = None
     version: str | int | None = None
     acknowledge_sql: bool = False
+    encoding: str = "utf-8"
+    timeout: str | None = None
 
 
 class PromiseTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -181,6 +183,8 @@ def _data(table: DataTable | None) -> Data | None:
         outside=table.outside or table.unknown or "error",
         version=None if table.version is None else str(table.version),
         acknowledge_sql=table.acknowledge_sql,
+        encoding=table.encoding,
+        timeout=table.timeout,
     )
 
 

@@ -16,7 +16,7 @@ from barrow.engines.columns import Columns, check_columns
 from barrow.engines.counts import CheckReport, Counts, Sampled
 from barrow.engines.duckdb import sqlite
 from barrow.engines.duckdb.pieces import sample_records
-from barrow.engines.duckdb.relations import Relation, csv_options, relation
+from barrow.engines.duckdb.relations import Relation, reading_call, relation
 from barrow.engines.duckdb.session import Session
 from barrow.engines.duckdb.sizes import read_sizes
 from barrow.engines.frames import arrow_table, frame_kinds
@@ -192,15 +192,16 @@ class DuckDBEngine(SqlEngine[DuckReader]):
         examples: int = 5,
     ) -> CheckReport:
         """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
+        where = Source.of(source)
         try:
-            return super().check(source, columns, space, unknown=unknown, users=users, examples=examples)
+            report = super().check(source, columns, space, unknown=unknown, users=users, examples=examples)
+            return report if report.problem is None else replace(report, problem=_encoded(where) or report.problem)
         except ParameterError as error:
-            where = Source.of(source)
             with self._session() as session:
                 problem = _own_words(session, where)
             if problem is None:
                 raise
-            return CheckReport(problem=f"{error.problem}\n{problem}", declared=users)
+            return CheckReport(problem=f"{error.problem}\n{_encoded(where) or problem}", declared=users)
 
     def _report(
         self,
@@ -243,16 +244,33 @@ def _stamps(files: Iterable[str]) -> list[tuple[str, int, int, int]]:
     return stamps
 
 
+def _encoded(source: Source) -> str | None:
+    """What to say about text files that are not in UTF-8; None about others."""
+    if source.kind != "csv" or source.encoding != "utf-8":
+        return None
+    for file in source.files():
+        if not file.endswith((".gz", ".zst")):
+            try:
+                with open(file, encoding="utf-8") as lines:
+                    for _ in lines:
+                        pass
+            except UnicodeDecodeError:
+                return "It is not in UTF-8. If it is in Latin-1: --encoding latin-1 (in a study encoding = 'latin-1')."
+    return None
+
+
 def _own_words(session: Session, source: Source) -> str | None:
     """DuckDB's own message about a source that cannot be opened, for the curator; None if there is none."""
     if source.kind not in ("csv", "parquet", "sql", "duckdb") or (source.sql is None and source.kind == "duckdb"):
         return None
+    if source.sql is not None and not source.acknowledged:
+        return None  # what was refused is the query as barrow reads it
     try:
+        if source.kind in ("csv", "parquet"):
+            session.run(f"CREATE TEMP VIEW records AS SELECT * FROM {reading_call(source, source.files())}")
+            session.rows("SELECT * FROM records LIMIT 0")
         if source.sql is not None:
             session.rows(f"DESCRIBE {source.sql}")
-        else:
-            options = csv_options(source.files()[0]) if source.kind == "csv" else ""
-            session.rows(f"SELECT * FROM read_{source.kind}(?{options}) LIMIT 0", [source.path])
     except PrivateTextError as trouble:
         return str(trouble)
     return None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import glob
 import gzip
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -118,17 +119,26 @@ def relation(session: Session, source: Source, columns: Columns | None = None) -
     )
 
 
-def _files(session: Session, source: Source, columns: Columns | None) -> Relation:
-    files = source.files()
-    if source.kind == "csv" and all(Path(x).stat().st_size == 0 for x in files):
-        raise refuse_empty()
+def reading_call(source: Source, files: Sequence[str]) -> str:
+    """The call that reads text or Parquet files.
+
+    >>> reading_call(Source.parse("a.parquet"), ["a.parquet"])
+    "read_parquet(['a.parquet'])"
+    """
     listed = "[" + ", ".join(quoted(glob.escape(x)) for x in files) + "]"
     options = ", union_by_name = true" if len(files) > 1 else ""
     if Path(str(source.path)).is_dir() or "=" in str(source.path):
         options += ", hive_partitioning = true, hive_types_autocast = false"
     if source.kind == "csv":
         options += csv_options(files[0]) + (", encoding = 'latin-1'" if source.encoding == "latin-1" else "")
-    read = f"read_{source.kind}({listed}{options})"
+    return f"read_{source.kind}({listed}{options})"
+
+
+def _files(session: Session, source: Source, columns: Columns | None) -> Relation:
+    files = source.files()
+    if source.kind == "csv" and all(Path(x).stat().st_size == 0 for x in files):
+        raise refuse_empty()
+    read = reading_call(source, files)
     try:
         if source.sql is not None and source.acknowledged:
             session.run(f"CREATE TEMP VIEW records AS SELECT * FROM {read}")
@@ -151,7 +161,7 @@ def _files(session: Session, source: Source, columns: Columns | None) -> Relatio
             raise missing_table(".".join(selection.table), ["records"])
         return _selected(session, whole, selection, header_is_sure=source.kind != "csv")
     alone = source.kind == "parquet" and len(files) == 1 and "file_row_number" not in (x.lower() for x in types)
-    return replace(whole, numbered=f"read_parquet({listed}{options}, file_row_number = true)") if alone else whole
+    return replace(whole, numbered=f"{read[:-1]}, file_row_number = true)") if alone else whole
 
 
 def _selected(session: Session, whole: Relation, selection: Selection, *, header_is_sure: bool = True) -> Relation:

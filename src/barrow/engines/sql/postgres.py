@@ -294,7 +294,7 @@ def guarded(act: Callable[[], T]) -> T:
         failure: Exception = DataError(
             "The server did not answer in time.",
             allowed="a statement within the timeout, and a table that nobody locks for longer",
-            fix="PostgresEngine(timeout='4h', lock_timeout='10min')",
+            fix="--timeout 4h, or timeout = '4h' under [data]; PostgresEngine(lock_timeout='10min') waits for locks",
         )
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         gone = getattr(error, "sqlstate", None) is None or str(error.sqlstate).startswith(("08", "57P"))
