@@ -149,3 +149,9 @@ def test_a_report_shows_what_is_not_determined(drawn):
     plan, values = study.plan(), np.array(drawn)
     said = make_statement(study, plan, entry={"ledger": None, "entry": 1, "key": "k"}, parameters={})
     assert b"not determined" in release_files(said, plan.tables(values), plan)["report.html"]
+
+
+def test_a_spread_that_may_be_nothing_starts_at_zero_and_not_at_minus_zero():
+    plan = CircularMean().plan(Terms(Circle.hours(), 10_000, given=Fraction(25)))
+    low = plan.tables([1.0, 0.0])["values"][1]["low_95"]
+    assert (low, math.copysign(1.0, low)) == (0.0, 1.0)

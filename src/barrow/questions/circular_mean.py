@@ -177,7 +177,7 @@ class CircularMeanPlan(LinearPlan):
 
     def _spread(self, length: float) -> float | None:
         """sqrt(-2 ln R) as a distance; None where R may be 0, and the spread anything."""
-        return self._turn(math.sqrt(-2.0 * math.log(length))) if length > 0.0 else None
+        return self._turn(math.sqrt(max(0.0, -2.0 * math.log(length)))) if length > 0.0 else None
 
     def summary(self, drawn: Any) -> list[str]:
         """Mean and spread with their intervals."""

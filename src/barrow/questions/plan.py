@@ -14,7 +14,7 @@ from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
 from barrow.planning.terms import Terms
-from barrow.policy import describe_change, odds_upper
+from barrow.policy import describe_change, describe_move, odds_upper
 from barrow.privacy import Emd, Event, Guarantee, UserLevel
 from barrow.questions.base import Question
 from barrow.spaces import Space
@@ -215,8 +215,11 @@ class Plan(ABC):
     def price(self) -> str:
         """What the ledger is charged with, in words."""
         if self.terms.promises:
-            paid = ", ".join(f"{float_up(epsilon):.3g}" for epsilon in self.charges())
-            return f"ε {paid} of the promises" + (f", δ {float(self.delta):.3g}" if self.delta else "")
+            paid = [
+                f"ε {float_up(epsilon):.3g} of {float(promise.epsilon):.3g} ({describe_move(promise, self.space)})"
+                for promise, epsilon in zip(self.terms.promises, self.charges(), strict=True)
+            ]
+            return ", ".join([*paid, *([f"δ {float(self.delta):.3g}"] if self.delta else [])])
         if self.alpha is None:
             return f"ε {float_up(self.guarantee.definition.parameters['epsilon']):.4g}, δ {float(self.delta):.3g}"
         return f"α {float_up(self.alpha):.4g}, δ {float(self.delta):.3g}"
@@ -301,7 +304,7 @@ class Plan(ABC):
         lines += self.answer_lines()
         lines += [f"Warning   {text}" for text in [self.declared, *self.warnings] if text]
         lines.append(f"Worst     all data of one person different: ε ≤ {self.worst_epsilon:.3g}")
-        lines.append(f"Price     {self.price} of the ledger's budget")
+        lines.append(f"Price     {self.price}{'' if self.terms.promises else ' of the budget'}")
         return [*lines, *self.other_lines()]
 
     def _rate(self) -> str:
