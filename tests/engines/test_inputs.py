@@ -15,7 +15,7 @@ from tests.engines.suite import as_list
 from barrow.engines import Columns, DuckDBEngine, MemoryEngine, Source
 from barrow.engines.duckdb import engine as duckdb_engine
 from barrow.engines.duckdb import pieces
-from barrow.engines.runs import RunSampler
+from barrow.engines.sampling import RunSampler
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.noise.simulation import SeededSource
 from barrow.spaces import Circle, Discrete, Earth, Line

@@ -18,7 +18,7 @@ from tests.engines import test_engines as suites
 from tests.engines.suite import SECRET, as_list
 
 from barrow.engines import CheckReport, Columns, Counts, DuckDBEngine, MemoryEngine, Source, engine_for
-from barrow.engines.duckdb.spill import SpillFolder, sweep
+from barrow.engines.duckdb.session import SpillFolder, sweep
 from barrow.engines.sql.reading import Reading
 from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
 from barrow.progress import told_to

@@ -143,7 +143,7 @@ def design(spark) -> int:
 
 def control(spark) -> int:
     """The same draws, shuffled afterwards: what the engine must not do."""
-    from barrow.engines.runs import RunSampler
+    from barrow.engines.sampling import RunSampler
 
     def draw(batches):
         import pyarrow as pa

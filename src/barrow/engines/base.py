@@ -1,22 +1,56 @@
-"""What every engine can do, and the constant texts with which it refuses private data."""
+"""What every engine can do: the methods are the same for all, and an engine says how each is done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
 
 from barrow.engines.columns import Columns
-from barrow.engines.counts import CheckReport, Counts, Sampled
-from barrow.errors import DataError
+from barrow.engines.counts import MOST_PEOPLE, CheckReport, Counts, Integers, Sampled, check_users, merged
+from barrow.engines.refusals import refuse_more_users
+from barrow.engines.sampling import check_samples
+from barrow.engines.source import Source
+from barrow.errors import ParameterError
 from barrow.noise import Source as Randomness
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
 
-T = TypeVar("T")
+
+@dataclass(frozen=True)
+class Asked:
+    """What an engine is asked about: the records, how they are read, and the public number of users."""
+
+    source: Source
+    columns: Columns
+    space: Space
+    unknown: Unknown
+    users: int | None
+
+    def check_found(self, found: int) -> None:
+        """Refuse more users than the public number of users."""
+        if self.users is not None and found > self.users:
+            raise refuse_more_users()
+
+    def sampled(self, items: Integers, counts: Integers, *, samples: int, found: int, private: bool) -> Sampled:
+        """The pooled draws from ``found`` users; users that are missing hold the default item ``samples`` times."""
+        everybody = found if self.users is None else self.users
+        if everybody * samples > MOST_PEOPLE:
+            raise ParameterError(
+                "So many samples of so many users cannot be added up.",
+                allowed="at most 2^62 draws of all users together",
+                fix=f"samples={max(1, samples // 1000)}",
+            )
+        items = np.append(items, self.space.default_item)
+        counts = np.append(counts, (everybody - found) * samples)
+        some = counts > 0
+        pooled = merged(items[some], np.full(int(some.sum()), samples), counts[some], users=everybody)
+        return Sampled(pooled.items, pooled.counts, samples=samples, users=everybody, private=private)
 
 
-@runtime_checkable
-class Engine(Protocol):
+class Engine(ABC):
     """Reads records where they are and gives integers; ids of users never leave it.
 
     All engines give the same integers for the same records, in whatever order and in however many files.
@@ -28,17 +62,29 @@ class Engine(Protocol):
 
     name: ClassVar[str]
 
+    @abstractmethod
     def columns(self, source: Any) -> dict[str, str]:
         """Names of the columns and the kinds of their values; no record is read.
 
         The kinds are integer, real, decimal, text, any, boolean, time, local time, date, clock,
         zoned clock, nested and other.
         """
-        ...
 
+    @abstractmethod
     def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
-        """Refuse what cannot work (missing columns, wrong types) from public facts only."""
-        ...
+        """Refuse what cannot work (missing columns, wrong types, spaces that it cannot read) from public facts only."""
+
+    @abstractmethod
+    def _count(self, asked: Asked) -> Counts:
+        """The counts of the users that are found."""
+
+    @abstractmethod
+    def _sample(self, asked: Asked, samples: int, randomness: Randomness | None) -> Sampled:
+        """The pooled draws; more users than the public number are refused."""
+
+    @abstractmethod
+    def _check(self, asked: Asked, examples: int) -> CheckReport:
+        """The report, with up to some examples."""
 
     def count(
         self,
@@ -49,8 +95,18 @@ class Engine(Protocol):
         unknown: Unknown = "error",
         users: int | None = None,
     ) -> Counts:
-        """C[item, size] and the number of users (private integers)."""
-        ...
+        """C[item, size] and the number of users (private integers).
+
+        Args:
+            source: Where the records are.
+            columns: Which columns say who and what.
+            space: The public space of items.
+            unknown: What happens to missing or unknown items, as in ``space.encode``.
+            users: n, if it is public beforehand: users without records count as holding the default item.
+        """
+        check_users(users)
+        counts = self._count(Asked(Source.of(source), columns, space, unknown, users))
+        return counts if users is None else counts.with_users(users, space.default_item)
 
     def sample(
         self,
@@ -63,8 +119,27 @@ class Engine(Protocol):
         users: int | None = None,
         randomness: Randomness | None = None,
     ) -> Sampled:
-        """Counts of ``samples`` items drawn from each user with replacement, exactly uniformly (private integers)."""
-        ...
+        """Counts of ``samples`` items drawn from each user with replacement, exactly uniformly (private integers).
+
+        Args:
+            source: Where the records are.
+            columns: Which columns say who and what.
+            space: The public space of items.
+            samples: s, how many items are drawn from each user; those without records hold the default item.
+            unknown: What happens to missing or unknown items, as in ``space.encode``; drawn or not, they are refused.
+            users: n, if it is public beforehand: users without records count as holding the default item.
+            randomness: The system's by default, never the engine's own.
+
+        >>> from barrow.engines import MemoryEngine
+        >>> from barrow.spaces import Discrete
+        >>> table = {"uid": ["ann", "ann", "bob"], "item": ["a", "b", "b"]}
+        >>> drawn = MemoryEngine().sample(table, Columns("uid", "item"), Discrete(["a", "b"]), samples=5, users=3)
+        >>> drawn.users, drawn.counts.sum().item(), bool((drawn.counts >= 5).all())
+        (3, 15, True)
+        """
+        check_users(users)
+        samples = check_samples(samples)
+        return self._sample(Asked(Source.of(source), columns, space, unknown, users), samples, randomness)
 
     def check(
         self,
@@ -76,120 +151,6 @@ class Engine(Protocol):
         users: int | None = None,
         examples: int = 5,
     ) -> CheckReport:
-        """What is wrong with the records, for the curator's eyes only."""
-        ...
-
-
-def refuse_null_users() -> DataError:
-    """The constant refusal of records without a user.
-
-    >>> print(refuse_null_users().problem)
-    Some records have no user.
-    """
-    return DataError(
-        "Some records have no user.",
-        allowed="a user in every record",
-        fix="barrow check (Python: engine.check) shows the curator which",
-    )
-
-
-def refuse_lost_items() -> DataError:
-    """The constant refusal of records whose item is missing or unknown.
-
-    >>> print(refuse_lost_items().problem)
-    Some records are missing or are not items of the public space.
-    """
-    return DataError(
-        "Some records are missing or are not items of the public space.",
-        allowed="records that the space knows",
-        fix="barrow check (Python: engine.check) shows the curator which; or say unknown='default' (or 'nearest')",
-    )
-
-
-def refuse_empty() -> DataError:
-    """The constant refusal of a source without records.
-
-    >>> print(refuse_empty().problem)
-    The source holds no records.
-    """
-    return DataError("The source holds no records.", allowed="at least one record", fix="check the source")
-
-
-def refuse_unreadable() -> DataError:
-    """The constant refusal of records that the engine cannot read; its own message might repeat private values.
-
-    >>> print(refuse_unreadable().problem)
-    The records cannot be read.
-    """
-    return DataError(
-        "The records cannot be read.",
-        allowed="a readable source",
-        fix="barrow check (Python: engine.check) shows the curator the engine's own message",
-    )
-
-
-def refuse_changed() -> DataError:
-    """The constant refusal of records that changed between two readings.
-
-    >>> print(refuse_changed().problem)
-    The records changed while they were read.
-    """
-    return DataError(
-        "The records changed while they were read.",
-        allowed="records that do not change while they are read",
-        fix="read the records again when nobody writes to them",
-    )
-
-
-def refuse_weights() -> DataError:
-    """The constant refusal of weights that are no counts.
-
-    >>> print(refuse_weights().problem)
-    Some records have a weight that is no count.
-    """
-    return DataError(
-        "Some records have a weight that is no count.",
-        allowed="whole numbers from 0 to 2^31 in the weight column",
-        fix="barrow check (Python: engine.check) shows the curator which",
-    )
-
-
-def refuse_short_of_room() -> DataError:
-    """The constant refusal when memory and disk do not suffice.
-
-    >>> print(refuse_short_of_room().problem)
-    The engine ran out of memory or of disk for temporary files.
-    """
-    return DataError(
-        "The engine ran out of memory or of disk for temporary files.",
-        allowed="more memory, or a temporary folder with more room",
-        fix="DuckDBEngine(memory='8GB', folder='/large/disk')",
-    )
-
-
-class PrivateTextError(Exception):
-    """A failure in an engine's own words, which may repeat private values: it never leaves the engines package.
-
-    >>> issubclass(PrivateTextError, Exception)
-    True
-    """
-
-
-def quietly(act: Callable[[], T]) -> T:
-    """Do ``act``; where it fails in the engine's own words, fail with the constant text instead.
-
-    >>> def fail():
-    ...     raise PrivateTextError("could not convert 'secret'")
-    >>> quietly(fail)
-    Traceback (most recent call last):
-    ...
-    barrow.errors.DataError: The records cannot be read.
-      allowed: a readable source
-      fix:     barrow check (Python: engine.check) shows the curator the engine's own message
-    """
-    try:
-        return act()
-    except PrivateTextError:
-        pass
-    # Raised here and not above, so that the private text does not travel along as the error's context.
-    raise refuse_unreadable()
+        """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
+        check_users(users)
+        return self._check(Asked(Source.of(source), columns, space, unknown, users), examples)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from barrow.engines.refusals import refuse_more_users
 from barrow.errors import DataError
 from barrow.numerics import whole
 
@@ -147,19 +148,6 @@ class Sampled(Counts):
 
     def __repr__(self) -> str:
         return "<Sampled: private integers>"
-
-
-def refuse_more_users() -> DataError:
-    """The constant refusal of more users than were declared.
-
-    >>> print(refuse_more_users().problem)
-    The data hold more users than the public number of users.
-    """
-    return DataError(
-        "The data hold more users than the public number of users.",
-        allowed="at most as many users as the study says",
-        fix="mend the records, or choose a larger public number of users",
-    )
 
 
 def _totals(sizes: Integers, counts: Integers) -> tuple[Integers, Integers]:

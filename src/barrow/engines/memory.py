@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.engines.advice import advise
-from barrow.engines.base import refuse_empty, refuse_lost_items, refuse_null_users, refuse_weights
+from barrow.engines.base import Asked, Engine
 from barrow.engines.columns import Columns, check_columns, flat_groups, reads_numbers
-from barrow.engines.counts import MOST_WEIGHT, CheckReport, Counts, Sampled, check_users, merged
+from barrow.engines.counts import MOST_WEIGHT, CheckReport, Counts, Sampled, merged
 from barrow.engines.frames import narwhal
 from barrow.engines.numbers import to_number
-from barrow.engines.runs import RunSampler
-from barrow.engines.sampling import Sampler, check_found, check_samples, sampled_counts
+from barrow.engines.refusals import refuse_empty, refuse_lost_items, refuse_null_users, refuse_weights
+from barrow.engines.sampling import RunSampler, Sampler
 from barrow.engines.source import Source
 from barrow.engines.times import time_use, to_micros
 from barrow.errors import DataError, ParameterError
@@ -28,7 +28,7 @@ Column = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class MemoryEngine:
+class MemoryEngine(Engine):
     """Counts columns in memory: a mapping from names to lists or arrays, or a frame. The reference for all engines.
 
     >>> from barrow.spaces import Discrete
@@ -49,73 +49,32 @@ class MemoryEngine:
         _check_unknown(space, columns, unknown)
         check_columns(columns, space, self.columns(source))
 
-    def count(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        unknown: Unknown = "error",
-        users: int | None = None,
-    ) -> Counts:
-        """C[item, size] and the number of users (private integers); arguments as for every engine."""
-        check_users(users)
-        who, items, weights = self._records(source, columns, space, unknown)
-        sizes = np.zeros(int(who.max()) + 1, dtype=np.int64)
-        np.add.at(sizes, who, weights)
-        counts = merged(items, sizes[who], weights, users=int(np.count_nonzero(sizes)))
-        return counts if users is None else counts.with_users(users, space.default_item)
+    def _count(self, asked: Asked) -> Counts:
+        who, items, weights = self._records(asked)
+        sizes = _sizes(who, weights)
+        return merged(items, sizes[who], weights, users=int(np.count_nonzero(sizes)))
 
-    def sample(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        samples: int,
-        unknown: Unknown = "error",
-        users: int | None = None,
-        randomness: Randomness | None = None,
-    ) -> Sampled:
-        """Counts of ``samples`` items drawn from each user with replacement; arguments as for every engine.
-
-        >>> from barrow.spaces import Discrete
-        >>> table = {"uid": ["ann", "ann", "bob"], "item": ["a", "b", "b"]}
-        >>> drawn = MemoryEngine().sample(table, Columns("uid", "item"), Discrete(["a", "b"]), samples=5, users=3)
-        >>> drawn.users, drawn.counts.sum().item(), bool((drawn.counts >= 5).all())
-        (3, 15, True)
-        """
-        check_users(users)
-        samples = check_samples(samples)
-        who, items, weights = self._records(source, columns, space, unknown)
+    def _sample(self, asked: Asked, samples: int, randomness: Randomness | None) -> Sampled:
+        who, items, weights = self._records(asked)
         found = len(np.unique(who))
-        check_found(found, users)
+        asked.check_found(found)
         sampler: Sampler | RunSampler
-        if columns.weight is None:
+        if asked.columns.weight is None:
             sampler = Sampler(np.bincount(who), samples, randomness)
             drawn = sampler.draw(who).astype(np.int64)
         else:
             order = np.argsort(who, kind="stable")
             who, items, weights = who[order], items[order], weights[order]
-            sizes = np.zeros(int(who.max()) + 1, dtype=np.int64)
-            np.add.at(sizes, who, weights)
             sampler = RunSampler(samples, randomness)
-            drawn = sampler.draw(np.append(True, np.diff(who) != 0), sizes[who], weights)
+            drawn = sampler.draw(np.append(True, np.diff(who) != 0), _sizes(who, weights)[who], weights)
         sampler.finish()
-        return sampled_counts(
-            items,
-            drawn,
-            samples=samples,
-            found=found,
-            users=users,
-            default=space.default_item,
-            private=sampler.private,
-        )
+        return asked.sampled(items, drawn, samples=samples, found=found, private=sampler.private)
 
-    def _records(self, source: Any, columns: Columns, space: Space, unknown: Unknown) -> tuple[Ids, Ids, Ids]:
+    def _records(self, asked: Asked) -> tuple[Ids, Ids, Ids]:
         """The number of each record's user, its item and its weight; what cannot be used is refused."""
-        self.validate(source, columns, space, unknown=unknown)
-        table = _table(source)
+        columns, space, unknown = asked.columns, asked.space, asked.unknown
+        self.validate(asked.source, columns, space, unknown=unknown)
+        table = _table(asked.source)
         weights = _weights(table, columns)
         kept = weights != 0  # a row that stands for no record is none
         who, missing = _users(table[columns.user][kept])
@@ -130,27 +89,16 @@ class MemoryEngine:
             raise refuse_lost_items()
         return who, items, weights[kept]
 
-    def check(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        unknown: Unknown = "error",
-        users: int | None = None,
-        examples: int = 5,
-    ) -> CheckReport:
-        """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
-        check_users(users)
-        self.validate(source, columns, space, unknown=unknown)
-        table = _table(source)
+    def _check(self, asked: Asked, examples: int) -> CheckReport:
+        columns, space, unknown = asked.columns, asked.space, asked.unknown
+        self.validate(asked.source, columns, space, unknown=unknown)
+        table = _table(asked.source)
         weights = _weights(table, columns)
         kept = np.flatnonzero(weights != 0)
         table, weights = {name: column[kept] for name, column in table.items()}, weights[kept]
         who, missing = _users(table[columns.user])
         lost = encoded(table, columns, space, "error" if unknown == "default" else unknown) < 0
-        sizes = np.zeros(int(who.max(initial=0)) + 1, dtype=np.int64)
-        np.add.at(sizes, who[~missing], np.maximum(weights[~missing], 1))
+        sizes = _sizes(who[~missing], np.maximum(weights[~missing], 1))
         sizes = sizes[sizes > 0]
         raw = {name: table[name].tolist() for name in columns.items}
         shown = [
@@ -165,7 +113,7 @@ class MemoryEngine:
             smallest=int(sizes.min()) if sizes.size else 0,
             largest=int(sizes.max(initial=0)),
             examples=tuple(shown[:examples]),
-            declared=users,
+            declared=asked.users,
             lost_is_fine=unknown == "default",
             bad_weights=int((weights < 0).sum()),
             advice=advise([tuple(x[name] for name in columns.items) for x in shown], columns, space),
@@ -215,15 +163,7 @@ def _array(column: Any) -> Column:
 
 
 def _kind(column: Column) -> str:
-    kinds = {
-        "i": "integer",
-        "u": "integer",
-        "f": "real",
-        "b": "boolean",
-        "U": "text",
-        "T": "text",
-        "M": "time",
-    }
+    kinds = {"i": "integer", "u": "integer", "f": "real", "b": "boolean", "U": "text", "T": "text", "M": "time"}
     return kinds.get(column.dtype.kind, "any" if column.dtype.kind == "O" else "other")
 
 
@@ -240,6 +180,13 @@ def _users(column: Column) -> tuple[Ids, np.ndarray[Any, np.dtype[np.bool_]]]:
     except (TypeError, ValueError):
         raise DataError("Some users are neither numbers nor texts.", allowed="numbers, texts or missing") from None
     return ids, missing
+
+
+def _sizes(who: Ids, weights: Ids) -> Ids:
+    """How many records each user holds."""
+    sizes = np.zeros(int(who.max(initial=0)) + 1, dtype=np.int64)
+    np.add.at(sizes, who, weights)
+    return sizes
 
 
 def _weights(table: Mapping[str, Column], columns: Columns) -> Ids:

@@ -13,14 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.engines.base import refuse_changed
-from barrow.engines.counts import MOST_PEOPLE, Sampled, check_users, merged, refuse_more_users
-from barrow.errors import ParameterError
+from barrow.engines.counts import Integers
+from barrow.engines.refusals import refuse_changed
 from barrow.noise import Source, exact_binomial, uniform_places
 from barrow.noise.source import checked_source
 from barrow.numerics import whole
-
-Integers = NDArray[np.int64]
 
 MOST_SAMPLES = 10**7
 _DRAWS_AT_ONCE = 2**22
@@ -111,6 +108,79 @@ class Sampler:
             raise refuse_changed()
 
 
+class RunSampler:
+    """The same from rows (first of its user?, size of the user, records in the row) that come user by user.
+
+    The user's size comes with each row, so a user may go on in the next piece.
+
+    Args:
+        samples: s, how many are drawn from each user.
+        source: Where random words come from.
+
+    >>> sampler = RunSampler(3)
+    >>> weights = sampler.draw(np.array([True, False, True]), np.array([5, 5, 1]), np.array([2, 3, 1]))
+    >>> int(weights[0] + weights[1]), int(weights[2]), sampler.users
+    (3, 3, 2)
+    >>> sampler.finish()
+    """
+
+    def __init__(self, samples: int, source: Source | None = None) -> None:
+        self._samples = check_samples(samples)
+        self._source = checked_source(source)
+        self._rest = self._open = 0  # of the user at the end of the last piece
+        self._drawn = 0
+        self.users = 0
+
+    @property
+    def private(self) -> bool:
+        """Whether the randomness was the system's."""
+        return self._source.private
+
+    def draw(self, new: NDArray[np.bool_], sizes: Integers, counts: Integers) -> Integers:
+        """How often records of each row of the next piece are drawn.
+
+        Args:
+            new: Whether a row is the first of its user.
+            sizes: How many records the row's user holds in all.
+            counts: How many records the row stands for.
+        """
+        weights = np.zeros(len(counts), dtype=np.int64)
+        if not len(counts):
+            return weights
+        starts = np.flatnonzero(new)
+        if len(starts) == 0 or starts[0] != 0:
+            starts = np.append(0, starts)
+        ends = np.append(starts[1:], len(counts))
+        held = np.cumsum(counts)
+        firsts = np.append(0, held[ends[:-1] - 1])
+        here = held[ends - 1] - firsts
+        rest = sizes[starts].astype(np.int64)
+        open_draws = np.full(len(starts), self._samples, dtype=np.int64)
+        if not new[0]:
+            rest[0], open_draws[0] = self._rest, self._open
+        elif self._rest or self._open:
+            raise refuse_changed()
+        if (here > rest).any() or (rest[:-1] != here[:-1]).any() or (counts <= 0).any():
+            raise refuse_changed()
+        drawn = open_draws.copy()
+        if here[-1] < rest[-1]:  # only the last user can go on in the next piece
+            drawn[-1:] = exact_binomial(open_draws[-1:], here[-1:], rest[-1:], source=self._source)
+        self._rest, self._open = int(rest[-1] - here[-1]), int(open_draws[-1] - drawn[-1])
+        self.users += int(np.count_nonzero(new))
+        self._drawn += int(drawn.sum())
+        for low, high in batches(drawn):
+            times = drawn[low:high]
+            places = np.repeat(firsts[low:high], times)
+            places += uniform_places(np.repeat(here[low:high], times), source=self._source)
+            np.add.at(weights, np.searchsorted(held, places, side="right"), 1)
+        return weights
+
+    def finish(self) -> None:
+        """Refuse rows that were fewer than their users' sizes say."""
+        if self._rest or self._open or self._drawn != self._samples * self.users:
+            raise refuse_changed()
+
+
 def _run_starts(who: NDArray[Any]) -> Integers | None:
     """Where runs of one user's records begin; None if runs are too short to be worth it."""
     ahead = np.flatnonzero(who[1:] != who[:-1])
@@ -141,45 +211,3 @@ def batches(drawn: Integers) -> list[tuple[int, int]]:
     cuts = np.searchsorted(total, np.arange(_DRAWS_AT_ONCE, int(total[-1]), _DRAWS_AT_ONCE), side="left") + 1
     edges = np.unique(np.concatenate([[0], cuts, [len(drawn)]]))
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-
-
-def check_found(found: int, users: int | None) -> None:
-    """Refuse more users than the public number of users.
-
-    >>> check_found(3, None)
-    """
-    check_users(users)
-    if users is not None and found > users:
-        raise refuse_more_users()
-
-
-def sampled_counts(
-    items: Integers, counts: Integers, *, samples: int, found: int, users: int | None, default: int, private: bool
-) -> Sampled:
-    """The pooled counts of all users' samples; users that are missing hold the default item ``samples`` times.
-
-    Args:
-        items: Ids of items, in any order, repeated or not.
-        counts: How often each was drawn.
-        samples: s.
-        found: How many users the data hold.
-        users: n, if it is public beforehand.
-        default: The space's public default item.
-        private: Whether the randomness was the system's.
-
-    >>> pooled = sampled_counts(np.array([1]), np.array([4]), samples=2, found=2, users=3, default=0, private=True)
-    >>> pooled.items.tolist(), pooled.sizes.tolist(), pooled.counts.tolist(), pooled.users
-    ([0, 1], [2, 2], [2, 4], 3)
-    """
-    everybody = found if users is None else users
-    if everybody * samples > MOST_PEOPLE:
-        raise ParameterError(
-            "So many samples of so many users cannot be added up.",
-            allowed="at most 2^62 draws of all users together",
-            fix=f"samples={max(1, samples // 1000)}",
-        )
-    items = np.append(items, default)
-    counts = np.append(counts, (everybody - found) * samples)
-    some = counts > 0
-    pooled = merged(items[some], np.full(int(some.sum()), samples), counts[some], users=everybody)
-    return Sampled(pooled.items, pooled.counts, samples=samples, users=everybody, private=private)

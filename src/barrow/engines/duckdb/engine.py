@@ -11,25 +11,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.engines.base import PrivateTextError, refuse_changed
+from barrow.engines.base import Asked
 from barrow.engines.columns import Columns, check_columns
 from barrow.engines.counts import CheckReport, Counts, Sampled
 from barrow.engines.duckdb import sqlite
 from barrow.engines.duckdb.pieces import sample_records
 from barrow.engines.duckdb.relations import Relation, reading_call, relation
-from barrow.engines.duckdb.session import Session
-from barrow.engines.duckdb.sizes import read_sizes
+from barrow.engines.duckdb.session import Session, read_sizes
 from barrow.engines.frames import arrow_table, frame_kinds
+from barrow.engines.refusals import PrivateTextError, refuse_changed
 from barrow.engines.source import Source
-from barrow.engines.sql.answers import counts_of
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
-from barrow.engines.sql.encoding import encoding_for
 from barrow.engines.sql.pushdown import SqlEngine
-from barrow.engines.sql.reading import Reading, reading_of
+from barrow.engines.sql.reading import Reading, counts_of
 from barrow.errors import ParameterError
 from barrow.noise import Source as Randomness
-from barrow.spaces import Space
-from barrow.spaces.base import Unknown
 
 
 @dataclass
@@ -129,20 +125,17 @@ class DuckDBEngine(SqlEngine[DuckReader]):
         if _stamps(found.files) != before:
             raise refuse_changed()
 
-    def _reading(self, reader: DuckReader, columns: Columns, space: Space, unknown: Unknown) -> Reading:
-        check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
+    def _reading(self, reader: DuckReader, asked: Asked) -> Reading:
+        check_columns(asked.columns, asked.space, reader.kinds, header_is_sure=reader.header_is_sure)
         if reader.source.kind == "sqlite":
-            reader.found, named = sqlite.load(reader.session, reader.source, columns, space)
-            encoding = encoding_for(space, named, unknown)
-            for name, table in encoding.tables.items():
-                reader.table(name, table)
-            return reading_of(reader.relation, reader.forms, named, space, encoding)
+            reader.found, named = sqlite.load(reader.session, reader.source, asked.columns, asked.space)
+            asked = replace(asked, columns=named)
         if reader.source.kind == "frame":
-            frame = Source("frame", data=arrow_table(reader.source.data, columns.all))
+            frame = Source("frame", data=arrow_table(reader.source.data, asked.columns.all))
             reader.found = relation(reader.session, frame)
-        return super()._reading(reader, columns, space, unknown)
+        return super()._reading(reader, asked)
 
-    def _counts(self, reader: DuckReader, reading: Reading, space: Space, unknown: Unknown) -> Counts:
+    def _counts(self, reader: DuckReader, reading: Reading, asked: Asked) -> Counts:
         session = reader.session
         coded, users = f"({reading.coded()})", f"({reading.users()})"
         if reader.found.once:
@@ -156,79 +149,44 @@ class DuckDBEngine(SqlEngine[DuckReader]):
             f"JOIN sizes USING (u) GROUP BY {keys}, m) SELECT {self._item(reading)} AS item, m, c "
             f"FROM grouped {' '.join(reading.encoding.late_joins)} ORDER BY 1, 2"
         )
-        return counts_of(entries["item"], entries["m"], entries["c"], space, unknown, users=found)
+        return counts_of(entries["item"], entries["m"], entries["c"], asked.space, asked.unknown, users=found)
 
     def _samples(
-        self,
-        reader: DuckReader,
-        reading: Reading,
-        space: Space,
-        samples: int,
-        unknown: Unknown,
-        users: int | None,
-        randomness: Randomness | None,
+        self, reader: DuckReader, reading: Reading, asked: Asked, samples: int, randomness: Randomness | None
     ) -> Sampled:
         if reading.weight is not None:
-            return super()._samples(reader, reading, space, samples, unknown, users, randomness)
-        return sample_records(
-            reader.session,
-            reading,
-            reader.found.numbered,
-            space,
-            samples=samples,
-            unknown=unknown,
-            users=users,
-            randomness=randomness,
-        )
+            return super()._samples(reader, reading, asked, samples, randomness)
+        return sample_records(reader.session, reading, reader.found.numbered, asked, samples, randomness)
 
-    def check(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        unknown: Unknown = "error",
-        users: int | None = None,
-        examples: int = 5,
-    ) -> CheckReport:
-        """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
-        where = Source.of(source)
+    def _check(self, asked: Asked, examples: int) -> CheckReport:
         try:
-            report = super().check(source, columns, space, unknown=unknown, users=users, examples=examples)
-            return report if report.problem is None else replace(report, problem=_encoded(where) or report.problem)
+            report = super()._check(asked, examples)
+            found = _encoded(asked.source) if report.problem is not None else None
+            return report if found is None else replace(report, problem=found)
         except ParameterError as error:
             with self._session() as session:
-                problem = _own_words(session, where)
+                problem = _own_words(session, asked.source)
             if problem is None:
                 raise
-            return CheckReport(problem=f"{error.problem}\n{_encoded(where) or problem}", declared=users)
+            return CheckReport(problem=f"{error.problem}\n{_encoded(asked.source) or problem}", declared=asked.users)
 
-    def _report(
-        self,
-        reader: DuckReader,
-        reading: Reading,
-        columns: Columns,
-        space: Space,
-        unknown: Unknown,
-        users: int | None,
-        examples: int,
-    ) -> CheckReport:
+    def _report(self, reader: DuckReader, reading: Reading, asked: Asked, examples: int) -> CheckReport:
         # A table of its own: rows get numbers, and a query is asked once.
         raw = {f"raw{i}": sql for i, sql in enumerate(reading.raw)}
-        read = reader.found.types if reader.source.kind == "sqlite" else dict.fromkeys(columns.all)
+        read = reader.found.types if reader.source.kind == "sqlite" else dict.fromkeys(asked.columns.all)
         picks = ", ".join(DUCKDB.identifier(name) for name in read)
         reader.session.run(
             f'CREATE TEMP TABLE given AS SELECT {picks}, row_number() OVER () AS "barrow row" FROM {reading.table}'
         )
         placed = replace(reading, table="given")
-        report = super()._report(reader, placed, columns, space, unknown, users, examples)
+        report = super()._report(reader, placed, asked, examples)
         coded = placed.coded({"place": DUCKDB.identifier("barrow row"), **raw})
         shown = reader.rows(
             f"SELECT place, {', '.join(raw)} FROM ({coded}) AS q4 "
             f"{' '.join(reading.encoding.late_joins)} WHERE {reading.encoding.item} IS NULL "
             f"ORDER BY place LIMIT {int(examples)}"
         )
-        rows = tuple(dict(zip(("row", *columns.items), row, strict=True)) for row in shown)
+        rows = tuple(dict(zip(("row", *asked.columns.items), row, strict=True)) for row in shown)
         return replace(report, examples=rows)
 
 

@@ -17,16 +17,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.engines.base import refuse_changed, refuse_lost_items
+from barrow.engines.base import Asked
 from barrow.engines.counts import Sampled
-from barrow.engines.duckdb.session import Session
-from barrow.engines.duckdb.sizes import read_sizes
-from barrow.engines.sampling import Sampler, check_found, sampled_counts
+from barrow.engines.duckdb.session import Session, read_sizes
+from barrow.engines.refusals import refuse_changed, refuse_lost_items
+from barrow.engines.sampling import Sampler
 from barrow.engines.sql.reading import Reading
 from barrow.errors import ParameterError
 from barrow.noise import Source
-from barrow.spaces import Space
-from barrow.spaces.base import Unknown
 
 T = TypeVar("T")
 Numbers = NDArray[Any]
@@ -41,17 +39,14 @@ def sample_records(
     session: Session,
     reading: Reading,
     numbered: str | None,
-    space: Space,
-    *,
+    asked: Asked,
     samples: int,
-    unknown: Unknown,
-    users: int | None,
     randomness: Source | None,
 ) -> Sampled:
-    """Counts of ``samples`` draws with replacement from each user's records; arguments as for every engine."""
+    """Counts of ``samples`` draws with replacement from each user's records."""
     ordered = numbered is not None and _looks_ordered(session, reading)
     found, rows = _read_users(session, reading, numbered, ordered)
-    check_found(found, users)
+    asked.check_found(found)
     if found >= 2**31:
         raise ParameterError(
             "Samples of more than 2^31 users cannot be drawn on one machine.",
@@ -74,17 +69,10 @@ def sample_records(
     item, count = entries["item"], entries["c"]
     if not entries["same"].all():
         raise refuse_changed()
-    if (item < 0).any() and unknown != "default":
+    if (item < 0).any() and asked.unknown != "default":
         raise refuse_lost_items()
-    return sampled_counts(
-        np.where(item < 0, space.default_item, item),
-        count,
-        samples=samples,
-        found=found,
-        users=users,
-        default=space.default_item,
-        private=sampler.private,
-    )
+    items = np.where(item < 0, asked.space.default_item, item)
+    return asked.sampled(items, count, samples=samples, found=found, private=sampler.private)
 
 
 def _looks_ordered(session: Session, reading: Reading) -> bool:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from barrow.engines.base import PrivateTextError, refuse_empty
 from barrow.engines.columns import Columns
-from barrow.engines.duckdb.session import Session, name, quoted
+from barrow.engines.duckdb.session import Session
 from barrow.engines.frames import arrow_table
 from barrow.engines.queries import admit, missing_table, refuse_view
+from barrow.engines.refusals import PrivateTextError, refuse_empty
 from barrow.engines.selections import Selection
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB
@@ -125,7 +125,7 @@ def reading_call(source: Source, files: Sequence[str]) -> str:
     >>> reading_call(Source.parse("a.parquet"), ["a.parquet"])
     "read_parquet(['a.parquet'])"
     """
-    listed = "[" + ", ".join(quoted(glob.escape(x)) for x in files) + "]"
+    listed = "[" + ", ".join(DUCKDB.literal(glob.escape(x)) for x in files) + "]"
     options = ", union_by_name = true" if len(files) > 1 else ""
     if Path(str(source.path)).is_dir() or "=" in str(source.path):
         options += ", hive_partitioning = true, hive_types_autocast = false"
@@ -196,14 +196,14 @@ def csv_options(path: str) -> str:
     outside = b"".join(header.split(b'"')[::2])
     signs = {sign: outside.count(sign.encode()) for sign in (",", ";", "\t", "|")}
     best = max(signs, key=lambda sign: signs[sign])
-    given = f", delim = {quoted(best)}" if header else ""
+    given = f", delim = {DUCKDB.literal(best)}" if header else ""
     return f"{given}, {_CSV_OPTIONS}"
 
 
 def _database(session: Session, source: Source, columns: Columns | None) -> Relation:
     source.files()
     try:
-        session.run(f"ATTACH {quoted(str(source.path))} AS source (READ_ONLY)")
+        session.run(f"ATTACH {DUCKDB.literal(str(source.path))} AS source (READ_ONLY)")
     except PrivateTextError:
         failure: ParameterError | None = ParameterError(
             f"The file {source.path!r} cannot be opened as a DuckDB database.",
@@ -230,7 +230,7 @@ def _database(session: Session, source: Source, columns: Columns | None) -> Rela
     if wanted not in names | seen:
         raise missing_table(wanted, list(names | seen))
     schema, table = (names | seen)[wanted]
-    sql = f"source.{name(schema)}.{name(table)}"
+    sql = f"source.{DUCKDB.identifier(schema)}.{DUCKDB.identifier(table)}"
     whole = Relation(sql, _types(session, sql), once=wanted in seen)
     return whole if selection is None else _selected(session, whole, selection)
 

@@ -1,9 +1,16 @@
-"""One private DuckDB connection: settings, quiet failures, progress, and a folder that is removed afterwards."""
+# ruff: noqa: S608 - SQL is built here from public names
+"""One private DuckDB connection: settings, quiet failures, progress, and a folder for what memory cannot hold."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import shutil
+import stat
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
@@ -12,16 +19,32 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from barrow.engines.base import PrivateTextError, refuse_short_of_room
-from barrow.engines.duckdb.spill import SpillFolder
+from barrow.engines.refusals import (
+    PrivateTextError,
+    refuse_empty,
+    refuse_null_users,
+    refuse_short_of_room,
+    refuse_weights,
+)
+from barrow.engines.sql.dialects import DUCKDB
 from barrow.errors import ParameterError
 from barrow.progress import listening, task
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - no such locks on this system: folders are removed, but not swept
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     import duckdb
 
 T = TypeVar("T")
 
+_HELD = "barrow-spill-"
+_UNBORN = "barrow-new-"
+_LOCK = "held"
+_STALE = 3600.0
+"""Seconds after which a folder that never got its lock (and so holds nothing) is removed."""
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -109,7 +132,7 @@ class Session:
 
         def make() -> None:
             self.connection.register("given", dict(columns))
-            self.connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM given")  # noqa: S608
+            self.connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM given")
             self.connection.unregister("given")
 
         self._guarded(make)
@@ -181,22 +204,115 @@ def _bytes(text: str) -> int:
 def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, int) else quoted(str(value))
+    return str(value) if isinstance(value, int) else DUCKDB.literal(str(value))
 
 
-def quoted(text: str) -> str:
-    """A text in SQL.
+def read_sizes(session: Session, users: str, more: str = "", *, total: str = "COUNT(*)") -> tuple[int, int]:
+    """Make the table ``sizes`` of users u and their numbers of records m; how many users and records there are.
 
-    >>> quoted("it's")
-    "'it''s'"
+    Args:
+        session: The connection.
+        users: What stands after FROM and has the column u, and w where records have weights.
+        more: Further aggregates for each user, after a comma.
+        total: The aggregate that counts records.
+
+    >>> with Session(memory=None, threads=1, folder=None, progress=False) as session:
+    ...     read_sizes(session, "(SELECT unnest([7, 7, 8]) AS u)")
+    (2, 3)
     """
-    return "'" + text.replace("'", "''") + "'"
+    bad = "false" if total == "COUNT(*)" else "bool_or(w IS NULL)"
+    session.run(
+        f"CREATE TEMP TABLE sizes AS SELECT u, CAST({total} AS BIGINT) AS m, {bad} AS bad{more} FROM {users} GROUP BY u"
+    )
+    found, nulls, rows, wrong = session.rows(
+        "SELECT count(u), count(*) FILTER (WHERE u IS NULL), count(*), count(*) FILTER (WHERE bad) FROM sizes"
+    )[0]
+    if rows == 0:
+        raise refuse_empty()
+    if nulls:
+        raise refuse_null_users()
+    if wrong:
+        raise refuse_weights()
+    return int(found), int(session.rows("SELECT sum(m) FROM sizes")[0][0])
 
 
-def name(text: str) -> str:
-    """A name in SQL.
+class SpillFolder:
+    """A fresh folder in ``place``, readable by its owner only; what killed processes of the same user left is removed.
 
-    >>> print(name('a "b" c'))
-    "a ""b"" c"
+    A folder belongs to the process that holds the lock on the file in it. Locks end with their process, however it
+    ends, so a folder whose lock is free was left behind: the next start in the same place removes it.
+
+    Args:
+        place: The disk that the user names; the system's place for temporary files (``TMPDIR``) by default.
+
+    >>> with SpillFolder(None) as path:
+    ...     oct(path.stat().st_mode & 0o777)
+    '0o700'
+    >>> path.exists()
+    False
     """
-    return '"' + text.replace('"', '""') + '"'
+
+    def __init__(self, place: str | Path | None) -> None:
+        where = Path(place if place is not None else tempfile.gettempdir())
+        sweep(where)
+        try:
+            unborn = Path(tempfile.mkdtemp(prefix=_UNBORN, dir=where))
+            self._lock = os.open(unborn / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            if fcntl is not None:
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
+            # Only now does it get the name that sweeping looks for: no folder is ever seen without its lock.
+            self.path = unborn.rename(unborn.with_name(_HELD + unborn.name.removeprefix(_UNBORN)))
+        except OSError:
+            raise ParameterError(
+                f"No temporary folder can be made in {str(where)!r}.",
+                allowed="a folder that can be written to",
+                fix="DuckDBEngine(folder='/tmp')",
+            ) from None
+
+    def close(self) -> None:
+        """Remove the folder and let the lock go."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.close(self._lock)
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def sweep(place: Path) -> int:
+    """Remove the folders that killed processes of this user left in ``place``; how many there were.
+
+    >>> sweep(Path("/nowhere/at/all"))
+    0
+    """
+    removed = 0
+    if fcntl is None or not place.is_dir():
+        return removed
+    for path in place.glob("barrow-*"):
+        with contextlib.suppress(OSError):
+            about = path.lstat()
+            if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+                continue
+            left = path.name.startswith(_UNBORN) and about.st_mtime < time.time() - _STALE
+            if left or (path.name.startswith(_HELD) and _is_free(path / _LOCK)):
+                shutil.rmtree(path, ignore_errors=True)
+                removed += 1
+    return removed
+
+
+def _is_free(lock: Path) -> bool:
+    """Whether no living process holds the lock; a folder that lost its file is nobody's."""
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True

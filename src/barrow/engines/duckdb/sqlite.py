@@ -14,12 +14,12 @@ from urllib.parse import quote
 
 import numpy as np
 
-from barrow.engines.base import PrivateTextError
 from barrow.engines.columns import Columns, flat_groups, reads_numbers
 from barrow.engines.duckdb.relations import Relation
-from barrow.engines.duckdb.session import Session, name
+from barrow.engines.duckdb.session import Session
 from barrow.engines.numbers import to_number
 from barrow.engines.queries import admit, missing_table, refuse_view
+from barrow.engines.refusals import PrivateTextError
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Words
 from barrow.engines.times import time_use, to_micros
@@ -31,6 +31,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _CHUNK = 2**17
 _SQLITE = Words("sqlite")
 """Names and texts; its casts turn texts into 0, so none is offered."""
+_name = _SQLITE.identifier
 
 
 def _open(source: Source) -> sqlite3.Connection:
@@ -63,8 +64,8 @@ def _from(connection: sqlite3.Connection, source: Source, columns: Columns | Non
     if kinds[wanted] == "view" and not source.acknowledged:
         raise refuse_view(wanted)
     if selection is None:
-        return name(wanted)
-    return f"({selection.sql(_SQLITE, name(wanted), _names(connection, name(wanted)))})"
+        return _name(wanted)
+    return f"({selection.sql(_SQLITE, _name(wanted), _names(connection, _name(wanted)))})"
 
 
 def kinds(source: Source, columns: Columns | None = None) -> dict[str, str]:
@@ -137,13 +138,13 @@ def load(session: Session, source: Source, columns: Columns, space: Space) -> tu
 
 
 def _chunks(source: Source, columns: Columns) -> Iterator[tuple[tuple[object, ...], ...]]:
-    user = name(columns.user)
+    user = _name(columns.user)
     whole = f"CAST({user} AS INTEGER)"
     key = (
         f"CASE WHEN {user} IS NULL THEN NULL WHEN typeof({user}) = 'real' AND {user} = {whole} "
         f"THEN quote({whole}) ELSE quote({user}) END"
     )
-    fields = ", ".join([key, *(name(x) for x in columns.all[1:])])
+    fields = ", ".join([key, *(_name(x) for x in columns.all[1:])])
     with closing(_open(source)) as connection:
         failure: PrivateTextError | None = None
         try:

@@ -1,18 +1,28 @@
-"""Records on Spark: a DataFrame, a table or files; the records are read once and shuffled at most once."""
+"""Records on Spark: a DataFrame, a table or files; the records are read once and shuffled at most once.
+
+Executors draw exactly, from the system's entropy. The sums of a partition leave it in one piece, and the driver
+collects them in the result stage: of each partition Spark takes exactly one attempt, whole. Were draws shuffled, cached
+or joined afterwards, an executor that is lost in between would draw again for some readers and not for others
+(docs/engines.md, Samples).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
-from barrow.engines.base import refuse_empty
+import numpy as np
+
+from barrow._version import __version__
+from barrow.engines.base import Asked
 from barrow.engines.columns import Columns
 from barrow.engines.counts import Sampled
-from barrow.engines.sampling import check_found, sampled_counts
+from barrow.engines.refusals import refuse_changed, refuse_empty
+from barrow.engines.sampling import RunSampler
 from barrow.engines.source import Source
-from barrow.engines.spark.draws import SCHEMA, drawing, gathered
 from barrow.engines.spark.relations import (
     SETTINGS,
     SparkReader,
@@ -27,11 +37,13 @@ from barrow.engines.spark.relations import (
 from barrow.engines.spark.session import guarded, settings
 from barrow.engines.sql.dialects import SPARK, Dialect
 from barrow.engines.sql.pushdown import Shape, SqlEngine
-from barrow.engines.sql.reading import Reading
+from barrow.engines.sql.reading import Pool, Reading
 from barrow.errors import ParameterError
 from barrow.noise import Source as Randomness
-from barrow.spaces import Space
-from barrow.spaces.base import Unknown
+
+SCHEMA = "part INT, item BIGINT, drawn BIGINT, users BIGINT, private BOOLEAN"
+_SUMMARY = -9
+"""In place of an item: the row that says how many users a partition holds."""
 
 
 @dataclass(frozen=True)
@@ -92,17 +104,10 @@ class SparkEngine(SqlEngine[SparkReader]):
                 reader.close()
 
     def _samples(
-        self,
-        reader: SparkReader,
-        reading: Reading,
-        space: Space,
-        samples: int,
-        unknown: Unknown,
-        users: int | None,
-        randomness: Randomness | None,
+        self, reader: SparkReader, reading: Reading, asked: Asked, samples: int, randomness: Randomness | None
     ) -> Sampled:
         if randomness is not None:  # a source of the caller's cannot be on several machines: drawn here
-            return super()._samples(reader, reading, space, samples, unknown, users, randomness)
+            return super()._samples(reader, reading, asked, samples, randomness)
         rows = guarded(reader.session, lambda: reader.run(self.user_by_user(reading, ordered=False)))
         drawn = guarded(reader.session, lambda: rows.mapInArrow(drawing(samples), SCHEMA))
         # A result stage: nothing may be shuffled, cached or joined after the draw.
@@ -110,14 +115,59 @@ class SparkEngine(SqlEngine[SparkReader]):
         pool.check()
         if not found:
             raise refuse_empty()
-        check_found(found, users)
-        items, counts = pool.drawn(unknown, space.default_item)
-        return sampled_counts(
-            items,
-            counts,
-            samples=samples,
-            found=found,
-            users=users,
-            default=space.default_item,
-            private=private,
-        )
+        asked.check_found(found)
+        items, counts = pool.drawn(asked.unknown, asked.space.default_item)
+        return asked.sampled(items, counts, samples=samples, found=found, private=private)
+
+
+def drawing(samples: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function that draws ``samples`` records of each user of a partition, whose rows come user by user.
+
+    It takes and gives Arrow batches: (fresh, item, c, m) as in ``SqlEngine.user_by_user``, and :data:`SCHEMA`.
+    """
+    version = __version__
+
+    def draw(batches: Iterator[Any]) -> Iterator[Any]:
+        if importlib.import_module("barrow._version").__version__ != version:
+            raise RuntimeError("another version of barrow")
+        pa, context = importlib.import_module("pyarrow"), importlib.import_module("pyspark").TaskContext.get()
+        sampler, pool = RunSampler(samples), Pool()
+        for batch in batches:
+            fresh, item, count, size = (batch.column(name).to_numpy() for name in ("fresh", "item", "c", "m"))
+            pool.add(item, sampler.draw(fresh == 1, size, count))
+        sampler.finish()
+        items, drawn = pool.all
+        rows = len(items) + 1
+        columns = {
+            "part": np.full(rows, -1 if context is None else context.partitionId(), dtype=np.int32),
+            "item": np.append(items, _SUMMARY),
+            "drawn": np.append(drawn, 0),
+            "users": np.append(np.zeros(rows - 1, dtype=np.int64), sampler.users),
+            "private": np.full(rows, sampler.private),
+        }
+        yield pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})
+
+    return draw
+
+
+def gathered(answer: dict[str, np.ndarray[Any, np.dtype[Any]]], samples: int) -> tuple[Pool, int, bool]:
+    """The draws of all partitions, how many users, and whether all entropy was the system's.
+
+    Each partition must have come once and whole, with ``samples`` draws for each of its users.
+
+    >>> part, item = np.array([0, 0]), np.array([4, -9])
+    >>> answer = {"part": part, "item": item, "drawn": np.array([6, 0]), "users": np.array([0, 2])}
+    >>> gathered(answer | {"private": np.array([True, True])}, 3)[1:]
+    (2, True)
+    """
+    pool, summary = Pool(), answer["item"] == _SUMMARY
+    parts, users = answer["part"][summary], answer["users"][summary].astype(np.int64)
+    order = np.argsort(parts)
+    if not np.array_equal(parts[order], np.arange(len(parts))) or not np.isin(answer["part"], parts).all():
+        raise refuse_changed()
+    sums = np.zeros(len(parts), dtype=np.int64)
+    np.add.at(sums, answer["part"], answer["drawn"].astype(np.int64))
+    if not np.array_equal(sums, samples * users[order]):
+        raise refuse_changed()
+    pool.add(answer["item"][~summary].astype(np.int64), answer["drawn"][~summary].astype(np.int64))
+    return pool, int(users.sum()), bool(answer["private"].all())

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from barrow.engines.addresses import spark_master, spark_options
-from barrow.engines.base import PrivateTextError
-from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
+from barrow.engines.refusals import PrivateTextError, refuse_stopped
+from barrow.errors import BarrowError, MissingExtraError, ParameterError
 
 T = TypeVar("T")
 
@@ -123,19 +123,6 @@ def _failure(session: Any, error: Exception) -> Exception:
             fix="name that Python in PYSPARK_PYTHON, or ship an environment with spark.archives",
         )
     return PrivateTextError(text)
-
-
-def refuse_stopped() -> DataError:
-    """The constant refusal when the session has ended.
-
-    >>> print(refuse_stopped().problem)
-    The Spark session has ended.
-    """
-    return DataError(
-        "The Spark session has ended.",
-        allowed="a session that runs until the records are read",
-        fix="start one and make the DataFrame again; nothing was paid and nothing is left behind",
-    )
 
 
 @contextmanager

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from barrow.engines.numbers import BLANKS, INFINITE, LONG_EXPONENT, MOST_CHARACTERS, NUMBER
-from barrow.engines.sql.moments import text_micros
-from barrow.engines.times import DAY, MOMENT, TimeUse
+from barrow.engines.times import DAY, MOMENT, PADDING, TimeUse
 
 Table = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
@@ -117,8 +116,37 @@ class Dialect(Words, ABC):
         """A moment (time, date, clock, …) as whole microseconds since 1970-01-01 UTC, or midnight; NULL if infinite."""
 
     def text_micros(self, text: str) -> str:
-        """The same of a text; NULL where it is no moment."""
-        return text_micros(self, text)
+        """The same of a text (``2026-10-31 23:59:59.5``, with T and Z too); NULL where it is no moment.
+
+        Engines differ in what their casts read and in what they do with 30 February, so the calendar is computed here,
+        with whole numbers, for texts of one form only.
+        """
+        plain = f"replace({text}, 'Z', '')"
+        padded = f"concat({plain}, substr({self.literal(PADDING)}, length({plain}) + 1))"
+
+        def field(start: int, length: int) -> str:
+            return self.as_whole(f"substr({padded}, {start}, {length})")
+
+        def over(number: str, by: int) -> str:
+            return self.as_whole(f"floor(CAST({number} AS {self.double}) / {self.number_literal(by)})")
+
+        year, month, day = field(1, 4), field(6, 2), field(9, 2)
+        hour, minute, second, micro = field(12, 2), field(15, 2), field(18, 2), field(21, 6)
+        leap = f"(({year} % 4 = 0 AND {year} % 100 <> 0) OR {year} % 400 = 0)"
+        last = f"CASE WHEN {month} = 2 THEN 28 + {self.flag(leap)} WHEN {month} IN (4, 6, 9, 11) THEN 30 ELSE 31 END"
+        good = (
+            f"{year} >= 1 AND {month} >= 1 AND {month} <= 12 AND {day} >= 1 AND {day} <= {last} "
+            f"AND {hour} <= 23 AND {minute} <= 59 AND {second} <= 59"
+        )
+        # Years that begin in March: the leap day is their last one.
+        march = f"({year} - {self.flag(f'{month} <= 2')})"
+        since = f"({month} + CASE WHEN {month} > 2 THEN -3 ELSE 9 END)"
+        days = (
+            f"({march} * 365 + {over(march, 4)} - {over(march, 100)} + {over(march, 400)} "
+            f"+ {over(f'(153 * {since} + 2)', 5)} + {day} - 719469)"
+        )
+        clock = f"((({hour} * 60 + {minute}) * 60 + {second}) * 1000000 + {micro})"
+        return f"CASE WHEN {self.matches(text, MOMENT)} THEN CASE WHEN {good} THEN {days} * {DAY} + {clock} END END"
 
     def moment(self, micros: str, use: TimeUse) -> str:
         """What a space reads of a moment in microseconds: a double, or the name of its day."""

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from barrow.engines.base import PrivateTextError
 from barrow.engines.columns import Columns
 from barrow.engines.queries import admit, missing_table, refuse_view
+from barrow.engines.refusals import PrivateTextError, refuse_gone
 from barrow.engines.selections import Selection
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import POSTGRES, Dialect, Table
@@ -302,16 +302,3 @@ def guarded(act: Callable[[], T]) -> T:
     except (psycopg.Error, UnicodeError, ValueError, TypeError) as error:
         failure = PrivateTextError(str(error))
     raise failure
-
-
-def refuse_gone() -> DataError:
-    """The constant refusal when the server is gone in the middle.
-
-    >>> print(refuse_gone().problem)
-    The connection to the server was lost.
-    """
-    return DataError(
-        "The connection to the server was lost.",
-        allowed="a server that stays until the records are read",
-        fix="try again; nothing was paid and nothing is left behind",
-    )

@@ -7,28 +7,23 @@ it. The statements create nothing, so that a read-only replica will do: public t
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from barrow.engines.advice import advise
-from barrow.engines.base import (
-    PrivateTextError,
-    quietly,
-    refuse_empty,
-)
+from barrow.engines.base import Asked, Engine
 from barrow.engines.columns import TIMES, Columns, check_columns
-from barrow.engines.counts import CheckReport, Counts, Sampled, check_users
-from barrow.engines.runs import RunSampler
-from barrow.engines.sampling import check_found, check_samples, sampled_counts
+from barrow.engines.counts import CheckReport, Counts, Sampled
+from barrow.engines.refusals import PrivateTextError, quietly, refuse_empty
+from barrow.engines.sampling import RunSampler
 from barrow.engines.source import Source
-from barrow.engines.sql.answers import LOST, NOBODY, UNWEIGHED, Pool, counts_of
 from barrow.engines.sql.dialects import Dialect, Table
 from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.sql.reading import Reading, reading_of
+from barrow.engines.sql.reading import LOST, NOBODY, UNWEIGHED, Pool, Reading, counts_of, reading_of
 from barrow.noise import Source as Randomness
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
@@ -77,7 +72,7 @@ class Reader(Protocol):
         ...
 
 
-class SqlEngine(ABC, Generic[R]):
+class SqlEngine(Engine, Generic[R]):
     """Counts, samples and checks by statements in the dialect of an engine.
 
     A subclass names its ``dialect`` and opens sources; ``shape`` is how users' sizes meet the records: by a window over
@@ -87,7 +82,6 @@ class SqlEngine(ABC, Generic[R]):
     'window'
     """
 
-    name: ClassVar[str]
     dialect: ClassVar[Dialect]
     shape: Shape = "window"
     together: ClassVar[str] = ""
@@ -116,88 +110,35 @@ class SqlEngine(ABC, Generic[R]):
 
         quietly(look)
 
-    def count(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        unknown: Unknown = "error",
-        users: int | None = None,
-    ) -> Counts:
-        """C[item, size] and the number of users (private integers).
+    @contextmanager
+    def _read(self, asked: Asked) -> Iterator[tuple[R, Reading]]:
+        with self._open(asked.source, asked.columns) as reader:
+            yield reader, self._reading(reader, asked)
 
-        Args:
-            source: Where the records are.
-            columns: Which columns say who and what.
-            space: The public space of items.
-            unknown: What happens to missing or unknown items, as in ``space.encode``.
-            users: n, if it is public beforehand: users without records count as holding the default item.
-        """
-        check_users(users)
-        where = Source.of(source)
-
+    def _count(self, asked: Asked) -> Counts:
         def read() -> Counts:
-            with self._open(where, columns) as reader:
-                return self._counts(reader, self._reading(reader, columns, space, unknown), space, unknown)
-
-        counts = quietly(read)
-        return counts if users is None else counts.with_users(users, space.default_item)
-
-    def sample(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        samples: int,
-        unknown: Unknown = "error",
-        users: int | None = None,
-        randomness: Randomness | None = None,
-    ) -> Sampled:
-        """Counts of ``samples`` items drawn from each user with replacement, exactly uniformly (private integers).
-
-        Args:
-            source: Where the records are.
-            columns: Which columns say who and what.
-            space: The public space of items.
-            samples: s, how many items are drawn from each user; those without records hold the default item.
-            unknown: What happens to missing or unknown items, as in ``space.encode``; drawn or not, they are refused.
-            users: n, if it is public beforehand: users without records count as holding the default item.
-            randomness: The system's by default, never the engine's own.
-        """
-        check_users(users)
-        samples = check_samples(samples)
-        where = Source.of(source)
-
-        def read() -> Sampled:
-            with self._open(where, columns) as reader:
-                reading = self._reading(reader, columns, space, unknown)
-                return self._samples(reader, reading, space, samples, unknown, users, randomness)
+            with self._read(asked) as (reader, reading):
+                return self._counts(reader, reading, asked)
 
         return quietly(read)
 
-    def check(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        unknown: Unknown = "error",
-        users: int | None = None,
-        examples: int = 5,
-    ) -> CheckReport:
-        """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
-        check_users(users)
-        try:
-            with self._open(Source.of(source), columns) as reader:
-                reading = self._reading(reader, columns, space, unknown)
-                return self._report(reader, reading, columns, space, unknown, users, examples)
-        except PrivateTextError as trouble:
-            return CheckReport(problem=str(trouble), declared=users)
+    def _sample(self, asked: Asked, samples: int, randomness: Randomness | None) -> Sampled:
+        def read() -> Sampled:
+            with self._read(asked) as (reader, reading):
+                return self._samples(reader, reading, asked, samples, randomness)
 
-    def _reading(self, reader: R, columns: Columns, space: Space, unknown: Unknown) -> Reading:
-        encoding = encoding_for(space, columns, unknown, self.dialect)
+        return quietly(read)
+
+    def _check(self, asked: Asked, examples: int) -> CheckReport:
+        try:
+            with self._read(asked) as (reader, reading):
+                return self._report(reader, reading, asked, examples)
+        except PrivateTextError as trouble:
+            return CheckReport(problem=str(trouble), declared=asked.users)
+
+    def _reading(self, reader: R, asked: Asked) -> Reading:
+        columns, space = asked.columns, asked.space
+        encoding = encoding_for(space, columns, asked.unknown, self.dialect)
         check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
         for name, table in encoding.tables.items():
             reader.table(name, table)
@@ -235,20 +176,13 @@ class SqlEngine(ABC, Generic[R]):
         numbers = f"{d.as_whole('m')} AS m, {d.as_whole('coalesce(c, 0)')} AS c"
         return f"WITH {', '.join(steps)} SELECT {item}, {numbers} FROM counted {late}"
 
-    def _counts(self, reader: R, reading: Reading, space: Space, unknown: Unknown) -> Counts:
+    def _counts(self, reader: R, reading: Reading, asked: Asked) -> Counts:
         entries = reader.arrays(self.counting(reading))
         item, size, count = (entries[x].astype(np.int64) for x in ("item", "m", "c"))
-        return counts_of(item, size, count, space, unknown)
+        return counts_of(item, size, count, asked.space, asked.unknown)
 
     def _samples(
-        self,
-        reader: R,
-        reading: Reading,
-        space: Space,
-        samples: int,
-        unknown: Unknown,
-        users: int | None,
-        randomness: Randomness | None,
+        self, reader: R, reading: Reading, asked: Asked, samples: int, randomness: Randomness | None
     ) -> Sampled:
         sampler, pooled = RunSampler(samples, randomness), Pool()
         for piece in reader.pieces(self.user_by_user(reading), PIECE):
@@ -259,18 +193,10 @@ class SqlEngine(ABC, Generic[R]):
         pooled.check()
         if not sampler.users:
             raise refuse_empty()
-        check_found(sampler.users, users)
+        asked.check_found(sampler.users)
         sampler.finish()
-        items, counts = pooled.drawn(unknown, space.default_item)
-        return sampled_counts(
-            items,
-            counts,
-            samples=samples,
-            found=sampler.users,
-            users=users,
-            default=space.default_item,
-            private=sampler.private,
-        )
+        items, counts = pooled.drawn(asked.unknown, asked.space.default_item)
+        return asked.sampled(items, counts, samples=samples, found=sampler.users, private=sampler.private)
 
     def user_by_user(self, reading: Reading, *, ordered: bool = True) -> str:
         """Rows (fresh, item, c, m), user by user; of a user only "is this the first row" comes out.
@@ -289,16 +215,8 @@ class SqlEngine(ABC, Generic[R]):
             + (" ORDER BY u, item" if ordered else "")
         )
 
-    def _report(
-        self,
-        reader: R,
-        reading: Reading,
-        columns: Columns,
-        space: Space,
-        unknown: Unknown,
-        users: int | None,
-        examples: int,
-    ) -> CheckReport:
+    def _report(self, reader: R, reading: Reading, asked: Asked, examples: int) -> CheckReport:
+        columns = asked.columns
         d, raw = self.dialect, [f"raw{i}" for i in range(len(reading.raw))]
         # Moments as texts: Python knows none before the year 1 or after 9999.
         kinds = [reader.kinds.get(name) in TIMES for name in columns.items]
@@ -328,8 +246,8 @@ class SqlEngine(ABC, Generic[R]):
             smallest=int(smallest),
             largest=int(largest),
             examples=tuple(dict(zip(columns.items, row, strict=True)) for row in lost_rows[:examples]),
-            declared=users,
-            lost_is_fine=unknown == "default",
+            declared=asked.users,
+            lost_is_fine=asked.unknown == "default",
             bad_weights=int(bad),
-            advice=advise([tuple(row) for row in lost_rows], columns, space),
+            advice=advise([tuple(row) for row in lost_rows], columns, asked.space),
         )
