@@ -87,13 +87,7 @@ def cli() -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line and exit with its code.
-
-    >>> main(["--version"])
-    Traceback (most recent call last):
-    ...
-    SystemExit: 0
-    """
+    """Run the command line and exit with its code."""
     arguments = sys.argv[1:] if argv is None else argv
     try:
         code = cli.main(args=arguments, prog_name="barrow", standalone_mode=False)

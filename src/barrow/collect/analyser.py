@@ -89,15 +89,7 @@ def open_batch(card: Card, batch: SealedBatch, key: X25519PrivateKey) -> Opened:
 
 
 def plan_for(plan: ItemsPlan, people: int) -> ItemsPlan:
-    """The same channel, priced and decoded for as many people as really took part.
-
-    >>> from barrow.local import Survey
-    >>> study = Study("discrete(labels=['a', 'b'])", alpha=1, users=1000, delta="1e-6", model="shuffle", honest="0.9")
-    >>> plan = Survey(study, "frequency(items=2)").plan
-    >>> fewer = plan_for(plan, 50)
-    >>> fewer.terms.users, fewer.event.reports, fewer.guarantee.epsilon_at(1) > plan.guarantee.epsilon_at(1)
-    (50, 90, True)
-    """
+    """The same channel, priced and decoded for as many people as really took part."""
     terms = replace(plan.terms, users=people)
     made = replace(plan.itemwise, users=terms.hiding)
     guarantee = plan.guarantee_for(people)

@@ -80,13 +80,7 @@ def write_batch(
         people_of: m, how many messages each person sends.
         counted: How people were counted.
         in_memory: How many are permuted at once.
-
-    >>> place = Path(tempfile.mkdtemp()) / "batch"
-    >>> some = [bytes([i]) * 64 for i in range(7)]
-    >>> head = write_batch(place, some, card="sha256:0", name="0" * 32, count=7, people_of=2, counted="tokens", in_memory=3)
-    >>> head.messages, head.left_out, len(set(read_batch(place).messages()))
-    (6, 1, 6)
-    """  # noqa: E501
+    """
     file = Path(path)
     head = Head(_KIND, _VERSION, card, name, count - count % people_of, count % people_of, counted)
     partial = file.with_name(f".{file.name}.{os.getpid()}.partial")

@@ -17,11 +17,7 @@ MOST_TOGETHER = 5_000
 
 
 class BusyError(BarrowError):
-    """More waits than should; come again later.
-
-    >>> issubclass(BusyError, BarrowError)
-    True
-    """
+    """More waits than should; come again later."""
 
 
 class GroupCommit(Generic[Row]):
@@ -30,12 +26,6 @@ class GroupCommit(Generic[Row]):
     Args:
         store: Stores rows in one durable step and returns one result for each.
         most_waiting: How many rows may wait.
-
-    >>> async def twice():
-    ...     commits = GroupCommit(lambda rows: [row * 2 for row in rows])
-    ...     return await asyncio.gather(commits.add([1, 2]), commits.add([3]))
-    >>> asyncio.run(twice())
-    [[2, 4], [6]]
     """
 
     def __init__(self, store: Callable[[list[Row]], Sequence[Any]], *, most_waiting: int = MOST_WAITING) -> None:

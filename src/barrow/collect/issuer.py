@@ -26,11 +26,7 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def new_invitations(count: int) -> list[str]:
-    """Codes of 128 random bits, one for each person.
-
-    >>> len(set(new_invitations(3)))
-    3
-    """
+    """Codes of 128 random bits, one for each person."""
     return [b64(tokens.random_bytes(16)) for _ in range(count)]
 
 
@@ -40,12 +36,6 @@ class Invitations:
     Args:
         path: Their file.
         card: The card's digest.
-
-    >>> import tempfile
-    >>> book = Invitations(tempfile.mkdtemp() + "/invitations.db", "sha256:0")
-    >>> book.invite(["one"])
-    >>> book.spend([("one", b"a"), ("one", b"a"), ("one", b"b"), ("two", b"a")])
-    ['accepted', 'accepted', 'used invitation', 'no invitation']
     """
 
     def __init__(self, path: str | os.PathLike[str], card: str) -> None:
@@ -89,9 +79,6 @@ class Issuer:
         key: The issuer's private key; None for a card whose front end attests the number of people.
         invitations: Who may ask.
         rate: Requests a minute from one address; 0 for no limit.
-
-    >>> Issuer.__name__
-    'Issuer'
     """
 
     def __init__(

@@ -24,20 +24,12 @@ _PRICE = re.compile(r"[0-9]{1,400}(/[1-9][0-9]{0,400})?")
 
 
 def b64(data: bytes) -> str:
-    """Base64 as cards and messages write it: the URL alphabet without padding.
-
-    >>> b64(bytes(3)), b64(b"ab")
-    ('AAAA', 'YWI')
-    """
+    """Base64 as cards and messages write it: the URL alphabet without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
 def unb64(text: str, size: int | None = None) -> bytes:
-    """The bytes of such a text; any other spelling is refused.
-
-    >>> unb64("YWI"), unb64("YWI", 2)
-    (b'ab', b'ab')
-    """
+    """The bytes of such a text; any other spelling is refused."""
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError, TypeError):
@@ -53,11 +45,7 @@ def unb64(text: str, size: int | None = None) -> bytes:
 
 
 def price_of(text: Any) -> Fraction:
-    """A price or limit as cards and wallets write it: ``"3"`` or ``"7/2"``, at most 10^9; nothing else.
-
-    >>> price_of("7/2")
-    Fraction(7, 2)
-    """
+    """A price or limit as cards and wallets write it: ``"3"`` or ``"7/2"``, at most 10^9; nothing else."""
     found = Fraction(text) if isinstance(text, str) and _PRICE.fullmatch(text) else None
     if found is None or found > 10**9:
         raise ParameterError("A price is no fraction.", allowed="texts such as 3 or 7/2", fix="restore it from a copy")
@@ -65,22 +53,14 @@ def price_of(text: Any) -> Fraction:
 
 
 def new_key(kind: str) -> Any:
-    """A new private key from the system's entropy.
-
-    >>> type(new_key("signer")).__name__
-    'Ed25519PrivateKey'
-    """
+    """A new private key from the system's entropy."""
     if kind == "issuer":
         return generate_private_key(public_exponent=65537, key_size=RSA_BITS)
     return KINDS[kind].generate()
 
 
 def public_bytes(key: Any) -> bytes:
-    """The public half: 32 bytes for Ed25519 and X25519, DER for RSA.
-
-    >>> len(public_bytes(new_key("analyser")))
-    32
-    """
+    """The public half: 32 bytes for Ed25519 and X25519, DER for RSA."""
     public = key.public_key() if hasattr(key, "public_key") else key
     if isinstance(key, RSAPrivateKey) or hasattr(public, "key_size"):
         der: bytes = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
@@ -90,14 +70,7 @@ def public_bytes(key: Any) -> bytes:
 
 
 def write_key(key: Any, path: str | os.PathLike[str]) -> None:
-    """Write a private key to a new file that only its owner can read.
-
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp()) / "signer.key"
-    >>> write_key(new_key("signer"), place)
-    >>> oct(place.stat().st_mode & 0o777)
-    '0o600'
-    """
+    """Write a private key to a new file that only its owner can read."""
     text = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -13,11 +13,7 @@ _KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=
 
 
 def client_folder() -> Path:
-    """The JavaScript client: in the package where it was installed, in the checkout otherwise.
-
-    >>> (client_folder() / "src" / "index.js").is_file()
-    True
-    """
+    """The JavaScript client: in the package where it was installed, in the checkout otherwise."""
     here = Path(__file__).resolve()
     for folder in (here.parent / "js", here.parents[3] / "clients" / "js"):
         if (folder / "src" / "index.js").is_file():
@@ -34,14 +30,6 @@ def demo_routes(card: Card) -> dict[tuple[str, str], Handler]:
 
     Args:
         card: The card that the page answers.
-
-    >>> from barrow.collect import make_card
-    >>> from barrow.collect.keys import new_key
-    >>> from barrow.study import Study
-    >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
-    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
-    >>> [path for _, path in demo_routes(card)][:3]
-    ['/', '/demo.css', '/demo.js']
     """
     folder = client_folder()
     files = {"/": folder / "demo" / "index.html"}

@@ -30,14 +30,6 @@ class Pool:
     Args:
         path: Its file; ``.messages`` and ``.tokens`` are beside it.
         card: The card's digest.
-
-    >>> import tempfile
-    >>> pool = Pool(tempfile.mkdtemp() + "/pool.db", "sha256:0")
-    >>> x, y, z = (bytes([i]) * 64 for i in range(3))
-    >>> pool.add([(x, b"t"), (x, b"t"), (z, b"u")]), pool.add([(y, b"t")])
-    (['accepted', 'repeated', 'accepted'], ['used token'])
-    >>> pool.count(), sorted(pool.messages()) == [x, z]
-    (2, True)
     """
 
     def __init__(self, path: str | os.PathLike[str], card: str) -> None:

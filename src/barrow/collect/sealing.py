@@ -40,14 +40,7 @@ def plain_of(value: int) -> bytes:
 
 
 def seal(card: str, key: bytes, value: int) -> bytes:
-    """One value, encrypted for the analyser: 64 bytes.
-
-    >>> from barrow.collect.keys import new_key, public_bytes
-    >>> mine = new_key("analyser")
-    >>> sealed = seal("sha256:00", public_bytes(mine), 7)
-    >>> len(sealed), Opener("sha256:00", mine, 10).open(sealed), Opener("sha256:01", mine, 10).open(sealed)
-    (64, 7, 'cannot be opened')
-    """
+    """One value, encrypted for the analyser: 64 bytes."""
     return _SUITE.encrypt(plain_of(value), X25519PublicKey.from_public_bytes(key), info=info_of(card))
 
 
@@ -58,10 +51,6 @@ class Opener:
         card: The card's digest.
         key: The analyser's private key.
         kinds: How many kinds of values there are.
-
-    >>> from barrow.collect.keys import new_key
-    >>> Opener("sha256:00", new_key("analyser"), 10).open(bytes(64))
-    'cannot be opened'
     """
 
     def __init__(self, card: str, key: X25519PrivateKey, kinds: int) -> None:

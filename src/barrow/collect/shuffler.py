@@ -25,9 +25,6 @@ class Shuffler:
         card: The card.
         pool: Where they wait.
         rate: Requests a minute from one address; 0 for no limit.
-
-    >>> Shuffler.__name__
-    'Shuffler'
     """
 
     def __init__(self, card: Card, pool: Pool, *, rate: int = 0) -> None:

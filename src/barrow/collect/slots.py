@@ -42,14 +42,6 @@ class Slots:
         path: The file; made, for its owner alone, if it is not there.
         width: The bytes of a record, a power of two from 32 to 256, the first 32 of them a digest.
         fewest: How many buckets a new file has, a power of two.
-
-    >>> import hashlib, tempfile
-    >>> slots = Slots(tempfile.mkdtemp() + "/x", 32)
-    >>> some = [hashlib.sha256(bytes([i])).digest() for i in range(9)]
-    >>> for record in some:
-    ...     slots.put(record)
-    >>> slots.has([some[3], bytes(31) + b"x"]), slots.count()
-    ([True, False], 9)
     """
 
     def __init__(self, path: str | os.PathLike[str], width: int, *, fewest: int = 1024) -> None:

@@ -18,11 +18,7 @@ _LOG_PAGES = 4000
 
 
 class StoreError(BarrowError):
-    """What was received cannot be stored now; nothing of it was acknowledged.
-
-    >>> issubclass(StoreError, BarrowError)
-    True
-    """
+    """What was received cannot be stored now; nothing of it was acknowledged."""
 
 
 class ReportStore(Protocol):
@@ -50,13 +46,7 @@ class ReportStore(Protocol):
 
 
 def open_store(place: str | os.PathLike[str], survey: str) -> ReportStore:
-    """The store in a file, or in the database at ``postgresql://…``; made if it is not there.
-
-    >>> import tempfile
-    >>> store = open_store(tempfile.mkdtemp() + "/reports.db", "sha256:0")
-    >>> store.add([(b"a", b"{}"), (b"a", b"{}")], {"malformed": 2}), store.count(), store.refused()
-    ([True, False], 1, {'malformed': 2})
-    """
+    """The store in a file, or in the database at ``postgresql://…``; made if it is not there."""
     if str(place).startswith(("postgresql://", "postgres://")):
         return PostgresReports(str(place), survey)
     return SqliteReports(place, survey)
@@ -71,13 +61,7 @@ class _Closing(sqlite3.Connection):
 
 
 def connect(path: str | os.PathLike[str], tables: str, survey: str) -> sqlite3.Connection:
-    """A connection that syncs every commit (``synchronous=FULL``), to a file of one survey that only its owner reads.
-
-    >>> import tempfile
-    >>> made = connect(tempfile.mkdtemp() + "/x.db", "CREATE TABLE IF NOT EXISTS t (k) ;", "sha256:0")
-    >>> made.execute("PRAGMA synchronous").fetchone()
-    (2,)
-    """
+    """A connection that syncs every commit (``synchronous=FULL``) to a file of one survey that only its owner reads."""
     try:
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -132,11 +116,6 @@ class SqliteReports:
     Args:
         path: The file.
         survey: The digest of the card whose reports it holds.
-
-    >>> import tempfile
-    >>> store = SqliteReports(tempfile.mkdtemp() + "/reports.db", "sha256:0")
-    >>> store.add([(b"a", b"{}")], {}), list(store.texts())
-    ([True], ['{}'])
     """
 
     def __init__(self, path: str | os.PathLike[str], survey: str) -> None:
@@ -191,9 +170,6 @@ class PostgresReports:
     Args:
         url: ``postgresql://user@host/database``; the password belongs into ``~/.pgpass`` or ``PGPASSWORD``.
         survey: The digest of the card.
-
-    >>> PostgresReports.__name__
-    'PostgresReports'
     """
 
     def __init__(self, url: str, survey: str) -> None:

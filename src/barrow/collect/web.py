@@ -22,11 +22,7 @@ _MINUTE = 60.0
 
 
 class RefusedError(BarrowError):
-    """A request that is answered with a status and a constant text.
-
-    >>> RefusedError(413, "too large").status
-    413
-    """
+    """A request that is answered with a status and a constant text."""
 
     def __init__(self, status: int, problem: str) -> None:
         super().__init__(problem)
@@ -40,10 +36,6 @@ class Rates:
 
     Args:
         most: Requests a minute; 0 for no limit.
-
-    >>> rates = Rates(2)
-    >>> [rates.allow("10.0.0.1") for _ in range(3)], rates.allow("10.0.0.2")
-    ([True, True, False], True)
     """
 
     def __init__(self, most: int) -> None:
@@ -79,11 +71,7 @@ class Answer(NamedTuple):
 
 
 def reply(data: Any, status: int = 200, **headers: str) -> Answer:
-    """JSON that nobody may cache.
-
-    >>> reply({"a": 1}, retry_after="60").body
-    b'{"a":1}'
-    """
+    """JSON that nobody may cache."""
     more = tuple((name.replace("_", "-").encode(), value.encode()) for name, value in headers.items())
     return Answer(msgspec.json.encode(data), status, _JSON + more)
 
@@ -108,9 +96,6 @@ class Service:
     Args:
         routes: What answers a body, by method and path.
         rate: Requests a minute from one address; 0 for no limit.
-
-    >>> Service({}).__class__.__name__
-    'Service'
     """
 
     def __init__(self, routes: Mapping[tuple[str, str], Handler], *, rate: int = 0) -> None:

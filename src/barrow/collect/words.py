@@ -12,16 +12,7 @@ from barrow.questions.items import ItemsPlan
 
 
 def card_text(card: Card) -> str:
-    r"""What a card asks, what leaves the phone, what can be learnt, and what is only claimed.
-
-    >>> from barrow.collect import make_card
-    >>> from barrow.collect.keys import new_key
-    >>> from barrow.study import Study
-    >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=1, users=100, model="local")
-    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
-    >>> "a 50 % guess about everything you hold can become at most 73.2 %" in card_text(card).replace("\n", " ")
-    True
-    """
+    r"""What a card asks, what leaves the phone, what can be learnt, and what is only claimed."""
     plan, space = card.survey.plan, card.survey.study.space
     alone = float_up(card.epsilon)
     unit = f", up to {space.diameter:,.4g} {space.unit} apart" if space.unit else ""
@@ -63,16 +54,7 @@ def card_text(card: Card) -> str:
 
 
 def answered_by(card: Card) -> str:
-    """Which clients can answer a card, and what to do if phones should.
-
-    >>> from barrow.collect import make_card
-    >>> from barrow.collect.keys import new_key
-    >>> from barrow.study import Study
-    >>> study = Study("line(low=0, high=10, step=1)", alpha=3, users=100, model="local")
-    >>> card = make_card(study, "frequency(items=1)", signer=new_key("signer"), address="https://example.org")
-    >>> answered_by(card).partition(":")[0]
-    'Python only'
-    """
+    """Which clients can answer a card, and what to do if phones should."""
     if card.everywhere:
         return "Python, browsers and Node"
     plan = card.survey.plan

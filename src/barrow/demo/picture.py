@@ -59,14 +59,7 @@ def heat_map(plan: LinearPlan, values: Floats, *, width: int = 64) -> list[str]:
 
 
 def standing_out(plan: LinearPlan, values: Floats) -> int:
-    """How many released shares are above what the noise alone reaches anywhere with probability 5 %.
-
-    >>> from barrow.study import Study
-    >>> space = Earth(box=(0, 0, 10, 10), cell=100)
-    >>> plan = Study(space, alpha=100, users=10**6).plan("density(bandwidth='400 km')")
-    >>> standing_out(plan, np.array([0.5, 0.0, 0.02]))
-    2
-    """
+    """How many released shares are above what the noise alone reaches anywhere with probability 5 %."""
     return int((values > plan.half_width_all).sum())
 
 

@@ -35,9 +35,6 @@ class Shown:
         plan: Its plan.
         true_error: The largest distance of a released value from the true one; known because the data are public.
         ratio: The comparison with user-level DP that keeps the same promises, in words.
-
-    >>> Shown.__dataclass_params__.frozen
-    True
     """
 
     release: Release

@@ -20,9 +20,6 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
     Args:
         result: What the demo released.
         next_steps: Commands to try next.
-
-    >>> block("α", ["40 per 8,000 km"])
-    ['α         40 per 8,000 km']
     """
     policy, person = result.policy, result.example.person
     space = policy.space

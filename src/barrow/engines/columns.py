@@ -82,11 +82,7 @@ class Columns:
 
 
 def width(space: Space) -> int:
-    """How many columns the space reads.
-
-    >>> width(Earth())
-    2
-    """
+    """How many columns the space reads."""
     if isinstance(space, Product):
         return sum(width(part) for part in space.parts)
     space = within(space)
@@ -96,11 +92,7 @@ def width(space: Space) -> int:
 
 
 def what(space: Space) -> str:
-    """What the columns of a space hold, in words.
-
-    >>> what(Earth())
-    'latitude and longitude'
-    """
+    """What the columns of a space hold, in words."""
     if isinstance(space, Product):
         return ", ".join(what(part) for part in space.parts)
     space = within(space)
@@ -112,11 +104,7 @@ def what(space: Space) -> str:
 
 
 def reads_numbers(space: Space) -> bool:
-    """Whether the space's columns hold numbers and not labels; not asked of a product.
-
-    >>> reads_numbers(Earth()), reads_numbers(Circle.weekdays())
-    (True, False)
-    """
+    """Whether the space's columns hold numbers and not labels; not asked of a product."""
     space = within(space)
     return isinstance(space, Line | Earth | Euclidean) or (isinstance(space, Circle) and space.names is None)
 
@@ -156,11 +144,7 @@ def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, h
 
 
 def flat_groups(columns: Columns, space: Space) -> list[tuple[Space, tuple[str, ...]]]:
-    """The parts of a product, of products of products too, each with its columns.
-
-    >>> flat_groups(Columns("uid", "x"), Line(0, 1))[0][1]
-    ('x',)
-    """
+    """The parts of a product, of products of products too, each with its columns."""
     if not isinstance(space, Product):
         return [(space, columns.groups(space)[0])]
     pairs = zip(space.parts, columns.groups(space), strict=True)
@@ -168,11 +152,7 @@ def flat_groups(columns: Columns, space: Space) -> list[tuple[Space, tuple[str, 
 
 
 def no_header(name: str) -> ParameterError:
-    """The constant refusal of a text file in whose first line no column asked for is named.
-
-    >>> print(no_header("uid").problem)
-    There is no column 'uid', nor any other that is asked for, in the first line of the text file.
-    """
+    """The constant refusal of a text file in whose first line no column asked for is named."""
     return ParameterError(
         f"There is no column {name!r}, nor any other that is asked for, in the first line of the text file.",
         allowed="a first line with the names of the columns; it is not shown here, because it may be a record",
@@ -181,11 +161,7 @@ def no_header(name: str) -> ParameterError:
 
 
 def missing_column(name: str, names: Sequence[str]) -> ParameterError:
-    """The error about a column that is not there, with the nearest name.
-
-    >>> print(missing_column("uidd", ["uid", "item"]).problem)
-    There is no column 'uidd'. Did you mean 'uid'?
-    """
+    """The error about a column that is not there, with the nearest name."""
     close = nearest_name(name, names)
     return ParameterError(
         f"There is no column {name!r}." + (f" Did you mean {close!r}?" if close else ""),

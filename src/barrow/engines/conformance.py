@@ -157,11 +157,7 @@ def conformance(source: Any, *, rows: int = 600, **options: Any) -> Conformance:
 
 
 def every_case(rows: int) -> Iterator[tuple[str, Space, Unknown, str, np.ndarray[Any, np.dtype[Any]]]]:
-    """Spaces, modes, kinds of columns, and rows for each.
-
-    >>> sum(1 for _ in every_case(2)) > 30
-    True
-    """
+    """Spaces, modes, kinds of columns, and rows for each."""
     modes: tuple[Unknown, Unknown] = ("error", "nearest")
     for name, space in SPACES.items():
         for mode in modes:
@@ -182,11 +178,7 @@ def every_case(rows: int) -> Iterator[tuple[str, Space, Unknown, str, np.ndarray
 
 
 def boundaries(space: Space) -> list[Floats]:
-    """Values where the item changes, for each column.
-
-    >>> [len(x) for x in boundaries(Line(0, 1, points=[0.0, 1.0]))]
-    [3]
-    """
+    """Values where the item changes, for each column."""
     if isinstance(space, Product):
         return [edges for part in space.parts for edges in boundaries(part)]
     if isinstance(space, Elsewhere):
@@ -208,11 +200,7 @@ def boundaries(space: Space) -> list[Floats]:
 
 
 def adversarial_rows(space: Space, rows: int) -> Floats:
-    """Rows of boundaries, their neighbours and odd numbers, the same ones each time.
-
-    >>> adversarial_rows(Line(0, 1, step=0.5), 3).shape
-    (3, 1)
-    """
+    """Rows of boundaries, their neighbours and odd numbers, the same ones each time."""
     columns = []
     for place, edges in enumerate(boundaries(space)):
         near = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), np.array(ODD)])
@@ -223,11 +211,7 @@ def adversarial_rows(space: Space, rows: int) -> Floats:
 
 
 def items_in_python(space: Space, values: np.ndarray[Any, np.dtype[Any]], mode: Unknown) -> Ids:
-    """Items by the space itself, -1 where a row is lost.
-
-    >>> items_in_python(Line(0, 1, step=0.5), np.array([[0.7], [3.0]]), "error").tolist()
-    [1, -1]
-    """
+    """Items by the space itself, -1 where a row is lost."""
     columns = Columns("u", [f"c{i}" for i in range(width(space))])
     return encoded({f"c{i}": values[:, i] for i in range(values.shape[1])}, columns, space, mode)
 

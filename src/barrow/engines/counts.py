@@ -164,11 +164,7 @@ def _totals(sizes: Integers, counts: Integers) -> tuple[Integers, Integers]:
 
 
 def found_users(sizes: Integers, counts: Integers) -> int:
-    """How many users entries belong to; :class:`Counts` refuses entries of no whole number of users.
-
-    >>> found_users(np.array([1, 2]), np.array([3, 4]))
-    5
-    """
+    """How many users entries belong to; :class:`Counts` refuses entries of no whole number of users."""
     if not sizes.size or int(sizes.min()) < 1:
         return 0
     different, totals = _totals(sizes, counts)
@@ -176,20 +172,13 @@ def found_users(sizes: Integers, counts: Integers) -> int:
 
 
 def check_users(users: int | None) -> None:
-    """Refuse a public number of users that is not a whole number from 1 to 2^62.
-
-    >>> check_users(5)
-    """
+    """Refuse a public number of users that is not a whole number from 1 to 2^62."""
     if users is not None:
         whole(users, "users", most=MOST_PEOPLE, fix="users=100000")
 
 
 def merged(items: Integers, sizes: Integers, counts: Integers, *, users: int) -> Counts:
-    """Counts in canonical order, entries of one item and size added up.
-
-    >>> merged(np.array([1, 0, 1]), np.array([2, 2, 2]), np.array([1, 2, 1]), users=2).counts.tolist()
-    [2, 2]
-    """
+    """Counts in canonical order, entries of one item and size added up."""
     order = np.lexsort((sizes, items))
     items, sizes, counts = items[order], sizes[order], counts[order]
     first = np.append(True, (np.diff(items) != 0) | (np.diff(sizes) != 0)) if items.size else np.zeros(0, dtype=bool)

@@ -199,12 +199,7 @@ def _weights(table: Mapping[str, Column], columns: Columns) -> Ids:
 
 
 def encoded(table: Mapping[str, Column], columns: Columns, space: Space, unknown: Unknown) -> Ids:
-    """Ids of all records by the space itself, -1 where an item is lost.
-
-    >>> from barrow.spaces import Discrete
-    >>> encoded({"x": np.array(["b", "z"])}, Columns("uid", "x"), Discrete(["a", "b"]), "error").tolist()
-    [1, -1]
-    """
+    """Ids of all records by the space itself, -1 where an item is lost."""
     groups = flat_groups(columns, space)
     ids = [_encode_part(table, part, group, unknown) for part, group in groups]
     lost = np.any([x < 0 for x in ids], axis=0)

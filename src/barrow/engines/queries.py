@@ -250,11 +250,7 @@ def _named(node: Node) -> str:
 
 
 def refuse_view(name: str) -> ParameterError:
-    """The refusal of a view, whose query nobody has judged.
-
-    >>> print(refuse_view("v").problem)
-    The table 'v' is a view, a query that may mix people or move items.
-    """
+    """The refusal of a view, whose query nobody has judged."""
     return ParameterError(
         f"The table {name!r} is a view, a query that may mix people or move items.",
         allowed="a table",
@@ -263,11 +259,7 @@ def refuse_view(name: str) -> ParameterError:
 
 
 def missing_table(table: str, names: list[str]) -> ParameterError:
-    """The error about a table that is not there, with the nearest name.
-
-    >>> print(missing_table("visit", ["visits"]).problem)
-    There is no table 'visit'. Did you mean 'visits'?
-    """
+    """The error about a table that is not there, with the nearest name."""
     close = nearest_name(table, names)
     return ParameterError(
         f"There is no table {table!r}." + (f" Did you mean {close!r}?" if close else ""),

@@ -27,17 +27,7 @@ _LONG_RUNS = 4
 
 
 def check_samples(samples: int) -> int:
-    """Refuse a number of samples that is not a whole number from 1 to 10^7.
-
-    >>> check_samples(200)
-    200
-    >>> check_samples(0)
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: samples is 0.
-      allowed: a whole number from 1 to 10,000,000
-      fix:     samples=200
-    """
+    """Refuse a number of samples that is not a whole number from 1 to 10^7."""
     return whole(samples, "samples", most=MOST_SAMPLES, fix="samples=200")
 
 
@@ -48,12 +38,6 @@ class Sampler:
         sizes: How many records each user holds; user g is number g.
         samples: s, how many are drawn from each.
         source: Where random words come from.
-
-    >>> sampler = Sampler(np.array([2, 1]), 3)
-    >>> weights = sampler.draw(np.array([0, 1, 0]))
-    >>> int(weights[1]), int(weights[0] + weights[2])
-    (3, 3)
-    >>> sampler.finish()
     """
 
     def __init__(self, sizes: NDArray[Any], samples: int, source: Source | None = None) -> None:
@@ -116,12 +100,6 @@ class RunSampler:
     Args:
         samples: s, how many are drawn from each user.
         source: Where random words come from.
-
-    >>> sampler = RunSampler(3)
-    >>> weights = sampler.draw(np.array([True, False, True]), np.array([5, 5, 1]), np.array([2, 3, 1]))
-    >>> int(weights[0] + weights[1]), int(weights[2]), sampler.users
-    (3, 3, 2)
-    >>> sampler.finish()
     """
 
     def __init__(self, samples: int, source: Source | None = None) -> None:
@@ -200,11 +178,7 @@ def _by_user(owner: NDArray[Any], users: int) -> tuple[NDArray[Any], Integers, I
 
 
 def batches(drawn: Integers) -> list[tuple[int, int]]:
-    """Ranges of users whose draws are held at once.
-
-    >>> batches(np.array([1, 2]))
-    [(0, 2)]
-    """
+    """Ranges of users whose draws are held at once."""
     total = np.cumsum(drawn)
     if not len(total):
         return []

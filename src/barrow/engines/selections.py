@@ -69,12 +69,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Selection:
-    """What a query that passes asks for; ``outputs`` is None for all columns.
-
-    >>> from barrow.engines.sql.dialects import DUCKDB
-    >>> Selection(("records",), None, Test("year", "=", (Constant("2026", False),))).sql(DUCKDB, "t", ["uid", "year"])
-    'SELECT * FROM t WHERE ("year" = 2026)'
-    """
+    """What a query that passes asks for; ``outputs`` is None for all columns."""
 
     table: tuple[str, ...]
     outputs: tuple[Output, ...] | None
@@ -128,11 +123,7 @@ def _columns_of(rule: Rule | Test | None) -> list[str]:
 
 
 def refused(reason: str) -> ParameterError:
-    """The refusal of a query, with the reason.
-
-    >>> print(refused("it groups records").problem)
-    The query may mix people or move items: it groups records.
-    """
+    """The refusal of a query, with the reason."""
     return ParameterError(
         f"The query may mix people or move items: {reason}.",
         allowed=_ALLOWED,

@@ -67,9 +67,6 @@ def time_use(space: Space) -> TimeUse | None:
 
     Circles of 24 hours read the time of day, circles of 7 days or with the names of the weekdays (Monday first) the day
     of the week, and lines in seconds, minutes, hours, days or weeks the time since 1970-01-01.
-
-    >>> time_use(Line(0, 1, unit="km")) is None
-    True
     """
     space = within(space)
     if isinstance(space, Circle) and space.names is None:
@@ -88,22 +85,14 @@ def time_use(space: Space) -> TimeUse | None:
 
 
 def to_micros(column: NDArray[Any]) -> NDArray[np.int64]:
-    """Moments as microseconds; what is none becomes the least whole number of 64 bits.
-
-    >>> to_micros(np.array(["1970-01-02"], dtype="datetime64[D]")).tolist()
-    [86400000000]
-    """
+    """Moments as microseconds; what is none becomes the least whole number of 64 bits."""
     if column.dtype.kind == "M":
         return column.astype("datetime64[us]").astype(np.int64)
     return np.fromiter((_micros(x) for x in column.tolist()), dtype=np.int64, count=len(column))
 
 
 def parsed_moment(text: str) -> datetime.datetime | None:
-    """The moment that a text is; None if it is none.
-
-    >>> parsed_moment("2026-10-31T23:59:59.5Z"), parsed_moment("2026-02-30")
-    (datetime.datetime(2026, 10, 31, 23, 59, 59, 500000), None)
-    """
+    """The moment that a text is; None if it is none."""
     if not _MOMENT.fullmatch(text):
         return None
     plain = text.replace("Z", "")

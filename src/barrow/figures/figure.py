@@ -128,9 +128,6 @@ def drawn(
         kind: The class of the figure.
         reach: How many pixels from a mark a pointer still reads it.
         other: What is read out where no mark is near.
-
-    >>> drawn("<path/>", title="T", description="D.", width=10, height=10, kind="x").svg.count("<title")
-    1
     """
     heading, said = clean(title), lawful(description)
     inner = (element("defs", hatch()) if f"#{KEY}-hatch" in "".join(body) else "") + "".join(body)

@@ -13,11 +13,7 @@ _SHADES = {1: (3,), 2: (2, 5), 3: (1, 3, 5), 4: (1, 2, 4, 5), 5: (1, 2, 3, 4, 5)
 
 
 def shades_of(names: Sequence[str]) -> list[int]:
-    """The shade of each class, spread over the whole ladder; the first class is what is below the noise.
-
-    >>> shades_of(["below", "few", "many"])
-    [0, 2, 5]
-    """
+    """The shade of each class, spread over the whole ladder; the first class is what is below the noise."""
     return [0, *_SHADES[len(names) - 1]]
 
 
@@ -33,9 +29,6 @@ def legend(
         width: How wide it may be.
         below: Whether there is anything in the first class, which is hatched.
         classes: The class of each name; 0, 1, 2 and so on by default.
-
-    >>> legend(["noise", "few", "many"], x=0, y=0, width=300, below=False)[1]
-    25.0
     """
     shades = list(classes) if classes is not None else list(range(len(names)))
     names, shades = (names, shades) if below else (names[1:], shades[1:])

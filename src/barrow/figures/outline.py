@@ -28,11 +28,7 @@ _WORLD: Box = (-90.0, -180.0, 90.0, 180.0)
 
 @dataclass(frozen=True)
 class Ground:
-    """The paths of a map's ground: land to be filled, borders, lesser borders; whether the sea is known.
-
-    >>> Ground("", "", "", sea=False).sea
-    False
-    """
+    """The paths of a map's ground: land to be filled, borders, lesser borders; whether the sea is known."""
 
     land: str
     border: str
@@ -42,11 +38,7 @@ class Ground:
 
 @lru_cache(maxsize=16)
 def bundled_ground(projection: Projection) -> Ground:
-    """Natural Earth's land and borders, and the states of the USA where the box shows them.
-
-    >>> bundled_ground(Projection((35.0, -10.0, 60.0, 30.0), 700, 500)).land.startswith("M")
-    True
-    """
+    """Natural Earth's land and borders, and the states of the USA where the box shows them."""
     land, border, state = _bundled(projection.box)
     return Ground(
         _paths(land, projection, close=True),
@@ -71,21 +63,12 @@ def _bundled(box: Box) -> tuple[list[Floats], list[Floats], list[Floats]]:
 
 
 def land_rings() -> list[Floats]:
-    """The coasts of the world, coarsely: closed lines of (longitude, latitude) in degrees.
-
-    >>> len(land_rings()) > 100
-    True
-    """
+    """The coasts of the world, coarsely: closed lines of (longitude, latitude) in degrees."""
     return list(_rings("countries-110m.json", "land"))
 
 
 def own_ground(outline: Outline, projection: Projection) -> Ground:
-    """The ground that a GeoJSON draws: polygons as land, lines as borders. An outline may be empty.
-
-    >>> line = {"type": "LineString", "coordinates": [[0, 40], [10, 50]]}
-    >>> own_ground(line, Projection((35, -10, 60, 30), 700, 500)).sea
-    False
-    """
+    """The ground that a GeoJSON draws: polygons as land, lines as borders. An outline may be empty."""
     polygons: list[Floats] = []
     lines: list[Floats] = []
     for kind, shape in _geometries(_read(outline)):

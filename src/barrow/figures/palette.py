@@ -66,11 +66,7 @@ def stylesheet(theme: Theme = "auto") -> str:
 
 @cache
 def plain_rules(theme: Theme = "auto") -> str:
-    """The same rules without variables: for programs that know no more CSS than colours.
-
-    >>> "var(" in plain_rules(), "#ffffff" in plain_rules("light")
-    (False, True)
-    """
+    """The same rules without variables: for programs that know no more CSS than colours."""
     rules = _resource("figures.css").split("/* pages */")[0]
     by_day, by_night = (_resolved(rules, colours) for colours in (LIGHT, DARK))
     if theme == "auto":

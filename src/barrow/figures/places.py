@@ -144,12 +144,7 @@ def _degrees(lat: Numbers, lon: Numbers) -> tuple[Floats, Floats]:
 
 
 def shapes_of(places: Places, classes: Ids, projection: Projection, count: int) -> list[str]:
-    """One path for each class from 1 to ``count``: the union of its cells.
-
-    >>> row = Places.cells([40, 40], [0, 1], [41, 41], [1, 2])
-    >>> shapes_of(row, np.array([1, 1]), Projection((39, -1, 42, 3), 400, 400), 1)[0].count("M")
-    1
-    """
+    """One path for each class from 1 to ``count``: the union of its cells."""
     if places.corners is None:
         return _discs(places, classes, projection, count)
     kept = np.flatnonzero(classes > 0)

@@ -19,11 +19,7 @@ _A1, _A2, _A3, _A4 = 1.340264, -0.081106, 0.000893, 0.003796
 
 
 def checked_box(box: Sequence[float]) -> Box:
-    """South, west, north, east in degrees.
-
-    >>> checked_box((35, -10, 60, 30))
-    (35.0, -10.0, 60.0, 30.0)
-    """
+    """South, west, north, east in degrees."""
     numbers = [float(x) for x in box] if len(box) == 4 else []
     if len(numbers) == 4 and all(map(math.isfinite, numbers)):
         south, west, north, east = numbers
@@ -37,11 +33,7 @@ def checked_box(box: Sequence[float]) -> Box:
 
 
 def wide(box: Box) -> bool:
-    """Whether a box takes Equal Earth.
-
-    >>> wide((-60, -180, 80, 180))
-    True
-    """
+    """Whether a box takes Equal Earth."""
     return box[3] - box[1] > _WIDE
 
 

@@ -149,11 +149,7 @@ def _spread(values: Numbers | None, name: str, count: int) -> Floats | None:
 
 
 def checked_labels(labels: Sequence[object], count: int) -> list[str]:
-    """Labels as texts, as many as there are values.
-
-    >>> checked_labels(["a", 2], 2)
-    ['a', '2']
-    """
+    """Labels as texts, as many as there are values."""
     if len(labels) != count:
         raise ParameterError(
             f"There are {len(labels)} labels for {count} values.", allowed="one label a value", fix="add or drop labels"

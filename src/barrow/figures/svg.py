@@ -32,11 +32,7 @@ def clean(text: object) -> str:
 
 
 def lawful(text: str) -> str:
-    r"""A sentence of the library's own, without what XML forbids.
-
-    >>> lawful("a\x01b")
-    'a�b'
-    """
+    r"""A sentence of the library's own, without what XML forbids."""
     return _FORBIDDEN.sub("\ufffd", text)
 
 
@@ -117,11 +113,7 @@ def mark(*children: str, at: tuple[float, float], said: str) -> str:
 
 
 def hatch() -> str:
-    """The pattern of what is below the noise; :func:`hatched` refers to it.
-
-    >>> "pattern" in hatch()
-    True
-    """
+    """The pattern of what is below the noise; :func:`hatched` refers to it."""
     lines = element("path", d="M-2,2l4,-4M0,7l7,-7M5,9l4,-4", class_="hatch")
     return element("pattern", lines, id=f"{KEY}-hatch", width=7, height=7, patternUnits="userSpaceOnUse")
 

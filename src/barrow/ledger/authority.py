@@ -117,11 +117,7 @@ class Verification:
 
 
 def whoami() -> str:
-    """The user of the operating system, for the record.
-
-    >>> bool(whoami())
-    True
-    """
+    """The user of the operating system, for the record."""
     try:
         import pwd
 
@@ -131,12 +127,5 @@ def whoami() -> str:
 
 
 def refuse(problem: str, fix: str) -> NoReturn:
-    """Raise the error of an object that may not spend.
-
-    >>> refuse("This is a copy.", "Ledger.open(path)")
-    Traceback (most recent call last):
-    ...
-    barrow.ledger.errors.NoAuthorityError: This is a copy. Nothing was spent or released.
-      fix:     Ledger.open(path)
-    """
+    """Raise the error of an object that may not spend."""
     raise NoAuthorityError(f"{problem} Nothing was spent or released.", fix=fix)

@@ -108,14 +108,7 @@ class Record:
 def make_row(
     before: Row | Record | None, kind: str, data: Mapping[str, Any], *, when: str, who: str, barrow: str
 ) -> Row:
-    """The row that continues the chain after ``before``.
-
-    >>> stamped = {"when": "2026-10-15T19:02:00Z", "who": "ana", "barrow": "0.1.0"}
-    >>> first = make_row(None, "period", {"period": "2026-10"}, **stamped)
-    >>> second = make_row(first, "period", {"period": "2026-11"}, **stamped)
-    >>> second.seq, second.hash == link(first.hash, second.body)
-    (2, True)
-    """
+    """The row that continues the chain after ``before``."""
     seq = 1 if before is None else before.seq + 1
     body = canonical(
         {"v": RECORD_VERSION, "seq": seq, "kind": kind, "when": when, "who": who, "barrow": barrow, **data}
@@ -129,12 +122,6 @@ class Book:
 
     ``charges``, ``staged``, ``outputs`` and ``leases`` are by the number of the record that reserved; a lease is the
     number of the record that last gave the right to draw.
-
-    >>> from barrow.ledger.ledger import first_row
-    >>> from barrow.ledger.refs import SpaceRef
-    >>> from barrow.privacy import Emd
-    >>> Book.read([first_row(Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25)))]).head.length
-    1
     """
 
     budget: Budget
@@ -191,11 +178,7 @@ class Book:
 
 
 class Digests(NamedTuple):
-    """SHA-256 of the values of a release and, where it is known, of its whole statement.
-
-    >>> Digests("sha256:ab", None).outputs
-    'sha256:ab'
-    """
+    """SHA-256 of the values of a release and, where it is known, of its whole statement."""
 
     outputs: str
     statement: str | None

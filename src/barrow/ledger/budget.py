@@ -97,14 +97,6 @@ def charge_for(
 
     ``charges`` are the epsilons at the promises of the budget, where the caller knows them better than
     :func:`barrow.ledger.pricing.price` does.
-
-    >>> from barrow.privacy import PureRelease
-    >>> ref = SpaceRef("line", "sha256:00", 10, "km")
-    >>> budget = Budget("visits", 1083, ref, Emd(250, "1e-9", model="central"))
-    >>> g = Guarantee(Emd(121, model="local"), "knorm", "lemma:lin")
-    >>> c = charge_for(budget, PureRelease(121, model="local"), g, space=ref, dataset="visits", users=1083)
-    >>> c.account, c.amount.loss
-    ('main', Fraction(121, 1))
     """
     if (dataset, users) != (budget.dataset, budget.users):
         raise NotCoveredError(
@@ -220,11 +212,7 @@ def _another_ledger(definition: Definition, budget: Budget) -> str:
 
 
 def worst_case(guarantee: Guarantee) -> UserLevel:
-    """The user-level DP of a release: what it says itself, or alpha times the diameter, or group privacy.
-
-    >>> worst_case(Guarantee(Emd(5, model="central"), "pure", "def:emd-dp")).epsilon
-    Fraction(5, 1)
-    """
+    """The user-level DP of a release: what it says itself, or alpha times the diameter, or group privacy."""
     if guarantee.worst_case is not None:
         return guarantee.worst_case
     definition = guarantee.definition
@@ -256,24 +244,13 @@ def as_limit(definition: Definition, limit: Emd | DiscreteEmd | UserLevel) -> Em
 
 
 def amount_of(definition: Emd | DiscreteEmd | UserLevel) -> Amount:
-    """The two numbers of a definition as an amount.
-
-    >>> amount_of(UserLevel("0.5")).loss
-    Fraction(1, 2)
-    """
+    """The two numbers of a definition as an amount."""
     loss = definition.alpha if isinstance(definition, Emd) else definition.epsilon
     return Amount(loss, definition.delta)
 
 
 def spent_by(charges: Sequence[Charge], account: Account, period: str | None) -> list[Charge]:
-    """The charges of one account in one period (all periods if None).
-
-    >>> from barrow.privacy import PureRelease
-    >>> g = Guarantee(Emd(1, model="central"), "pure", "def:emd-dp")
-    >>> charges = [Charge("main", Amount(1, 0), PureRelease(1, model="central"), g, p) for p in ("2026-10", "2026-11")]
-    >>> len(spent_by(charges, "main", "2026-11")), len(spent_by(charges, "main", None))
-    (1, 2)
-    """
+    """The charges of one account in one period (all periods if None)."""
     within = [c for c in charges if period is None or c.period == period]
     if not account.startswith("promise "):
         return [c for c in within if c.account == account]
@@ -285,13 +262,6 @@ def running_totals(budget: Budget, charges: Sequence[Charge], composer: Composer
     """After each charge, the total of its account in its period.
 
     Sums are carried along; any other composer is asked about each beginning, which takes quadratic time.
-
-    >>> from barrow.privacy import PureRelease
-    >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
-    >>> g = Guarantee(Emd(1, model="central"), "pure", "def:emd-dp")
-    >>> charge = Charge("main", Amount("1/3", 0), PureRelease("1/3", model="central"), g)
-    >>> [str(total.loss) for total in running_totals(budget, [charge] * 3, AdditiveComposer())]
-    ['1/3', '2/3', '1']
     """
     totals: list[Amount] = []
     groups: dict[tuple[Account, str | None], list[Charge]] = {}

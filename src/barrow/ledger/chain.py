@@ -34,11 +34,7 @@ class Row(NamedTuple):
 
 
 def link(previous: str, body: str) -> str:
-    """SHA-256 over the hash before and the text of a record.
-
-    >>> link(GENESIS, "{}") == link(GENESIS, "{} ")
-    False
-    """
+    """SHA-256 over the hash before and the text of a record."""
     return hashlib.sha256(_DOMAIN + previous.encode() + b"\n" + body.encode()).hexdigest()
 
 
@@ -52,11 +48,7 @@ def canonical(data: Any) -> str:
 
 
 def digest(data: Any) -> str:
-    """SHA-256 of :func:`canonical`.
-
-    >>> digest({})[:14]
-    'sha256:44136fa'
-    """
+    """SHA-256 of :func:`canonical`."""
     return "sha256:" + hashlib.sha256(canonical(data).encode()).hexdigest()
 
 

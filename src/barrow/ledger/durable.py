@@ -7,10 +7,7 @@ from pathlib import Path
 
 
 def fsync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` durable; without it a new file can vanish in a power cut.
-
-    >>> fsync_folder(Path("."))
-    """
+    """Make the names in ``folder`` durable; without it a new file can vanish in a power cut."""
     if os.name == "nt":
         return  # Windows cannot open folders; NTFS journals names.
     handle = os.open(folder, os.O_RDONLY)

@@ -24,11 +24,7 @@ from barrow.ledger.refs import SpaceRef
 
 @dataclass(frozen=True)
 class NewBudget:
-    """The budget that continues a ledger, and what every earlier release costs in it.
-
-    >>> NewBudget.__dataclass_fields__["carried"].type
-    'tuple[tuple[int, Price], ...]'
-    """
+    """The budget that continues a ledger, and what every earlier release costs in it."""
 
     budget: Budget
     carried: tuple[tuple[int, Price], ...]
@@ -50,15 +46,6 @@ def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighte
 
     Raises:
         NotCoveredError: The study is about something else, or promises less, or more than can still be kept.
-
-    >>> from barrow.ledger.ledger import first_row
-    >>> own = Budget("visits", 3, "earth km", Promises([(1, 1, 1)]))
-    >>> book = Book.read([first_row(own)])
-    >>> joined(book, own) is None
-    True
-    >>> tighter = joined(book, replace_limit(own, Promises([(1, 1, "0.5")])), tighten=True)
-    >>> tighter.budget.promises[0].epsilon
-    Fraction(1, 2)
     """
     own = book.budget
     if asked == own:
@@ -92,12 +79,7 @@ def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighte
 
 
 def replace_limit(budget: Budget, limit: Promises) -> Budget:
-    """``budget`` with other promises.
-
-    >>> budget = Budget("visits", 3, "earth km", Promises([(1, 1, 1)]))
-    >>> replace_limit(budget, Promises([(1, 1, 2)])).promises[0].epsilon
-    Fraction(2, 1)
-    """
+    """``budget`` with other promises."""
     return Budget(budget.dataset, budget.users, str(budget.metric), limit, items=budget.items, per=budget.per)
 
 

@@ -37,11 +37,7 @@ PathLike = str | os.PathLike[str]
 
 
 class HasBudget(Protocol):
-    """Anything that knows its budget, such as a study.
-
-    >>> isinstance(HasBudget, type)
-    True
-    """
+    """Anything that knows its budget, such as a study."""
 
     @property
     def budget(self) -> Budget:
@@ -300,12 +296,7 @@ def _budget(given: Budget | HasBudget) -> Budget:
 
 
 def first_row(budget: Budget, clock: Clock | None = None, anchor: PathLike | None = None) -> Row:
-    """The record that begins the chain of ``budget``.
-
-    >>> from barrow.privacy import Emd
-    >>> first_row(Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(1))).seq
-    1
-    """
+    """The record that begins the chain of ``budget``."""
     when = stamp((clock or utc_now)())
     place = None if anchor is None else str(Path(anchor).absolute())
     # A name, not noise: it tells two ledgers with the same budget apart.

@@ -26,11 +26,7 @@ Clock = Callable[[], datetime]
 
 
 class OpenLedger:
-    """A store that was read and checked; may spend in the process that opened it, and nowhere else.
-
-    >>> hasattr(OpenLedger, "budget")
-    True
-    """
+    """A store that was read and checked; may spend in the process that opened it, and nowhere else."""
 
     def __init__(
         self, store: Store, *, composer: Composer | None, clock: Clock | None, anchor: str | os.PathLike[str] | None
@@ -137,9 +133,5 @@ class _Appending:
 
 
 def utc_now() -> datetime:
-    """The time.
-
-    >>> utc_now().tzinfo is UTC
-    True
-    """
+    """The time."""
     return datetime.now(UTC)

@@ -13,31 +13,19 @@ _STAMP = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def to_per(value: str) -> str:
-    """``value`` if it names a period.
-
-    >>> to_per("month")
-    'month'
-    """
+    """``value`` if it names a period."""
     if value not in PERIODS:
         raise ParameterError(f"per is {value!r}.", allowed=", ".join(map(repr, PERIODS)), fix="per='month'")
     return value
 
 
 def stamp(moment: datetime) -> str:
-    """``moment`` in UTC to the second; later moments are larger texts.
-
-    >>> stamp(datetime(2026, 10, 15, 19, 2, tzinfo=UTC))
-    '2026-10-15T19:02:00Z'
-    """
+    """``moment`` in UTC to the second; later moments are larger texts."""
     return moment.astimezone(UTC).strftime(_STAMP)
 
 
 def moment_of(when: str) -> datetime:
-    """The moment that :func:`stamp` wrote.
-
-    >>> stamp(moment_of("2026-10-15T19:02:00Z"))
-    '2026-10-15T19:02:00Z'
-    """
+    """The moment that :func:`stamp` wrote."""
     return datetime.strptime(when, _STAMP).replace(tzinfo=UTC)
 
 

@@ -13,16 +13,7 @@ if TYPE_CHECKING:
 
 
 def ledger_figure(shown: Overview, *, width: int = 720) -> Figure | None:
-    """Steps up to the limit in the newest period; None where nothing can be spent.
-
-    >>> from barrow.ledger.model import Budget
-    >>> from barrow.ledger.refs import Head, SpaceRef
-    >>> from barrow.ledger.table import Overview
-    >>> from barrow.privacy import Emd
-    >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
-    >>> ledger_figure(Overview(budget, "additive", None, (), (), Head(1, "ab" * 32))) is None
-    True
-    """
+    """Steps up to the limit in the newest period; None where nothing can be spent."""
     if not shown.balances:
         return None
 

@@ -19,54 +19,29 @@ Where = str | os.PathLike[str]
 
 
 def is_url(where: Where) -> bool:
-    """Whether ``where`` is a database.
-
-    >>> is_url("postgresql://db.example/stats?ledger=visits"), is_url("visits.ledger")
-    (True, False)
-    """
+    """Whether ``where`` is a database."""
     return isinstance(where, str) and where.startswith(SCHEMES)
 
 
 def open_store(where: Where) -> Store:
-    """The store at ``where``.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = create_store(folder + "/a.ledger", [Row(1, "{}", "00")])
-    ...     open_store(folder + "/a.ledger").rows()[0].seq
-    1
-    """
+    """The store at ``where``."""
     return PostgresStore(str(where)) if is_url(where) else SqliteStore(where)
 
 
 def create_store(where: Where, rows: list[Row]) -> Store:
-    """A new store at ``where`` that holds ``rows``.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     len(create_store(folder + "/a.ledger", [Row(1, "{}", "00")]).rows())
-    1
-    """
+    """A new store at ``where`` that holds ``rows``."""
     return PostgresStore.create(str(where), rows) if is_url(where) else SqliteStore.create(where, rows)
 
 
 def is_there(where: Where) -> bool:
-    """Whether there is anything at ``where``.
-
-    >>> is_there("/nowhere/at.all")
-    False
-    """
+    """Whether there is anything at ``where``."""
     if is_url(where):
         return PostgresStore.address(str(where))[1] in PostgresStore.names(str(where))
     return os.path.lexists(where)
 
 
 def find_ledger(place: Where, dataset: str) -> str | None:
-    """The ledger of ``dataset`` in the folder or database ``place``; None if there is none.
-
-    >>> find_ledger("/nowhere", "visits") is None
-    True
-    """
+    """The ledger of ``dataset`` in the folder or database ``place``; None if there is none."""
     for where in _all_in(place):
         try:  # The first record says it, even where a later one is broken.
             if Book.read(open_store(where).rows()[:1]).budget.dataset == dataset:
@@ -89,10 +64,7 @@ def _all_in(place: Where) -> list[str]:
 
 
 def refuse_second(where: Where, dataset: str) -> None:
-    """Refuse a second budget of ``dataset`` beside an old one, whatever it is called.
-
-    >>> refuse_second("/nowhere/visits.ledger", "visits")
-    """
+    """Refuse a second budget of ``dataset`` beside an old one, whatever it is called."""
     found = find_ledger(where if is_url(where) else Path(where).absolute().parent, dataset)
     if found is not None:
         raise MissingLedgerError(

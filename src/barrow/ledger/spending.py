@@ -34,11 +34,7 @@ from barrow.spaces.base import Space
 
 
 class Spender(OpenLedger):
-    """An open ledger from which releases are paid.
-
-    >>> sorted(name for name in vars(Spender) if not name.startswith("_"))
-    ['abandon', 'check', 'commit', 'reserve', 'resume', 'stage']
-    """
+    """An open ledger from which releases are paid."""
 
     def check(
         self,
@@ -289,11 +285,7 @@ class Spender(OpenLedger):
 
 
 def already_paid(book: Book, key: str) -> AlreadyPaidError:
-    """The error for a key that was paid for before.
-
-    >>> already_paid.__name__
-    'already_paid'
-    """
+    """The error for a key that was paid for before."""
     seq = book.keys[key]
     record, done = book.records[seq - 1], book.committed.get(seq)
     resumable = record.data["resumable"] and seq not in book.abandoned
@@ -301,11 +293,7 @@ def already_paid(book: Book, key: str) -> AlreadyPaidError:
 
 
 def text_of(value: str, name: str) -> str:
-    """``value``, if it is a text of 1 to 500 characters.
-
-    >>> text_of("map-1", "key")
-    'map-1'
-    """
+    """``value``, if it is a text of 1 to 500 characters."""
     if not isinstance(value, str) or not value.strip() or len(value) > 500:
         raise ParameterError(f"{name} is {value!r}.", allowed="a text of 1 to 500 characters", fix=f"{name}='map-1'")
     return value

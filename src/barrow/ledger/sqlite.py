@@ -65,11 +65,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_operation() -> AbstractContextManager[object]:
-    """Held during each operation of a store, so that a fork waits for its end.
-
-    >>> with one_operation():
-    ...     pass
-    """
+    """Held during each operation of a store, so that a fork waits for its end."""
     return _operation
 
 
@@ -276,11 +272,7 @@ def _rows(connection: sqlite3.Connection, after: int) -> list[Row]:
 
 
 def is_ledger_file(path: Path) -> bool:
-    """Whether the file's header is that of a ledger; only the first 72 bytes are read.
-
-    >>> is_ledger_file(Path(__file__))
-    False
-    """
+    """Whether the file's header is that of a ledger; only the first 72 bytes are read."""
     try:
         with path.open("rb") as file:
             header = file.read(72)
@@ -313,10 +305,7 @@ def _put_in_place(draft: Path, target: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` durable, or fail as a ledger must.
-
-    >>> sync_folder(Path("."))
-    """
+    """Make the names in ``folder`` durable, or fail as a ledger must."""
     try:
         fsync_folder(folder)
     except OSError as error:
@@ -324,14 +313,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def raise_io(what: str, name: str) -> NoReturn:
-    """Raise the fatal error for ``what`` at ``name``.
-
-    >>> try:
-    ...     raise_io("no space left", "a.ledger")
-    ... except LedgerIOError as error:
-    ...     print(error.problem[:53])
-    Writing the ledger 'a.ledger' failed: no space left.
-    """
+    """Raise the fatal error for ``what`` at ``name``."""
     raise LedgerIOError(
         f"Writing the ledger {name!r} failed: {what}. Nothing was released; this is fatal and is not tried "
         "again, because after such an error nobody knows what is on the disk.",
@@ -341,14 +323,7 @@ def raise_io(what: str, name: str) -> NoReturn:
 
 
 def raise_translated(error: sqlite3.Error, name: str) -> NoReturn:
-    """Raise the error of barrow that ``error`` means; anything unexpected counts as a failed disk.
-
-    >>> try:
-    ...     raise_translated(sqlite3.OperationalError("disk I/O error"), "a.ledger")
-    ... except LedgerIOError as error:
-    ...     print(error.problem[:57])
-    Writing the ledger 'a.ledger' failed: disk I/O error. Not
-    """
+    """Raise the error of barrow that ``error`` means; anything unexpected counts as a failed disk."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         raise LedgerBusyError(

@@ -53,11 +53,7 @@ class Store(Protocol):
 
 
 def lost_rows(rows: Sequence[Row], after: int) -> int | None:
-    """The number of the first row that is not one more than the row before it; None if there is none.
-
-    >>> lost_rows([Row(3, "{}", ""), Row(5, "{}", "")], after=2)
-    5
-    """
+    """The number of the first row that is not one more than the row before it; None if there is none."""
     for expected, row in enumerate(rows, start=after + 1):
         if row.seq != expected:
             return row.seq

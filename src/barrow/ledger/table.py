@@ -186,11 +186,7 @@ class Overview:
         )
 
     def used_by(self, what: str = "who") -> dict[str, tuple[Fraction, ...]]:
-        """What each promise (or account) has paid for each person (``"who"``) or question, over all periods, as sums.
-
-        >>> Overview.used_by.__name__
-        'used_by'
-        """
+        """What each promise (or account) has paid for each person (``"who"``) or question, over all periods."""
         found: dict[str, tuple[Fraction, ...]] = {}
         for line in self.lines:
             name = line.who if what == "who" else line.question or line.what
@@ -269,16 +265,7 @@ class Overview:
 
 
 def overview(book: Book, composer: Composer, period: str | None) -> Overview:
-    """The overview of ``book`` in ``period``.
-
-    >>> from barrow.ledger.budget import AdditiveComposer
-    >>> from barrow.ledger.ledger import first_row
-    >>> from barrow.ledger.refs import SpaceRef
-    >>> from barrow.privacy import Emd
-    >>> row = first_row(Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25)))
-    >>> overview(Book.read([row]), AdditiveComposer(), None).sentences()
-    ['Budget: alpha 25 of 25 and delta 0 of 0 left.']
-    """
+    """The overview of ``book`` in ``period``."""
     budget = book.budget
     charges = list(book.charges.values())
     lines = []
@@ -306,15 +293,7 @@ def overview(book: Book, composer: Composer, period: str | None) -> Overview:
 
 
 def balances(book: Book, composer: Composer, period: str | None) -> tuple[Balance, ...]:
-    """Each account's limit, what is spent and what is left.
-
-    >>> from barrow.ledger.budget import AdditiveComposer
-    >>> from barrow.ledger.ledger import first_row
-    >>> from barrow.ledger.promises import Promises
-    >>> row = first_row(Budget("visits", 3, "earth km", Promises([(1, 1, 1)])))
-    >>> [(b.text, b.left.loss) for b in balances(Book.read([row]), AdditiveComposer(), None)]
-    [('all data by 1', Fraction(1, 1))]
-    """
+    """Each account's limit, what is spent and what is left."""
     budget, charges, found = book.budget, list(book.charges.values()), []
     for number, account in enumerate(budget.accounts):
         limit = budget.limit_of(account)

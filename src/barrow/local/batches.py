@@ -48,11 +48,6 @@ class BatchReader:
 
     Args:
         study: The digest that they must name.
-
-    >>> report = Report("sha256:" + "0" * 64, "0" * 32, (3, 5, 5))
-    >>> batch = BatchReader(report.study).read([report.to_text(), "{}"])
-    >>> batch.read.tolist(), batch.values[:3].tolist(), batch.largest[0].item()
-    ([True, False], [3, 5, 5], 5)
     """
 
     def __init__(self, study: str) -> None:

@@ -65,11 +65,7 @@ class Batch:
 
 
 def permuted(values: Integers) -> Integers:
-    """A uniformly random order, exactly, from the system's entropy (Fisher and Yates).
-
-    >>> sorted(permuted(np.arange(5)).tolist())
-    [0, 1, 2, 3, 4]
-    """
+    """A uniformly random order, exactly, from the system's entropy (Fisher and Yates)."""
     mixed = np.array(values, dtype=np.int64)
     places = uniform_below(np.arange(1, len(mixed) + 1)).tolist()
     held = mixed.tolist()
@@ -148,13 +144,7 @@ def read_batch(survey: Survey, lines: Iterable[str]) -> Batch:
 
 
 def kinds_of(survey: Survey) -> int:
-    """How many kinds of messages a survey has.
-
-    >>> from barrow.study import Study
-    >>> study = Study("discrete(labels=['a', 'b'])", alpha=6, users=2, delta="1e-6", model="shuffle")
-    >>> kinds_of(Survey(study, "items(items=2)"))
-    2
-    """
+    """How many kinds of messages a survey has."""
     made = getattr(survey.plan, "itemwise", None)
     if not survey.shuffled or made is None:
         raise ParameterError(

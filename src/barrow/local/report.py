@@ -130,11 +130,7 @@ def _keys(kind: Any) -> MalformedReportError:
 
 
 def read_for(study: str, received: Report | str | bytes | Mapping[str, Any]) -> Report | str:
-    """What was received as a report of one study, or the reason why it is none.
-
-    >>> read_for("sha256:" + "0" * 64, "hello")
-    'malformed'
-    """
+    """What was received as a report of one study, or the reason why it is none."""
     try:
         report = received if isinstance(received, Report) else report_from_json(received)
     except MalformedReportError as error:
@@ -163,12 +159,7 @@ def message_of(study: str, value: int, kinds: int) -> str:
 
 
 def value_of(study: str, text: str | bytes, kinds: int) -> int | str:
-    """The value of a message of one study, or the reason why it is none.
-
-    >>> digest = "sha256:" + "0" * 64
-    >>> value_of(digest, message_of(digest, 42, 100), 100), value_of(digest, "{}", 100)
-    (42, 'malformed')
-    """
+    """The value of a message of one study, or the reason why it is none."""
     line = text.decode("utf-8", "replace").strip() if isinstance(text, bytes) else text.strip()
     try:
         found = _decoded(line, _Message)

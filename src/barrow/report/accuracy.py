@@ -41,9 +41,6 @@ def accuracy_of(plan: Plan | None, *, thorough: bool = False) -> tuple[list[str]
         plan: The plan.
         thorough: Whether to compute what takes as long as planning: histograms at other alphas, user-level DP on large
             tables.
-
-    >>> accuracy_of(None)
-    ([], [])
     """
     if isinstance(plan, HistogramPlan):
         return _histogram(plan, thorough)

@@ -21,11 +21,6 @@ def plan_report(plans: Sequence[Plan], *, dataset: str | None = None) -> Report:
     Args:
         plans: The plans of one study's questions.
         dataset: The data set's name.
-
-    >>> from barrow.study import Study
-    >>> study = Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=1000)
-    >>> plan_report([study.plan("mean")]).kicker
-    'Plan: no private value was read, and nothing was spent'
     """
     one = plans[0] if len(plans) == 1 else None
     texts, pictures = ([], []) if one is None else accuracy_of(one, thorough=True)
@@ -79,11 +74,6 @@ def comparison_report(found: Sequence[tuple[str, Comparison]], *, dataset: str |
     Args:
         found: The comparisons, each by the name of its question.
         dataset: The data set's name.
-
-    >>> from barrow.study import Study
-    >>> study = Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=1000)
-    >>> comparison_report([("mean", study.compare("mean"))]).answers[0].title
-    'mean'
     """
     return Report(
         ", ".join(name for name, _ in found) if dataset is None else f"{dataset}: mechanisms compared",
@@ -120,12 +110,6 @@ def ledger_report(shown: Overview, *, ledger: str = "") -> Report:
     Args:
         shown: The ledger's overview.
         ledger: Its file, for the command that verifies it.
-
-    >>> from barrow.ledger import Budget, Head, SpaceRef
-    >>> from barrow.privacy import Emd
-    >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
-    >>> ledger_report(Overview(budget, "additive", None, (), (), Head(1, "ab" * 32))).title
-    'visits: the privacy budget'
     """
     return Report(
         f"{shown.budget.dataset}: the privacy budget",
@@ -138,14 +122,7 @@ def ledger_report(shown: Overview, *, ledger: str = "") -> Report:
 
 
 def ledger_parts(shown: Overview) -> dict[str, Any]:
-    """The budget's part of a report: the ledger over time, in words, and its entries.
-
-    >>> from barrow.ledger import Budget, Head, SpaceRef
-    >>> from barrow.privacy import Emd
-    >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
-    >>> sorted(ledger_parts(Overview(budget, "additive", None, (), (), Head(1, "ab" * 32))))
-    ['budget', 'budget_text', 'entries']
-    """
+    """The budget's part of a report: the ledger over time, in words, and its entries."""
     picture = _both(lambda width: ledger_figure(shown, width=width))
     numeric = [k for k, name in enumerate(shown.columns) if name[0] in "#αεδ"]
     table = Table(shown.columns, shown.cells(), numeric=numeric, caption="Entries") if shown.lines else None

@@ -50,9 +50,6 @@ class Released:
         plan: The plan, where it is known.
         bounds: Intervals of decoded values, where they were simulated.
         folder: Where the files are, for the commands that verify them.
-
-    >>> Released({"name": "map"}, {}).said["name"]
-    'map'
     """
 
     said: Mapping[str, Any]
@@ -425,10 +422,6 @@ def _cap(text: str) -> str:
 
 
 def ledger_of(said: Mapping[str, Any]) -> str | None:
-    """The ledger's file that a statement names, if it is there.
-
-    >>> ledger_of({"ledger": {"ledger": "nowhere.ledger"}}) is None
-    True
-    """
+    """The ledger's file that a statement names, if it is there."""
     place = (said.get("ledger") or {}).get("ledger")
     return str(place) if place and Path(str(place)).is_file() else None

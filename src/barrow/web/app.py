@@ -51,9 +51,6 @@ class Designer:
     Args:
         file: The study file.
         port: Where the page is served.
-
-    >>> Designer(Path("study.toml"), 8931).jobs
-    {'quick': 0, 'preview': 0, 'slow': 0, 'stale': 0}
     """
 
     def __init__(self, file: Path, port: int) -> None:

@@ -19,11 +19,7 @@ _SPACES: Kept[Space] = Kept(8)
 
 
 class MisfitError(Exception):
-    """A mistake, and the control of the page that it belongs to.
-
-    >>> MisfitError("users", ParameterError("users is 0.", fix="100")).to_json()["where"]
-    'users'
-    """
+    """A mistake, and the control of the page that it belongs to."""
 
     def __init__(self, where: str, error: BarrowError) -> None:
         super().__init__(str(error))
@@ -36,16 +32,7 @@ class MisfitError(Exception):
 
 @contextmanager
 def at(where: str) -> Iterator[None]:
-    """Mistakes in here belong to the control ``where``.
-
-    >>> with at("promise-1"):
-    ...     Promise("all", "1 km", 0)
-    Traceback (most recent call last):
-    ...
-    barrow.web.asked.MisfitError: epsilon is 0.
-      allowed: a number above 0
-      fix:     0.2
-    """
+    """Mistakes in here belong to the control ``where``."""
     try:
         yield
     except BarrowError as error:
@@ -53,11 +40,7 @@ def at(where: str) -> Iterator[None]:
 
 
 def space_of(spec: Any) -> Space:
-    """The space of plain data, or of a text such as ``{"call": "line(low=0, high=1, step=0.1)"}``; kept.
-
-    >>> space_of({"call": "line(low=0, high=1, step=0.5)"}).items
-    2
-    """
+    """The space of plain data, or of a text such as ``{"call": "line(low=0, high=1, step=0.1)"}``; kept."""
     if not isinstance(spec, Mapping):
         raise ParameterError("The space is no table.", allowed="a kind of space", fix="choose one from the list")
     if "call" in spec:
@@ -72,10 +55,6 @@ class Asked:
     Args:
         study: The study.
         looked: The number of the question that is shown.
-
-    >>> spec = {"space": {"kind": "line", "low": 0, "high": 9, "step": 1}, "users": 10, "question": [{"kind": "mean"}]}
-    >>> Asked.of({"study": {**spec, "promise": [{"share": "all", "distance": "0.5", "epsilon": "1"}]}}).question.label
-    'mean'
     """
 
     study: Study

@@ -165,11 +165,7 @@ START: dict[str, Any] = {
 
 
 def entry_of(spec: Mapping[str, Any]) -> str:
-    """Which entry of the catalogue describes a space; ``""`` where it is kept as the file has it.
-
-    >>> entry_of({"kind": "circle", "period": 24.0, "unit": "h", "step": 2}), entry_of({"kind": "graph"})
-    ('hours', '')
-    """
+    """Which entry of the catalogue describes a space; ``""`` where it is kept as the file has it."""
     for entry in SPACES:
         fields = {field["name"] for field in entry["fields"]} | ({"vectors"} if entry["id"] == "embedding" else set())
         fixed = entry["fixed"]
@@ -179,11 +175,7 @@ def entry_of(spec: Mapping[str, Any]) -> str:
 
 
 def steps(low: float, high: float) -> list[float]:
-    """1, 2, 5, 10, … between two numbers.
-
-    >>> steps(3, 60)
-    [5.0, 10.0, 20.0, 50.0]
-    """
+    """1, 2, 5, 10, … between two numbers."""
     if not 0 < low < high < math.inf:
         return []
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
@@ -192,21 +184,13 @@ def steps(low: float, high: float) -> list[float]:
 
 
 def distances(space: Space) -> list[str]:
-    """Distances for a slider: from about two cells to a quarter of the largest one, in the space's unit.
-
-    >>> distances(Line(0, 100, unit="km", step=1))
-    ['2 km', '5 km', '10 km', '20 km']
-    """
+    """Distances for a slider: from about two cells to a quarter of the largest one, in the space's unit."""
     cell = max(4 * space.snapping_upper, 1e-3) * space.diameter * 0.9
     return [f"{value:g} {space.unit}".strip() for value in steps(cell, space.diameter / 4)]
 
 
 def grids(space: Space) -> list[float]:
-    """Widths of cells for a slider: from some dozens of cells to some hundred thousand.
-
-    >>> grids(Line(0, 100, unit="km", step=1))[:3]
-    [0.01, 0.02, 0.05]
-    """
+    """Widths of cells for a slider: from some dozens of cells to some hundred thousand."""
     if isinstance(space, Earth) and space.cell is not None:
         area = space.items * space.cell**2
         return steps(math.sqrt(area / 200_000), math.sqrt(area / 40))
@@ -218,11 +202,7 @@ def grids(space: Space) -> list[float]:
 
 
 def catalogue() -> dict[str, Any]:
-    """All that the page offers; every kind of question of the library is in it.
-
-    >>> {row["kind"] for row in catalogue()["questions"]} == set(question_kinds())
-    True
-    """
+    """All that the page offers; every kind of question of the library is in it."""
     known = {row["kind"] for row in QUESTIONS}
     others = [
         {"kind": kind, "name": kind.capitalize(), "about": "", "fields": []} for kind in question_kinds()

@@ -30,18 +30,7 @@ class Cancelled(BaseException):
 
 
 class Child:
-    """One release that can be called off until it is paid for.
-
-    >>> child = Child(print)
-    >>> child.stage("validate")
-    {'event': 'stage', 'stage': 'validate'}
-    >>> child.cancel(interrupt=lambda: None)
-    {'event': 'cancelling'}
-    >>> child.stage("reserve")
-    Traceback (most recent call last):
-    ...
-    barrow.web.child.Cancelled
-    """
+    """One release that can be called off until it is paid for."""
 
     def __init__(self, say: Any) -> None:
         self._say, self._lock = say, threading.Lock()
@@ -67,15 +56,7 @@ class Child:
 
 
 def columns(source: str) -> dict[str, str]:
-    """Names and kinds of the columns of a source; no record is read.
-
-    >>> columns("nowhere.parquet")
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: There is no file 'nowhere.parquet'.
-      allowed: an existing file
-      fix:     check the path
-    """
+    """Names and kinds of the columns of a source; no record is read."""
     found = Source.parse(source)
     return dict(engine_for(found).columns(found))
 

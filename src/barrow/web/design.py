@@ -48,11 +48,6 @@ class Design:
         asked: The study and the question that is looked at.
         exact: Whether the plan is the study's own, and not that of a coarser grid, which is quick.
         width: Of the figures, in pixels.
-
-    >>> study = Study("line(low=0, high=100, step=5, unit='years')", ["all, 5 years, 0.5"], users=99, questions="mean")
-    >>> shown = Design(Asked(study, 0)).to_json()
-    >>> shown["exact"], shown["cards"]["error"]["value"]
-    (True, '± 3.11 years')
     """
 
     asked: Asked
@@ -232,12 +227,7 @@ class Design:
 
 
 def quick_plan(terms: Terms, question: Question, space: Space) -> Plan:
-    """A plan on ``space`` with the alpha of ``terms``: of histograms by mechanisms that take no time to simulate.
-
-    >>> study = Study("line(low=0, high=9, step=1)", ["all, 0.5, 1"], users=99, questions="histogram")
-    >>> quick_plan(study.terms(study.question()), study.question(), study.space).chosen.name
-    'tree'
-    """
+    """A plan on ``space`` with the alpha of ``terms``: of histograms by mechanisms that take no time to simulate."""
     alike: dict[str, Any] = {"users": terms.users, "delta": terms.delta, "model": terms.model}
     ratio = Fraction(1)
     if isinstance(question, Histogram):
@@ -248,11 +238,7 @@ def quick_plan(terms: Terms, question: Question, space: Space) -> Plan:
 
 
 def quick(asked: Asked) -> bool:
-    """Whether the exact plan is there at once: its query was made before, or the space is small.
-
-    >>> quick(Asked(Study("line(low=0, high=9, step=1)", alpha=1, users=9, questions="mean"), 0))
-    True
-    """
+    """Whether the exact plan is there at once: its query was made before, or the space is small."""
     study, question = asked.study, asked.question
     most = _FEW if isinstance(question, Histogram) else _QUICK
     if study.space.size is not None and study.space.items <= most:
@@ -263,11 +249,7 @@ def quick(asked: Asked) -> bool:
 
 
 def can_preview(asked: Asked) -> bool:
-    """Whether a coarser grid can stand in for a while.
-
-    >>> can_preview(Asked(Study("line(low=0, high=9, step=1)", alpha=1, users=9, questions="mean"), 0))
-    False
-    """
+    """Whether a coarser grid can stand in for a while."""
     space, question = asked.study.space, asked.question
     if isinstance(question, Histogram):
         return question.mechanism == "auto" and question.items is None and asked.study.model is Model.CENTRAL
@@ -275,11 +257,7 @@ def can_preview(asked: Asked) -> bool:
 
 
 def cost(plan: Plan) -> dict[str, str]:
-    """What a release is confirmed by: its alpha, or its epsilon where it is user-level DP; rounded up.
-
-    >>> cost(Study("line(low=0, high=9, step=1)", alpha=2, users=9).plan("mean"))
-    {'name': 'α', 'value': '2'}
-    """
+    """What a release is confirmed by: its alpha, or its epsilon where it is user-level DP; rounded up."""
     if plan.alpha is None:
         return {"name": "ε", "value": at_most(plan.worst_epsilon, digits=4)}
     return {"name": "α", "value": at_most(plan.alpha, digits=4)}
@@ -289,10 +267,6 @@ def coarser(space: Space, question: Question) -> Space:
     """The same space with a grid of a few hundred cells, for a preview; itself where it has no grid to change.
 
     A question that smooths keeps three cells within what it smooths over.
-
-    >>> from barrow.questions import Mean
-    >>> coarser(Line(0, 100, step=0.01), Mean()).items
-    399
     """
     most = _COARSE
     if isinstance(question, Histogram):
@@ -311,11 +285,7 @@ def coarser(space: Space, question: Question) -> Space:
 
 
 def commands(study: Study, file: str) -> list[str]:
-    """The same study on the command line.
-
-    >>> commands(Study("line(low=0, high=9, step=1)", alpha=1, users=9, questions="mean"), "study.toml")[0]
-    'barrow plan study.toml'
-    """
+    """The same study on the command line."""
     name, words = shlex.quote(file), [f"barrow plan {shlex.quote(file)}", f"barrow compare {shlex.quote(file)}"]
     if study.ledger is not None:
         words.append(f"barrow ledger init {shlex.quote(study.ledger)} --study {name}")
@@ -323,11 +293,7 @@ def commands(study: Study, file: str) -> list[str]:
 
 
 def toml_of(study: Study, space: Mapping[str, Any] | None = None) -> str:
-    """The study as a file; the space as the page wrote it, where that is plain data.
-
-    >>> print(toml_of(Study("line(low=0, high=9, step=1)", alpha=1)).splitlines()[0])
-    alpha = 1
-    """
+    """The study as a file; the space as the page wrote it, where that is plain data."""
     spec = study.to_spec()
     if space is not None and "call" not in space:
         spec["space"] = dict(space)

@@ -35,23 +35,14 @@ _NOISE: Kept[Floats] = Kept(12)
 
 @cache
 def cities() -> Floats:
-    """Large cities of the world: latitude, longitude, and millions of people, rounded.
-
-    >>> len(cities()) > 200
-    True
-    """
+    """Large cities of the world: latitude, longitude, and millions of people, rounded."""
     text = files("barrow.web").joinpath("cities.csv").read_text(encoding="utf-8")
     rows = [[float(row[name]) for name in ("lat", "lon", "millions")] for row in csv.DictReader(StringIO(text))]
     return np.array(rows)
 
 
 def population(space: Space) -> tuple[Floats, str]:
-    """A public distribution over the items of a space, and what it is.
-
-    >>> weights, words = population(Earth(box=(10, -172, 72, -59), cell=500))
-    >>> round(float(weights.sum()), 9), words
-    (1.0, 'people of large cities')
-    """
+    """A public distribution over the items of a space, and what it is."""
     return _PEOPLE.get(space.digest, lambda: _population(space))
 
 
@@ -75,11 +66,6 @@ class Pictured:
 
     Args:
         plan: What is planned.
-
-    >>> from barrow.study import Study
-    >>> study = Study("line(low=0, high=100, step=5, unit='years')", ["all, 5 years, 0.5"], users=1000)
-    >>> print(Pictured(study.plan("mean")).figure(360).title)
-    What the answer would look like
     """
 
     plan: Plan

@@ -36,11 +36,7 @@ _ONCE = ("host", "origin", "authorization", "content-type", "content-length", "s
 
 
 def random_name(words: int = 4) -> str:
-    """A name that nobody guesses, of 64 random bits a word.
-
-    >>> len(random_name()), random_name() == random_name()
-    (64, False)
-    """
+    """A name that nobody guesses, of 64 random bits a word."""
     return "".join(f"{word:016x}" for word in system_source().words(words).tolist())
 
 

@@ -50,11 +50,7 @@ def _message(line: bytes) -> dict[str, Any]:
 
 @dataclass
 class Job:
-    """One release: what the page is told about it.
-
-    >>> Job("map").to_json()["state"]
-    'running'
-    """
+    """One release: what the page is told about it."""
 
     question: str
     state: str = "running"
@@ -93,11 +89,7 @@ class Job:
 
 
 class Releases:
-    """At most one release at a time; the last one is remembered.
-
-    >>> Releases().job is None
-    True
-    """
+    """At most one release at a time; the last one is remembered."""
 
     def __init__(self) -> None:
         self.job: Job | None = None

@@ -22,11 +22,6 @@ class StudyPlace:
 
     Args:
         file: The study file; it need not exist.
-
-    >>> import tempfile
-    >>> place = StudyPlace(Path(tempfile.mkdtemp()) / "study.toml")
-    >>> place.save("users = 3", seen=None) == place.digest, place.file.read_text()
-    (True, 'users = 3')
     """
 
     file: Path

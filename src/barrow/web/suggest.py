@@ -20,13 +20,7 @@ _MOST_ITEMS = 6500
 
 
 def suggestion(asked: Asked, over: str, width: int = 720) -> dict[str, Any]:
-    """The planner's error for each of some grids (``"grid"``) or bandwidths (``"bandwidth"``), and which it would take.
-
-    >>> from barrow.study import Study
-    >>> study = Study("line(low=0, high=100, step=5, unit='years')", ["all, 5 years, 0.5"], users=99, questions="mean")
-    >>> suggestion(Asked(study, 0), "grid")["best"]["text"]
-    '0.02 years'
-    """
+    """The planner's error for each of some grids (``"grid"``) or bandwidths (``"bandwidth"``), and its choice."""
     with at(f"question-{asked.looked}"):
         rows, best, words = _bandwidths(asked) if over == "bandwidth" else _grids(asked)
         if len(rows) < 2:
@@ -130,11 +124,7 @@ def _coarse(space: Space) -> Space:
 
 
 def with_grid(space: Space, size: float) -> Space | None:
-    """The same space with cells of another size; None where it has none.
-
-    >>> with_grid(Line(0, 10, step=1), 5).items
-    3
-    """
+    """The same space with cells of another size; None where it has none."""
     if isinstance(space, Earth):
         return Earth(box=space.box, cell=size, default=space.default)
     if isinstance(space, Line):

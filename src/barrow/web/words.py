@@ -25,11 +25,7 @@ def guess(epsilon: float) -> str:
 
 
 def guesses() -> list[dict[str, str]]:
-    """The steps of a slider for promises, each with its epsilon and what a guess may become; from 50.3 % to 99.9 %.
-
-    >>> guesses()[0], len(guesses())
-    ({'epsilon': '0.01', 'guess': '50.3 %'}, 57)
-    """
+    """The steps of a slider for promises, each with its epsilon and what a guess may become; from 50.3 % to 99.9 %."""
     found = []
     for k in range(57):
         epsilon = float(f"{10 ** (-2 + 0.05 * k):.2g}")
@@ -38,13 +34,7 @@ def guesses() -> list[dict[str, str]]:
 
 
 def promise_rows(policy: Policy, charges: Sequence[Fraction] | None) -> list[dict[str, Any]]:
-    """For each promise what it asked for, what it gets, and whether it decides alpha.
-
-    >>> from barrow.spaces import Line
-    >>> policy = Policy(Line(0, 100, unit="km", step=1), ["all, 5 km, 0.5", "1/10, 5 km, 0.5"])
-    >>> [row["decides"] for row in promise_rows(policy, None)]
-    [True, False]
-    """
+    """For each promise what it asked for, what it gets, and whether it decides alpha."""
     rows = []
     for k, kept in enumerate(policy.kept):
         rows.append(

@@ -41,9 +41,6 @@ class Relation:
             take long to read.
         files: The files that it reads.
         numbered: The same with a further column ``file_row_number``, where rows can be told apart and skipped by it.
-
-    >>> Relation("t", {"uid": "ENUM('ann', 'bob')"}, once=False).kinds
-    {'uid': 'text'}
     """
 
     sql: str
@@ -93,11 +90,6 @@ def relation(session: Session, source: Source, columns: Columns | None = None) -
         session: The connection.
         source: Where the records are.
         columns: Who and what; None if only names and kinds are asked for.
-
-    >>> with Session(memory=None, threads=1, folder=None, progress=False) as session:
-    ...     free = Source.parse(None, sql="SELECT 7 AS uid, 'a' AS item", acknowledge_sql=True)
-    ...     relation(session, free).types
-    {'uid': 'INTEGER', 'item': 'VARCHAR'}
     """
     if source.sql is not None:
         # Parquet's statistics leave out NaN: a filter that is judged by them would lose or keep a record by what
@@ -175,14 +167,7 @@ def _selected(session: Session, whole: Relation, selection: Selection, *, header
 
 
 def csv_options(path: str) -> str:
-    """How a text file is read: the separator is what stands in its header line, never a guess from its records.
-
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile(suffix=".csv") as file:
-    ...     _ = Path(file.name).write_text("uid;item")
-    ...     csv_options(file.name)[:13]
-    ", delim = ';'"
-    """
+    """How a text file is read: the separator is what stands in its header line, never a guess from its records."""
     header = b""
     try:
         if path.endswith(".gz"):

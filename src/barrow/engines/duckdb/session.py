@@ -56,10 +56,6 @@ class Session:
         threads: How many threads; all cores by default.
         folder: Where the folder for temporary files is made; the system's place by default.
         progress: Whether to tell how far the reading is; by default where somebody listens (:mod:`barrow.progress`).
-
-    >>> with Session(memory="1GB", threads=1, folder=None, progress=False) as session:
-    ...     session.rows("SELECT 1 + 1")
-    [(2,)]
     """
 
     def __init__(
@@ -215,10 +211,6 @@ def read_sizes(session: Session, users: str, more: str = "", *, total: str = "CO
         users: What stands after FROM and has the column u, and w where records have weights.
         more: Further aggregates for each user, after a comma.
         total: The aggregate that counts records.
-
-    >>> with Session(memory=None, threads=1, folder=None, progress=False) as session:
-    ...     read_sizes(session, "(SELECT unnest([7, 7, 8]) AS u)")
-    (2, 3)
     """
     bad = "false" if total == "COUNT(*)" else "bool_or(w IS NULL)"
     session.run(
@@ -244,12 +236,6 @@ class SpillFolder:
 
     Args:
         place: The disk that the user names; the system's place for temporary files (``TMPDIR``) by default.
-
-    >>> with SpillFolder(None) as path:
-    ...     oct(path.stat().st_mode & 0o777)
-    '0o700'
-    >>> path.exists()
-    False
     """
 
     def __init__(self, place: str | Path | None) -> None:

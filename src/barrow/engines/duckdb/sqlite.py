@@ -69,15 +69,7 @@ def _from(connection: sqlite3.Connection, source: Source, columns: Columns | Non
 
 
 def kinds(source: Source, columns: Columns | None = None) -> dict[str, str]:
-    """Names of the columns; SQLite has types for values and not for columns, so their kind is ``any``.
-
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile(suffix=".db") as file:
-    ...     with closing(sqlite3.connect(file.name)) as connection:
-    ...         _ = connection.execute("CREATE TABLE t (uid, item)")
-    ...     kinds(Source("sqlite", path=file.name, table="t"))
-    {'uid': 'any', 'item': 'any'}
-    """
+    """Names of the columns; SQLite has types for values and not for columns, so their kind is ``any``."""
     with closing(_open(source)) as connection:
         return dict.fromkeys(_names(connection, _from(connection, source, columns)), "any")
 
@@ -99,18 +91,6 @@ def load(session: Session, source: Source, columns: Columns, space: Space) -> tu
     """Copy the user and item columns into the temporary table ``loaded``; what its columns are called.
 
     Users are told apart as SQLite tells values apart: 7 and 7.0 are one user, '7' is another.
-
-    >>> import tempfile
-    >>> from barrow.spaces import Discrete
-    >>> with tempfile.NamedTemporaryFile(suffix=".db") as file:
-    ...     with closing(sqlite3.connect(file.name)) as connection, connection:
-    ...         _ = connection.execute("CREATE TABLE t (uid, item)")
-    ...         _ = connection.execute("INSERT INTO t VALUES (7, 'a'), (7.0, 'b')")
-    ...     with Session(memory=None, threads=1, folder=None, progress=False) as session:
-    ...         source = Source("sqlite", path=file.name, table="t")
-    ...         _ = load(session, source, Columns("uid", "item"), Discrete(["a", "b"]))
-    ...         session.rows("SELECT count(*), count(DISTINCT u) FROM loaded")
-    [(2, 1)]
     """
     groups = flat_groups(columns, space)
     are_numbers = [reads_numbers(part) or len(group) > 1 for part, group in groups for _ in group]

@@ -123,11 +123,7 @@ class SparkReader:
 
 
 def judged(source: Source, columns: Columns | None) -> Selection | None:
-    """The selection that a source's query is; None without one, or where it is acknowledged.
-
-    >>> judged(Source.parse("spark://local?table=visits"), None) is None
-    True
-    """
+    """The selection that a source's query is; None without one, or where it is acknowledged."""
     if source.sql is None or source.acknowledged:
         return None
     return admit(source.sql, columns, backticks=True)

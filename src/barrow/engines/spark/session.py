@@ -78,11 +78,7 @@ def _started(master: str) -> Any:
 
 
 def pyspark(module: str) -> Any:
-    """A module of pyspark, or the error that says what to install.
-
-    >>> pyspark("pyspark.errors").__name__
-    'pyspark.errors'
-    """
+    """A module of pyspark, or the error that says what to install."""
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -38,9 +38,6 @@ class Words:
         quote: What stands around names.
         casts: What it calls the types that a query of the curator may cast to.
         backslash: Backslashes in literals are escapes.
-
-    >>> print(Words("sqlite").identifier('a "b" c'), Words("sqlite").literal("it's"))
-    "a ""b"" c" 'it''s'
     """
 
     name: str
@@ -67,9 +64,6 @@ class Dialect(Words, ABC):
         text: Its type of texts.
         floor_is_whole: floor of a double is an integer (Spark).
         traps: Overflow and underflow of doubles are errors (Postgres).
-
-    >>> print(DUCKDB.number_literal(0.1))
-    CAST('0.1' AS DOUBLE)
     """
 
     double: str = "DOUBLE"

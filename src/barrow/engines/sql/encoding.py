@@ -42,9 +42,6 @@ class Encoding:
         late_joins: Joins of public tables to the distinct keys.
         item: The expression over k0, k1, … for the item, NULL where it is lost.
         tables: The public tables.
-
-    >>> encoding_for(Circle.weekdays(), Columns("uid", "day"), "error").item
-    'late0.id'
     """
 
     moves: list[str] = field(default_factory=list)
@@ -56,11 +53,7 @@ class Encoding:
 
 
 def encoding_for(space: Space, columns: Columns, unknown: Unknown, dialect: Dialect = DUCKDB) -> Encoding:
-    """The SQL that finds items; refuses a space that only Python can encode.
-
-    >>> encoding_for(Line(0, 10, step=1, points=None), Columns("uid", "x"), "error").moves
-    ['x0']
-    """
+    """The SQL that finds items; refuses a space that only Python can encode."""
     if unknown not in ("error", "nearest", "default"):
         raise ParameterError(
             f"unknown is {unknown!r}.", allowed="'error', 'nearest' or 'default'", fix="unknown='default'"

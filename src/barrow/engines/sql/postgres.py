@@ -282,11 +282,7 @@ def _connected(address: str) -> Any:
 
 
 def guarded(act: Callable[[], T]) -> T:
-    """Do ``act``; the server's messages quote values, so none of them may pass, not even as a cause.
-
-    >>> guarded(lambda: 7)
-    7
-    """
+    """Do ``act``; the server's messages quote values, so none of them may pass, not even as a cause."""
     psycopg = _psycopg()
     try:
         return act()

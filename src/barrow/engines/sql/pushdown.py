@@ -77,9 +77,6 @@ class SqlEngine(Engine, Generic[R]):
 
     A subclass names its ``dialect`` and opens sources; ``shape`` is how users' sizes meet the records: by a window over
     the records (read once), by a join with the sizes (read twice), or by sending the sizes to all (Spark).
-
-    >>> SqlEngine.shape
-    'window'
     """
 
     dialect: ClassVar[Dialect]

@@ -32,13 +32,6 @@ class Reading:
         values: The item columns as numbers or labels.
         encoding: The SQL of the space.
         weight: The expression for how many records a row stands for, NULL if that is no whole number; None for one.
-
-    >>> from barrow.engines.sql.encoding import encoding_for
-    >>> from barrow.spaces import Discrete
-    >>> columns, space = Columns("uid", "item"), Discrete(["a", "b"])
-    >>> kinds = {"uid": "integer", "item": "text"}
-    >>> reading_of("t", kinds, columns, space, encoding_for(space, columns, "error")).users()
-    'SELECT "uid" AS u FROM t'
     """
 
     table: str
@@ -95,15 +88,7 @@ def reading_of(
     encoding: Encoding,
     dialect: Dialect = DUCKDB,
 ) -> Reading:
-    """The reading of some columns of ``table``, of these ``kinds``, as items of ``space``.
-
-    >>> from barrow.engines.sql.encoding import encoding_for
-    >>> from barrow.spaces import Line
-    >>> columns, space = Columns("uid", "age"), Line(0, 9, step=1)
-    >>> kinds = {"uid": "text", "age": "integer"}
-    >>> reading_of("t", kinds, columns, space, encoding_for(space, columns, "error")).values
-    ['CAST("age" AS DOUBLE)']
-    """
+    """The reading of some columns of ``table``, of these ``kinds``, as items of ``space``."""
     name = dialect.identifier
     values = []
     for part, group in flat_groups(columns, space):
@@ -130,13 +115,7 @@ def _whole(dialect: Dialect, x: str) -> str:
 
 
 class Pool:
-    """Draws by item, added up over pieces.
-
-    >>> pool = Pool()
-    >>> pool.add(np.array([4, 4, -1]), np.array([2, 1, 0]))
-    >>> [x.tolist() for x in pool.drawn("default", 0)]
-    [[4], [3]]
-    """
+    """Draws by item, added up over pieces."""
 
     def __init__(self) -> None:
         self._items = np.zeros(0, dtype=np.int64)
@@ -168,10 +147,7 @@ class Pool:
 
 
 def refuse_states(items: Integers) -> None:
-    """Refuse what stands in place of items.
-
-    >>> refuse_states(np.array([0, LOST]))
-    """
+    """Refuse what stands in place of items."""
     if (items == NOBODY).any():
         raise refuse_null_users()
     if (items == UNWEIGHED).any():
@@ -186,13 +162,7 @@ def counts_of(
     unknown: Unknown,
     users: int | None = None,
 ) -> Counts:
-    """Counts of what an engine answered, or the refusal of what cannot be counted; ``users`` as it was counted apart.
-
-    >>> from barrow.spaces import Discrete
-    >>> one = np.array([1])
-    >>> counts_of(np.array([0]), one, one, Discrete(["a", "b"]), "error").users
-    1
-    """
+    """Counts of what an engine answered, or the refusal of what cannot be counted; ``users`` if counted apart."""
     if not len(item):
         raise refuse_empty()
     refuse_states(item)

@@ -1,0 +1,132 @@
+"""The small parts of the services, each by one known answer."""
+
+import asyncio
+import hashlib
+
+import pytest
+
+from barrow.collect import make_card
+from barrow.collect.analyser import plan_for
+from barrow.collect.batches import read_batch, write_batch
+from barrow.collect.commits import GroupCommit
+from barrow.collect.issuer import Invitations, new_invitations
+from barrow.collect.keys import b64, new_key, price_of, public_bytes, unb64, write_key
+from barrow.collect.page import client_folder, demo_routes
+from barrow.collect.pool import Pool
+from barrow.collect.sealing import Opener, seal
+from barrow.collect.slots import Slots
+from barrow.collect.stores import connect, open_store
+from barrow.collect.tokens import blind, emsa_pss_encode, finalize, load_issuer, random_bytes, sign, verify
+from barrow.collect.web import Rates, reply
+from barrow.collect.words import answered_by, card_text
+from barrow.errors import ParameterError
+from barrow.local import Survey
+from barrow.study import Study
+
+MOODS = "discrete(labels=['calm', 'tense'])"
+
+
+def made_card(space: str, question: str, alpha: int):
+    study = Study(space, alpha=alpha, users=100, model="local")
+    return make_card(study, question, signer=new_key("signer"), address="https://example.org")
+
+
+def test_what_a_card_says():
+    text = card_text(made_card(MOODS, "items(items=1)", 1)).replace("\n", " ")
+    assert "a 50 % guess about everything you hold can become at most 73.2 %" in text
+    line = made_card("line(low=0, high=10, step=1)", "frequency(items=1)", 3)
+    assert answered_by(line).partition(":")[0] == "Python only"
+    routes = demo_routes(made_card(MOODS, "items(items=1)", 3))
+    assert [path for _, path in routes][:3] == [
+        "/",
+        "/demo.css",
+        "/demo.js",
+    ]
+    assert (client_folder() / "src" / "index.js").is_file()
+
+
+def test_fewer_people_than_planned_cost_more():
+    study = Study("discrete(labels=['a', 'b'])", alpha=1, users=1000, delta="1e-6", model="shuffle", honest="0.9")
+    plan = Survey(study, "frequency(items=2)").plan
+    fewer = plan_for(plan, 50)
+    assert (fewer.terms.users, fewer.event.reports) == (50, 90)
+    assert fewer.guarantee.epsilon_at(1) > plan.guarantee.epsilon_at(1)
+
+
+def test_batches_hold_whole_people(tmp_path):
+    some = [bytes([i]) * 64 for i in range(7)]
+    options = {"card": "sha256:0", "name": "0" * 32, "count": 7, "people_of": 2, "counted": "tokens", "in_memory": 3}
+    head = write_batch(tmp_path / "batch", some, **options)
+    assert (head.messages, head.left_out) == (6, 1)
+    assert len(set(read_batch(tmp_path / "batch").messages())) == 6
+
+
+def test_commits_in_groups():
+    async def twice():
+        commits = GroupCommit(lambda rows: [row * 2 for row in rows])
+        return await asyncio.gather(commits.add([1, 2]), commits.add([3]))
+
+    assert asyncio.run(twice()) == [[2, 4], [6]]
+
+
+def test_what_is_given_once(tmp_path):
+    book = Invitations(str(tmp_path / "invitations.db"), "sha256:0")
+    book.invite(["one"])
+    answers = book.spend([("one", b"a"), ("one", b"a"), ("one", b"b"), ("two", b"a")])
+    assert answers == ["accepted", "accepted", "used invitation", "no invitation"]
+    assert len(set(new_invitations(3))) == 3
+    pool = Pool(str(tmp_path / "pool.db"), "sha256:0")
+    x, y, z = (bytes([i]) * 64 for i in range(3))
+    assert pool.add([(x, b"t"), (x, b"t"), (z, b"u")]) == ["accepted", "repeated", "accepted"]
+    assert pool.add([(y, b"t")]) == ["used token"]
+    assert (pool.count(), sorted(pool.messages())) == (2, [x, z])
+
+
+def test_what_is_kept(tmp_path):
+    store = open_store(str(tmp_path / "reports.db"), "sha256:0")
+    assert store.add([(b"a", b"{}"), (b"a", b"{}")], {"malformed": 2}) == [True, False]
+    assert (store.count(), store.refused(), list(store.texts())) == (1, {"malformed": 2}, ["{}"])
+    made = connect(str(tmp_path / "x.db"), "CREATE TABLE IF NOT EXISTS t (k) ;", "sha256:0")
+    assert made.execute("PRAGMA synchronous").fetchone() == (2,)
+    slots = Slots(str(tmp_path / "slots"), 32)
+    some = [hashlib.sha256(bytes([i])).digest() for i in range(9)]
+    for record in some:
+        slots.put(record)
+    assert (slots.has([some[3], bytes(31) + b"x"]), slots.count()) == ([True, False], 9)
+
+
+def test_keys(tmp_path):
+    assert (b64(bytes(3)), b64(b"ab"), unb64("YWI"), unb64("YWI", 2)) == ("AAAA", "YWI", b"ab", b"ab")
+    assert price_of("7/2") * 2 == 7
+    assert len(public_bytes(new_key("analyser"))) == 32
+    write_key(new_key("signer"), tmp_path / "signer.key")
+    assert (tmp_path / "signer.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_sealed_messages():
+    mine = new_key("analyser")
+    sealed = seal("sha256:00", public_bytes(mine), 7)
+    assert (len(sealed), Opener("sha256:00", mine, 10).open(sealed)) == (64, 7)
+    assert Opener("sha256:01", mine, 10).open(sealed) == "cannot be opened"
+    assert Opener("sha256:00", mine, 10).open(bytes(64)) == "cannot be opened"
+
+
+def test_tokens_that_are_refused():
+    issuer = new_key("issuer")
+    public = issuer.public_key()
+    with pytest.raises(ParameterError, match="no RSA key of at least 2048 bits"):
+        load_issuer(b"nothing")
+    with pytest.raises(ParameterError, match="of another size, or too large"):
+        sign(issuer, b"short")
+    made = blind(public, b"one")
+    with pytest.raises(ParameterError, match="no signature of this token"):
+        finalize(public, b"one", made, bytes(256))
+    assert verify(public, b"one", made.prefix, finalize(public, b"one", made, sign(issuer, made.request)))
+    assert (len(random_bytes(33)), len(emsa_pss_encode(b"x", 2047, bytes(48)))) == (33, 256)
+
+
+def test_rates_and_replies():
+    rates = Rates(2)
+    assert [rates.allow("10.0.0.1") for _ in range(3)] == [True, True, False]
+    assert rates.allow("10.0.0.2")
+    assert reply({"a": 1}, retry_after="60").body == b'{"a":1}'
