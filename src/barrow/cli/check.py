@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
+from barrow.cli.main import tell
 from barrow.cli.study_options import data_options, make_study, output_options, split_words, study_option
 from barrow.errors import ParameterError
 from barrow.spaces import held
@@ -46,11 +46,6 @@ def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, 
         users=study.users,
         examples=examples,
     )
-    if as_json:
-        click.echo(json.dumps(report.to_json(), ensure_ascii=False))
-    elif quiet:
-        click.echo("usable" if report.usable else "not usable")
-    else:
-        click.echo(str(report))
+    tell(as_json, quiet, report.to_json(), "usable" if report.usable else "not usable", str(report))
     if not report.usable:
         raise SystemExit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from barrow.cli.local import _lines, _show
+from barrow.cli.main import tell
 from barrow.cli.study_options import make_study, output_options
 from barrow.errors import ParameterError
 
@@ -78,17 +78,10 @@ def init(
         book.invite(codes)
         book.close()
         written["invitations"] = str(_secret(folder / f"invitations-{card.digest[7:23]}.txt", "\n".join(codes) + "\n"))
-    if as_json:
-        told = {"card": str(place), "digest": card.digest, "keys": written, "browsers": card.everywhere}
-        click.echo(json.dumps(told))
-    elif quiet:
-        click.echo(str(place))
-    else:
-        click.echo(f"Wrote {place}, valid for {days} days.")
-        for name, written_to in written.items():
-            click.echo(f"  {name:12} {written_to}")
-        click.echo(f"Answered by: {answered_by(card)}.")
-        click.echo(f"Next: barrow collect card {place} --explain")
+    told = {"card": str(place), "digest": card.digest, "keys": written, "browsers": card.everywhere}
+    lines = [f"Wrote {place}, valid for {days} days.", *(f"  {name:12} {file}" for name, file in written.items())]
+    lines += [f"Answered by: {answered_by(card)}.", f"Next: barrow collect card {place} --explain"]
+    tell(as_json, quiet, told, str(place), *lines)
 
 
 @collect.command(short_help="Check a card; say what leaves the phone.")
@@ -109,16 +102,9 @@ def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
     told = {"card": found.digest, "survey": found.survey.digest, "model": found.model, "people": found.people,
             "messages": found.messages, "epsilon": float(found.epsilon), "signer": found.signer,
             "browsers": found.everywhere}  # fmt: skip
-    if as_json:
-        click.echo(json.dumps(told))
-    elif quiet:
-        click.echo(found.digest)
-    elif explained:
-        click.echo(card_text(found))
-    else:
-        click.echo(f"{found.name}: whole, signed, valid; a client can prove ε = {float(found.epsilon):.4g} a person.")
-        click.echo(f"Answered by: {answered_by(found)}.")
-        click.echo(f"Signed by {found.signer}")
+    lines = [f"{found.name}: whole, signed, valid; a client can prove ε = {float(found.epsilon):.4g} a person."]
+    lines += [f"Answered by: {answered_by(found)}.", f"Signed by {found.signer}"]
+    tell(as_json, quiet, told, found.digest, *([card_text(found)] if explained else lines))
 
 
 @collect.command(short_help="Answer a card as one person.")
@@ -146,10 +132,8 @@ def answer(
     records = client.survey.study.space.columns_of(_lines(items))
     done = client.send(records, unknown=unknown, invitation=invitation)
     told = {"sent": done, "spent": float(client.wallet.spent), "limit": float(client.wallet.limit or 0)}
-    if as_json:
-        click.echo(json.dumps(told))
-    elif not quiet:
-        click.echo(f"Sent. Spent on all cards: ε = {told['spent']:.4g} of {told['limit']:.4g}.")
+    sent = f"Sent. Spent on all cards: ε = {told['spent']:.4g} of {told['limit']:.4g}."
+    tell(as_json, quiet, told, None, sent)
 
 
 @collect.command(short_help="Run the collector (local), or the issuer of tokens (shuffle).")
@@ -220,22 +204,13 @@ def shuffle(
     if out is None:
         found.check_time()
         app = Shuffler(found, pool, rate=rate).app()
-        run(
-            app,
-            host=host,
-            port=port,
-            ready=lambda address: click.echo(f"Shuffling {found.name} at {address}", err=True),
-        )
+        run(app, host=host, port=port, ready=lambda place: click.echo(f"Shuffling {found.name} at {place}", err=True))
         pool.close()
         return
     head = mix_and_forget(found, pool, out)
     told = {"batch": out, "id": head.id, "messages": head.messages, "left_out": head.left_out}
-    if as_json:
-        click.echo(json.dumps(told))
-    elif quiet:
-        click.echo(out)
-    else:
-        click.echo(f"Mixed {head.messages:,} messages into {out} and forgot them; the card is closed.")
+    mixed = f"Mixed {head.messages:,} messages into {out} and forgot them; the card is closed."
+    tell(as_json, quiet, told, out, mixed)
 
 
 @collect.command(short_help="Say what was collected, with a statement and a ledger entry.")
@@ -290,13 +265,8 @@ def analyse(
         if key is not None
         else analyse_reports(found, open_store(str(store), found.survey.digest).texts(), ledger=book, out=out)
     )
-    if as_json:
-        click.echo(json.dumps(dict(release.statement), ensure_ascii=False))
-    elif quiet:
-        click.echo(str(release.folder))
-    else:
-        click.echo(str(release))
-        click.echo(f"\nWritten to {release.folder}.")
+    written = f"\nWritten to {release.folder}."
+    tell(as_json, quiet, dict(release.statement), str(release.folder), str(release), written)
 
 
 def _card(path: str) -> Any:

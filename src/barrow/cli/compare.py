@@ -8,23 +8,12 @@ from typing import Any
 import click
 
 from barrow.cli.report import page_options, write_page
-from barrow.cli.study_options import (
-    asked_questions,
-    data_options,
-    make_study,
-    output_options,
-    question_options,
-    split_words,
-    study_option,
-)
+from barrow.cli.study_options import asked_of, asking_options, output_options
 from barrow.study.bars import bars
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[NAME]…")
-@study_option
-@data_options
-@question_options
+@asking_options
 @click.option("--eps", "epsilons", multiple=True, help="An epsilon of user-level DP to compare with; may be repeated.")
 @click.option("--held", type=int, help="How many items each person holds, where that is public and the same for all.")
 @click.option("--reference", help="uniform, zipf or mixed: where decoded errors are predicted.")
@@ -54,9 +43,7 @@ def compare(
       barrow compare --space 'clustered(shape=[10, 10], r=0.05)' --question histogram --users 10000 --held 1000 \\
         --alpha 25 --delta 1e-9 --eps 1.25
     """  # noqa: D301  (click reads the backspace)
-    file, names = split_words(words, file, flags)
-    study = make_study(file, **flags)
-    asked = asked_questions(study, names)
+    study, asked, _ = asked_of(words, file, flags)
     with bars(False if quiet or as_json else None):
         found = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in asked]
     named = [(question.label, one) for question, one in zip(asked, found, strict=True)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 from pathlib import Path
 
 import click
+
+from barrow.cli.main import tell
 
 
 @click.command()
@@ -32,19 +33,8 @@ def demo(out: str, data: str, as_json: bool, quiet: bool) -> None:
     from barrow.demo.words import lines
 
     result = run_demo(out, data)
-    if as_json:
-        click.echo(json.dumps(result.to_json(), ensure_ascii=False))
-    elif quiet:
-        click.echo(str(result.folder))
-    else:
-        click.echo(
-            "\n".join(
-                lines(
-                    result,
-                    next_steps=_next_steps(str(result.folder), next(iter(result.shown)), str(result.study.ledger)),
-                )
-            )
-        )
+    steps = _next_steps(str(result.folder), next(iter(result.shown)), str(result.study.ledger))
+    tell(as_json, quiet, result.to_json(), str(result.folder), *lines(result, next_steps=steps))
 
 
 def _next_steps(folder: str, name: str, ledger: str) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
+
+from barrow.cli.main import tell
 
 
 @click.group()
@@ -35,11 +35,6 @@ def check(source: str, rows: int, as_json: bool, quiet: bool) -> None:
     bare = "://" in source and not any(f"{name}=" in source for name in ("table", "sql", "path"))
     where = Source.parse(source, sql="SELECT 1 AS uid", acknowledge_sql=True) if bare else source
     report = conformance(where, rows=rows)
-    if as_json:
-        click.echo(json.dumps(report.to_json()))
-    elif quiet:
-        click.echo("the same" if report.passed else "different")
-    else:
-        click.echo(str(report))
+    tell(as_json, quiet, report.to_json(), "the same" if report.passed else "different", str(report))
     if not report.passed:
         raise SystemExit(1)

@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from barrow.cli.main import tell
 from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import DEFAULT, output_options
 from barrow.errors import ParameterError
@@ -92,17 +93,9 @@ def init(file: str, anchor: Path | None, tighten: bool, as_json: bool, quiet: bo
         made = Ledger.join(file, budget, spaces=[space], tighten=tighten, anchor=anchor)
     else:
         made = Ledger.create(file, budget, anchor=anchor)
-    if as_json:
-        head = made.head()
-        data = {"ledger": file, "budget": made.budget.to_json(), "head": _head(head)}
-        click.echo(json.dumps(data))
-        return
-    if quiet:
-        return
-    click.echo(f"{'Joined' if known else 'Made'} {file}.")
-    click.echo(made.overview().title)
-    for sentence in made.overview().sentences():
-        click.echo(sentence)
+    data = {"ledger": file, "budget": made.budget.to_json(), "head": _head(made.head())}
+    shown = made.overview()
+    tell(as_json, quiet, data, None, f"{'Joined' if known else 'Made'} {file}.", shown.title, *shown.sentences())
 
 
 @ledger.command(short_help="Show what was spent and what is left.")
@@ -186,10 +179,8 @@ def anchor(file: str, target: Path, as_json: bool, quiet: bool) -> None:
     Example:  barrow ledger anchor nyc.ledger /media/usb/nyc.anchor
     """
     newest = Ledger.open(file).anchor(target)
-    if as_json:
-        click.echo(json.dumps({"anchor": str(target), **_head(newest)}))
-    elif not quiet:
-        click.echo(f"{target} holds the head of {newest.length} records.")
+    told = {"anchor": str(target), **_head(newest)}
+    tell(as_json, quiet, told, None, f"{target} holds the head of {newest.length} records.")
 
 
 @ledger.command(short_help="Spend again after a restore or a promotion.")
@@ -202,10 +193,8 @@ def adopt(file: str, target: Path, as_json: bool, quiet: bool) -> None:
     Example:  barrow ledger adopt "postgresql://ana@db.example/stats?ledger=visits" visits.anchor
     """
     newest = Ledger.adopt(file, target).head()
-    if as_json:
-        click.echo(json.dumps({"adopted": True, **_head(newest)}))
-    elif not quiet:
-        click.echo(f"The ledger of {newest.length} records continues its anchor; it may be spent from again.")
+    words = f"The ledger of {newest.length} records continues its anchor; it may be spent from again."
+    tell(as_json, quiet, {"adopted": True, **_head(newest)}, None, words)
 
 
 @ledger.command(short_help="Check that nothing was changed or cut off.")
@@ -219,20 +208,17 @@ def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
     """
     wanted = None if anchor is None else Head.parse(anchor)
     found = Ledger.open(file).verify(wanted)
-    if as_json:
-        click.echo(json.dumps(found.to_json()))
-        return
-    if quiet:
-        click.echo("holds")
-        return
-    click.echo(f"All {found.head.length} records hold; {found.releases} releases paid, ", nl=False)
-    click.echo(f"{found.uncommitted} of them without a recorded result.")
+    lines = [
+        f"All {found.head.length} records hold; {found.releases} releases paid, "
+        f"{found.uncommitted} of them without a recorded result."
+    ]
     if found.within_limits is None:
-        click.echo("Not checked: the limits, because another way of adding up let some releases through.")
+        lines.append("Not checked: the limits, because another way of adding up let some releases through.")
     if wanted is None:
-        click.echo("Not checked: whether records were cut off at the end. For that, give --head LENGTH:HASH.")
+        lines.append("Not checked: whether records were cut off at the end. For that, give --head LENGTH:HASH.")
     else:
-        click.echo(f"The anchored head of {wanted.length} records is part of the chain: nothing was cut off.")
+        lines.append(f"The anchored head of {wanted.length} records is part of the chain: nothing was cut off.")
+    tell(as_json, quiet, found.to_json(), "holds", *lines)
 
 
 @ledger.command(short_help="Print the whole chain as JSON.")
@@ -257,10 +243,7 @@ def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
             allowed="a path where nothing is yet, in a folder that you may write to",
             fix="--out another-file.json",
         ) from None
-    if as_json:
-        click.echo(json.dumps({"out": str(out)}))
-    elif not quiet:
-        click.echo(f"Wrote {out}.")
+    tell(as_json, quiet, {"out": str(out)}, None, f"Wrote {out}.")
 
 
 @ledger.command(short_help="Price everything that was released anew.")
@@ -279,19 +262,15 @@ def price(file: str, delta: str | None, as_json: bool, quiet: bool) -> None:
     events = book.events()
     total = book.budget.limit.delta if delta is None else exact(delta, "delta")
     prices = price_together(events, total)
-    if as_json:
-        data = {name: None if value is None else float_up(value) for name, value in prices.items()}
-        click.echo(json.dumps({"ledger": file, "releases": len(events), "delta": float(total), "alpha": data}))
-        return
-    if quiet:
-        click.echo("" if prices["together"] is None else f"{float_up(prices['together']):.12g}")
-        return
-    click.echo(f"{len(events)} releases at a total delta of {float(total):g}:")
-    for name, value in prices.items():
-        click.echo(f"  {name:11} " + ("does not apply" if value is None else f"alpha {float_up(value):.6g}"))
-    click.echo(
+    data = {name: None if value is None else float_up(value) for name, value in prices.items()}
+    lines = [f"{len(events)} releases at a total delta of {float(total):g}:"]
+    for name, value in data.items():
+        lines.append(f"  {name:11} " + ("does not apply" if value is None else f"alpha {value:.6g}"))
+    lines.append(
         "together holds for releases whose parameters were fixed beforehand, the others however they were chosen."
     )
+    told = {"ledger": file, "releases": len(events), "delta": float(total), "alpha": data}
+    tell(as_json, quiet, told, "" if data["together"] is None else f"{data['together']:.12g}", *lines)
 
 
 def _budget(
@@ -310,8 +289,6 @@ def _budget(
     user_delta: str,
     composition: str,
 ) -> tuple[Budget, Space]:
-    from barrow.study import read_study
-
     study = read_study(study_file)
     promised = bool(study.promises) and alpha is None and epsilon is None
     if not promised and ((alpha is None) == (epsilon is None) or (epsilon is None) != (radius is None)):

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from barrow.cli.main import tell
 from barrow.cli.study_options import make_study, output_options, study_option
 from barrow.errors import DataError, ParameterError
 from barrow.local import Client, Server, Survey, mix, read_batch
@@ -97,14 +98,10 @@ def mix_messages(
     except OSError as error:
         raise ParameterError(f"The file {out!r} cannot be written: {error.strerror}.", fix="--out elsewhere") from None
     told = {"batch": out, "people": batch.people, "messages": len(batch.values), "refused": dict(batch.refused)}
-    if as_json:
-        click.echo(json.dumps(told))
-    elif quiet:
-        click.echo(out)
-    else:
-        click.echo(f"Mixed {len(batch.values):,} messages of {batch.people:,} people into {out}.")
-        if batch.refused:
-            click.echo("Left out: " + ", ".join(f"{count:,} {reason}" for reason, count in batch.refused.items()) + ".")
+    lines = [f"Mixed {len(batch.values):,} messages of {batch.people:,} people into {out}."]
+    if batch.refused:
+        lines.append("Left out: " + ", ".join(f"{count:,} {reason}" for reason, count in batch.refused.items()) + ".")
+    tell(as_json, quiet, told, out, *lines)
 
 
 @local.command(short_help="What many reports say.")
@@ -135,15 +132,11 @@ def aggregate(
 
 
 def _show(result: Collected, as_json: bool, quiet: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(result.to_json(), ensure_ascii=False))
-    elif quiet:
-        names = ("value", "share", "count")
-        for row in result.tables["values"]:
-            label = row.get("output") or row.get("item") or row.get("report")
-            click.echo(f"{label}: {next(row[name] for name in names if name in row):.6g}")
-    else:
-        click.echo(str(result))
+    short = []
+    for row in result.tables["values"] if quiet else ():
+        label = row.get("output") or row.get("item") or row.get("report")
+        short.append(f"{label}: {next(row[name] for name in ('value', 'share', 'count') if name in row):.6g}")
+    tell(as_json, quiet, result.to_json(), "\n".join(short), str(result))
 
 
 def _counting(lines: Iterator[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import json
 import sys
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -84,6 +85,16 @@ def cli() -> None:
 
     Start with:  barrow demo, or barrow init FILE
     """
+
+
+def tell(as_json: bool, quiet: bool, told: Any, short: str | None, *lines: str) -> None:
+    """Print plain data as one JSON object, or as little as possible (``short``), or sentences."""
+    if as_json:
+        click.echo(json.dumps(told, ensure_ascii=False))
+    elif not quiet:
+        click.echo("\n".join(lines))
+    elif short is not None:
+        click.echo(short)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -8,23 +8,12 @@ from typing import Any
 import click
 
 from barrow.cli.report import page_options, write_page
-from barrow.cli.study_options import (
-    asked_questions,
-    data_options,
-    make_study,
-    output_options,
-    question_options,
-    split_words,
-    study_option,
-)
+from barrow.cli.study_options import asked_of, asking_options, output_options
 from barrow.study.bars import bars
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[NAME]…")
-@study_option
-@data_options
-@question_options
+@asking_options
 @click.option(
     "--times", type=click.IntRange(1, 10_000), default=1, help="Plan so many equal releases, e.g. one a month."
 )
@@ -50,11 +39,9 @@ def plan(
       barrow plan --space 'line(low=0, high=100, step=1, unit="years")' --users 1083 \\
         --promise "all, 5 years, 0.5" --question mean
     """  # noqa: D301  (click reads the backspace)
-    file, names = split_words(words, file, flags)
-    study = make_study(file, **flags)
+    study, asked, _ = asked_of(words, file, flags)
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
         study.data.validate(study.space)
-    asked = asked_questions(study, names)
     if times > 1:
         from dataclasses import replace
         from fractions import Fraction

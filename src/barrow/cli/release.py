@@ -9,25 +9,14 @@ from typing import Any
 import click
 
 from barrow.cli.report import show_page
-from barrow.cli.study_options import (
-    asked_questions,
-    data_options,
-    make_study,
-    output_options,
-    question_options,
-    split_words,
-    study_option,
-)
+from barrow.cli.study_options import asked_of, asking_options, output_options
 from barrow.errors import ParameterError
 from barrow.study import Release, Study
 from barrow.study.release import run_release
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[NAME]…")
-@study_option
-@data_options
-@question_options
+@asking_options
 @click.option("--ledger", type=click.Path(), help="The ledger to charge, if the study names none.")
 @click.option("--out", type=click.Path(), help="A new folder for the results; release/NAME by default.")
 @click.option("--open", "opened", is_flag=True, help="Open the report of the release in a browser.")
@@ -54,9 +43,7 @@ def release(
       barrow release
       barrow release map --out visits-map
     """  # noqa: D301  (click reads the backspace)
-    file, names = split_words(words, file, flags)
-    study = make_study(file, **flags)
-    asked = asked_questions(study, names)
+    study, asked, names = asked_of(words, file, flags)
     if not names and len(asked) > 1:
         asked = [question for question in asked if not _place(None, question.label).exists()] or asked
     if len(asked) > 1 and (out is not None or key is not None):

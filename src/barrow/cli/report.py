@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from barrow.cli.main import tell
 from barrow.cli.study_options import DEFAULT, output_options, study_option
 from barrow.errors import BarrowError, ParameterError
 
@@ -92,10 +92,8 @@ def report(
         parts = ledger_parts(Ledger.open(place).overview())
     made = release_report(releases, outline=outline, thorough=True, **parts)
     wrote = write_page(made, out, opened, out)
-    if as_json:
-        click.echo(json.dumps({"report": wrote, "releases": len(releases)}))
-    else:
-        click.echo(wrote if quiet else f"Wrote {wrote}: {len(releases)} release{'s' * (len(releases) > 1)}.")
+    many = f"Wrote {wrote}: {len(releases)} release{'s' * (len(releases) > 1)}."
+    tell(as_json, quiet, {"report": wrote, "releases": len(releases)}, wrote, many)
 
 
 def _released(folder: str, study: Any, must: bool) -> Any:

@@ -74,12 +74,23 @@ data_options = _with(_DATA)
 """Flags about where the records are and what they are."""
 question_options = _with(_QUESTION)
 """Flags about what is asked and what is promised."""
+asking_options = _with([click.argument("words", nargs=-1, metavar="[NAME]…"), *_STUDY, *_DATA, *_QUESTION])
+"""What a command takes that is about questions of a study: names, the study file, and all flags in place of it."""
 
 
 def output_options(command: Command) -> Command:
     """``--json`` and ``--quiet``, which every command has."""
     command = click.option("--quiet", is_flag=True, help="Print as little as possible.")(command)
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")(command)
+
+
+def asked_of(
+    words: tuple[str, ...], file: str | None, flags: dict[str, Any]
+) -> tuple[Study, list[Question], tuple[str, ...]]:
+    """The study, the questions that a command is about (all of them by default), and those that were named."""
+    file, names = split_words(words, file, flags)
+    study = make_study(file, **flags)
+    return study, asked_questions(study, names), names
 
 
 def split_words(words: tuple[str, ...], file: str | None, flags: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:

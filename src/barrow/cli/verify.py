@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from barrow.cli.main import tell
 from barrow.cli.study_options import DEFAULT, output_options
 from barrow.errors import ParameterError
 from barrow.study import read_study
@@ -30,21 +30,16 @@ def verify(folders: tuple[str, ...], ledger: str | None, as_json: bool, quiet: b
     named = folders or _released()
     found = {folder: verify_folder(folder, ledger=ledger) for folder in named}
     good = all(check.holds for checks in found.values() for check in checks)
-    if as_json:
-        rows = [
-            {"folder": folder, "what": c.what, "holds": c.holds, "finding": c.finding}
-            for folder, checks in found.items()
-            for c in checks
-        ]
-        click.echo(json.dumps({"holds": good, "checks": rows}, ensure_ascii=False))
-    elif quiet:
-        click.echo("holds" if good else "does not hold")
-    else:
-        for folder, checks in found.items():
-            if len(found) > 1:
-                click.echo(f"{folder}:")
-            for check in checks:
-                click.echo(f"{'✓' if check.holds else '✗'} {check.what}: {check.finding}")
+    rows = [
+        {"folder": folder, "what": c.what, "holds": c.holds, "finding": c.finding}
+        for folder, checks in found.items()
+        for c in checks
+    ]
+    lines = []
+    for folder, checks in found.items():
+        lines += [f"{folder}:"] if len(found) > 1 else []
+        lines += [f"{'✓' if check.holds else '✗'} {check.what}: {check.finding}" for check in checks]
+    tell(as_json, quiet, {"holds": good, "checks": rows}, "holds" if good else "does not hold", *lines)
     if not good:
         raise SystemExit(1)
 
