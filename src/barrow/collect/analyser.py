@@ -26,7 +26,7 @@ from barrow.questions import Plan
 from barrow.questions.frequency import FrequencyPlan
 from barrow.questions.histogram import HistogramPlan
 from barrow.questions.items import ItemsPlan
-from barrow.study import Release, Study
+from barrow.study import Release
 from barrow.study.release import Gathered, release_gathered
 
 _REPORTED = 50_000
@@ -35,13 +35,7 @@ _LINES = 12
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """What a batch held.
-
-    Attributes:
-        counts: How often each kind of report occurs.
-        people: Whose messages were counted, in number.
-        refused: What was not counted, by reason.
-    """
+    """What a batch held: how often each kind of report occurs, of how many people, and what was not counted."""
 
     counts: NDArray[np.int64]
     people: int
@@ -52,11 +46,6 @@ def open_batch(card: Card, batch: SealedBatch, key: X25519PrivateKey) -> Opened:
     """Decrypt and count; messages that cannot be opened, or say something impossible, are left out.
 
     Of the others the last few are left out that do not make up a whole person: their places are random.
-
-    Args:
-        card: The card.
-        batch: The mixed messages.
-        key: The analyser's private key.
     """
     if b64(public_bytes(key)) != (card.sealing or {}).get("key"):
         raise ParameterError(
@@ -105,12 +94,7 @@ def plan_for(plan: ItemsPlan, people: int) -> ItemsPlan:
 
 
 def conditions_of(card: Card, people: int) -> tuple[str, ...]:
-    """What a shuffled guarantee rests on, in words that follow "if".
-
-    Args:
-        card: The card.
-        people: How many took part.
-    """
+    """What a shuffled guarantee about so many people rests on, in words that follow "if"."""
     plan = card.survey.plan
     hiding = plan.terms.hiding_among(people)
     share = "" if plan.terms.honest == 1 else f" (honest = {float(plan.terms.honest):g} of {people:,})"
@@ -137,21 +121,11 @@ def analyse(
     *,
     ledger: Ledger | str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
-    study: Study | None = None,
     accept_weaker: bool = False,
-    renderers: Iterable[Any] | None = None,
 ) -> Release:
     """Release what a mixed batch says, with a statement and an entry in the ledger; a batch is accepted once.
 
-    Args:
-        card: The card.
-        batch: The mixed messages, or their file.
-        key: The analyser's private key.
-        ledger: The ledger of the data set.
-        out: A new folder for the results.
-        study: The study, where it names a data set that the card does not.
-        accept_weaker: Open a batch of fewer people than was promised; the statement says what holds.
-        renderers: What makes further files; by default the report.
+    With ``accept_weaker`` a batch of fewer people than was promised is opened, and the statement says what holds.
     """
     mixed = batch if isinstance(batch, SealedBatch) else read_batch(batch)
     plan = card.survey.plan
@@ -177,7 +151,7 @@ def analyse(
         "refused": opened.refused,
     }
     gathered = Gathered(plan_for(plan, opened.people), opened.counts, named, conditions_of(card, opened.people))
-    return _released(card, study, gathered, "batch", ledger=ledger, out=out, renderers=renderers)
+    return _released(card, gathered, "batch", ledger, out)
 
 
 def analyse_reports(
@@ -186,19 +160,8 @@ def analyse_reports(
     *,
     ledger: Ledger | str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
-    study: Study | None = None,
-    renderers: Iterable[Any] | None = None,
 ) -> Release:
-    """Release what the reports of a local card say, with a statement and an entry in the ledger; once for each card.
-
-    Args:
-        card: The card.
-        reports: What a collector stored.
-        ledger: The ledger of the data set.
-        out: A new folder for the results.
-        study: The study, where it names a data set that the card does not.
-        renderers: What makes further files; by default the report.
-    """
+    """Release what the reports of a local card say, with a statement and an entry in the ledger; once for each card."""
     if card.shuffled:
         raise ParameterError("The card is of the shuffle model.", allowed="a local card", fix="analyse a mixed batch")
     server = Server(card.survey)
@@ -212,7 +175,7 @@ def analyse_reports(
     counts = server.counts
     said = (None, None) if counts is not None else (found.tables, found.lines[:_LINES])
     gathered = Gathered(plan, counts, named, conditions, *said)
-    return _released(card, study, gathered, "set of reports", ledger=ledger, out=out, renderers=renderers)
+    return _released(card, gathered, "set of reports", ledger, out)
 
 
 def _for_reports(plan: Plan, people: int) -> Plan:
@@ -227,20 +190,16 @@ def _for_reports(plan: Plan, people: int) -> Plan:
 
 def _released(
     card: Card,
-    study: Study | None,
     gathered: Gathered,
     what: str,
-    *,
     ledger: Ledger | str | os.PathLike[str],
     out: str | os.PathLike[str] | None,
-    renderers: Iterable[Any] | None,
 ) -> Release:
     """A release under the card's own key, of which there is one."""
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    about = study if study is not None else card.survey.study
     name = f"{gathered.plan.question.label}-{card.digest[7:23]}"
     try:
-        return release_gathered(about, gathered, ledger=book, out=out, key=name, renderers=renderers)
+        return release_gathered(card.survey.study, gathered, ledger=book, out=out, key=name)
     except ParameterError as error:
         if "was paid for with other parameters" in error.problem:
             raise LedgerError(

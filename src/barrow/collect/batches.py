@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from barrow.collect.sealing import SEALED_BYTES
 from barrow.errors import ParameterError
-from barrow.ledger.durable import fsync_folder
+from barrow.ledger.store import fsync_folder
 from barrow.local.mixing import permuted
 from barrow.noise import uniform_below
 
@@ -44,12 +44,7 @@ class Head(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 @dataclass(frozen=True)
 class SealedBatch:
-    """A batch that was read: its head, and where its messages are.
-
-    Attributes:
-        head: What the first line says.
-        path: The file.
-    """
+    """A batch that was read: what its first line says, and the file."""
 
     head: Head
     path: Path
@@ -71,15 +66,7 @@ def write_batch(
 
     As many are left out, at random, as do not make up a whole person.
 
-    Args:
-        path: The new file.
-        messages: The messages, ``count`` of them, in an order that means nothing.
-        card: The card's digest.
-        name: The batch's id.
-        count: How many there are.
-        people_of: m, how many messages each person sends.
-        counted: How people were counted.
-        in_memory: How many are permuted at once.
+    ``people_of`` is m, how many messages each person sends; ``in_memory`` are permuted at once.
     """
     file = Path(path)
     head = Head(_KIND, _VERSION, card, name, count - count % people_of, count % people_of, counted)

@@ -23,9 +23,7 @@ class BusyError(BarrowError):
 class GroupCommit(Generic[Row]):
     """Collects rows of many requests into few transactions.
 
-    Args:
-        store: Stores rows in one durable step and returns one result for each.
-        most_waiting: How many rows may wait.
+    ``store`` stores rows in one durable step and returns one result for each.
     """
 
     def __init__(self, store: Callable[[list[Row]], Sequence[Any]], *, most_waiting: int = MOST_WAITING) -> None:

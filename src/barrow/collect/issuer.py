@@ -31,12 +31,7 @@ def new_invitations(count: int) -> list[str]:
 
 
 class Invitations:
-    """Which invitations there are, and which request each was spent on; codes are kept as digests only.
-
-    Args:
-        path: Their file.
-        card: The card's digest.
-    """
+    """Which invitations there are, and which request each was spent on; codes are kept as digests only."""
 
     def __init__(self, path: str | os.PathLike[str], card: str) -> None:
         table = "CREATE TABLE IF NOT EXISTS invitations (code BLOB PRIMARY KEY, request BLOB) WITHOUT ROWID;"
@@ -74,11 +69,7 @@ class Invitations:
 class Issuer:
     """Signs tokens for a shuffle card that counts people by them, and hands out the card.
 
-    Args:
-        card: The card.
-        key: The issuer's private key; None for a card whose front end attests the number of people.
-        invitations: Who may ask.
-        rate: Requests a minute from one address; 0 for no limit.
+    ``key`` is None for a card whose front end attests the number of people.
     """
 
     def __init__(

@@ -26,11 +26,7 @@ def client_folder() -> Path:
 
 
 def demo_routes(card: Card) -> dict[tuple[str, str], Handler]:
-    """The page, its script and style, and the client's modules; only the card's addresses may be contacted from it.
-
-    Args:
-        card: The card that the page answers.
-    """
+    """The page, its script and style, and the client's modules; only the card's addresses may be contacted from it."""
     folder = client_folder()
     files = {"/": folder / "demo" / "index.html"}
     files |= {f"/{name}": folder / "demo" / name for name in ("demo.css", "demo.js")}

@@ -27,9 +27,7 @@ _NO_TOKEN = bytes(DIGEST)
 class Pool:
     """The messages of one card that wait to be mixed.
 
-    Args:
-        path: Its file; ``.messages`` and ``.tokens`` are beside it.
-        card: The card's digest.
+    Beside its file are ``.messages`` and ``.tokens``.
     """
 
     def __init__(self, path: str | os.PathLike[str], card: str) -> None:

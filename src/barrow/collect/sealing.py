@@ -45,13 +45,7 @@ def seal(card: str, key: bytes, value: int) -> bytes:
 
 
 class Opener:
-    """Opens messages of one card.
-
-    Args:
-        card: The card's digest.
-        key: The analyser's private key.
-        kinds: How many kinds of values there are.
-    """
+    """Opens messages of one card, by its digest, that say one of so many kinds of values."""
 
     def __init__(self, card: str, key: X25519PrivateKey, kinds: int) -> None:
         self._info, self._key, self._kinds = info_of(card), key, kinds

@@ -19,13 +19,7 @@ from barrow.errors import ParameterError
 
 
 class Shuffler:
-    """The messages of one shuffle card, until they are mixed.
-
-    Args:
-        card: The card.
-        pool: Where they wait.
-        rate: Requests a minute from one address; 0 for no limit.
-    """
+    """The messages of one shuffle card, until they are mixed."""
 
     def __init__(self, card: Card, pool: Pool, *, rate: int = 0) -> None:
         if not card.shuffled:
@@ -97,11 +91,6 @@ def mix_and_forget(card: Card, pool: Pool, out: str | os.PathLike[str]) -> Head:
     """Mix what waits into one batch, once, and forget it; refused while messages of fewer than n people are there.
 
     The pool takes nothing more from then on. If it is interrupted, the same call goes on, with the same id.
-
-    Args:
-        card: The card.
-        pool: The messages.
-        out: The new file of the batch.
     """
     people, each = int(card.people), int(card.messages)
     batch, waiting = pool.batch, pool.count()

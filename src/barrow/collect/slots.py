@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from barrow.collect.tokens import random_bytes
 from barrow.errors import ParameterError
-from barrow.ledger.durable import fsync_folder
+from barrow.ledger.store import fsync_folder
 from barrow.noise import system_source
 
 BUCKET = 8192

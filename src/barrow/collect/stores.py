@@ -111,12 +111,7 @@ _COUNT = "INSERT INTO refused VALUES (?, ?) ON CONFLICT (reason) DO UPDATE SET n
 
 
 class SqliteReports:
-    """Reports in one file.
-
-    Args:
-        path: The file.
-        survey: The digest of the card whose reports it holds.
-    """
+    """Reports in one file."""
 
     def __init__(self, path: str | os.PathLike[str], survey: str) -> None:
         tables = (
@@ -167,9 +162,7 @@ class SqliteReports:
 class PostgresReports:
     """Reports in a Postgres database, every commit synchronous.
 
-    Args:
-        url: ``postgresql://user@host/database``; the password belongs into ``~/.pgpass`` or ``PGPASSWORD``.
-        survey: The digest of the card.
+    The password belongs into ``~/.pgpass`` or ``PGPASSWORD``.
     """
 
     def __init__(self, url: str, survey: str) -> None:

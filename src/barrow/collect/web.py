@@ -30,12 +30,9 @@ class RefusedError(BarrowError):
 
 
 class Rates:
-    """How many requests one address may make in a minute; it keeps no address.
+    """How many requests one address may make in a minute, 0 for no limit; it keeps no address.
 
     Addresses are hashed under a key that is drawn anew each minute and never written; then all counts are forgotten.
-
-    Args:
-        most: Requests a minute; 0 for no limit.
     """
 
     def __init__(self, most: int) -> None:
@@ -92,10 +89,6 @@ class Service:
     """An application (ASGI) of some routes, by method and path; browsers of other origins may post.
 
     Every answer to something that went wrong is a constant text that repeats nothing of what was sent.
-
-    Args:
-        routes: What answers a body, by method and path.
-        rate: Requests a minute from one address; 0 for no limit.
     """
 
     def __init__(self, routes: Mapping[tuple[str, str], Handler], *, rate: int = 0) -> None:

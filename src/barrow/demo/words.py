@@ -15,12 +15,7 @@ _LABEL = 10
 
 
 def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",)) -> list[str]:
-    """The demo's report, at most 78 columns wide.
-
-    Args:
-        result: What the demo released.
-        next_steps: Commands to try next.
-    """
+    """The demo's report, at most 78 columns wide."""
     policy, person = result.policy, result.example.person
     space = policy.space
     people = result.study.users or 0

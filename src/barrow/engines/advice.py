@@ -15,12 +15,7 @@ _MOST = 0.5
 
 
 def advise(lost: Sequence[tuple[object, ...]], columns: Columns, space: Space) -> tuple[str, ...]:
-    """Sentences about records whose item is lost.
-
-    Args:
-        lost: The item columns of some of them.
-        columns: Which columns they are.
-        space: The public space.
+    """Sentences about some records, by their item columns, whose item is lost.
 
     >>> advise([(-74.0, 40.7)], Columns("uid", ["lat", "lon"]), Earth(box=(40, -75, 41, -73), cell=1))
     ('Latitude and longitude are swapped: name the item columns lon, lat.',)

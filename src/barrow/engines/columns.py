@@ -112,11 +112,8 @@ def reads_numbers(space: Space) -> bool:
 def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, header_is_sure: bool = True) -> None:
     """Refuse missing columns (with the nearest name) and wrong types.
 
-    Args:
-        columns: What is asked for.
-        space: The space that reads the items.
-        found: Kinds of values by column.
-        header_is_sure: False for text files, whose first line might be a private record and no header.
+    ``found`` are kinds of values by column. The header is not sure for text files, whose first line might be a private
+    record.
 
     >>> check_columns(Columns("uid", "far"), Line(0, 1), {"uid": "text", "fat": "real"})
     Traceback (most recent call last):

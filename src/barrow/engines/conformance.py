@@ -128,12 +128,7 @@ class Conformance:
 
 
 def conformance(source: Any, *, rows: int = 600, **options: Any) -> Conformance:
-    """Ask the engine of ``source`` for the items of made-up public rows; no record is read.
-
-    Args:
-        source: Where records are; only the engine behind it is asked.
-        rows: How many rows for each space and mode.
-        **options: Options of the engine.
+    """Ask the engine of ``source`` for the items of so many made-up public rows a case; no record is read.
 
     >>> table = Source("sql", sql="SELECT 1 AS uid", acknowledged=True)
     >>> conformance(table, rows=40, progress=False, threads=1).passed

@@ -34,10 +34,7 @@ def check_samples(samples: int) -> int:
 class Sampler:
     """Draws ``samples`` of each user's records with replacement, seeing only numbers of users.
 
-    Args:
-        sizes: How many records each user holds; user g is number g.
-        samples: s, how many are drawn from each.
-        source: Where random words come from.
+    User number g holds ``sizes[g]`` records.
     """
 
     def __init__(self, sizes: NDArray[Any], samples: int, source: Source | None = None) -> None:
@@ -96,10 +93,6 @@ class RunSampler:
     """The same from rows (first of its user?, size of the user, records in the row) that come user by user.
 
     The user's size comes with each row, so a user may go on in the next piece.
-
-    Args:
-        samples: s, how many are drawn from each user.
-        source: Where random words come from.
     """
 
     def __init__(self, samples: int, source: Source | None = None) -> None:
@@ -117,10 +110,8 @@ class RunSampler:
     def draw(self, new: NDArray[np.bool_], sizes: Integers, counts: Integers) -> Integers:
         """How often records of each row of the next piece are drawn.
 
-        Args:
-            new: Whether a row is the first of its user.
-            sizes: How many records the row's user holds in all.
-            counts: How many records the row stands for.
+        ``new`` says whether a row is the first of its user, ``sizes`` how many records that user holds in all,
+        ``counts`` how many the row stands for.
         """
         weights = np.zeros(len(counts), dtype=np.int64)
         if not len(counts):

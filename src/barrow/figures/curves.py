@@ -68,12 +68,7 @@ def line_of(curve: Curve, x: Scale, y: Scale, kind: int) -> str:
 def end_labels(ends: Sequence[tuple[float, str, str, str]], x: float, low: float, high: float, room: float) -> str:
     """Two lines beside each curve's end, moved apart where they would touch, with a thread to the end they belong to.
 
-    Args:
-        ends: For each: its height, the first line, the second line, the class of the text.
-        x: Where the curves end.
-        low: The smallest height a label may have.
-        high: The largest.
-        room: How wide a label may be.
+    Each of ``ends`` has its height, the first line, the second line, and the class of the text.
     """
     tall = 30.0 if any(second for _, _, second, _ in ends) else 16.0
     placed = apart([height for height, *_ in ends], tall, low + tall / 2, high - tall / 2)

@@ -119,15 +119,7 @@ def drawn(
 ) -> Figure:
     """The figure that some elements make; its ids come from its content, so that pages can hold many figures.
 
-    Args:
-        body: The elements.
-        title: What the figure is.
-        description: What it shows.
-        width: In pixels.
-        height: In pixels.
-        kind: The class of the figure.
-        reach: How many pixels from a mark a pointer still reads it.
-        other: What is read out where no mark is near.
+    ``reach`` is how many pixels from a mark a pointer still reads it, ``other`` what is read out where no mark is near.
     """
     heading, said = clean(title), lawful(description)
     inner = (element("defs", hatch()) if f"#{KEY}-hatch" in "".join(body) else "") + "".join(body)

@@ -22,13 +22,7 @@ def legend(
 ) -> tuple[str, float]:
     """The key, and how high it is.
 
-    Args:
-        names: What each class means; the first is what is below the noise.
-        x: Where it begins.
-        y: Where it begins.
-        width: How wide it may be.
-        below: Whether there is anything in the first class, which is hatched.
-        classes: The class of each name; 0, 1, 2 and so on by default.
+    The first of ``names`` is what is below the noise: hatched, and left out unless ``below``.
     """
     shades = list(classes) if classes is not None else list(range(len(names)))
     names, shades = (names, shades) if below else (names[1:], shades[1:])

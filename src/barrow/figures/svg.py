@@ -94,13 +94,13 @@ def _attribute(value: object) -> str:
     return number(float(value)) if isinstance(value, float | np.floating) else escape(str(value))
 
 
-def polyline(points: Iterable[tuple[float, float]], *, close: bool = False) -> str:
+def polyline(points: Iterable[tuple[float, float]]) -> str:
     """The path through points.
 
     >>> polyline([(0, 0), (1.5, 2)])
     'M0,0L1.5,2'
     """
-    return "M" + "L".join(f"{number(x)},{number(y)}" for x, y in points) + ("Z" if close else "")
+    return "M" + "L".join(f"{number(x)},{number(y)}" for x, y in points)
 
 
 def mark(*children: str, at: tuple[float, float], said: str) -> str:

@@ -55,35 +55,31 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class Staged:
+class _Drawn:
+    """A paid release that was drawn, with the digests of its values and of its whole statement."""
+
+    ledger: str
+    seq: int
+    key: str
+    charge: Charge
+    outputs: str
+    statement: str | None
+
+
+class Staged(_Drawn):
     """A release that was drawn and written down, and not yet committed: these values may be shown, and no others.
 
     >>> Staged.__dataclass_fields__["outputs"].type
     'str'
     """
 
-    ledger: str
-    seq: int
-    key: str
-    charge: Charge
-    outputs: str
-    statement: str | None
 
-
-@dataclass(frozen=True)
-class Committed:
-    """A release that is done, with the digests of its values and of its whole statement.
+class Committed(_Drawn):
+    """A release that is done.
 
     >>> Committed.__dataclass_fields__["statement"].type
     'str | None'
     """
-
-    ledger: str
-    seq: int
-    key: str
-    charge: Charge
-    outputs: str
-    statement: str | None
 
 
 @dataclass(frozen=True)

@@ -52,11 +52,6 @@ class OpenLedger:
         budget = self._book.budget
         return composer_named(budget.composition) if self._given is None or budget.promises else self._given
 
-    @property
-    def anchor_file(self) -> Path | None:
-        """The file that holds the newest head, if there is one: spending is refused from anything older."""
-        return self._anchor
-
     def __repr__(self) -> str:
         return f"<Ledger {self._store.name!r} of {self.budget.dataset!r}>"
 

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from barrow.ledger.chain import Row
-from barrow.ledger.durable import fsync_folder
 from barrow.ledger.errors import (
     CorruptLedgerError,
     ForeignLedgerError,
@@ -33,7 +32,7 @@ from barrow.ledger.errors import (
     LedgerIOError,
     MissingLedgerError,
 )
-from barrow.ledger.store import lost_rows
+from barrow.ledger.store import fsync_folder, lost_rows
 
 APPLICATION_ID = 0x42415257
 """``BARW``: how a ledger is told from any other SQLite file."""

@@ -5,8 +5,10 @@ A store knows nothing of budgets. Every store passes the same suite (tests/ledge
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 from barrow.ledger.chain import Row
@@ -58,3 +60,14 @@ def lost_rows(rows: Sequence[Row], after: int) -> int | None:
         if row.seq != expected:
             return row.seq
     return None
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make the names in ``folder`` durable; without it a new file can vanish in a power cut."""
+    if os.name == "nt":
+        return  # Windows cannot open folders; NTFS journals names.
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -44,11 +44,7 @@ class Batch:
 
 
 class BatchReader:
-    """Reads texts of reports on one study.
-
-    Args:
-        study: The digest that they must name.
-    """
+    """Reads texts of reports on one study, by its digest."""
 
     def __init__(self, study: str) -> None:
         before, _, after = Report(study, "0" * 32, (7,)).to_text().partition("0" * 32 + '"')

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from barrow.errors import LedgerError
-from barrow.ledger.durable import fsync_folder
+from barrow.ledger.store import fsync_folder
 from barrow.local.report import MalformedReportError, Report, report_from_json
 
 MEMORY_VERSION = 1

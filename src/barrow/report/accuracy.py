@@ -37,10 +37,7 @@ _PREDICTED = "Predicted before the release, from public numbers only; no private
 def accuracy_of(plan: Plan | None, *, thorough: bool = False) -> tuple[list[str], list[Picture]]:
     """Sentences and figures about a plan; none where nothing is known.
 
-    Args:
-        plan: The plan.
-        thorough: Whether to compute what takes as long as planning: histograms at other alphas, user-level DP on large
-            tables.
+    If ``thorough``, also what takes as long as planning: histograms at other alphas, user-level DP on large tables.
     """
     if isinstance(plan, HistogramPlan):
         return _histogram(plan, thorough)

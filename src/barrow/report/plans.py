@@ -16,12 +16,7 @@ from barrow.report.model import Answer, Learnt, Picture, Report, Table
 
 
 def plan_report(plans: Sequence[Plan], *, dataset: str | None = None) -> Report:
-    """What releases would give and cost; histograms are simulated at other alphas, which takes a while.
-
-    Args:
-        plans: The plans of one study's questions.
-        dataset: The data set's name.
-    """
+    """What releases would give and cost; histograms are simulated at other alphas, which takes a while."""
     one = plans[0] if len(plans) == 1 else None
     texts, pictures = ([], []) if one is None else accuracy_of(one, thorough=True)
     belief = None if one is None else _both(one.plot)
@@ -69,12 +64,7 @@ def _learnt(plans: Sequence[Plan]) -> list[Learnt]:
 
 
 def comparison_report(found: Sequence[tuple[str, Comparison]], *, dataset: str | None = None) -> Report:
-    """Every mechanism that can answer, with ordinary user-level DP beside it.
-
-    Args:
-        found: The comparisons, each by the name of its question.
-        dataset: The data set's name.
-    """
+    """Every mechanism that can answer each question, with ordinary user-level DP beside it."""
     return Report(
         ", ".join(name for name, _ in found) if dataset is None else f"{dataset}: mechanisms compared",
         "Every mechanism that can answer, its predicted error, and ordinary user-level DP.",
@@ -105,12 +95,7 @@ def _compared(name: str, found: Comparison) -> Answer:
 
 
 def ledger_report(shown: Overview, *, ledger: str = "") -> Report:
-    """What was spent, when and on what, and what is left.
-
-    Args:
-        shown: The ledger's overview.
-        ledger: Its file, for the command that verifies it.
-    """
+    """What was spent, when and on what, and what is left."""
     return Report(
         f"{shown.budget.dataset}: the privacy budget",
         shown.title,

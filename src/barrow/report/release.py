@@ -86,11 +86,8 @@ def release_files(said: Mapping[str, Any], tables: Mapping[str, Any], plan: Plan
 def release_report(releases: Sequence[Released], *, outline: Any = None, thorough: bool = False, **more: Any) -> Report:
     """What a report says about one or several releases of a study.
 
-    Args:
-        releases: The releases, about one data set.
-        outline: GeoJSON for maps instead of the bundled coasts and borders.
-        thorough: Whether to compare with what takes long to plan.
-        more: Further parts of the :class:`Report`, such as the ledger over time.
+    ``outline`` is GeoJSON for maps instead of the bundled coasts; ``thorough`` compares with what takes long to plan;
+    ``more`` are further parts of the :class:`Report`.
     """
     if not releases:
         raise ParameterError("There is no release.", allowed="one or more", fix="barrow report FOLDER")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.ledger.durable import fsync_folder
+from barrow.ledger.store import fsync_folder
 from barrow.questions.plan import Rows
 
 _KINDS: dict[type, Any] = {float: np.float64, int: np.int64}

@@ -46,12 +46,7 @@ class StaleError(Exception):
 
 
 class Designer:
-    """One designer: a study file, its page, and its releases.
-
-    Args:
-        file: The study file.
-        port: Where the page is served.
-    """
+    """One designer: a study file, its page, and its releases."""
 
     def __init__(self, file: Path, port: int) -> None:
         self.place = StudyPlace(file)

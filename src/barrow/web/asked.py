@@ -50,12 +50,7 @@ def space_of(spec: Any) -> Space:
 
 @dataclass(frozen=True)
 class Asked:
-    """A study as the page has it, and which of its questions is looked at.
-
-    Args:
-        study: The study.
-        looked: The number of the question that is shown.
-    """
+    """A study as the page has it, and the number of the question that is looked at."""
 
     study: Study
     looked: int

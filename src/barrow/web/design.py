@@ -42,13 +42,7 @@ _SHARES = (("everything", Fraction(1)), ("half of it", Fraction(1, 2)), ("1 in 1
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """What is shown for one question of a study.
-
-    Args:
-        asked: The study and the question that is looked at.
-        exact: Whether the plan is the study's own, and not that of a coarser grid, which is quick.
-        width: Of the figures, in pixels.
-    """
+    """What is shown for one question of a study: by its own plan, or quickly by that of a coarser grid."""
 
     asked: Asked
     exact: bool = True

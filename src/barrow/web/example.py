@@ -62,11 +62,7 @@ def _population(space: Space) -> tuple[Floats, str]:
 
 @dataclass(frozen=True, eq=False)
 class Pictured:
-    """What a planned release would look like for the example population.
-
-    Args:
-        plan: What is planned.
-    """
+    """What a planned release would look like for the example population."""
 
     plan: Plan
 

@@ -41,11 +41,7 @@ def random_name(words: int = 4) -> str:
 
 
 class Guard:
-    """ASGI middleware that lets nothing through but the page's own requests.
-
-    Args:
-        app: What answers.
-        port: Where it is bound; only this Host and this Origin exist.
+    """ASGI middleware that lets nothing through but the page's own requests, by Host and Origin.
 
     >>> guard = Guard(JSONResponse({}), 8931)
     >>> guard.refused("GET", "/", {"host": "evil.example:8931"})

@@ -18,11 +18,7 @@ from barrow.study.file import read_table
 
 @dataclass
 class StudyPlace:
-    """Where a designer's study lives.
-
-    Args:
-        file: The study file; it need not exist.
-    """
+    """Where a designer's study lives; the file need not exist."""
 
     file: Path
     _left: dict[str, Any] | None = None

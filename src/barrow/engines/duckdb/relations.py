@@ -86,10 +86,7 @@ def _first(type_text: str) -> str:
 def relation(session: Session, source: Source, columns: Columns | None = None) -> Relation:
     """Open ``source`` and judge its query; only names and types are read.
 
-    Args:
-        session: The connection.
-        source: Where the records are.
-        columns: Who and what; None if only names and kinds are asked for.
+    ``columns`` are None if only names and kinds are asked for.
     """
     if source.sql is not None:
         # Parquet's statistics leave out NaN: a filter that is judged by them would lose or keep a record by what

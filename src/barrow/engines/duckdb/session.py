@@ -51,11 +51,7 @@ _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2*
 class Session:
     """A connection in memory whose temporary files live in a folder of their own, for one reading of the records.
 
-    Args:
-        memory: The most memory that DuckDB may hold, e.g. ``"2GB"``; what does not fit goes to the folder.
-        threads: How many threads; all cores by default.
-        folder: Where the folder for temporary files is made; the system's place by default.
-        progress: Whether to tell how far the reading is; by default where somebody listens (:mod:`barrow.progress`).
+    Its options are those of the engine.
     """
 
     def __init__(
@@ -206,11 +202,8 @@ def _literal(value: Any) -> str:
 def read_sizes(session: Session, users: str, more: str = "", *, total: str = "COUNT(*)") -> tuple[int, int]:
     """Make the table ``sizes`` of users u and their numbers of records m; how many users and records there are.
 
-    Args:
-        session: The connection.
-        users: What stands after FROM and has the column u, and w where records have weights.
-        more: Further aggregates for each user, after a comma.
-        total: The aggregate that counts records.
+    ``users`` stands after FROM and has the column u, and w where records have weights; ``more`` are further aggregates
+    for each user, after a comma; ``total`` is the aggregate that counts records.
     """
     bad = "false" if total == "COUNT(*)" else "bool_or(w IS NULL)"
     session.run(
@@ -233,9 +226,6 @@ class SpillFolder:
 
     A folder belongs to the process that holds the lock on the file in it. Locks end with their process, however it
     ends, so a folder whose lock is free was left behind: the next start in the same place removes it.
-
-    Args:
-        place: The disk that the user names; the system's place for temporary files (``TMPDIR``) by default.
     """
 
     def __init__(self, place: str | Path | None) -> None:
