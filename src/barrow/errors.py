@@ -67,7 +67,7 @@ class BarrowError(Exception):
         }
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.problem, self.allowed, self.fix))
+        return (_rebuild, (type(self), self.problem, self.allowed, self.fix), dict(self.__dict__))
 
 
 def _rebuild(kind: type[BarrowError], problem: str, allowed: str | None, fix: str | None) -> BarrowError:

@@ -189,7 +189,7 @@ def test_an_older_copy_is_not_spent_from(path: Path, tmp_path: Path) -> None:
     assert Anchor.read(anchor).head == ledger.head() == Head(3, ledger.head().hash)
     shutil.copy(tmp_path / "backup", path)
     restored = Ledger.open(path)  # the path of the anchor is in the ledger itself
-    assert restored.anchor_file == anchor
+    assert restored._anchor == anchor
     assert restored.left().loss == 9  # reading is allowed
     for spend in (lambda: pay(restored, "c", 1), lambda: restored.resume("a")):
         with pytest.raises(CorruptLedgerError, match="older copy"):

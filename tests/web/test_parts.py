@@ -7,6 +7,7 @@ from barrow.policy import Policy, Promise
 from barrow.questions import Mean, question_kinds
 from barrow.spaces import Earth, Line
 from barrow.study import Study
+from barrow.web.app import world_path
 from barrow.web.asked import Asked, MisfitError, at, space_of
 from barrow.web.catalogue import catalogue, distances, entry_of, grids, steps
 from barrow.web.child import Cancelled, Child, columns
@@ -16,7 +17,6 @@ from barrow.web.guard import random_name
 from barrow.web.saving import StudyPlace
 from barrow.web.suggest import suggestion, with_grid
 from barrow.web.words import guesses, promise_rows
-from barrow.web.world import world_path
 
 KILOMETRES = Line(0, 100, unit="km", step=1)
 AGES = "line(low=0, high=100, step=5, unit='years')"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from fractions import Fraction
 
 import click
 
+from barrow.cli.main import tell
 from barrow.errors import ParameterError
 from barrow.numerics import exact
 from barrow.policy import Policy, Promise, describe_distance, odds_sentence, odds_upper, percent_up
@@ -58,10 +58,8 @@ def choose(
         raise ParameterError(f"users is {users}.", allowed="a whole number, 1 or more", fix="--users 100000")
     if save is not None:
         write_study(Study(space, policy.promises, delta=policy.delta, dataset=dataset, users=users), save)
-    if as_json:
-        click.echo(json.dumps(policy.to_json() | {"users": users, "study": save}, ensure_ascii=False))
-    elif quiet:
-        click.echo(f"{policy.alpha:.12g}")
+    if as_json or quiet:
+        tell(as_json, quiet, policy.to_json() | {"users": users, "study": save}, f"{policy.alpha:.12g}")
     else:
         _show(policy, users, save)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
+from barrow.cli.main import tell
 from barrow.cli.study_options import output_options
 from barrow.study import explain as explain_statement
 from barrow.study import read_statement, statement_text
@@ -23,9 +22,5 @@ def explain(statement: str, as_json: bool, quiet: bool) -> None:
     """  # noqa: D301  (click reads the backspace)
     said = read_statement(statement)
     steps = explain_statement(said).splitlines()
-    if as_json:
-        click.echo(json.dumps({"steps": steps, "statement": said}, ensure_ascii=False))
-        return
-    if not quiet:
-        click.echo(statement_text(said) + "\n")
-    click.echo("\n".join(steps))
+    told = {"steps": steps, "statement": said}
+    tell(as_json, quiet, told, "\n".join(steps), statement_text(said) + "\n", *steps)

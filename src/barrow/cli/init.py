@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from barrow.cli.main import tell
 from barrow.cli.study_options import (
     DEFAULT,
     asked_questions,
@@ -75,16 +75,11 @@ def init(
     book = Ledger.join(place, study, spaces=[study.space], anchor=anchor)
     study.write(file)
     told = {"study": file, "ledger": place, "dataset": study.dataset, "alpha": float(study.alpha)}
-    if as_json:
-        grids = None if study.grids is None else study.grids.to_json()
-        click.echo(json.dumps({**told, "budget": book.budget.to_json(), "grids": grids}, ensure_ascii=False))
-    elif quiet:
-        click.echo(file)
-    else:
-        for line in [] if study.grids is None else study.grids.lines():
-            click.echo(line)
-        click.echo(f"Wrote {file} and {'joined' if book.head().length > 1 else 'made'} the ledger {place}.")
-        click.echo("Next: barrow plan, then barrow release")
+    grids = None if study.grids is None else study.grids.to_json()
+    lines = [] if study.grids is None else list(study.grids.lines())
+    lines.append(f"Wrote {file} and {'joined' if book.head().length > 1 else 'made'} the ledger {place}.")
+    lines.append("Next: barrow plan, then barrow release")
+    tell(as_json, quiet, {**told, "budget": book.budget.to_json(), "grids": grids}, file, *lines)
 
 
 def make_study_without_file(**flags: Any) -> Study:

@@ -127,15 +127,7 @@ EXAMPLES: Mapping[str, Example] = {
 
 
 def example(name: str) -> Example:
-    """The bundled example called ``name``.
-
-    >>> example("storms")
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: There is no bundled data set 'storms'.
-      allowed: flights, shakespeare
-      fix:     barrow demo --data flights
-    """
+    """The bundled example called ``name``."""
     if name not in EXAMPLES:
         raise ParameterError(
             f"There is no bundled data set {name!r}.", allowed=", ".join(EXAMPLES), fix="barrow demo --data flights"

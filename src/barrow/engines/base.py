@@ -43,11 +43,10 @@ class Asked:
                 allowed="at most 2^62 draws of all users together",
                 fix=f"samples={max(1, samples // 1000)}",
             )
-        items = np.append(items, self.space.default_item)
-        counts = np.append(counts, (everybody - found) * samples)
         some = counts > 0
-        pooled = merged(items[some], np.full(int(some.sum()), samples), counts[some], users=everybody)
-        return Sampled(pooled.items, pooled.counts, samples=samples, users=everybody, private=private)
+        pooled = merged(items[some], np.full(int(some.sum()), samples), counts[some], users=found)
+        drawn = Sampled(pooled.items, pooled.counts, samples=samples, users=found, private=private)
+        return drawn.with_users(everybody, self.space.default_item)
 
 
 class Engine(ABC):

@@ -114,13 +114,6 @@ def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, h
 
     ``found`` are kinds of values by column. The header is not sure for text files, whose first line might be a private
     record.
-
-    >>> check_columns(Columns("uid", "far"), Line(0, 1), {"uid": "text", "fat": "real"})
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: There is no column 'far'. Did you mean 'fat'?
-      allowed: uid, fat
-      fix:     write 'fat'
     """
     # Where no column of those asked for is in the first line of a text file, that line may be a record.
     sure = header_is_sure or any(name in found for name in columns.all)

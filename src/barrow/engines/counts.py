@@ -94,14 +94,14 @@ class Counts:
         ([0, 1], [1, 1], [3, 2], 5)
         """
         check_users(users)
-        missing = users - self.users
+        missing, each = users - self.users, getattr(self, "samples", 1)
         if missing < 0:
             raise refuse_more_users()
         if missing == 0:
             return self
         items = np.append(self.items, default_item)
-        sizes = np.append(self.sizes, 1)
-        counts = np.append(self.counts, missing)
+        sizes = np.append(self.sizes, each)
+        counts = np.append(self.counts, missing * each)
         return merged(items, sizes, counts, users=users)
 
 
@@ -138,13 +138,7 @@ class Sampled(Counts):
         more = super().with_users(users, default_item)
         if more is self:
             return self
-        filled = merged(
-            np.append(self.items, default_item),
-            np.full(len(self.items) + 1, self.samples),
-            np.append(self.counts, (users - self.users) * self.samples),
-            users=users,
-        )
-        return Sampled(filled.items, filled.counts, samples=self.samples, users=users, private=self.private)
+        return Sampled(more.items, more.counts, samples=self.samples, users=users, private=self.private)
 
     def __repr__(self) -> str:
         return "<Sampled: private integers>"

@@ -36,16 +36,8 @@ _TYPES = {
     "BIGINT": "BIGINT", "INT8": "BIGINT", "INTEGER": "INTEGER", "INT": "INTEGER", "INT4": "INTEGER", "DATE": "DATE",
     "TIMESTAMP": "TIMESTAMP", "DATETIME": "TIMESTAMP", "UUID": "UUID", "BOOLEAN": "BOOLEAN",
 }  # fmt: skip
-_NEUTRAL: tuple[object, ...] = (
-    None,
-    "",
-    [],
-    {},
-    False,
-    {"map": []},
-    {"type": "ORDER_MODIFIER", "orders": []},
-    "STANDARD_HANDLING",
-)
+_NO_ORDER = {"type": "ORDER_MODIFIER", "orders": []}
+_NEUTRAL: tuple[object, ...] = (None, "", [], {}, False, {"map": []}, _NO_ORDER, "STANDARD_HANDLING")
 
 
 def admit(sql: str, columns: Columns | None, *, backticks: bool = False) -> Selection:
@@ -56,14 +48,6 @@ def admit(sql: str, columns: Columns | None, *, backticks: bool = False) -> Sele
         columns: The user and item columns; None if only the names of the columns are asked for.
         backticks: Whether names stand in backticks, as in Spark. What is judged is what is run, for a fresh text is
             written from it.
-
-    >>> admit("SELECT uid, max(age) AS age FROM records GROUP BY uid", Columns("uid", "age"))
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: The query may mix people or move items: it groups records.
-      allowed: one SELECT over one table: the user a bare column, items bare columns or casts of them, and filters that
-      compare other columns with constants
-      fix:     a simpler query; or acknowledge_sql = true (--acknowledge-sql), and the statement will say so
     """
     node = _parsed(_plain_quotes(sql) if backticks else sql)
     _check_shape(node)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from barrow.errors import DataError
+from barrow.errors import BarrowError, DataError
 
 T = TypeVar("T")
 
@@ -68,8 +68,8 @@ class PrivateTextError(Exception):
     """A failure in an engine's own words, which may repeat private values: it never leaves the engines package."""
 
 
-def quietly(act: Callable[[], T]) -> T:
-    """Do ``act``; where it fails in the engine's own words, fail with the constant text instead.
+def quietly(act: Callable[[], T], refusal: Callable[[], BarrowError] = refuse_unreadable) -> T:
+    """Do ``act``; where it fails in the engine's own words, fail with the constant text of ``refusal`` instead.
 
     >>> def fail():
     ...     raise PrivateTextError("could not convert 'secret'")
@@ -85,4 +85,4 @@ def quietly(act: Callable[[], T]) -> T:
     except PrivateTextError:
         pass
     # Raised here and not above, so that the private text does not travel along as the error's context.
-    raise refuse_unreadable()
+    raise refusal()

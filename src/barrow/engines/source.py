@@ -93,15 +93,10 @@ class Source:
             raise ParameterError(f"version is {self.version!r}.", allowed="a text", fix='version="2026-10"')
 
     def __repr__(self) -> str:
-        shown: list[tuple[str, object]] = [
-            ("kind", self.kind),
-            ("path", self.path),
-            ("table", self.table),
-            ("sql", self.sql),
-        ]
-        shown += [("acknowledged", self.acknowledged or None), ("version", self.version)]
-        shown += [("encoding", None if self.encoding == "utf-8" else self.encoding)]
-        return f"Source({', '.join(f'{name}={value!r}' for name, value in shown if value is not None)})"
+        shown = {name: getattr(self, name) for name in ("kind", "path", "table", "sql")}
+        shown |= {"acknowledged": self.acknowledged or None, "version": self.version}
+        shown |= {"encoding": None if self.encoding == "utf-8" else self.encoding}
+        return f"Source({', '.join(f'{name}={value!r}' for name, value in shown.items() if value is not None)})"
 
     @classmethod
     def parse(
@@ -174,15 +169,16 @@ class Source:
         options = parse_qs(query)
         if scheme not in _SERVERS and ("@" in rest or "password" in rest.lower()):
             name = f"{scheme}://…"  # an error must not repeat a secret
+        kind = _SERVERS.get(scheme, "duckdb" if scheme == "duckdb" else "sqlite")
+        address = unquote(path[1:])
         if scheme in _SERVERS:
-            address = spark_address(name) if _SERVERS[scheme] == "spark" else without_secrets(name)
-            queries = [*options.get("sql", []), *([] if sql is None else [sql])]
-            if len(queries) <= 1 and len(options.get("table", [])) <= 1:
-                table = options.get("table", [None])[0]
-                return cls(_SERVERS[scheme], path=address, table=table, sql=queries[0] if queries else None)
-        wrong = sorted(set(options) - {"table", "sql"})
-        unknown = scheme not in ("duckdb", "sqlite", *_SERVERS)
-        if unknown or (scheme not in _SERVERS and (not path.startswith("/") or len(path) < 2 or wrong)):
+            address = spark_address(name) if kind == "spark" else without_secrets(name)
+        elif (
+            scheme not in ("duckdb", "sqlite")
+            or not path.startswith("/")
+            or len(path) < 2
+            or set(options) - {"table", "sql"}
+        ):
             raise ParameterError(
                 f"The source {name!r} cannot be read.",
                 allowed=_ALLOWED,
@@ -196,8 +192,7 @@ class Source:
                 fix="drop the others",
             )
         table = options.get("table", [None])[0]
-        kind: Kind = "duckdb" if scheme == "duckdb" else "sqlite"
-        return cls(kind, path=unquote(path[1:]), table=table, sql=queries[0] if queries else None)
+        return cls(kind, path=address, table=table, sql=queries[0] if queries else None)
 
     @classmethod
     def of(cls, source: Any) -> Source:

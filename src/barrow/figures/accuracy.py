@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from barrow.errors import ParameterError
@@ -59,13 +59,7 @@ def tradeoff(
     above = f"a 50 % guess can become at most …, if {clean(promise)}" if guesses and promise else ""
     frame = _Frame(curves, here, unit, error, width, height, 66.0 if guesses else 44.0)
     body = [frame.axes("α: more privacy ← → more accuracy"), frame.upper(guesses, above), frame.lines()]
-    said = ""
-    if here is not None:
-        text = f"{isolated(here.label)}: α at most {at_most(here.x)}, error at most {at_most(here.y, unit)}"
-        body.append(frame.here(here, text))
-        said = f"{text}."
-    about = " ".join([said, *frame.compared(here)]).strip() or f"{len(curves)} curves of errors over α."
-    return drawn(*body, title=title, description=about, width=width, height=height, kind="tradeoff", reach=400)
+    return frame.figure(body, here, lambda x: f"α at most {at_most(x)}", "α", title=title, kind="tradeoff")
 
 
 def growth(
@@ -94,13 +88,7 @@ def growth(
     """
     frame = _Frame(curves, here, unit, error, width, height, 44.0)
     body = [frame.axes("people"), frame.lines()]
-    said = ""
-    if here is not None:
-        text = f"{isolated(here.label)}: {near(here.x, digits=12)} people, error at most {at_most(here.y, unit)}"
-        body.append(frame.here(here, text))
-        said = f"{text}."
-    about = " ".join([said, *frame.compared(here)]).strip() or f"{len(curves)} curves of errors over people."
-    return drawn(*body, title=title, description=about, width=width, height=height, kind="growth", reach=400)
+    return frame.figure(body, here, lambda x: f"{near(x, digits=12)} people", "people", title=title, kind="growth")
 
 
 def sweep(
@@ -183,7 +171,7 @@ class _Frame:
         x0, x1 = min(xs), max(xs)
         if x0 <= 0:
             log_range(xs, "x")
-        self.unit, self.error, self.curves = unit, clean(error), curves
+        self.unit, self.error, self.curves, self.size = unit, clean(error), curves, (width, height)
         self.bottom, self.top = height - 48.0, top
         self.y = LogScale(*log_range(ys, "y"), self.bottom, top)
         self.turned = top > 60
@@ -258,10 +246,20 @@ class _Frame:
                     hidden += abs(self.y(interpolated(curve, value)) - y) < 12
         return hidden
 
-    def compared(self, here: Here | None) -> list[str]:
+    def figure(
+        self, body: list[str], here: Here | None, write: Callable[[float], str], over: str, *, title: str, kind: str
+    ) -> Figure:
+        """The figure with the study's place in it, and words about both."""
+        about = f"{len(self.curves)} curves of errors over {over}."
+        if here is not None:
+            text = f"{isolated(here.label)}: {write(here.x)}, error at most {at_most(here.y, self.unit)}"
+            body.append(self.here(here, text))
+            about = " ".join([f"{text}.", *self.compared(here)])
+        width, height = self.size
+        return drawn(*body, title=title, description=about, width=width, height=height, kind=kind, reach=400)
+
+    def compared(self, here: Here) -> list[str]:
         """Whose error is smaller at the study's place."""
-        if here is None:
-            return []
         said = []
         for curve in self.curves[1:]:
             if curve.style == "main" and curve.x[0] <= here.x <= curve.x[-1]:

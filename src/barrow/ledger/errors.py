@@ -117,9 +117,6 @@ class OverBudgetError(LedgerError):
             data[name] = getattr(self, name).to_json(self.symbol)
         return data
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (*super().__reduce__(), dict(self.__dict__))
-
 
 class AlreadyPaidError(LedgerError):
     """A release with this key was paid before; its noise is never drawn again.
@@ -157,9 +154,6 @@ class AlreadyPaidError(LedgerError):
         2
         """
         return {**super().to_json(), "seq": self.seq, "outputs": self.outputs}
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (*super().__reduce__(), dict(self.__dict__))
 
 
 class NotCoveredError(LedgerError):
@@ -213,9 +207,6 @@ class CorruptLedgerError(LedgerError):
         )
         error.seq = seq
         return error
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (*super().__reduce__(), dict(self.__dict__))
 
 
 class LedgerBusyError(LedgerError):

@@ -85,9 +85,6 @@ class MalformedReportError(ParameterError):
         super().__init__(f"A report {problem}.", allowed="see docs/local.md", fix="make it with Client")
         self.reason = reason
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (MalformedReportError, (self.reason, self.problem[len("A report ") : -1]))
-
 
 def report_from_json(data: str | bytes | Mapping[str, Any]) -> Report:
     """Reads a report strictly: exactly the known keys, types and lengths.

@@ -62,16 +62,15 @@ def _text(value: str) -> str:
     return _BOLD.sub(r"<b>\1</b>", kept) if "**" in kept else kept
 
 
-def _paragraphs(texts: Iterable[str], kind: str = "") -> str:
+def _paragraphs(texts: Iterable[str]) -> str:
     """Texts one after the other; those that begin with a dash are a list."""
-    opening = f'<p class="{kind}" dir="auto">' if kind else '<p dir="auto">'
     parts = []
     for listed, group in groupby(texts, key=lambda text: text.startswith("- ")):
         if listed:
             items = "".join(f'<li dir="auto">{_text(text[2:])}</li>' for text in group)
             parts.append(f'<ul class="list">{items}</ul>')
         else:
-            parts += [f"{opening}{_text(text)}</p>" for text in group]
+            parts += [f'<p dir="auto">{_text(text)}</p>' for text in group]
     return "".join(parts)
 
 

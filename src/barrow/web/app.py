@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -20,6 +21,7 @@ from starlette.routing import Route
 
 from barrow.errors import BarrowError, ParameterError
 from barrow.figures import at_most, script, stylesheet
+from barrow.figures.outline import land_rings, relative_path
 from barrow.web.asked import Asked, MisfitError, at
 from barrow.web.catalogue import START, catalogue, distances, entry_of, grids
 from barrow.web.design import Design, can_preview, commands, cost, quick, toml_of
@@ -28,7 +30,6 @@ from barrow.web.releasing import Releases, columns_of
 from barrow.web.saving import StudyPlace
 from barrow.web.suggest import suggestion
 from barrow.web.words import grid_words, guesses, promise_rows
-from barrow.web.world import world_path
 
 Body = dict[str, Any]
 _KINDS = {"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
@@ -259,6 +260,13 @@ class Designer:
 
     async def _in(self, where: ThreadPoolExecutor, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(where, work)
+
+
+@cache
+def world_path() -> str:
+    """The land of the world as one SVG path, for drawing a box with the pointer: x is longitude, y minus latitude."""
+    rings = [np.column_stack([ring[:, 0], -ring[:, 1]]) for ring in land_rings()]
+    return "".join(relative_path(ring, close=True) for ring in rings if len(ring) > 3)
 
 
 def _since(began: float) -> int:

@@ -26,7 +26,7 @@ from barrow.study import Study
 from barrow.study.file import study_text
 from barrow.study.statement import make_statement, statement_text
 from barrow.web.asked import Asked, at
-from barrow.web.example import Pictured
+from barrow.web.example import Pictured, of_shares
 from barrow.web.words import grid_words, guess, promise_rows
 
 _PLANS: Kept[Plan] = Kept(32)
@@ -144,9 +144,7 @@ class Design:
 
     @property
     def _shares(self) -> bool:
-        return isinstance(self.plan, LinearPlan) and self.pictured.linear and self.plan.query.kind in (
-            "density", "region", "region_share",
-        )  # fmt: skip
+        return self.pictured.linear and of_shares(self.plan)
 
     def belief(self) -> fig.Figure:
         """What anyone can learn about one person from this release."""

@@ -145,11 +145,12 @@ class Pictured:
         ends = [(row.get("low_95"), row.get("high_95")) for row in rows] or [(None, None)]
         low = [v - h if a is None or a > v else a for v, h, (a, _) in zip(found.tolist(), half, ends, strict=True)]
         high = [v + h if b is None or b < v else b for v, h, (_, b) in zip(found.tolist(), half, ends, strict=True)]
-        unit = "%" if _shares(plan) or not self.linear else plan.error_unit
+        unit = "%" if of_shares(plan) or not self.linear else plan.error_unit
         return fig.bars(names or ["hidden by the noise"], found, low=low, high=high, unit=unit, **options)
 
 
-def _shares(plan: Plan) -> bool:
+def of_shares(plan: Plan) -> bool:
+    """Whether its values are shares of people's items."""
     return isinstance(plan, LinearPlan) and plan.query.kind in ("density", "region_share", "region")
 
 

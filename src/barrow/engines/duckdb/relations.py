@@ -8,13 +8,14 @@ import gzip
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from barrow.engines.columns import Columns
 from barrow.engines.duckdb.session import Session
 from barrow.engines.frames import arrow_table
 from barrow.engines.queries import admit, missing_table, refuse_view
-from barrow.engines.refusals import PrivateTextError, refuse_empty
+from barrow.engines.refusals import quietly, refuse_empty
 from barrow.engines.selections import Selection
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB
@@ -128,21 +129,16 @@ def _files(session: Session, source: Source, columns: Columns | None) -> Relatio
     if source.kind == "csv" and all(Path(x).stat().st_size == 0 for x in files):
         raise refuse_empty()
     read = reading_call(source, files)
-    try:
-        if source.sql is not None and source.acknowledged:
-            session.run(f"CREATE TEMP VIEW records AS SELECT * FROM {read}")
-            return replace(_free_query(session, source.sql), files=tuple(files))
-        types = _types(session, read)
-    except PrivateTextError:
-        failure: ParameterError | None = ParameterError(
-            f"The source {source.path!r} cannot be read as {'CSV' if source.kind == 'csv' else 'Parquet'}.",
-            allowed="a file of the format that its suffix says",
-            fix="barrow check (Python: engine.check) shows the curator the engine's own message",
-        )
-    else:
-        failure = None
-    if failure is not None:
-        raise failure
+    unreadable = partial(
+        ParameterError,
+        f"The source {source.path!r} cannot be read as {'CSV' if source.kind == 'csv' else 'Parquet'}.",
+        allowed="a file of the format that its suffix says",
+        fix="barrow check (Python: engine.check) shows the curator the engine's own message",
+    )
+    if source.sql is not None and source.acknowledged:
+        quietly(lambda: session.run(f"CREATE TEMP VIEW records AS SELECT * FROM {read}"), unreadable)
+        return replace(_free_query(session, source.sql), files=tuple(files))
+    types = quietly(lambda: _types(session, read), unreadable)
     whole = Relation(read, types, once=source.kind == "csv", files=tuple(files))
     if source.sql is not None:
         selection = admit(source.sql, columns)
@@ -156,11 +152,8 @@ def _files(session: Session, source: Source, columns: Columns | None) -> Relatio
 def _selected(session: Session, whole: Relation, selection: Selection, *, header_is_sure: bool = True) -> Relation:
     """The part of a relation that a query asks for that has passed; a fresh text is run, not the curator's."""
     sql = f"({selection.sql(DUCKDB, whole.sql, whole.types, header_is_sure=header_is_sure)})"
-    try:
-        return Relation(sql, _types(session, sql), once=whole.once, files=whole.files)
-    except PrivateTextError:
-        pass
-    raise _cannot_run()
+    types = quietly(lambda: _types(session, sql), _cannot_run)
+    return Relation(sql, types, once=whole.once, files=whole.files)
 
 
 def csv_options(path: str) -> str:
@@ -184,18 +177,13 @@ def csv_options(path: str) -> str:
 
 def _database(session: Session, source: Source, columns: Columns | None) -> Relation:
     source.files()
-    try:
-        session.run(f"ATTACH {DUCKDB.literal(str(source.path))} AS source (READ_ONLY)")
-    except PrivateTextError:
-        failure: ParameterError | None = ParameterError(
-            f"The file {source.path!r} cannot be opened as a DuckDB database.",
-            allowed="a DuckDB database that no other program is writing to",
-            fix="close the other program, or copy the file",
-        )
-    else:
-        failure = None
-    if failure is not None:
-        raise failure
+    unreadable = partial(
+        ParameterError,
+        f"The file {source.path!r} cannot be opened as a DuckDB database.",
+        allowed="a DuckDB database that no other program is writing to",
+        fix="close the other program, or copy the file",
+    )
+    quietly(lambda: session.run(f"ATTACH {DUCKDB.literal(str(source.path))} AS source (READ_ONLY)"), unreadable)
     if source.sql is not None and source.acknowledged:
         session.run("USE source")
         return _free_query(session, source.sql)
@@ -248,20 +236,16 @@ def _free_query(session: Session, sql: str) -> Relation:
             allowed="one SELECT statement; over a file, its records are the table named records",
             fix="SELECT uid, item FROM records",
         )
-    try:
-        return Relation(f"({text}\n)", _types(session, f"({text}\n)"), once=True)
-    except PrivateTextError:
-        pass
-    raise _cannot_run()
+    return Relation(f"({text}\n)", quietly(lambda: _types(session, f"({text}\n)"), _cannot_run), once=True)
 
 
-def _cannot_run() -> ParameterError:
-    # DuckDB's own message may quote the records (it reads the first rows of text files to bind a query).
-    return ParameterError(
-        "The SQL query cannot be run.",
-        allowed="one SELECT statement; over a file, its records are the table named records",
-        fix="barrow check (Python: engine.check) shows the curator the engine's own message",
-    )
+# DuckDB's own message may quote the records (it reads the first rows of text files to bind a query).
+_cannot_run = partial(
+    ParameterError,
+    "The SQL query cannot be run.",
+    allowed="one SELECT statement; over a file, its records are the table named records",
+    fix="barrow check (Python: engine.check) shows the curator the engine's own message",
+)
 
 
 def _types(session: Session, sql: str) -> dict[str, str]:

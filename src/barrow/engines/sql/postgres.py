@@ -12,13 +12,14 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from barrow.engines.columns import Columns
 from barrow.engines.queries import admit, missing_table, refuse_view
-from barrow.engines.refusals import PrivateTextError, refuse_gone
+from barrow.engines.refusals import PrivateTextError, quietly, refuse_gone
 from barrow.engines.selections import Selection
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import POSTGRES, Dialect, Table
@@ -205,16 +206,10 @@ class PostgresEngine(SqlEngine[PostgresReader]):
         wanted = {str(name): _SETTINGS[str(name)] for (name,) in there}
         wanted |= {"statement_timeout": self.timeout, "lock_timeout": self.lock_timeout}
         for name, value in wanted.items():
-            try:
-                reader.rows("SELECT set_config(%s, %s, true)", [name, value])
-            except PrivateTextError:
-                failed = True
-            else:
-                failed = False
-            if failed:
-                raise ParameterError(
-                    f"The setting {name} cannot be {value!r}.", allowed="a time", fix="timeout='10min'"
-                )
+            wrong = partial(
+                ParameterError, f"The setting {name} cannot be {value!r}.", allowed="a time", fix="timeout='10min'"
+            )
+            quietly(partial(reader.rows, "SELECT set_config(%s, %s, true)", [name, value]), wrong)
 
     def _choose(self, reader: PostgresReader, source: Source, selection: Selection | None) -> None:
         """The table that is named, or the part of it that a query asks for that has passed."""
