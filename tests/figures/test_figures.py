@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from barrow import figures as fig
 from barrow.errors import MissingExtraError, ParameterError
-from barrow.figures.lettering import apart, shortened, text_width
+from barrow.figures.layout import apart, shortened, text_width
 from barrow.figures.palette import DARK, LIGHT, plain_rules
 from barrow.figures.readings import Readings, class_edges, classes_of
 from tests.figures.gallery import PICTURES

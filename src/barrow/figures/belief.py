@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from barrow.errors import ParameterError
 from barrow.figures.curves import Curve, end_labels, labels_width, line_of
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.lettering import apart, text_width
+from barrow.figures.layout import Scale, apart, bottom_axis, left_axis, text_width
 from barrow.figures.numbers import PERCENT, at_most, near
-from barrow.figures.scales import Scale, bottom_axis, left_axis
 from barrow.figures.svg import clean, element, isolated, mark, number
 from barrow.numerics import exact
 

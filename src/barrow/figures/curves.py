@@ -10,10 +10,9 @@ from typing import Literal
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.figures.lettering import apart, shortened, text_width
+from barrow.figures.layout import Scale, apart, shortened, text_width
 from barrow.figures.numbers import near
 from barrow.figures.readings import Numbers, finite
-from barrow.figures.scales import Scale
 from barrow.figures.svg import Floats, clean, element, polyline
 
 Style = Literal["main", "faint"]

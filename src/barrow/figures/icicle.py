@@ -9,7 +9,7 @@ from typing import Any
 from barrow.errors import ParameterError
 from barrow.figures.bars import largest_said
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.lettering import shortened, text_width
+from barrow.figures.layout import shortened, text_width
 from barrow.figures.numbers import PERCENT, between, near
 from barrow.figures.readings import Numbers, Readings
 from barrow.figures.svg import element, hatched, isolated, mark

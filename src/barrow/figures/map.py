@@ -8,7 +8,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.legend import legend, shades_of
+from barrow.figures.layout import legend, shades_of
 from barrow.figures.numbers import PERCENT, at_most, near
 from barrow.figures.outline import Ground, Outline, bundled_ground, own_ground, relative_path
 from barrow.figures.places import Ids, Places, disc_radius, shapes_of

@@ -10,8 +10,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.figures.bars import MOST_BARS, bars, largest_said
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.legend import legend, shades_of
-from barrow.figures.lettering import shortened, text_width
+from barrow.figures.layout import legend, shades_of, shortened, text_width
 from barrow.figures.numbers import PERCENT, near
 from barrow.figures.readings import Numbers, Readings, checked_labels, class_edges, class_names, classes_of, finite
 from barrow.figures.svg import clean, element, hatched, mark

@@ -9,10 +9,9 @@ import numpy as np
 
 from barrow.figures.bars import largest_said
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.lettering import shortened, text_width
+from barrow.figures.layout import Scale, shortened, text_width
 from barrow.figures.numbers import PERCENT, near
 from barrow.figures.readings import Numbers, Readings, checked_labels
-from barrow.figures.scales import Scale
 from barrow.figures.svg import element, hatched, mark, number
 
 _MOST = 180
