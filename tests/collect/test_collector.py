@@ -9,9 +9,8 @@ import pytest
 
 from barrow.collect import make_card
 from barrow.collect.collector import Collector
-from barrow.collect.commits import GroupCommit
 from barrow.collect.stores import StoreError, open_store
-from barrow.collect.web import MOST_BYTES, Service, run
+from barrow.collect.web import MOST_BYTES, GroupCommit, Service, run
 from barrow.errors import ParameterError
 from barrow.local import Client, Report, Server
 from barrow.study import Study

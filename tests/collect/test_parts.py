@@ -8,7 +8,6 @@ import pytest
 from barrow.collect import make_card
 from barrow.collect.analyser import plan_for
 from barrow.collect.batches import read_batch, write_batch
-from barrow.collect.commits import GroupCommit
 from barrow.collect.issuer import Invitations, new_invitations
 from barrow.collect.keys import b64, new_key, price_of, public_bytes, unb64, write_key
 from barrow.collect.page import client_folder, demo_routes
@@ -17,7 +16,7 @@ from barrow.collect.sealing import Opener, seal
 from barrow.collect.slots import Slots
 from barrow.collect.stores import connect, open_store
 from barrow.collect.tokens import blind, emsa_pss_encode, finalize, load_issuer, random_bytes, sign, verify
-from barrow.collect.web import Rates, reply
+from barrow.collect.web import GroupCommit, Rates, reply
 from barrow.collect.words import answered_by, card_text
 from barrow.errors import ParameterError
 from barrow.local import Survey

@@ -7,10 +7,9 @@ from collections import Counter
 from typing import Any
 
 from barrow.collect.card import Card
-from barrow.collect.commits import GroupCommit
 from barrow.collect.page import demo_routes
 from barrow.collect.stores import ReportStore
-from barrow.collect.web import MOST_LINES, Answer, Handler, RefusedError, Service, reply
+from barrow.collect.web import MOST_LINES, Answer, GroupCommit, Handler, RefusedError, Service, reply
 from barrow.errors import ParameterError
 from barrow.local import Server
 from barrow.local.batches import BatchReader

@@ -13,10 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from barrow.collect import tokens
 from barrow.collect.card import Card
-from barrow.collect.commits import GroupCommit
 from barrow.collect.keys import b64, public_bytes, unb64
 from barrow.collect.stores import connect, writing
-from barrow.collect.web import Answer, Handler, RefusedError, Service, reply
+from barrow.collect.web import Answer, GroupCommit, Handler, RefusedError, Service, reply
 from barrow.errors import ParameterError
 
 

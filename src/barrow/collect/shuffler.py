@@ -10,11 +10,10 @@ from typing import Any
 from barrow.collect import tokens
 from barrow.collect.batches import Head, read_batch, write_batch
 from barrow.collect.card import Card
-from barrow.collect.commits import GroupCommit
 from barrow.collect.keys import unb64
 from barrow.collect.pool import Item, Pool
 from barrow.collect.sealing import SEALED_BYTES
-from barrow.collect.web import MOST_LINES, Answer, Handler, RefusedError, Service, reply
+from barrow.collect.web import MOST_LINES, Answer, GroupCommit, Handler, RefusedError, Service, reply
 from barrow.errors import ParameterError
 
 
