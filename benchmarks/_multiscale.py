@@ -111,7 +111,7 @@ def as_released(made: MultiscaleDensity, noisy: Any) -> Any:
 def single(bandwidth: str, users: int) -> MultiscaleDensity:
     """One bandwidth, with its own constant."""
     query = multiscale(SQUARE, bandwidths=[bandwidth])
-    return MultiscaleDensity(query, linear_noise(query, ALPHA, noise="laplace", users=users), users)
+    return MultiscaleDensity(query, linear_noise(query, ALPHA, noise="laplace", users=users))
 
 
 def compare(users: int, people: list[Any]) -> dict[str, float]:
@@ -126,7 +126,8 @@ def compare(users: int, people: list[Any]) -> dict[str, float]:
         "identity": min(cells.values()),
     }
     text = ", ".join(f"{name} {value:.5f}" for name, value in result.items())
-    print(f"{users:>9,} users: {text}; shares {ours.shares}")
+    shares = {level.name: float(level.share) for level in ours.query.levels}
+    print(f"{users:>9,} users: {text}; shares {shares}")
     return result
 
 

@@ -22,6 +22,7 @@ from barrow.accounting import (
     one_step_delta_upper,
     theorem_alpha0_lower,
 )
+from barrow.numerics import gdp_delta_upper
 
 _COLD = """
 import time
@@ -75,7 +76,7 @@ def main() -> None:
 
     def whole_chain() -> float:
         profile = flow_profile(4.4, reports=10**8, items=1000, delta="1e-12")
-        return math.nan if profile is None else profile.delta_upper(1.0, 25.0)
+        return math.nan if profile is None else gdp_delta_upper(profile.mu_upper(1.0), 25.0)
 
     flow_ms = 1e3 * best_of(whole_chain)
     cold = subprocess.run([sys.executable, "-c", _COLD], capture_output=True, text=True, check=True).stdout.split()

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from barrow.mechanisms.decoding import nearest_in_simplex
-from barrow.mechanisms.edge_histogram import EdgeAnswer, EdgeHistogram, edge_histogram
+from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.mechanisms.edge_intervals import region_interval
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.noise import Center
@@ -29,6 +29,7 @@ from barrow.spaces.spanners import certified_graph, star_graph
 from barrow.transport import emd
 from benchmarks._multiscale import SQUARE, check_ins, populations
 from benchmarks._timing import finish
+from benchmarks.baselines.graph_decoders import decode
 
 ALPHA = 25
 HOW = ("smooth", "empirical_bayes", "least_squares", "nearest")
@@ -65,7 +66,7 @@ def errors(space: Space, plan: EdgeHistogram, people: list[Any], draws: int, how
         for i, truth in enumerate(people):
             values = plan.decoder.weights.T @ truth + noise(plan, SeededSource(7919 * plan.users + 101 * seed + i))
             for name in how:
-                sums[name] += float(emd(space, plan.decoder.decode(values, name), truth))
+                sums[name] += float(emd(space, decode(plan.decoder, values, name), truth))
     return {name: total / (draws * len(people)) for name, total in sums.items()}
 
 
@@ -177,7 +178,7 @@ def coverage(draws: int = 400, regions: int = 30) -> float:
     usable = [mask for mask in masks if mask.any() and not mask.all()]
     drawn = [truth + noise(plan, source) for _ in range(draws)]
     for mask in usable:
-        found = region_interval(EdgeAnswer(plan, truth, False), mask)
+        found = region_interval(plan, truth, mask)
         wide = max(found.high - found.estimate, found.estimate - found.low)
         held += sum(abs(float((values - truth)[mask].sum())) <= wide for values in drawn)
     return held / (len(usable) * draws)

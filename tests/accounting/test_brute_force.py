@@ -10,7 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from barrow.accounting import flow_profile, one_step_delta_upper, uniform_chain_delta_upper
+from barrow.accounting import flow_profile, one_step_delta_upper
+from tests.accounting.routes import flow_delta_upper, uniform_chain_delta_upper
 
 ONE_STEP, CHAINS = 10_000, 4000
 EPSILONS = np.array([0.02, 0.1, 0.25, 0.45, 0.7, 0.9])
@@ -186,7 +187,7 @@ def test_flow_bounds_enumerated_shuffles_of_a_hundred_reports():
                 for depth in (0.0, 1.0, 3.0, 4.5):
                     eps = mu * mu / 2 + depth * mu
                     exact = float(np.maximum(p - math.exp(eps) * q, 0).sum())
-                    bound = profile.delta_upper(distance, eps)
+                    bound = flow_delta_upper(profile, distance, eps)
                     assert exact * (1 - 1e-9) - 1e-15 <= bound
                     checked += 1
                     tightest = max(tightest, exact / bound if bound > 10 * delta else 0.0)

@@ -19,10 +19,10 @@ from barrow.accounting import (
     per_report_composition,
     price_shuffle,
     reports_of,
-    uniform_chain_delta_upper,
 )
 from barrow.accounting.flow import tail_profile
 from barrow.errors import ParameterError
+from tests.accounting.routes import flow_delta_upper, uniform_chain_delta_upper
 
 # (alpha, N, m, standard, strong, limit) at delta = 1e-12: prototype values, certified up to rounding and a w grid.
 PROTOTYPE = [
@@ -113,7 +113,7 @@ def test_every_w_is_covered(alpha, m, users, delta, clones, least):
         return
     rng = np.random.default_rng(7)
     for w in np.concatenate([10.0 ** rng.uniform(-9, 0, 60), rng.uniform(0.9, 1, 10), [1.0]]):
-        assert profile.delta_upper(float(w), alpha * float(w)) <= delta * (1 + 1e-12)
+        assert flow_delta_upper(profile, float(w), alpha * float(w)) <= delta * (1 + 1e-12)
     # The price of the calibrated parameter is the target, from below and closely.
     price = flow_alpha_upper(alpha0, reports=n, items=m, delta=delta, clones=clones, least_distance=least)
     assert price <= alpha * (1 + 1e-12)
@@ -177,7 +177,7 @@ def test_no_attack_beats_the_flow_bound(alpha0, m, users, w, depth, clones):
         return
     mu = profile.mu_upper(w)
     eps = mu * mu / 2 + depth * mu
-    assert attack_delta(alpha0, reports=n, items=m, w=w, epsilon=eps) <= profile.delta_upper(w, eps) + 1e-13
+    assert attack_delta(alpha0, reports=n, items=m, w=w, epsilon=eps) <= flow_delta_upper(profile, w, eps) + 1e-13
 
 
 def test_flow_is_close_to_the_chain_iterated_exactly():
@@ -195,7 +195,7 @@ def test_flow_is_close_to_the_chain_iterated_exactly():
         power = np.min(slopes[None, :] * power[:, None] + gaps[None, :], axis=1)
     iterated = float(np.max(power - math.exp(eps) * levels))
     profile = flow_profile(alpha0, reports=n, items=m, delta="1e-12", clones="standard")
-    bound = profile.delta_upper(1.0, eps)
+    bound = flow_delta_upper(profile, 1.0, eps)
     # The iterated chain used finitely many lines, so it is an upper bound itself; flow may not be far above it.
     assert iterated < 1e-6
     assert 0.98 * iterated < bound < 1.06 * iterated

@@ -22,6 +22,7 @@ from barrow.accounting import matrix_blanket as module
 from barrow.accounting.excess import log_excess_upper
 from barrow.accounting.matrix_blanket import MOST_INPUTS, MOST_OUTPUTS, dominating_law
 from barrow.errors import ParameterError
+from tests.accounting.routes import flow_delta_upper
 
 
 def response(randomiser, alpha0):
@@ -172,7 +173,7 @@ def test_whole_profile_bounds_enumerated_shuffles(moved, seed):
         )
         for depth in (0.0, 1.0, 2.5, 4.0):
             eps = mu * mu / 2 + depth * mu
-            assert float(np.maximum(p - math.exp(eps) * q, 0).sum()) <= profile.delta_upper(1.0, eps) * (1 + 1e-9)
+            assert float(np.maximum(p - math.exp(eps) * q, 0).sum()) <= flow_delta_upper(profile, 1.0, eps) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,7 @@ def test_a_line_costs_far_less_than_a_black_box_and_little_more_than_first_order
     black_box = flow_alpha_upper(kinds.alpha0, reports=10**7, items=1000, delta="1e-9", least_distance="1/20")
     assert profile.alpha_upper(1e-9) < 0.25 * black_box
     for w in (1e-6, 0.03, 0.4, 1.0):
-        assert profile.delta_upper(w, profile.alpha_upper(1e-9) * w) <= 1e-9 * (1 + 1e-9)
+        assert flow_delta_upper(profile, w, profile.alpha_upper(1e-9) * w) <= 1e-9 * (1 + 1e-9)
 
 
 def test_cost_grows_with_items_and_falls_with_reports():

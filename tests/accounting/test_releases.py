@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.accounting import compose, gaussian_alpha_upper, price
-from barrow.accounting.gaussian import laplace_pair_delta
 from barrow.accounting.losses import (
     compose_losses,
     composed_delta_upper,
@@ -32,6 +31,7 @@ from barrow.privacy import (
     UserLevelRelease,
     event_from_json,
 )
+from tests.accounting.routes import laplace_pair_delta
 
 LAPLACE = KNormNoise("0.2", model="central")
 RESPONSE = PureRelease("0.2", model="central")

@@ -23,7 +23,6 @@ from barrow.accounting import (
     price,
     sampled_alpha_upper,
     sampled_epsilon_upper,
-    sampling_ratio_upper,
 )
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
@@ -39,6 +38,7 @@ from barrow.privacy import (
     UserLevelRelease,
     event_from_json,
 )
+from tests.accounting.routes import sampling_ratio_upper
 
 
 def true_ratio(eps, w, digits=50):

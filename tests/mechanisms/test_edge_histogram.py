@@ -219,9 +219,8 @@ def test_node_values_are_exact_and_unbiased(space, spacing):
         exact = sum(Fraction(int(whole[i, node]), 2**48 * len(items)) for items in data for i in items) / 20
         assert center.exact_entry(node) == exact
     assert sum(center.exact_entry(v) for v in range(plan.graph.nodes)) == 1
-    answer = plan.release(counts, source=SeededSource(10))
+    answer = plan.draw(center, SeededSource(10))
     assert not answer.private
-    assert answer.event == plan.event
     assert abs(float(answer.values.sum()) - 1) <= plan.graph.nodes * float(plan.grid) / 2
     assert np.abs(answer.values - center.approximation).max() > 0
     assert query_from_spec(space, plan.query.to_spec()) == plan.query
@@ -232,14 +231,13 @@ def test_local_reports_average_to_the_truth():
     plan = edge_histogram(circle, 30, users=400, model="local")
     assert plan.scale == Fraction(1, 30)
     source = SeededSource(11)
-    reports = np.array([plan.report([i % 2], source=source).values for i in range(400)])
-    answer = plan.combine(reports.mean(axis=0), reports=400, private=False)
+    centers = [one_user(circle, item).center(plan.query) for item in (0, 1)]
+    means = np.mean([plan.draw(centers[i % 2], source).values for i in range(400)], axis=0)
     deviation = np.sqrt(plan.covariance.diagonal())
     truth = np.array([0.5, 0.5, 0, 0, 0, 0, 0, 0])
-    assert (np.abs(answer.values - truth) < 5 * deviation).all()
-    assert (np.abs(answer.values - truth) > 0.01 * deviation).all()
+    assert (np.abs(means - truth) < 5 * deviation).all()
+    assert (np.abs(means - truth) > 0.01 * deviation).all()
     assert plan.event == KNormNoise(30, model="local", range_ratio=plan.event.range_ratio)
-    assert not answer.private
 
 
 def test_events_are_priced_and_reach_no_farther_than_the_space():
@@ -276,15 +274,7 @@ def test_noise_is_near_the_least_that_is_possible():
     assert 1.0 < _over_floor(roads.graph(), roads.graph(), 4, 2) < 1.3
 
 
-PLAN = edge_histogram(Line(0, 4, step=1, cells=True), 25, users=10)
-LOCAL = edge_histogram(Line(0, 4, step=1, cells=True), 25, users=10, model="local")
 WRONG = {
-    "local release": (lambda: LOCAL.release(one_user(Line(0, 4, step=1, cells=True), 0, 10)), "model is local"),
-    "central report": (lambda: PLAN.report([0]), "model is central"),
-    "central combine": (lambda: PLAN.combine(np.zeros(4), reports=3), "model is central"),
-    "users": (lambda: PLAN.release(one_user(Line(0, 4, step=1, cells=True), 0, 11)), "those of 11 users"),
-    "shape": (lambda: LOCAL.combine(np.zeros(3), reports=3), r"shape \(3,\)"),
-    "nan": (lambda: LOCAL.combine(np.full(4, np.nan), reports=3), "finite number"),
     "alpha": (lambda: edge_histogram(Line(0, 4, step=1, cells=True), 0, users=10), "alpha is 0"),
     "no users": (lambda: edge_histogram(Line(0, 4, step=1, cells=True), 1, users=0), "users is 0"),
     "model": (lambda: edge_histogram(Line(0, 4, step=1), 1, users=1, model="shuffle"), "model is 'shuffle'"),

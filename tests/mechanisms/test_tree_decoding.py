@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding import (
-    consistent_masses,
     decode,
     edge_values,
     nearest_histogram,
     top_down_histogram,
 )
+from barrow.mechanisms.decoding.tree import _scaled
+from barrow.mechanisms.decoding.tree_least_squares import consistent
 from barrow.mechanisms.decoding.tree_nearest import nearest_on_tree
 from barrow.spaces import Clustered, Discrete, Earth, EdgeTree, Line, Tree, edge_tree
 from barrow.transport import emd
@@ -107,7 +108,7 @@ def test_a_line_is_also_a_deep_tree(case):
 @given(noisy())
 def test_consistent_masses_solve_the_normal_equations(case):
     _, tree, values, variances = case
-    found = consistent_masses(tree, values, variances=variances)
+    found = consistent(*_scaled(tree, values, variances))
     table = below(tree)
     # Unknown: the items' weights with sum 1; eliminate the last.
     free = np.vstack([np.eye(tree.items - 1), -np.ones(tree.items - 1)])

@@ -13,7 +13,7 @@ from scipy import optimize, spatial, stats
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.noise_distribution import NoiseDistribution
-from barrow.mechanisms.user_level import query_polytope, user_level_candidates, user_level_release
+from barrow.mechanisms.user_level import query_polytope, user_level_candidates, user_level_noise
 from barrow.noise import Center
 from barrow.noise.additive.polytope import Polytope, PolytopeNoise, rounded_polytope
 from barrow.noise.simulation import SeededSource
@@ -153,8 +153,8 @@ def test_floats_and_balls_agree_and_draws_are_rounded_exactly():
         near = noise.approximate()
         for j in range(2):
             assert abs(float(noise.ball(j, 120).mid()) - near.values[j]) <= near.error
-    answer = user_level_release(random_query(1, 5, 3), UserCounts.of_users(Discrete(list("01234")), [[0], [1, 2]]), 1)
-    assert answer.private
+    query, counts = random_query(1, 5, 3), UserCounts.of_users(Discrete(list("01234")), [[0], [1, 2]])
+    assert user_level_noise(query, 1, users=2).draw(counts.center(query)).private
     assert len(rounded_polytope([0, "1/3"], 1, HEXAGON, grid="1/8").values) == 2
 
 

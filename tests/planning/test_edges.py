@@ -16,7 +16,6 @@ from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.edge_spacing import spacings
 from barrow.mechanisms.edge_widths import node_half_widths
 from barrow.mechanisms.histograms import histogram_noise
-from barrow.mechanisms.multiscale_errors import map_distance
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
 from barrow.planning import reference_distribution
@@ -28,7 +27,7 @@ from barrow.policy import Promise
 from barrow.privacy import Model
 from barrow.questions import Histogram
 from barrow.spaces import Circle, Clustered, Earth, Euclidean, Finite, Line
-from barrow.transport import kr_norm
+from barrow.transport import kr_norm, measure_of
 
 _SQUARE = Euclidean([0, 0], [1, 1], step=1 / 12)
 _POINTS = np.random.default_rng(3).random((40, 2))
@@ -165,7 +164,7 @@ def test_large_spaces_are_measured_along_neighbours():
     space = Euclidean([0, 0], [1, 1], step=1 / 45)  # above what is solved over all pairs
     rng = np.random.default_rng(1)
     difference = rng.dirichlet(np.ones(2025)) - rng.dirichlet(np.ones(2025))
-    found, method = map_distance(space, difference, np.zeros(2025))
+    found, method = measure_of(space).distance(difference), measure_of(space).method
     exact = kr_norm(space, difference)
     assert method == "near items"
     assert exact * (1 - 1e-9) <= found <= 1.03 * exact

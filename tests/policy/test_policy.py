@@ -15,7 +15,6 @@ from barrow.errors import ParameterError
 from barrow.policy import (
     Policy,
     Promise,
-    alpha_from_function,
     odds_sentence,
     odds_upper,
     parse_share,
@@ -102,29 +101,10 @@ def test_tables_and_functions_give_the_same_alpha():
         j = next(j for j, d in enumerate(distances) if q <= float(d) * (1 + 1e-12))
         return table[i][j]
 
-    bracket = alpha_from_function(step, least_distance=1e-3, least_share=1e-2)
-    assert bracket.lower <= policy.alpha <= bracket.upper * (1 + 1e-9)
-    assert bracket.upper <= policy.alpha * 1.02
-
-
-@pytest.mark.parametrize(
-    ("loss", "wanted"),
-    [
-        (lambda q, tau: 3 * q * tau, 3.0),
-        (lambda q, tau: 0.2, 0.2),
-        (lambda q, tau: 0.1 + math.sqrt(q * tau), 1.1),
-        (lambda q, tau: 0.01 + q**2 * tau, None),
-    ],
-)
-def test_the_infimum_of_a_function_is_bracketed(loss, wanted):
-    bracket = alpha_from_function(loss, least_distance=1e-3, least_share=1e-3)
-    grid = np.geomspace(1e-3, 1, 300)
-    brute = min(loss(q, t) / (q * t) for q in grid for t in grid)
-    assert bracket.lower <= brute
-    assert bracket.upper <= brute * 1.02
-    assert bracket.upper * 0.95 <= bracket.lower
-    if wanted is not None:
-        assert brute == pytest.approx(wanted, rel=1e-6)
+    grid = np.geomspace(1e-3, 1, 200)
+    brute = min(step(q, t) / (q * t) for q in grid for t in np.geomspace(1e-2, 1, 200))
+    assert policy.alpha <= brute * (1 + 1e-9)
+    assert brute <= policy.alpha * 1.05
 
 
 @settings(max_examples=200)
@@ -221,9 +201,6 @@ def test_wrong_policies_are_refused():
             lambda: Policy.from_table(Earth(), shares=[1], distances=["1 km"], epsilons=[]),
             "0 rows for 1 shares",
         ),
-        (lambda: alpha_from_function(lambda q, t: 1 / q), "is below E"),
-        (lambda: alpha_from_function(lambda q, t: 0.0), "finite numbers above 0"),
-        (lambda: alpha_from_function(lambda q, t: 1.0, least_share=2), "least_share is 2"),
     ):
         with pytest.raises(ParameterError, match=pattern):
             call()

@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
-from barrow.mechanisms import UserCounts, linear_release, multiscale_density
+from barrow.mechanisms import UserCounts, linear_noise, multiscale_density
+from barrow.noise import Center
+from barrow.noise.simulation import SeededSource
 from barrow.queries import density, dyadic_bandwidths, histogram, multiscale, query_from_spec
 from barrow.queries.lipschitz import by_all_pairs
 from barrow.questions import Histogram, to_question
 from barrow.spaces import Circle, Discrete, Earth, Euclidean, Hexagons, Line
+from barrow.transport import measure_of
 
 SQUARE = Euclidean([0, 0], [1, 1], step=1 / 16)
 SPACES = [
@@ -62,7 +65,9 @@ def test_hexagons():
     assert brute(query) <= query.lipschitz_upper(1) * (1 + 1e-12)
     assert query.lipschitz_upper(1) <= brute(query) * (1 + 1e-9)
     made = multiscale_density(space, 100, users=1000)
-    assert made.predict("uniform", draws=1).mean < 0.05
+    flat = np.full(space.items, 1 / space.items)
+    drawn = made.noise.draw(Center.from_integers(np.zeros(made.query.dimension, dtype=np.int64)), SeededSource(0))
+    assert measure_of(space).distance(made.decode(made._matrix @ flat + drawn.values).weights - flat) < 0.05
 
 
 def test_cells_and_hats_are_steepest_at_different_pairs():
@@ -131,11 +136,12 @@ def test_equal_shares_by_default_and_plain_data():
 
 def test_it_is_released_like_any_linear_query():
     query = multiscale(SQUARE, bandwidths=["0.4", "cells"])
-    answer = linear_release(query, UserCounts.of_users(SQUARE, [[0, 5], [17]], users=50), alpha=25)
+    noise = linear_noise(query, 25, users=50)
+    answer = noise.draw(UserCounts.of_users(SQUARE, [[0, 5], [17]], users=50).center(query))
     assert answer.values.shape == (query.dimension,)
     assert answer.private
-    assert float(answer.noise.scale) == pytest.approx(query.lipschitz_upper(1) / (25 * 50))
-    assert answer.event.range_ratio <= 1
+    assert float(noise.scale) == pytest.approx(query.lipschitz_upper(1) / (25 * 50))
+    assert noise.event.range_ratio <= 1
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         matrix_blanket_alpha_upper,
         matrix_blanket_profile,
     )
-    from barrow.accounting.one_step import one_step_delta_upper, uniform_chain_delta_upper
+    from barrow.accounting.one_step import one_step_delta_upper
     from barrow.accounting.per_report import per_report_alpha, per_report_composition
     from barrow.accounting.pricing import epsilon_within_upper, price
     from barrow.accounting.projection import (
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         inner_alpha_within,
         sampled_alpha_upper,
         sampled_epsilon_upper,
-        sampling_ratio_upper,
     )
     from barrow.accounting.theorem import (
         GroupShuffleBound,
@@ -111,10 +110,8 @@ __all__ = [
     "reports_of",
     "sampled_alpha_upper",
     "sampled_epsilon_upper",
-    "sampling_ratio_upper",
     "theorem_alpha0_lower",
     "theorem_alpha_upper",
     "theorem_bound",
     "theorem_group_bound",
-    "uniform_chain_delta_upper",
 ]

@@ -29,7 +29,7 @@ from barrow.accounting.inputs import (
 )
 from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper, rate_upper
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, float_down, float_up, gdp_delta_upper, largest_safe
+from barrow.numerics import Exact, float_down, float_up, largest_safe
 from barrow.numerics.gdp import gdp_delta_upper_array, gdp_epsilon_upper
 
 Floats = NDArray[np.float64]
@@ -113,17 +113,6 @@ class FlowProfile:
         from scipy.special import ndtr
 
         return float(ndtr(self.mu_upper(1.0) * _SLACK - self.level)) * (1.0 + 1e-9) + 5e-324
-
-    def delta_upper(self, w: float, epsilon: float) -> float:
-        """The delta at distance ``w`` and ``epsilon``, rounded up.
-
-        >>> flow_profile(4.4, reports=10**8, items=1000, delta=1e-12).delta_upper(1.0, 25.0) < 1e-12
-        True
-        """
-        if epsilon >= self.alpha0 * self.items * w * _SLACK:
-            return 0.0
-        inner = max(gdp_delta_upper(self.mu_upper(w), epsilon), self.head_upper)
-        return min(1.0, inner + self.floor_upper)
 
     @cached_property
     def _grid(self) -> tuple[Floats, Floats]:

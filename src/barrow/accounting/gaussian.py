@@ -9,7 +9,6 @@ the data, which is the worst case in user-level terms (D1).
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 from barrow.accounting.inputs import alpha_down, open_delta
@@ -69,12 +68,3 @@ def price_knorm(event: KNormNoise) -> Guarantee:
     if event.range_ratio is not None:
         worst = UserLevel(event.alpha * event.range_ratio, 0, model=event.model)
     return Guarantee(Emd(event.alpha, 0, model=event.model), "knorm", "lemma:lin", worst)
-
-
-def laplace_pair_delta(epsilon: float, at: float) -> float:
-    """delta(at) = 1 - e^-(epsilon - at)/2 of the Laplace pair that dominates every K-norm release of ``epsilon``.
-
-    >>> laplace_pair_delta(2.0, 2.0), round(laplace_pair_delta(2.0, 0.0), 6)
-    (0.0, 0.632121)
-    """
-    return max(0.0, -math.expm1(-(epsilon - at) / 2.0))

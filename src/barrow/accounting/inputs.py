@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down, float_up, whole
@@ -61,7 +60,7 @@ def open_delta(delta: Exact, method: str) -> float:
 def alpha0_up(alpha0: Exact) -> float:
     """alpha0 rounded up to a float; refused where it is beyond what doubles represent.
 
-    >>> alpha0_up("4.3") >= Fraction("4.3")
+    >>> alpha0_up("4.3") >= 4.3
     True
     """
     value = float_up(positive(alpha0, "alpha0"))
@@ -95,12 +94,3 @@ def least_down(least_distance: Exact | None) -> float:
     (0.0, 0.25)
     """
     return 0.0 if least_distance is None else float_down(share(least_distance, "least_distance"))
-
-
-def as_exact(value: float) -> Fraction:
-    """The rational that a float is, for definitions and events.
-
-    >>> as_exact(0.5)
-    Fraction(1, 2)
-    """
-    return Fraction(value)

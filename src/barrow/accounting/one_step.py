@@ -1,12 +1,11 @@
-"""The exact divergence of one changed report, and the chain with equal epsilons: second routes for the flow accountant.
+"""The exact divergence of one changed report: a second route for the flow accountant.
 
 With T = 1 + Bin(N-1, rho) and z the mean of T fair signs the clone pair has
 
     D_{e^eps} = nu (1 + e^eps) e(tanh(eps/2)/nu),     e(c) = E[(z - c)_+],     nu = tanh(alpha0 d/2),
 
 exactly. e is decreasing in T, so T may be rounded down to the ends of a few hundred blocks; a small shuffle is summed
-term by term. Chaining k changes with the same c gives delta = (e(c)/c)(e^eps - 1), eps = sum_i 2 artanh(c nu_i); for
-standard clones equal changes are the worst profile. Proofs: docs/proofs/shuffle-flow.md, sections 2 and 8.
+term by term. Proofs: docs/proofs/shuffle-flow.md, section 2.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.accounting.flow import Clones, _clones
-from barrow.accounting.inputs import alpha0_up, reports_and_items
+from barrow.accounting.flow import _clones
+from barrow.accounting.inputs import alpha0_up
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down, float_up, whole
 from barrow.numerics.binomial import binomial_cdf, binomial_log_pmf, fair_tail, tail_error
@@ -83,10 +82,6 @@ def mean_excess_upper(c: float, alpha0: float, reports: int, strength: float = 0
     return total * (1.0 + 1e-11 + float(tail_error(others)))
 
 
-def _nu(alpha0: float, distance: Exact) -> float:
-    return math.tanh(alpha0 * float_up(share(distance, "distance")) / 2.0)
-
-
 def one_step_delta_upper(
     alpha0: Exact, *, reports: int, epsilon: Exact, distance: Exact = 1, clones: str = "strong"
 ) -> float:
@@ -99,33 +94,9 @@ def one_step_delta_upper(
     eps = float_down(exact(epsilon, "epsilon"))
     if eps < 0:
         raise ParameterError(f"epsilon is {epsilon}.", allowed="a number, 0 or more", fix="epsilon=1")
-    nu = _nu(a0, distance)
+    nu = math.tanh(a0 * float_up(share(distance, "distance")) / 2.0)
     c = math.tanh(eps / 2.0) / nu * (1.0 - 4e-16)
     if c >= 1.0:
         return 0.0
     excess = mean_excess_upper(c, a0, n, nu if kind == "strong" else 0.0)
     return min(1.0, nu * (1.0 + math.exp(eps)) * excess * (1.0 + 1e-14))
-
-
-def uniform_chain_delta_upper(
-    alpha0: Exact, *, reports: int, items: int, distance: Exact, epsilon: Exact, clones: Clones = "standard"
-) -> float:
-    """The delta, rounded up, at ``epsilon`` when ``items`` reports each change by ``distance``, by equal epsilons.
-
-    It is the paper's chain with the exact sum and the exact one-step divergence; the flow accountant is tighter.
-
-    >>> delta = uniform_chain_delta_upper("4.2", reports=10**8, items=1000, distance=1, epsilon=25)
-    >>> 0 < delta < 1e-12
-    True
-    """
-    n, m = reports_and_items(reports, items)
-    a0, kind = alpha0_up(alpha0), _clones(clones)
-    eps = float_down(exact(epsilon, "epsilon"))
-    nu = _nu(a0, distance)
-    c = math.tanh(eps / (2.0 * m)) / nu * (1.0 - 4e-16)
-    if c >= 1.0:
-        return 0.0
-    if c <= 0.0 or eps > 700.0:
-        return 1.0
-    excess = mean_excess_upper(c, a0, n, nu if kind == "strong" else 0.0)
-    return min(1.0, excess / c * math.expm1(eps) * (1.0 + 1e-14))

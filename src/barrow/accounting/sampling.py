@@ -24,22 +24,6 @@ _LARGEST = Fraction(700)
 """Beyond this alpha/s, e^(alpha/s) is no double: then only ln R <= alpha/s is left."""
 
 
-def sampling_ratio_upper(epsilon: Exact, distance: Exact) -> float:
-    """R(eps, w), rounded up: how much likelier one item's draw can make an outcome when the data move by w.
-
-    >>> round(sampling_ratio_upper(1, 1), 12) == round(math.e, 12)
-    True
-    >>> round((sampling_ratio_upper(1, "1e-4") - 1) / 1e-4, 3)
-    2.669
-    """
-    eps, w = positive(epsilon, "epsilon"), share(distance, "distance")
-    if eps > _LARGEST:
-        raise ParameterError(
-            f"epsilon is {float_up(eps):g}.", allowed=f"a number in (0, {_LARGEST}]", fix="more samples"
-        )
-    return math.nextafter(math.exp(_loss_upper(eps, w)) * (1.0 + 2.0**-50), math.inf)
-
-
 def sampled_epsilon_upper(alpha: Exact, samples: int, distance: Exact) -> float:
     """S ln R(alpha/s, w), rounded up: the epsilon of samples at EMD w and below, at the inner release's delta.
 

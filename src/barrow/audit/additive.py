@@ -9,7 +9,7 @@ Laplace noise attains its largest ratio on them, and for one output of Gaussian 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -21,15 +21,12 @@ from barrow.audit.enumeration import ScriptedSource
 from barrow.audit.users import User, known_distances
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import AdditiveNoise, UserCounts
-from barrow.noise import Center, RoundedValues, Source
+from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import Exact, exact
 from barrow.privacy import Emd, Guarantee
 from barrow.queries import Query
 from barrow.spaces.base import Floats
-
-Release = Callable[[UserCounts, Source], Any]
-"""Draws a whole release from statistics: its ``values`` are what is released, or it is the array of them."""
 
 _BITS = 44
 """Words are told apart by this many leading bits."""
@@ -46,7 +43,6 @@ def audit_additive(
     users: Sequence[User],
     *,
     others: Sequence[Sequence[User]] = ((),),
-    release: Release | None = None,
     asked: Exact | None = None,
 ) -> Finding:
     """Additive noise on the mean over users of a query, for every pair of users and all data of the others.
@@ -58,7 +54,6 @@ def audit_additive(
         query: What it is added to.
         users: The users to compare with each other.
         others: What the other users may hold; none in the local model.
-        release: The whole release, if its values are to be compared with what the noise draws.
         asked: The alpha that was asked for; the noise's event must not cost more.
     """
     tally = Tally(name, model)
@@ -75,8 +70,7 @@ def audit_additive(
             _norms(tally, noise, users, centers, limits, apart)
         else:
             _tails_of_pairs(tally, noise, users, centers, limits, apart)
-        if release is not None:
-            _conforms(tally, noise, query, counts[-1], release)
+        _conforms(tally, noise, counts[-1].center(query))
     if whole:
         _vectors_conform(tally, noise, centers[-1])
     else:
@@ -308,14 +302,12 @@ def _directions_conform(tally: Tally, noise: AdditiveNoise, size: int) -> None:
         tally.violation("radius or direction of the noise are not those of its density", 1, 0)
 
 
-def _conforms(tally: Tally, noise: AdditiveNoise, query: Query, counts: UserCounts, release: Release) -> None:
-    """The whole release is what the noise draws on the exact statistics, with the same words."""
-    center = counts.center(query)
+def _conforms(tally: Tally, noise: AdditiveNoise, center: Center) -> None:
+    """What is drawn on statistics in floats is what is drawn on the exact ones, with the same words."""
     exactly = Center.from_fractions(_exact(center))
     for seed in range(4):
-        found = release(counts, SeededSource(seed))
-        values = found.values if isinstance(found, RoundedValues) else getattr(found, "values", found)
         tally.draws += 1
-        if np.asarray(values).tolist() != noise.draw(exactly, SeededSource(seed)).values.tolist():
+        drawn, wanted = (noise.draw(c, SeededSource(seed)).integers for c in (center, exactly))
+        if list(drawn) != list(wanted):
             tally.violation("a release is not what its noise draws on the exact statistics", 1, 0)
             return

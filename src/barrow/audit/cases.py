@@ -23,13 +23,7 @@ from barrow.audit.shaped import audit_half_sphere, audit_polytope
 from barrow.audit.users import User, known_distances, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError
-from barrow.mechanisms import (
-    AdditiveNoise,
-    UserCounts,
-    linear_noise,
-    linear_release,
-    multiscale_density,
-)
+from barrow.mechanisms import AdditiveNoise, linear_noise, multiscale_density
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.mechanisms.user_level import BallNoise, QueryNoise, SubsetSelection, user_level_noise
@@ -80,14 +74,8 @@ def _linear(kind: str, space: Space, query: Query, sizes: Sequence[int]) -> list
     found = []
     for model, n in (("local", None), ("central", 3)):
         noise = _coarse(linear_noise(query, 2, delta, noise=kind, model=model, users=n))
-
-        def release(counts: UserCounts, source: Any, model: str = model, grid: Fraction = noise.grid) -> Any:
-            return linear_release(query, counts, 2, delta, noise=kind, model=model, grid=grid, source=source)
-
         others: Others = [[]] if model == "local" else _TWO_OTHERS
-        found.append(
-            audit_additive(f"linear, {noise.name}", model, noise, query, users, others=others, release=release, asked=2)
-        )
+        found.append(audit_additive(f"linear, {noise.name}", model, noise, query, users, others=others, asked=2))
     return found
 
 
@@ -102,15 +90,7 @@ def _trees() -> list[Finding]:
     for model in ("local", "central"):
         plan = tree_histogram(_clusters(), 2, users=3, model=model)
         others: Others = [[]] if model == "local" else _TWO_OTHERS[:1]
-
-        def release(counts: UserCounts, source: Any, plan: Any = plan, model: str = model) -> Any:
-            return plan.report(users[-1], source=source) if model == "local" else plan.release(counts, source=source)
-
-        found.append(
-            audit_additive(
-                "tree histogram", model, plan.noise, plan.query, users, others=others, release=release, asked=2
-            )
-        )
+        found.append(audit_additive("tree histogram", model, plan.noise, plan.query, users, others=others, asked=2))
     return found
 
 
@@ -118,18 +98,8 @@ def _multiscale() -> list[Finding]:
     line = Line(0, 8, step=1, cells=True)
     plan = multiscale_density(line, 2, users=2)
     users = small_users(8, (1, 2))
-    return [
-        audit_additive(
-            "multiscale histogram",
-            "central",
-            plan.noise,
-            plan.query,
-            users,
-            others=[[(0,)], [(3, 7)]],
-            release=lambda counts, source: plan.release(counts, source=source),
-            asked=2,
-        )
-    ]
+    others: Others = [[(0,)], [(3, 7)]]
+    return [audit_additive("multiscale histogram", "central", plan.noise, plan.query, users, others=others, asked=2)]
 
 
 def _cells() -> list[Finding]:

@@ -20,7 +20,6 @@ from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
-from barrow.privacy import Model
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -52,7 +51,7 @@ def audit_edges(
                     tally.used = max(tally.used, lost / epsilon if epsilon > 0.0 else 0.0)
                     if lost > epsilon * (1.0 + _NEAR) + _NEAR:
                         tally.violation(f"users {users[i]} and {users[j]}: epsilon", lost, epsilon, apart[i, j])
-            _conforms(tally, plan, users[-1], counts[-1], centers[-1])
+            _conforms(tally, plan, counts[-1].center(plan.query), centers[-1])
         found.append(tally.finding())
     return found
 
@@ -72,14 +71,13 @@ def _flow(one: Sequence[Fraction], other: Sequence[Fraction], paths: Floats) -> 
     return math.fsum(costs[best].tolist()) * float(unit)
 
 
-def _conforms(tally: Tally, plan: EdgeHistogram, user: User, counts: UserCounts, center: Sequence[Fraction]) -> None:
+def _conforms(tally: Tally, plan: EdgeHistogram, near: Center, center: Sequence[Fraction]) -> None:
     """A release is the exact statistics with the plan's noise; and that noise is what it must be."""
     for seed in range(4):
-        source = SeededSource(seed)
-        made = plan.report(user, source=source) if plan.model is Model.LOCAL else plan.release(counts, source=source)
+        made = plan.draw(near, SeededSource(seed))
         drawn = plan.draw(Center.from_fractions(list(center)), SeededSource(seed))
         tally.draws += 1
-        if np.asarray(made.values).tolist() != drawn.values.tolist():
+        if made.values.tolist() != drawn.values.tolist():
             tally.violation("a release is not what its noise draws on the exact statistics", 1, 0)
     if plan.faces is None:
         _edges_conform(tally, plan, center)

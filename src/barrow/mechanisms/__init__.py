@@ -5,40 +5,33 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.mechanisms.additive import AdditiveNoise, LinearAnswer
+    from barrow.mechanisms.additive import AdditiveNoise
     from barrow.mechanisms.channel import Channel, MatrixChannel, TreeChannel, channel_of
-    from barrow.mechanisms.edge_histogram import EdgeAnswer, EdgeHistogram
+    from barrow.mechanisms.edge_histogram import EdgeHistogram
     from barrow.mechanisms.frequency import FrequencyEstimator
     from barrow.mechanisms.frequency_error import EstimateError
     from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
-    from barrow.mechanisms.linear import linear_candidates, linear_noise, linear_release
-    from barrow.mechanisms.multiscale import LevelError, MultiscaleAnswer, MultiscaleDensity, multiscale_density
-    from barrow.mechanisms.multiscale_errors import MapError
+    from barrow.mechanisms.linear import linear_candidates, linear_noise
+    from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
     from barrow.mechanisms.noise_distribution import NoiseDistribution
     from barrow.mechanisms.reduction import Reduced, reduced
     from barrow.mechanisms.statistics import UserCounts
-    from barrow.mechanisms.tree_histogram import TreeAnswer, TreeHistogram
+    from barrow.mechanisms.tree_histogram import TreeHistogram
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "AdditiveNoise",
     "Channel",
-    "EdgeAnswer",
     "EdgeHistogram",
     "EstimateError",
     "FrequencyEstimator",
     "ItemReports",
     "ItemWise",
-    "LevelError",
-    "LinearAnswer",
-    "MapError",
     "MatrixChannel",
-    "MultiscaleAnswer",
     "MultiscaleDensity",
     "NoiseDistribution",
     "Reduced",
-    "TreeAnswer",
     "TreeChannel",
     "TreeHistogram",
     "UserCounts",
@@ -46,7 +39,6 @@ __all__ = [
     "item_wise",
     "linear_candidates",
     "linear_noise",
-    "linear_release",
     "multiscale_density",
     "pooled_items",
     "reduced",

@@ -1,4 +1,4 @@
-"""Calibrated additive noise: its distribution, scale, grid, event and predicted error; and an answer made with it."""
+"""Calibrated additive noise: its distribution, scale, grid, event and predicted error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.noise import Center, RoundedValues, Source, default_grid, rounded_gaussian, rounded_knorm
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up, whole
 from barrow.privacy import Event, Model
-from barrow.queries import Query, norm_order
+from barrow.queries import norm_order
 
 _NAMES = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}
 CONFIDENCE = 0.95
@@ -172,53 +172,6 @@ class AdditiveNoise:
         if self.p is None:
             return rounded_gaussian(center, self.scale, grid=self.grid, source=source)
         return rounded_knorm(center, self.scale, self.p, grid=self.grid, source=source)
-
-
-@dataclass(frozen=True, eq=False)
-class LinearAnswer:
-    """An answer to a query: values with their half widths, and the event that the release was.
-
-    Attributes:
-        query: What was asked.
-        noise: What was added.
-        rounded: The values, integers on a public grid.
-
-    >>> from barrow.mechanisms import UserCounts, linear_release
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 100, step=1)
-    >>> linear_release(mean(line), UserCounts.of_users(line, [[20], [40]]), alpha=25).values.shape
-    (1,)
-    """
-
-    query: Query
-    noise: Noise
-    rounded: RoundedValues
-
-    @property
-    def values(self) -> Any:
-        """The values as floats, one for each output."""
-        return self.rounded.values
-
-    @property
-    def half_width(self) -> float:
-        """Each value is within this of the true one with probability at least 95%."""
-        return self.noise.half_width
-
-    @property
-    def simultaneous_half_width(self) -> float:
-        """All values at once are within this of the true ones with probability at least 95%."""
-        return self.noise.simultaneous_half_width
-
-    @property
-    def event(self) -> Event:
-        """What the release was, for an accountant to price."""
-        return self.noise.event
-
-    @property
-    def private(self) -> bool:
-        """False if the noise came from a seed: then the answer protects nobody."""
-        return self.rounded.private
 
 
 def wanted_norms(noise: str | Exact, dimension: int, delta: Fraction) -> list[str | None]:

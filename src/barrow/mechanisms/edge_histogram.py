@@ -12,13 +12,12 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import checked_model
-from barrow.mechanisms.counted_release import CountedRelease
 from barrow.mechanisms.decoding.graph import GraphDecoder
 from barrow.noise import RoundedValues, Source, edge_grid, rounded_edges
 from barrow.noise.additive.edges import cycle_moments
@@ -28,7 +27,6 @@ from barrow.privacy.definitions import positive
 from barrow.queries import Query
 from barrow.queries.hats import hats, node_query
 from barrow.spaces import NeighbourGraph, Space
-from barrow.spaces.base import Floats
 from barrow.spaces.spanners import check_memory
 
 BLOCKS = ("faces", "edges")
@@ -37,7 +35,7 @@ _FEW_NODES = 2000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EdgeHistogram(CountedRelease["EdgeAnswer"]):
+class EdgeHistogram:
     """A histogram with noise along edges, ready to release; everything in it is public. See :func:`edge_histogram`.
 
     Attributes:
@@ -55,8 +53,6 @@ class EdgeHistogram(CountedRelease["EdgeAnswer"]):
     (EdgeHistogram(NeighbourGraph(64 nodes, 112 edges), faces, central), True)
     """
 
-    made_by: ClassVar[str] = "edge_histogram"
-    parts: ClassVar[str] = "nodes"
     query: Query
     graph: NeighbourGraph
     alpha: Fraction
@@ -67,6 +63,16 @@ class EdgeHistogram(CountedRelease["EdgeAnswer"]):
 
     def __repr__(self) -> str:
         return f"EdgeHistogram({self.graph}, {self.blocks}, {self.model.value})"
+
+    @property
+    def space(self) -> Space:
+        """The public space."""
+        return self.query.space
+
+    @property
+    def reports(self) -> int:
+        """How many noisy values are averaged for each node: n in the local model, else 1."""
+        return self.users if self.model is Model.LOCAL else 1
 
     @property
     def scale(self) -> Fraction:
@@ -146,51 +152,6 @@ class EdgeHistogram(CountedRelease["EdgeAnswer"]):
             grid=self.grid,
             source=source,
         )
-
-    def _answer(self, values: Floats, private: bool, rounded: RoundedValues | None = None) -> EdgeAnswer:
-        return EdgeAnswer(self, values, private, rounded)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class EdgeAnswer:
-    """What a release along edges says: one noisy value for each node, unbiased.
-
-    Attributes:
-        plan: How it was made.
-        values: The noisy share that each node carries; those of nodes without items are noise around 0.
-        private: False if the noise came from a seed: then the answer protects nobody.
-        rounded: The integers on the public grid (central model).
-
-    >>> from barrow.mechanisms import UserCounts
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 4, step=1, cells=True)
-    >>> counts = UserCounts.of_users(line, [[0]] * 700 + [[1]] * 300)
-    >>> answer = edge_histogram(line, 25, users=1000).release(counts)
-    >>> answer.values.round(1).tolist()[0], round(float(answer.values.sum()), 6), answer.private
-    (0.7, 1.0, True)
-    """
-
-    plan: EdgeHistogram
-    values: Floats
-    private: bool
-    rounded: RoundedValues | None = None
-
-    def __repr__(self) -> str:
-        return f"EdgeAnswer({self.plan.graph})"
-
-    @property
-    def event(self) -> Event:
-        """What the release was, for an accountant to price."""
-        return self.plan.event
-
-    @cached_property
-    def histogram(self) -> Floats:
-        """The histogram by the decoder that is the most accurate on average."""
-        return self.decoded()
-
-    def decoded(self, how: str = "auto") -> Floats:
-        """The histogram by a decoder of choice: see :class:`barrow.mechanisms.decoding.GraphDecoder`."""
-        return self.plan.decoder.decode(self.values, how)
 
 
 def edge_histogram(

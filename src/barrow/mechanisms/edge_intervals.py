@@ -8,7 +8,6 @@ that lie inside it and those that touch it (docs/proofs/edge-decoding.md, Sectio
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.edge_histogram import EdgeAnswer, EdgeHistogram
+from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_sums import EdgeSum
 from barrow.numerics import float_up
 from barrow.spaces.base import Floats
@@ -147,13 +146,14 @@ def _mask(plan: EdgeHistogram, region: ArrayLike) -> Mask:
     return mask
 
 
-def region_interval(answer: EdgeAnswer, region: ArrayLike, level: float = 0.05) -> RegionInterval:
+def region_interval(plan: EdgeHistogram, values: Floats, region: ArrayLike, level: float = 0.05) -> RegionInterval:
     """An interval that holds the share of people's items in ``region`` with probability at least 1 - level.
 
     Args:
-        answer: A release.
+        plan: How the values were made.
+        values: The released value of each node.
         region: Ids of the items, or one truth value for each item; chosen without looking at the release, or else use
-            :func:`region_intervals` with all that might have been chosen, or :func:`chosen_region_interval`.
+            :func:`chosen_region_interval`.
         level: How often the interval may miss.
 
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
@@ -161,34 +161,17 @@ def region_interval(answer: EdgeAnswer, region: ArrayLike, level: float = 0.05) 
     >>> from barrow.spaces import Line
     >>> line = Line(0, 8, step=1, cells=True)
     >>> plan = edge_histogram(line, 25, users=1000)
-    >>> found = region_interval(plan.release(UserCounts.of_users(line, [[0, 1, 6]] * 1000)), [0, 1, 2, 3])
+    >>> drawn = plan.draw(UserCounts.of_users(line, [[0, 1, 6]] * 1000).center(plan.query))
+    >>> found = region_interval(plan, drawn.values, [0, 1, 2, 3])
     >>> found.boundary, bool(0.6 < found.low < found.high < 0.7), round(found.high - found.low, 3)
     (1, True, 0.002)
     """
-    plan = answer.plan
     inner, outer = node_weights(plan, region)
-    values = np.asarray(answer.values, dtype=np.float64)
     at_least, at_most = float(values @ inner), float(values @ outer)
     low = at_least - half_width(plan, inner, level)
     high = at_most + (half_width(plan, outer, level) if (inner != outer).any() else at_least - low)
     cut = int(np.count_nonzero(outer[plan.graph.heads] != outer[plan.graph.tails]))
     return RegionInterval(max(0.0, min(low, 1.0)), min(1.0, max(high, 0.0)), (at_least + at_most) / 2.0, cut)
-
-
-def region_intervals(answer: EdgeAnswer, regions: Sequence[ArrayLike], level: float = 0.05) -> list[RegionInterval]:
-    """Intervals for a public list of regions that hold all at once with probability at least 1 - level.
-
-    >>> from barrow.mechanisms.edge_histogram import edge_histogram
-    >>> from barrow.mechanisms.statistics import UserCounts
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 8, step=1, cells=True)
-    >>> answer = edge_histogram(line, 25, users=1000).release(UserCounts.of_users(line, [[0]], users=1000))
-    >>> len(region_intervals(answer, [[0], [0, 1]]))
-    2
-    """
-    if not len(regions):
-        raise ParameterError("The list of regions is empty.", allowed="at least one region", fix="[[0, 1]]")
-    return [region_interval(answer, region, level / len(regions)) for region in regions]
 
 
 def simple_region_level(plan: EdgeHistogram, boundary: int, level: float = 0.05) -> float:
@@ -234,13 +217,14 @@ def _share(level: float, boundary: int, log_many: float) -> float:
     return level * 6.0 / (math.pi * boundary) ** 2 * math.exp(-log_many) * (1.0 - 1e-9)
 
 
-def chosen_region_interval(answer: EdgeAnswer, region: ArrayLike, level: float = 0.05) -> RegionInterval:
+def chosen_region_interval(
+    plan: EdgeHistogram, values: Floats, region: ArrayLike, level: float = 0.05
+) -> RegionInterval:
     """An interval for a region that may be chosen after looking at the release.
 
     With probability at least 1 - level all of them are in their intervals at once: on a flat grid all simple regions
     (connected, with connected outside, which is checked), on any other graph all regions.
     """
-    plan = answer.plan
     both = node_weights(plan, region)
     own = 1.0
     for weights in both:
@@ -252,28 +236,8 @@ def chosen_region_interval(answer: EdgeAnswer, region: ArrayLike, level: float =
             here = simple_region_level(plan, max(1, cut), level)
         own = min(own, here)  # each end uses its own boundary; the smaller level is safe for both
     if own < LEAST_LEVEL:
-        return RegionInterval(0.0, 1.0, float(np.asarray(answer.values) @ (both[0] + both[1])) / 2.0, 0)
-    return region_interval(answer, region, own)
-
-
-def transport_half_width(plan: EdgeHistogram, level: float = 0.05) -> float:
-    """Released and true node values differ by a flow that costs more than this with probability at most ``level``.
-
-    So every statistic that changes by at most the length along each edge is within it, all of them at once.
-
-    >>> from barrow.mechanisms.edge_histogram import edge_histogram
-    >>> from barrow.spaces import Line
-    >>> round(transport_half_width(edge_histogram(Line(0, 2, step=1, cells=True), 1, users=1)), 3)  # ln 20
-    2.996
-    """
-    from scipy.special import gammainccinv
-
-    if plan.reports > 1:
-        raise ParameterError(
-            "The answer is the mean of many reports.", allowed="the central model", fix="half_width(plan, weights)"
-        )
-    rounding = float_up(plan.grid) / 2.0 * plan.graph.nodes
-    return float(gammainccinv(plan.freedom, level)) * float_up(plan.scale) * (1.0 + 1e-9) + rounding
+        return RegionInterval(0.0, 1.0, float(values @ (both[0] + both[1])) / 2.0, 0)
+    return region_interval(plan, values, region, own)
 
 
 def _flat_grid(plan: EdgeHistogram) -> tuple[int, int] | None:

@@ -217,17 +217,11 @@ def _fall(share: Floats, signed: Floats) -> float:
     return float(share @ (1.0 / (sizes[:, 0] * np.where(sizes[:, 1] > 0.0, sizes[:, 1], sizes[:, 0]))))
 
 
-def equal_tail(count: int, x: float) -> float:
-    """P[sum of ``count`` Laplace variables of scale 1 > x] for x >= 0, exact but for rounding.
-
-    >>> round(equal_tail(1, 0.0), 12), round(equal_tail(1, 1.0) / math.exp(-1.0), 12)
-    (0.5, 0.5)
-    """
-    return math.exp(_log_equal_tail(count, x))
-
-
 def _log_equal_tail(count: int, x: float) -> float:
-    """The logarithm: weights C(2k-j-1, k-1) 2^-(2k-j) of P[Gamma(j) > x], all of one sign."""
+    """Log P[sum of ``count`` Laplace variables of scale 1 > x] for x >= 0, exact but for rounding.
+
+    Weights C(2k-j-1, k-1) 2^-(2k-j) of P[Gamma(j) > x], all of one sign.
+    """
     from scipy.special import gammaln, logsumexp
 
     k, j = count, np.arange(1, count + 1)

@@ -41,46 +41,6 @@ def noise_floor_lower(items: int, alpha: Exact, *, users: int, moment: int = 1) 
     return float(np.prod([(items - 1 + j) / rate for j in range(moment)])) * _DOWN
 
 
-def line_floor_lower(rate: float, points: int | None = None) -> float:
-    """On [0, 1] some population makes every method err by this: the largest of (1/k)/(1 + exp(rate/k^2)).
-
-    Args:
-        rate: alpha times n.
-        points: On a line of so many equally spaced points, k divides their number minus 1.
-
-    >>> round(line_floor_lower(1e6) * 1e3, 3), line_floor_lower(1e6, points=11) < 1e-9
-    (0.278, True)
-    """
-    gaps = None if points is None else points - 1
-    most = max(4, int(3.0 * math.sqrt(rate)) + 2) if gaps is None else gaps
-    if gaps == 0:
-        return 0.0
-    k = np.arange(1, most + 1, dtype=np.float64)
-    if gaps is not None:
-        k = k[gaps % k.astype(np.int64) == 0]
-    return float(_pairs(1.0 / k, rate / k**2).max()) * _DOWN
-
-
-def square_floor_lower(rate: float, side: int | None = None) -> float:
-    """On [0, 1]^2 with distances divided by the diagonal: the largest of h/(1 + exp(2 rate h/k^2)), h = 1/(sqrt2 k).
-
-    Args:
-        rate: alpha times n.
-        side: On a grid of side x side cells, k divides the side.
-
-    >>> round(square_floor_lower(2.5e4), 4), round(square_floor_lower(2.5e4, side=32), 4)
-    (0.0065, 0.0056)
-    """
-    most = max(4, int(4.0 * rate ** (1.0 / 3.0)) + 2) if side is None else side
-    k = np.arange(2, most + 1, 2, dtype=np.float64)
-    if side is not None:
-        k = k[side % k.astype(np.int64) == 0]
-    if not k.size:
-        return 0.0
-    h = 1.0 / (math.sqrt(2.0) * k)
-    return float(_pairs(h, 2.0 * rate * h / k**2).max()) * _DOWN
-
-
 def worst_case_floor_lower(space: Space, alpha: Exact, *, users: int) -> float:
     """Whatever the method, some population on ``space`` makes it err by at least this (0 where nothing is known).
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.edge_histogram import EdgeAnswer, EdgeHistogram
+from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_intervals import (
     LEAST_LEVEL,
     Mask,
@@ -125,7 +125,7 @@ class ReleasedShares:
             raise ParameterError(f"level is {level!r}.", allowed="a number in (0, 1)", fix="level=0.05")
         if self.plan is not None:
             found = chosen_region_interval if looked else region_interval
-            return found(EdgeAnswer(self.plan, self.shares, True), inside, level)
+            return found(self.plan, self.shares, inside, level)
         estimate, factors = self._along_tree(inside) if self.kind == "tree" else self._cells(inside)
         cut = int(np.count_nonzero(factors))
         if looked:

@@ -6,10 +6,8 @@ hidden: the guarantee is bounded, for users who all hold exactly m items (``thm:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -217,19 +215,3 @@ def least_distance(space: Space) -> Fraction | None:
     """
     found = space.least_distance_lower
     return Fraction(min(1.0, found)) if found > 0.0 else None
-
-
-def reports_as(answer: ItemReports, output: str) -> Sequence[Any]:
-    """The reports as ``"histogram"`` (a count for each label) or as ``"list"`` (sorted).
-
-    >>> from barrow.privacy import ShuffledReports
-    >>> event = ShuffledReports(1, reports=2, items=2, delta=0, model="local")
-    >>> reports_as(ItemReports(("a", "b"), np.array([0, 2]), event, True), "histogram")
-    [0, 2]
-    """
-    if output == "histogram":
-        counts: list[int] = answer.counts.tolist()
-        return counts
-    if output == "list":
-        return answer.sorted_list()
-    raise ParameterError(f"output is {output!r}.", allowed="'histogram' or 'list'", fix="output = 'histogram'")

@@ -9,19 +9,15 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from barrow.errors import ParameterError
 from barrow.mechanisms.additive import (
     CONFIDENCE,
     AdditiveNoise,
-    LinearAnswer,
     by_predicted_error,
     checked_grid,
     checked_model,
     wanted_norms,
 )
 from barrow.mechanisms.noise_distribution import NoiseDistribution
-from barrow.mechanisms.statistics import UserCounts
-from barrow.noise import Source
 from barrow.numerics import Exact, float_down, gdp_mu_lower
 from barrow.privacy import GaussianNoise, KNormNoise
 from barrow.privacy.definitions import positive, probability
@@ -120,37 +116,3 @@ def linear_noise(
     ('Laplace', 0.4, Fraction(25, 1))
     """
     return linear_candidates(query, alpha, delta, noise=noise, model=model, users=users, grid=grid)[0]
-
-
-def linear_release(
-    query: Query,
-    counts: UserCounts,
-    alpha: Exact,
-    delta: Exact = 0,
-    *,
-    noise: str | Exact = "auto",
-    model: str = "central",
-    grid: Exact | None = None,
-    source: Source | None = None,
-) -> LinearAnswer:
-    """PrivEMDLinear: the mean over users of ``query``, with exactly rounded noise.
-
-    The arguments are those of :func:`linear_noise`; ``counts`` holds the users' exact statistics and their public
-    number (one user in the local model).
-
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 100, unit="years", step=1)
-    >>> counts = UserCounts.of_users(line, [[20, 30], [40], [99]])
-    >>> answer = linear_release(mean(line), counts, alpha=25)
-    >>> len(answer.values), round(answer.half_width, 2), answer.private
-    (1, 3.99, True)
-    """
-    if model == "local" and counts.users != 1:
-        raise ParameterError(
-            f"The statistics are those of {counts.users} users, but in the local model each user answers alone.",
-            allowed="one user",
-            fix="UserCounts.of_users(space, [items]), or model='central'",
-        )
-    chosen = linear_noise(query, alpha, delta, noise=noise, model=model, users=counts.users, grid=grid)
-    return LinearAnswer(query, chosen, chosen.draw(counts.center(query), source))

@@ -107,21 +107,3 @@ class NoiseDistribution:
         a, c = 1.0 / q, 1.0 + (d - 1.0) / q
         log_moment = math.lgamma(3.0 * a) + math.lgamma(a + c) - math.lgamma(a) - math.lgamma(3.0 * a + c)
         return math.sqrt((d + 1.0) * (d + 2.0) * math.exp(log_moment))
-
-    @property
-    def mean_size(self) -> float:
-        """The expected absolute value of one output.
-
-        >>> [round(NoiseDistribution(p, 3).mean_size, 9) for p in (1.0, None, math.inf)]
-        [1.0, 0.797884561, 2.0]
-        """
-        if self.p is None:
-            return math.sqrt(2.0 / math.pi)
-        if self._independent:
-            return 1.0
-        d, q = self.dimension, self.p
-        if q == math.inf:
-            return (d + 1.0) / 2.0
-        a, c = 1.0 / q, 1.0 + (d - 1.0) / q
-        log_moment = math.lgamma(2.0 * a) + math.lgamma(a + c) - math.lgamma(a) - math.lgamma(2.0 * a + c)
-        return (d + 1.0) * math.exp(log_moment)

@@ -56,18 +56,6 @@ class Reduced:
         """What drawing it causes: the fewest public numbers that price it."""
         return SampledItems(samples=self.samples, radius=self.radius, delta=self.delta, inner=self.inner.event)
 
-    def event_at(self, radius: Exact | None) -> SampledItems:
-        """The same release, to be priced at another radius, or in alpha (None).
-
-        >>> from barrow.mechanisms import item_wise
-        >>> from barrow.randomisers import randomised_response
-        >>> from barrow.spaces import Discrete
-        >>> inner = item_wise(randomised_response(Discrete(["a", "b"]), 1), items=20, users=100)
-        >>> reduced(inner, radius="0.1").event_at("0.2").radius
-        Fraction(1, 5)
-        """
-        return self.event.at(radius)
-
     def draw_items(self, ids: ArrayLike, *, source: Source | None = None) -> Integers:
         """One user's s items, drawn with replacement and exactly uniformly (private).
 

@@ -10,27 +10,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
-
-import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise, checked_model
-from barrow.mechanisms.counted_release import CountedRelease
-from barrow.mechanisms.decoding.tree import decode
-from barrow.mechanisms.decoding.tree_intervals import tightened
 from barrow.mechanisms.linear import linear_candidates
-from barrow.noise import RoundedValues, Source
 from barrow.numerics import Exact, float_up
 from barrow.privacy import Event, Model
 from barrow.privacy.definitions import probability
 from barrow.queries import Query, tree_edges
-from barrow.spaces import EdgeTree, Space, edge_names, edge_tree
-from barrow.spaces.base import Floats
+from barrow.spaces import EdgeTree, Space, edge_tree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreeHistogram(CountedRelease["TreeAnswer"]):
+class TreeHistogram:
     """A histogram along a tree, ready to release; everything in it is public. Made by :func:`tree_histogram`.
 
     Attributes:
@@ -45,8 +37,6 @@ class TreeHistogram(CountedRelease["TreeAnswer"]):
     ('Laplace', 0.00044, 0.00088)
     """
 
-    made_by: ClassVar[str] = "tree_histogram"
-    parts: ClassVar[str] = "edges"
     query: Query
     noise: AdditiveNoise
     users: int
@@ -58,12 +48,17 @@ class TreeHistogram(CountedRelease["TreeAnswer"]):
     @cached_property
     def tree(self) -> EdgeTree:
         """Its edges."""
-        return edge_tree(self.space)
+        return edge_tree(self.query.space)
 
     @property
     def event(self) -> Event:
         """What releasing it causes; in the local model, each user's report."""
         return self.noise.event
+
+    @property
+    def reports(self) -> int:
+        """How many noisy values are averaged for each output: n in the local model, else 1."""
+        return self.users if self.model is Model.LOCAL else 1
 
     @property
     def law(self) -> str:
@@ -94,87 +89,6 @@ class TreeHistogram(CountedRelease["TreeAnswer"]):
     def nearest_error_upper(self) -> float:
         """The expected EMD error of ``how="nearest"`` is at most this, whatever the data: twice the undecoded one."""
         return 2.0 * self.undecoded_error
-
-    @property
-    def half_width(self) -> float:
-        """Each edge value that is decoded is off by more with probability at most 5%."""
-        return self.noise.mean_half_width(self.reports)
-
-    @property
-    def simultaneous_half_width(self) -> float:
-        """None of them is off by more, with probability at least 95%: the noise of edges is independent."""
-        return self.noise.mean_half_width(self.reports, -math.expm1(math.log1p(-0.05) / self.tree.edges))
-
-    def draw(self, center: Any, source: Source | None = None) -> RoundedValues:
-        """``center``, one exact value for each edge, with noise, exactly rounded to the grid."""
-        return self.noise.draw(center, source)
-
-    def _answer(self, values: Floats, private: bool, rounded: RoundedValues | None = None) -> TreeAnswer:
-        return TreeAnswer(self, values, private)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TreeAnswer:
-    """What a release along a tree says: noisy edge values, the histogram that they speak for, and intervals.
-
-    Attributes:
-        plan: How it was made.
-        values: The noisy value (length times mass below) of each edge.
-        private: False if the noise came from a seed: then the answer protects nobody.
-
-    >>> from barrow.mechanisms import UserCounts
-    >>> from barrow.spaces import Clustered
-    >>> space = Clustered.grid(2, 2, r=0.1)
-    >>> counts = UserCounts.of_users(space, [[0]] * 700 + [[1]] * 300)
-    >>> answer = tree_histogram(space, 25, users=1000).release(counts)
-    >>> answer.histogram.round(1).tolist(), answer.private
-    ([0.7, 0.3, 0.0, 0.0], True)
-    """
-
-    plan: TreeHistogram
-    values: Floats
-    private: bool
-
-    def __repr__(self) -> str:
-        return f"TreeAnswer({self.plan.tree})"
-
-    @property
-    def event(self) -> Event:
-        """What the release was, for an accountant to price."""
-        return self.plan.event
-
-    @cached_property
-    def histogram(self) -> Floats:
-        """The histogram by the decoder that is the most accurate on average."""
-        return self.decoded()
-
-    def decoded(self, how: str = "auto") -> Floats:
-        """The histogram by a decoder of choice: see :func:`barrow.mechanisms.decoding.decode`."""
-        return decode(self.plan.tree, self.values, how=how, variances=self.plan.variance, law=self.plan.law)
-
-    @property
-    def names(self) -> list[str]:
-        """What is below each edge: an item, a cluster, a node, or all up to a point."""
-        return edge_names(self.plan.space)
-
-    @property
-    def masses(self) -> Floats:
-        """The noisy share of people's items below each edge: unbiased, and so not always in [0, 1]."""
-        return np.asarray(self.values / self.plan.tree.lengths)
-
-    def intervals(self, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """Lower and upper ends for the share below each edge, from the released values alone.
-
-        Args:
-            simultaneous: With probability 95% all of them hold at once, and what sums imply is used to make them
-                narrower; by default each one holds with probability 95%.
-        """
-        tree = self.plan.tree
-        width = self.plan.simultaneous_half_width if simultaneous else self.plan.half_width
-        lower, upper = self.masses - width / tree.lengths, self.masses + width / tree.lengths
-        if simultaneous:
-            return tightened(tree, lower, upper)
-        return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
 
 
 def tree_histogram(

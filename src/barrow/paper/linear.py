@@ -90,7 +90,7 @@ def _queries(effort: Effort) -> Measured:
     "lemma:lin",
     "Lemma 4.2",
     "PrivEMDLinear is (alpha, 0)-EMD-DP: unbounded locally with scale 1/alpha, bounded centrally with 1/(alpha n).",
-    ("barrow.mechanisms.linear_noise", "barrow.mechanisms.linear_release"),
+    "barrow.mechanisms.linear_noise",
     erratum="The central release is unbounded as well when it is the mean over users (proof linked).",
     links=("proofs/linear.md", "proofs/central-unbounded.md", "proofs/exact-noise.md"),
 )

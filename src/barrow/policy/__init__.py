@@ -3,14 +3,11 @@
 from barrow.policy.odds import odds_sentence, odds_upper, percent_up
 from barrow.policy.policy import Kept, Policy, describe_change, describe_distance, describe_move, describe_share
 from barrow.policy.promises import Promise, parse_epsilon, parse_share
-from barrow.policy.surface import AlphaBracket, alpha_from_function
 
 __all__ = [
-    "AlphaBracket",
     "Kept",
     "Policy",
     "Promise",
-    "alpha_from_function",
     "describe_change",
     "describe_distance",
     "describe_move",

@@ -2,10 +2,9 @@
 
 from barrow.mechanisms.decoding.bayesian import BayesianFit, bayesian_update
 from barrow.mechanisms.decoding.graph import GraphDecoder, GraphMap
-from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map, smooth_map
+from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import (
-    consistent_masses,
     decode,
     edge_values,
     nearest_histogram,
@@ -19,7 +18,6 @@ __all__ = [
     "GraphDecoder",
     "GraphMap",
     "bayesian_update",
-    "consistent_masses",
     "decode",
     "discrepancy_map",
     "edge_values",
@@ -27,6 +25,5 @@ __all__ = [
     "nearest_in_simplex",
     "nearest_map",
     "shrunk_histogram",
-    "smooth_map",
     "top_down_histogram",
 ]

@@ -1,10 +1,8 @@
 """From noisy values at the nodes of a public graph to a histogram over the items: post-processing, free of charge.
 
-Four decoders, all of which see released values and public numbers alone (docs/proofs/edge-decoding.md):
+Two decoders, both of which see released values and public numbers alone (docs/proofs/edge-decoding.md):
 
 * ``smooth`` mixes bumps of all scales, entropy keeping to broad ones what the noise does not contradict;
-* ``empirical_bayes`` does the same with how much each scale is expected to hold fitted to the values;
-* ``least_squares`` is the likeliest histogram if the noise were normal;
 * ``nearest`` is nearest by transport along the graph: its error there is at most twice the noise, whatever the data.
 """
 
@@ -22,14 +20,12 @@ from numpy.typing import ArrayLike
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding.descent import inner
 from barrow.mechanisms.decoding.entropic import EntropicDual
-from barrow.mechanisms.decoding.graph_covariance import NodeCovariance
-from barrow.mechanisms.decoding.graph_least_squares import least_squares
 from barrow.mechanisms.decoding.graph_scales import GraphScales, graph_scales
 from barrow.spaces.base import Floats
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.transport.graph_flow import nearest_flow
 
-HOW = ("auto", "smooth", "empirical_bayes", "least_squares", "nearest")
+HOW = ("auto", "smooth", "nearest")
 _USUAL = 0.06
 """Entropy is usually this strong, divided by the typical scale of an edge's noise."""
 _LOW, _HIGH, _HIGH_OF_MANY = 0.72, 0.8, 1.1
@@ -45,10 +41,10 @@ class GraphMap:
 
     Attributes:
         weights: One weight for each item, none negative, with sum 1.
-        strength: How much entropy counts; 0 for decoders without it.
+        strength: How much entropy counts.
         discrepancy: The squared residual by C^+, as a share of what noise alone has on average.
         steps: How many steps the solver took.
-        dual: The potential that a smooth map was found by.
+        dual: The potential that it was found by.
 
     >>> GraphMap(np.ones(1), 0.0, 0.9, 3, np.zeros(1)).discrepancy
     0.9
@@ -93,14 +89,9 @@ class GraphDecoder:
             )
 
     @cached_property
-    def noise(self) -> NodeCovariance:
-        """The covariance with what was factorised of it."""
-        return NodeCovariance(self.covariance.tocsr())
-
-    @cached_property
     def typical_scale(self) -> float:
         """The scale of Laplace noise on one edge, if all edges had their mean variance."""
-        return math.sqrt(float(self.noise.matrix.trace()) / (4.0 * self.graph.edges))
+        return math.sqrt(float(self.covariance.trace()) / (4.0 * self.graph.edges))
 
     @cached_property
     def scales(self) -> GraphScales:
@@ -127,53 +118,21 @@ class GraphDecoder:
             raise ParameterError(f"how is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="how='auto'")
         if how == "nearest":
             return self.nearest(values)
-        if how == "least_squares":
-            return self.least_squares(values).weights
-        if how == "empirical_bayes":
-            return self.empirical_bayes(values).weights
         return self.smooth(values).weights
 
     def smooth(self, values: ArrayLike) -> GraphMap:
         """The mixture of bumps with the usual entropy, or as much more or less as the discrepancy asks for."""
-        return self._discrepant(self._checked(values), self.scales.prior)
-
-    def empirical_bayes(self, values: ArrayLike, *, rounds: int = 1) -> GraphMap:
-        """As ``smooth``, where what the map holds at each scale becomes what is expected there."""
-        y = self._checked(values)
-        prior = self.scales.prior
-        found = self._discrepant(y, prior)
-        for _ in range(rounds):
-            prior = self._refitted(y, prior, found)
-            found = self._discrepant(y, prior)
-        return found
-
-    def least_squares(self, values: ArrayLike) -> GraphMap:
-        """The histogram with the least discrepancy: what is likeliest if the noise were normal."""
-        y = self._checked(values)
-        found, steps = least_squares(self.noise, self.weights, y)
-        return GraphMap(found, 0.0, self._discrepancy(y, found), steps, np.zeros(y.size))
+        return self.discrepant(self.checked(values), self.scales.prior)
 
     def nearest(self, values: ArrayLike) -> Floats:
         """The nearest histogram along the graph: W1_G from the truth is at most twice the noise's (to 2%)."""
         g = self.graph
-        found = nearest_flow(g.nodes, g.tails, g.heads, g.lengths, self._checked(values), self.weights)
+        found = nearest_flow(g.nodes, g.tails, g.heads, g.lengths, self.checked(values), self.weights)
         kept = found.kept
         return np.full(self.items, 1.0 / self.items) if kept is None else np.asarray(kept)
 
-    def distance_upper(self, values: ArrayLike, found: GraphMap) -> float:
-        """How far a smooth map is from the exact minimiser of its strength in total variation, at most.
-
-        One sparse factorisation: half the gradient's square by C^+ is the duality gap.
-        """
-        y = self._checked(values)
-        gradient = self.noise.matrix @ found.dual - y + self._turned @ found.weights
-        gap = 0.5 * self.noise.discrepancy(gradient)
-        return math.sqrt(gap / (2.0 * found.strength))
-
-    def _discrepancy(self, y: Floats, weights: Floats) -> float:
-        return self.noise.discrepancy(y - self.weights.T @ weights) / max(1, self.graph.nodes - 1)
-
-    def _checked(self, values: ArrayLike) -> Floats:
+    def checked(self, values: ArrayLike) -> Floats:
+        """The values, one for each node, moved to the sum 1."""
         y = np.asarray(values, dtype=np.float64)
         if y.shape != (self.graph.nodes,) or not np.isfinite(y).all():
             raise ParameterError(
@@ -184,7 +143,8 @@ class GraphDecoder:
         # Noise along edges adds 0 in all; what is missing from 1 is rounding.
         return np.asarray(y + (1.0 - y.sum()) / y.size, dtype=np.float64)
 
-    def _dual(self, y: Floats, prior: Floats) -> _GraphDual:
+    def dual(self, y: Floats, prior: Floats) -> _GraphDual:
+        """The dual of the smooth map for checked values."""
         turned = self._turned
         return _GraphDual(
             y,
@@ -193,16 +153,20 @@ class GraphDecoder:
             lambda x: turned @ x,
             lambda v: self.weights @ v,
             prior,
-            self.noise.matrix,
+            self._sparse,
         )
+
+    @cached_property
+    def _sparse(self) -> Any:
+        return self.covariance.tocsr()
 
     @cached_property
     def _turned(self) -> Any:
         return self.weights.T.tocsr()
 
-    def _discrepant(self, y: Floats, prior: Floats) -> GraphMap:
+    def discrepant(self, y: Floats, prior: Floats) -> GraphMap:
         """The usual strength, or by halves of a doubling the nearest one whose discrepancy suits the noise."""
-        dual = self._dual(y, prior)
+        dual = self.dual(y, prior)
         tolerance = min(_LOOSEST, self.cost) * min(1.0, max(0.05, self.graph.nodes / _MANY_NODES))
         steps = 0
 
@@ -227,16 +191,6 @@ class GraphDecoder:
                 break
             found = after
         return found
-
-    def _refitted(self, y: Floats, prior: Floats, found: GraphMap) -> Floats:
-        """The prior with the mass that the map holds at each scale, half and half with what was expected there."""
-        held = self._dual(y, prior).mixture(found.dual, found.strength)
-        new = prior.copy()
-        for part in self.scales.slices:
-            before = float(prior[part].sum())
-            if before > 0.0:
-                new[part] *= 0.5 + 0.5 * float(held[part].sum()) / before
-        return np.asarray(new / new.sum())
 
 
 class _GraphDual(EntropicDual):

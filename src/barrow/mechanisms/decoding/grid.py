@@ -1,9 +1,9 @@
 """Maps from noisy densities at one or several scales: histograms over the items with densities near the noisy ones.
 
-All are post-processing. :func:`smooth_map` mixes bumps of all scales, entropy keeping to broad ones what the noise does
-not contradict, and :func:`discrepancy_map` chooses how much entropy counts from the residual; it is the most accurate
-one wherever noise matters. :func:`nearest_map` is the plain least-squares fit over the simplex. Each says how far from
-its exact minimiser it may have stopped (docs/proofs/multiscale.md).
+Both are post-processing. :func:`discrepancy_map` mixes bumps of all scales, entropy keeping to broad ones what the
+noise does not contradict, and chooses how much entropy counts from the residual; it is the most accurate one wherever
+noise matters. :func:`nearest_map` is the plain least-squares fit over the simplex. Each says how far from its exact
+minimiser it may have stopped (docs/proofs/multiscale.md).
 """
 
 from __future__ import annotations
@@ -45,33 +45,6 @@ class DecodedMap:
     iterations: int
 
 
-def smooth_map(
-    matrix: Any, values: Any, *, strength: float, atoms: Any, prior: Floats, tolerance: float = 1e-3
-) -> DecodedMap:
-    """The mixture c of ``atoms`` that minimises ||matrix atoms c - values||^2/2 + strength KL(c || prior).
-
-    The dual is smooth and has no constraints: with y = values, M = matrix atoms and c(v) proportional to
-    prior exp(M'v/strength), it is the least of ||v||^2/2 - v.y + strength log sum prior exp(M'v/strength). At any v the
-    duality gap of c(v) is ||y - M c(v) - v||^2/2, half the squared gradient.
-
-    Args:
-        matrix: Sparse or dense, (outputs, items): what the densities of a histogram are.
-        values: The noisy densities.
-        strength: How much entropy counts, above 0.
-        atoms: Sparse or dense, (items, atoms): each column a histogram.
-        prior: Weights of the atoms above 0, with sum 1.
-        tolerance: Stops once the weights are within this of the minimiser's in total variation.
-
-    >>> import numpy as np
-    >>> fit = smooth_map(np.eye(2), [0.75, 0.5], strength=1e-6, atoms=np.eye(2), prior=np.array([0.5, 0.5]))
-    >>> fit.weights.round(3).tolist(), fit.distance_upper <= 1e-3
-    ([0.625, 0.375], True)
-    """
-    if not (math.isfinite(strength) and strength > 0.0):
-        raise ParameterError(f"strength is {strength!r}.", allowed="a number above 0", fix="strength=1e-6")
-    return _decoded(_smoother(matrix, _checked(matrix, values), atoms, prior).fit(strength, tolerance), strength)
-
-
 def discrepancy_map(
     matrix: Any,
     values: Any,
@@ -84,17 +57,18 @@ def discrepancy_map(
 ) -> DecodedMap:
     """The smoothest of the smooth maps that the noise does not contradict: entropy as strong as the residual allows.
 
+    A smooth map is the mixture c of ``atoms`` that minimises ||matrix atoms c - values||^2/2 + strength KL(c || prior).
     From ``strongest`` on the strength is halved until the mean squared residual is at most 0.95 times the variance of
     the noise (from 1,600 outputs on, 1 - 2/sqrt(outputs) times). Where it hardly falls any more before that, the
     strongest with a residual within 5% of the least is taken.
 
     Args:
-        matrix: As for :func:`smooth_map`, like all others that are not said here.
+        matrix: Sparse or dense, (outputs, items): what the densities of a histogram are.
         values: The noisy densities.
         deviation: The standard deviation of the noise on each of them.
-        strongest: The first strength.
-        atoms: Histograms to mix.
-        prior: Their weights.
+        strongest: The first strength, above 0.
+        atoms: Sparse or dense, (items, atoms): each column a histogram.
+        prior: Weights of the atoms above 0, with sum 1.
         tolerance: How near the exact minimiser for that strength the map is to be, in total variation.
 
     >>> import numpy as np

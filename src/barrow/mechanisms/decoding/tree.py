@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.decoding.tree_least_squares import consistent, top_down
+from barrow.mechanisms.decoding.tree_least_squares import top_down
 from barrow.mechanisms.decoding.tree_nearest import nearest_on_line, nearest_on_tree
 from barrow.mechanisms.decoding.tree_shrinkage import shrunk
 from barrow.spaces import EdgeTree, Space, edge_tree
@@ -165,19 +165,6 @@ def shrunk_histogram(
     scales = np.sqrt(noise / (1.0 if law == "gaussian" else 2.0)) / tree.lengths
     targets = _numbers(tree, values, "values") / tree.lengths
     return shrunk(tree, targets, scales, gaussian=law == "gaussian")
-
-
-def consistent_masses(space: Space | EdgeTree, values: ArrayLike, *, variances: ArrayLike | None = None) -> Floats:
-    """The least squares estimate of the mass below each edge: sums agree, the total is 1, signs are not looked at.
-
-    It is the best linear unbiased estimate.
-
-    >>> from barrow.spaces import Discrete
-    >>> consistent_masses(Discrete(["a", "b", "c"]), [0.35, 0.25, -0.1]).round(9).tolist()
-    [0.7, 0.5, -0.2]
-    """
-    tree, targets, noise = _scaled(space, values, variances)
-    return consistent(tree, targets, noise)
 
 
 def _scaled(space: Space | EdgeTree, values: ArrayLike, variances: ArrayLike | None) -> tuple[EdgeTree, Floats, Floats]:

@@ -2,12 +2,7 @@
 
 from barrow.mechanisms.user_level.ball import BallNoise
 from barrow.mechanisms.user_level.local import LocalSubsets, SubsetReport, local_subsets
-from barrow.mechanisms.user_level.noise import (
-    UserLevelNoise,
-    user_level_candidates,
-    user_level_noise,
-    user_level_release,
-)
+from barrow.mechanisms.user_level.noise import UserLevelNoise, user_level_candidates, user_level_noise
 from barrow.mechanisms.user_level.polytope import QueryNoise, query_polytope
 from barrow.mechanisms.user_level.subsets import SubsetSelection
 
@@ -22,5 +17,4 @@ __all__ = [
     "query_polytope",
     "user_level_candidates",
     "user_level_noise",
-    "user_level_release",
 ]

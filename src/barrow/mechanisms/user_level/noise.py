@@ -11,15 +11,12 @@ from fractions import Fraction
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import (
     AdditiveNoise,
-    LinearAnswer,
     by_predicted_error,
     checked_grid,
     checked_model,
     wanted_norms,
 )
-from barrow.mechanisms.statistics import UserCounts
 from barrow.mechanisms.user_level.polytope import QueryNoise, query_polytope
-from barrow.noise import Source
 from barrow.numerics import Exact, float_down, gdp_mu_lower
 from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
@@ -122,33 +119,3 @@ def user_level_noise(
     0.05
     """
     return user_level_candidates(query, epsilon, delta, noise=noise, model=model, users=users, grid=grid)[0]
-
-
-def user_level_release(
-    query: Query,
-    counts: UserCounts,
-    epsilon: Exact,
-    delta: Exact = 0,
-    *,
-    noise: str | Exact = "auto",
-    model: str = "central",
-    grid: Exact | None = None,
-    source: Source | None = None,
-) -> LinearAnswer:
-    """The mean over users (central) or one user's answer (local) with user-level noise.
-
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 10, step=1, cells=True)
-    >>> answer = user_level_release(mean(line), UserCounts.of_users(line, [[1], [2, 3]]), 1)
-    >>> len(answer.values), answer.event.epsilon
-    (1, Fraction(1, 1))
-    """
-    if model == "local" and counts.users != 1:
-        raise ParameterError(
-            f"The statistics are those of {counts.users} users, but in the local model each user answers alone.",
-            allowed="one user",
-            fix="UserCounts.of_users(space, [items]), or model='central'",
-        )
-    chosen = user_level_noise(query, epsilon, delta, noise=noise, model=model, users=counts.users, grid=grid)
-    return LinearAnswer(query, chosen, chosen.draw(counts.center(query), source))
