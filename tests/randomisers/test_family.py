@@ -24,7 +24,6 @@ from barrow.randomisers import (
 from barrow.randomisers.base import TOTAL
 from barrow.randomisers.claim import log_rate_upper
 from barrow.randomisers.family import Even, even_clusters
-from barrow.randomisers.mixture import ClusteredResponse
 from barrow.randomisers.shape import Shape, tree_shape
 from barrow.spaces import Clustered, Discrete, Line, Tree
 
@@ -75,14 +74,14 @@ def test_flat_response_is_named_too(k, alpha0):
             assert channel.family == f"krr:{k}"
 
 
-def moved(channel: MixtureRandomiser, share: Fraction) -> ClusteredResponse:
+def moved(channel: MixtureRandomiser, share: Fraction) -> MixtureRandomiser:
     """The same channel with ``share`` of what stays put going anywhere instead."""
     stops, widths = list(channel.stops), channel.shape.widths.tolist()
     leaf = next(v for v, width in enumerate(widths) if width == 1)
     some = int(stops[leaf] * share)
     changed = [w - some if width == 1 else w for w, width in zip(stops, widths, strict=True)]
     changed[0] += some
-    return ClusteredResponse(channel.space, channel.shape, changed)
+    return MixtureRandomiser(channel.space, channel.shape, changed)
 
 
 def test_weights_that_are_a_little_off_lose_their_name():
@@ -98,7 +97,7 @@ def test_weights_that_are_a_little_off_lose_their_name():
     first = next(v for v, width in enumerate(channel.shape.widths.tolist()) if width == 5)
     stops[first] += 1
     stops = [w - 1 if parents[v] == first else w for v, w in enumerate(stops)]
-    assert ClusteredResponse(channel.space, channel.shape, stops).family is None
+    assert MixtureRandomiser(channel.space, channel.shape, stops).family is None
 
 
 def test_another_grouping_of_the_items_has_no_name():
@@ -113,8 +112,8 @@ def test_another_grouping_of_the_items_has_no_name():
         right.shape.depths,
     )
     assert right.family == "gkrr:2x4:0.25"
-    assert ClusteredResponse(space, other, gkrr(Clustered.grid(4, 2, r=0.25), 2).stops).family is None
-    made = ClusteredResponse.__new__(ClusteredResponse)
+    assert MixtureRandomiser(space, other, gkrr(Clustered.grid(4, 2, r=0.25), 2).stops).family is None
+    made = MixtureRandomiser.__new__(MixtureRandomiser)
     made.__dict__.update(right.__dict__ | {"shape": shifted})
     made.__dict__.pop("family", None)
     assert made.family is None
@@ -175,7 +174,7 @@ def test_whole_weights_are_those_of_the_formula_and_never_above_it():
             assert 0 <= inner - 5 * TOTAL * mpmath.expm1(near) / total < 1
         space = Clustered.grid(4, 5, r=0.125)
         stops = [{20: root, 5: inner, 1: own}[w] for w in tree_shape(space).widths.tolist()]
-        assert ClusteredResponse(space, tree_shape(space), stops).alpha0_upper <= Fraction(slope) * (
+        assert MixtureRandomiser(space, tree_shape(space), stops).alpha0_upper <= Fraction(slope) * (
             1 + Fraction(2) ** -52
         )
     assert Even(4, 5, Fraction(1, 8)).stops(28.5) is None

@@ -11,6 +11,7 @@ so the largest h(w)/w is the slope at 0, alpha = (m alpha0/2) c. See docs/proofs
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from barrow.accounting.inputs import LARGEST_ALPHA0, alpha0_up, alpha_down, open_delta, reports_and_items
@@ -105,7 +106,12 @@ def theorem_alpha0_lower(alpha: Exact, *, reports: int, items: int, delta: Exact
         bound = _bound(alpha0, n, m, small)
         return bound.applies and bound.alpha <= target
 
-    low = min(1.0, target / m)
+    return _largest(is_safe, target / m, relative=1e-15)
+
+
+def _largest(is_safe: Callable[[float], bool], near: float, **options: float) -> float | None:
+    """The largest alpha0 that is safe, looked for from ``near`` on; None where none is."""
+    low = min(1.0, near)
     while low > 1e-290 and not is_safe(low):
         low *= 0.5
     if not is_safe(low):
@@ -113,7 +119,7 @@ def theorem_alpha0_lower(alpha: Exact, *, reports: int, items: int, delta: Exact
     high = low
     while high < LARGEST_ALPHA0 and is_safe(high):
         low, high = high, 2.0 * high
-    return largest_safe(is_safe, low, min(high, LARGEST_ALPHA0), relative=1e-15)
+    return largest_safe(is_safe, low, min(high, LARGEST_ALPHA0), **options)
 
 
 @dataclass(frozen=True)
@@ -172,15 +178,7 @@ def paper_alpha0_at_w_one(alpha: Exact, *, reports: int, items: int, delta: Exac
         factor = _factor(alpha0, float(n), math.log(4.0 * m) + bound.log_inverse_delta0)
         return bound.applies and m * math.log1p(math.tanh(alpha0 / 2.0) * factor) <= target
 
-    low = min(1.0, target / m)
-    while low > 1e-290 and not satisfies(low):
-        low *= 0.5
-    if not satisfies(low):
-        return None
-    high = low
-    while high < LARGEST_ALPHA0 and satisfies(high):
-        low, high = high, 2.0 * high
-    return largest_safe(satisfies, low, min(high, LARGEST_ALPHA0))
+    return _largest(satisfies, target / m)
 
 
 def paper_asymptotic_alpha0(alpha: Exact, *, users: int, items: int, delta: Exact) -> float:

@@ -37,8 +37,7 @@ def _hockey(effort: Effort) -> Measured:
         worst = max(worst, abs(found / exact - 1.0))
     return Measured(
         "All 32 sets of 5 outcomes, 60 cases: equal to 1e-12. The formula that barrow evaluates for the clone pair "
-        "agrees "
-        f"with the two-dimensional sum to {worst:.0e}.",
+        f"agrees with the two-dimensional sum to {worst:.0e}.",
         HOLDS if gap < 1e-12 and worst < 1e-8 else UNSAFE,
         {"cases": 60, "agrees": bool(gap < 1e-12 and worst < 1e-8)},
     )
@@ -117,8 +116,7 @@ def _part(effort: Effort) -> Measured:
     columns = ("m", "alpha0", "the lemma's eps", "exact eps", "exact delta at the lemma's eps")
     return Measured(
         f"{len(rows)} settings at delta = 1e-6: the exact delta at the lemma's eps is at most {worst:.1e} of it; the "
-        "lemma's "
-        f"eps is {min(ratios):.1f} to {max(ratios):.1f} times too large.",
+        f"lemma's eps is {min(ratios):.1f} to {max(ratios):.1f} times too large.",
         HOLDS if worst <= 1.0 else UNSAFE,
         {"settings": len(rows), "least_ratio": min(ratios), "largest_ratio": max(ratios)},
         (Grid("One report that moves by 1, delta = 1e-6", columns, tuple(rows)),),
@@ -206,8 +204,7 @@ def _decomposition(effort: Effort) -> Measured:
         wrong = max(wrong, float(np.abs(first / (ratio + 1) + second / (ratio + 1) - b).max()))
     return Measured(
         f"200 random pairs: both parts are distributions (to {max(worst, 1e-16):.0e}) with the corrected formula; "
-        "without the "
-        f"factor a the second one is missed by up to {wrong:.2f}.",
+        f"without the factor a the second one is missed by up to {wrong:.2f}.",
         CORRECTED if worst < 1e-9 and wrong > 0.01 else UNSAFE,
         {"cases": 200, "missed_by": wrong, "holds": bool(worst < 1e-9)},
     )

@@ -51,8 +51,7 @@ def _estimator(effort: Effort) -> Measured:
     negative = float((found < 0).any(axis=1).mean())
     return Measured(
         f"{draws:,} estimates of 9 items from 1,000 GKRR reports at alpha0 = {sized(alpha0)}: every mean is within "
-        f"{off:.1f} "
-        f"standard errors of the truth, and {100 * negative:.0f} % of the estimates have a negative entry.",
+        f"{off:.1f} standard errors of the truth, and {100 * negative:.0f} % of the estimates have a negative entry.",
         CORRECTED if off < 5 and negative > 0 else (HOLDS if off < 5 else UNSAFE),
         {"draws": draws, "standard_errors": off, "negative_share": negative},
     )
@@ -208,8 +207,7 @@ def _general(effort: Effort) -> Measured:
     columns = ("items", "alpha0", "simulated EMD", "barrow's bound for any data", "Theorem 6.5")
     return Measured(
         f"{len(rows)} settings, a million reports each: the simulated error is {min(shares):.2f} to {max(shares):.2f} "
-        "of the "
-        "bound.",
+        "of the bound.",
         HOLDS if max(shares) <= 1.0 else UNSAFE,
         {"least_share": min(shares), "largest_share": max(shares)},
         (Grid("Theorem 6.5 against simulation", columns, tuple(rows)),),
@@ -250,8 +248,7 @@ def _krr(effort: Effort) -> Measured:
     "In the proof: ... + 2te^(2a0) + ... <= (t(e^a0 + s))^2.",
     "barrow.mechanisms.frequency_theorems.gkrr_utility_upper",
     erratum="That step is false for e^alpha0 > t and few clusters. The conclusion a'^2 - 1 <= (t(e+s)/D)^2 is true by "
-    "another "
-    "argument (proof linked).",
+    "another argument (proof linked).",
     links="proofs/frequency.md",
 )
 def _step(effort: Effort) -> Measured:
@@ -278,8 +275,7 @@ def _step(effort: Effort) -> Measured:
     "(e^a0 + s)/(e^a0 - e^((1-r)a0)) <= s/(r a0), and the terms add up with 1 + 2/sqrt(t) <= 2.",
     "barrow.mechanisms.frequency_theorems.gkrr_rate_upper",
     erratum="Both are false (the first is about (s+1)/(r a0) for small a0, the second needs t >= 4). The rate holds: "
-    "k^(3/2) "
-    "times (4 + 2/a0) over sqrt(N).",
+    "k^(3/2) times (4 + 2/a0) over sqrt(N).",
     links="proofs/frequency.md",
 )
 def _inequalities(effort: Effort) -> Measured:
@@ -294,8 +290,7 @@ def _inequalities(effort: Effort) -> Measured:
         cases += 1
     return Measured(
         f"{cases:,} draws with alpha0 <= 1: the first inequality is false in {false:,}; the corrected rate is below "
-        "half of "
-        f"Theorem 6.6 (which is a bound too) in {rate}.",
+        f"half of Theorem 6.6 (which is a bound too) in {rate}.",
         CORRECTED if false and not rate else (HOLDS if not false else UNSAFE),
         {"cases": cases, "false": false, "rate_below": rate},
     )
@@ -307,8 +302,7 @@ def _inequalities(effort: Effort) -> Measured:
     "max_K E EMD <= 4 sqrt(k^3/(mn)) + 64 sqrt(k^3)/(alpha sqrt(n)) sqrt(ln(4m e^alpha/delta)).",
     "barrow.mechanisms.frequency_theorems.paper_remark_upper",
     erratum="No EMD exceeds 1, and the bound does at every size the paper has in mind; it is also stated at the closed "
-    "form's "
-    "alpha0.",
+    "form's alpha0.",
     links="proofs/frequency.md",
 )
 def _remark(effort: Effort) -> Measured:
@@ -321,8 +315,7 @@ def _remark(effort: Effort) -> Measured:
         numbers[f"bound_{k}_{users}"] = bound
     return Measured(
         f"alpha = 25, m = 1000, delta = 1e-9: {vacuous} of {len(rows)} settings have a bound of 1 or more (k = 100, n "
-        "= 10^4: "
-        f"{numbers['bound_100_10000']:.0f}).",
+        f"= 10^4: {numbers['bound_100_10000']:.0f}).",
         VACUOUS if vacuous > len(rows) // 2 else HOLDS,
         numbers,
         (Grid("The closed bound, local model", ("k", "n", "bound", ""), tuple(rows)),),
@@ -346,8 +339,7 @@ def _laplace(effort: Effort) -> Measured:
     slope = exponent([s * t for s, t in ks], errors)
     return Measured(
         f"The l1 change of one user among n is 2/n; scale 1/(n eps) has the privacy loss {sized(needed)} eps. With the "
-        "right "
-        f"scale the EMD error on clusters grows as k^{slope:.2f} (k = 20 to 400).",
+        f"right scale the EMD error on clusters grows as k^{slope:.2f} (k = 20 to 400).",
         UNSAFE if needed > 1.0 + 1e-9 else HOLDS,
         {"loss_factor": needed, "exponent_k": slope},
     )
@@ -375,8 +367,7 @@ def _central(effort: Effort) -> Measured:
     columns = ("items", "accountant", "alpha0", "simulated EMD", "decoded", "Corollary 6.8 there")
     return Measured(
         f"n = 10^4, m = 1000, alpha = 25, delta = 1e-9: the simulated error is at most {max(shares):.2f} of the bound "
-        "at each "
-        "certified alpha0.",
+        "at each certified alpha0.",
         CORRECTED if max(shares) <= 1.0 else UNSAFE,
         {"largest_share": max(shares)},
         (Grid("The corollary at certified alpha0", columns, tuple(rows)),),
@@ -427,8 +418,7 @@ def _matrix(effort: Effort) -> Measured:
     even = float(np.abs(matrix.sum(axis=1) - 1).max())
     return Measured(
         f"20 items, {matrix.shape[1]} reports: rows add up to 1 (to {even:.0e}) and the largest ratio of two entries "
-        "of a "
-        f"column is {ratio:.9f} = e.",
+        f"of a column is {ratio:.9f} = e.",
         HOLDS if abs(ratio / math.e - 1) < 1e-12 and even < 1e-12 else UNSAFE,
         {"ratio": ratio, "reports": matrix.shape[1]},
     )

@@ -57,10 +57,8 @@ def _places(folder: Path) -> Measured:
     near = alpha * short / 10, alpha * whole / 10
     return Measured(
         f"A CSV of {int(counts.counts.sum()):,} visits by {counts.users} people: alpha = {sized(alpha)} keeps “1 of 30 "
-        "by 10 km” "
-        f"and “all by 5 km” at eps = 0.5 each; a tenth of either change costs a tenth ({sized(near[0], 3)}, "
-        f"{sized(near[1], 3)}). "
-        f"The map errs by {sized(plan.error, 3)} km (EMD).",
+        f"by 10 km” and “all by 5 km” at eps = 0.5 each; a tenth of either change costs a tenth ({sized(near[0], 3)}, "
+        f"{sized(near[1], 3)}). The map errs by {sized(plan.error, 3)} km (EMD).",
         HOLDS if max(near) <= 0.05 + 1e-9 and counts.users == 200 else UNSAFE,
         {"alpha": alpha, "map_error_km": plan.error, "visits": int(counts.counts.sum())},
     )
@@ -95,10 +93,9 @@ def _words(folder: Path, count: int) -> Measured:
     same = spaces[0].digest == spaces[1].digest
     return Measured(
         f"{count:,} words of 20 dimensions from word2vec text and from npz are "
-        f"{'the same space' if same else 'different'}; at "
-        f"alpha = 100, n = 10,000 the histogram is off by {sized(whole.error / study.space.diameter, 3)} diameters "
-        "(EMD, at most), "
-        f"and reports on 20 words a person move each by {sized(items.error / study.space.diameter, 3)}.",
+        f"{'the same space' if same else 'different'}; at alpha = 100, n = 10,000 the histogram is off by "
+        f"{sized(whole.error / study.space.diameter, 3)} diameters (EMD, at most), and reports on 20 words a person "
+        f"move each by {sized(items.error / study.space.diameter, 3)}.",
         HOLDS if same and math.isfinite(whole.error) else UNSAFE,
         {"words": count, "same": same, "histogram_error": whole.error / study.space.diameter},
     )
@@ -139,12 +136,9 @@ def _circles(folder: Path) -> Measured:
     error = study.plan("histogram").error
     return Measured(
         f"{len(nodes)} people with {space.items} different ages ({len(nodes) - space.items} ties became one item each) "
-        "and "
-        f"{int(counts.counts.sum()):,} edges: one of 20 neighbours replaced by one 10 years off costs eps = "
-        f"{sized(directed, 3)} if "
-        f"edges are directed and {sized(alpha * changed, 3)} if they stand in both ends' data. Histogram of "
-        "neighbours' ages: EMD "
-        f"{sized(error, 3)} years.",
+        f"and {int(counts.counts.sum()):,} edges: one of 20 neighbours replaced by one 10 years off costs eps = "
+        f"{sized(directed, 3)} if edges are directed and {sized(alpha * changed, 3)} if they stand in both ends' data. "
+        f"Histogram of neighbours' ages: EMD {sized(error, 3)} years.",
         CORRECTED if changed > distance / degree and space.items < len(nodes) else UNSAFE,
         {"items": space.items, "directed": directed, "undirected": alpha * changed, "histogram_error": error},
         (Grid("What one edge costs", ("edges are", "EMD in all", "eps at the study's alpha"), rows),),

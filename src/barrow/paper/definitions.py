@@ -124,8 +124,7 @@ def _coupling(effort: Effort) -> Measured:
             off = max(off, float(np.abs(left + np.bincount(plan.target, plan.mass, space.items) - b).max()))
     return Measured(
         "On four spaces, 20 random pairs: the cost of the optimal coupling and the closed form of EMD differ by at "
-        "most "
-        "1e-9, and what is moved makes one histogram the other.",
+        "most 1e-9, and what is moved makes one histogram the other.",
         HOLDS if gap < 1e-9 and off < 1e-9 else UNSAFE,
         {"pairs": 20, "agrees": bool(gap < 1e-9 and off < 1e-9)},
     )
@@ -198,8 +197,7 @@ def _setting(effort: Effort) -> Measured:
     same = abs(float(policy.alpha_exact / min(asked)) - 1.0) < 1e-12
     return Measured(
         f"Three promises on a line of 100 km give alpha = {sized(policy.alpha)}, the smallest of eps/(tau (q + 2 "
-        "rho)), rho what snapping moves; "
-        f"every promise is kept, {sum(kept.binds for kept in policy.kept)} binds.",
+        f"rho)), rho what snapping moves; every promise is kept, {sum(kept.binds for kept in policy.kept)} binds.",
         HOLDS if same and all(got) else UNSAFE,
         {"alpha": policy.alpha, "kept": all(got)},
     )
@@ -258,8 +256,7 @@ def _dmax(effort: Effort) -> Measured:
     loss = max(math.log(Fraction(int(a), int(b))) for x in rows for y in rows for a, b in zip(x, y, strict=True))
     return Measured(
         f"alpha = 25 where no two users are further apart than 0.4 is {found}. Randomised response at alpha0 = 2, "
-        "where "
-        f"all distances are 1, has the loss {sized(loss, 9)}: the translation is attained.",
+        f"where all distances are 1, has the loss {sized(loss, 9)}: the translation is attained.",
         HOLDS if found.epsilon_at(1) <= 10.0 + 1e-9 and loss <= 2.0 else UNSAFE,
         {"epsilon": found.epsilon_at(1), "attained": loss},
     )

@@ -45,8 +45,7 @@ def _duchi(effort: Effort) -> Measured:
     slopes = exponent(sizes, errors), exponent(eps, by_eps)
     return Measured(
         f"The l2-ball mechanism, exactly calibrated: its l2 error grows as d^{slopes[0]:.2f} (d = 2 to 16; |F Phi| "
-        "itself "
-        f"grows up to sqrt(d)) and as eps^{slopes[1]:.2f}, over sqrt(n).",
+        f"itself grows up to sqrt(d)) and as eps^{slopes[1]:.2f}, over sqrt(n).",
         HOLDS if 0.4 < slopes[0] < 1.1 and abs(slopes[1] + 1) < 0.1 else CORRECTED,
         {"exponent_d": slopes[0], "exponent_eps": slopes[1], "error_d16": errors[-1]},
     )
@@ -58,8 +57,7 @@ def _duchi(effort: Effort) -> Measured:
     "EMD-DP, local: error O(|F|_2 sqrt(d ln(1/delta))/(alpha sqrt(n))) with Gaussian noise.",
     ("barrow.accounting.gaussian_mu_lower", "barrow.queries.coordinates.linear_embedding"),
     erratum="The rate holds; the printed width does not (see rem:gaussian). The noise needed at alpha far above "
-    "ln(1/delta) "
-    "falls as 1/sqrt(alpha), not 1/alpha: mu grows like sqrt(2 alpha) there.",
+    "ln(1/delta) falls as 1/sqrt(alpha), not 1/alpha: mu grows like sqrt(2 alpha) there.",
     links=("proofs/gaussian.md", "queries.md"),
 )
 def _gaussian(effort: Effort) -> Measured:
@@ -76,8 +74,7 @@ def _gaussian(effort: Effort) -> Measured:
     flat = max(ratio) / min(ratio)
     return Measured(
         f"The width falls as alpha^{low:.2f} for alpha from 0.1 to 3 and as alpha^{high:.2f} from 100 to 10,000. Error "
-        "over "
-        f"|F|_2 sqrt(d) is the same for d = 2 to 16 up to a factor of {flat:.3f}.",
+        f"over |F|_2 sqrt(d) is the same for d = 2 to 16 up to a factor of {flat:.3f}.",
         CORRECTED if high > -0.75 else HOLDS,
         {"exponent_small": low, "exponent_large": high, "flatness": flat},
     )
@@ -99,10 +96,8 @@ def _hardt(effort: Effort) -> Measured:
     slope = exponent(sizes, [user_level_noise(query, 1, users=n).deviation for n in sizes])
     return Measured(
         f"K-norm noise for eps = 1, n = 1000, d = 4: {sized(theirs.deviation)} a coordinate ({theirs.name}), falling "
-        "as "
-        f"n^{slope:.2f}; EMD-DP at alpha = eps = 1 has {sized(ours)} ({sized(ours / theirs.deviation)} times): at "
-        "alpha = eps "
-        "neither gains, EMD-DP is the stronger promise.",
+        f"as n^{slope:.2f}; EMD-DP at alpha = eps = 1 has {sized(ours)} ({sized(ours / theirs.deviation)} times): at "
+        "alpha = eps neither gains, EMD-DP is the stronger promise.",
         HOLDS if abs(slope + 1) < 0.02 else CORRECTED,
         {"user_level": theirs.deviation, "emd_dp_at_eps": ours, "exponent_n": slope},
     )

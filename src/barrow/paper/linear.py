@@ -53,8 +53,7 @@ def _sensitivity(effort: Effort) -> Measured:
     text = "; ".join(f"{name}: {share:.6f}" for name, share in shares.items())
     return Measured(
         "The largest ratio over 200 random pairs and all pairs of single items, as a share of the certified ell: "
-        f"{text}"
-        " (1 is tight).",
+        f"{text} (1 is tight).",
         HOLDS if max(shares.values()) <= 1.0 + 1e-12 else UNSAFE,
         dict(shares),
     )
@@ -208,8 +207,7 @@ def _distance(effort: Effort) -> Measured:
     return Measured(
         f"At alpha = {float(alpha):.2f} one user's noise has the scale {sized(scale)} miles "
         f"({scale * _MILE / earth.diameter:.4f} of the diameter); over sqrt(n) that is {size:.2f} miles, the expected "
-        "error "
-        f"of the mean is {expected:.2f} miles and 95 % of means are within {width:.2f} miles.",
+        f"error of the mean is {expected:.2f} miles and 95 % of means are within {width:.2f} miles.",
         CORRECTED if expected > 1.65 else HOLDS,
         {"alpha": float(alpha), "miles": size, "expected_miles": expected, "half_width_miles": width},
     )
@@ -234,8 +232,7 @@ def _clustered(effort: Effort) -> Measured:
         gap = max(gap, abs(float(formula) - float(np.asarray(emd(space, a, b)))))
     return Measured(
         f"On 4 x 3 items the triangle inequality holds for all triples (largest excess {max(worst, 0.0):.1g}), and EMD "
-        "is "
-        "(r/2)|D|_1 + ((1-r)/2)|DP|_1 for 20 random pairs to 1e-12.",
+        "is (r/2)|D|_1 + ((1-r)/2)|DP|_1 for 20 random pairs to 1e-12.",
         HOLDS if worst <= 1e-12 and gap < 1e-12 else UNSAFE,
         {"triples": 12**3, "agrees": bool(worst <= 1e-12 and gap < 1e-12)},
     )

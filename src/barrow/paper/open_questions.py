@@ -27,8 +27,7 @@ from barrow.spaces import Euclidean, Line
         "barrow.accounting.blanket_alpha0_lower",
     ),
     erratum="Answered for black-box randomisers: chaining trade-off functions loses next to nothing, and an attack "
-    "shows what "
-    "is left. For a known randomiser the privacy blanket does better than any black-box bound.",
+    "shows what is left. For a known randomiser the privacy blanket does better than any black-box bound.",
     links=("proofs/shuffle-flow.md", "proofs/stronger-clones.md", "proofs/blanket.md"),
 )
 def _group(effort: Effort) -> Measured:
@@ -76,8 +75,7 @@ def _approximate(effort: Effort) -> Measured:
     "Are other ways to sample, such as without replacement, smooth projections?",
     "barrow.accounting.projection_distance_upper",
     erratum="For users of one size, yes: draw the same positions of the best matching from both; the mean of s of m "
-    "distances "
-    "drawn without replacement is at least as concentrated (Hoeffding). For different sizes it is open.",
+    "distances drawn without replacement is at least as concentrated (Hoeffding). For different sizes it is open.",
     links="proofs/projection.md",
 )
 def _replacement(effort: Effort) -> Measured:
@@ -149,8 +147,7 @@ def _pure(effort: Effort) -> Measured:
     "Can the super-linear dependence on k of frequency estimation be reduced?",
     ("barrow.mechanisms.tree_histogram", "barrow.mechanisms.edge_histogram"),
     erratum="Yes with central trust, on every space: noise along the edges of a tree or graph grows at most as the "
-    "number of "
-    "edges, pure and for people of any number of items. For GKRR it depends on how items are clustered.",
+    "number of edges, pure and for people of any number of items. For GKRR it depends on how items are clustered.",
     links=("proofs/tree-histograms.md", "proofs/edge-noise.md", "proofs/floors.md"),
 )
 def _dependence(effort: Effort) -> Measured:
@@ -164,8 +161,7 @@ def _dependence(effort: Effort) -> Measured:
     flat = exponent([s.k for s in inside], [s.expected(s.alpha0("flow") or 1.0) for s in inside])
     return Measured(
         f"alpha = 25, n = 10^5, k = 20 to 160 in more clusters: the tree's error grows as k^{slope:.2f}, GKRR's with "
-        "the flow "
-        f"bound as k^{other:.2f}; with larger clusters instead GKRR's grows as k^{flat:.2f}.",
+        f"the flow bound as k^{other:.2f}; with larger clusters instead GKRR's grows as k^{flat:.2f}.",
         OPEN,
         {"exponent_tree": slope, "exponent_gkrr": other, "exponent_gkrr_inside": flat},
     )
@@ -190,10 +186,9 @@ def _below(effort: Effort) -> Measured:
     against = [crossover(error, target, 1.0, 200.0) or math.inf for target in (paper, strong)]
     rule = base.epsilon**2 * base.k
     return Measured(
-        f"10 x 10 items, eps = 1, n = 10^4: barrow's histogram errs less than the paper's baseline from alpha = "
+        "10 x 10 items, eps = 1, n = 10^4: barrow's histogram errs less than the paper's baseline from alpha = "
         f"{sized(against[0], 3)} on and less than the strongest user-level DP ({name}) from {sized(against[1], 3)} on, "
-        "far below "
-        f"eps^2 k = {sized(rule)}.",
+        f"far below eps^2 k = {sized(rule)}.",
         OPEN,
         {"against_paper": against[0], "against_strongest": against[1], "paper_threshold": rule},
     )

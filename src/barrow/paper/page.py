@@ -13,13 +13,11 @@ from barrow.report import Answer, Picture, Report, Table, report_html
 _TITLE = "The paper, row by row"
 _SOURCE = (
     "Imola, Roy Chowdhury and Chaudhuri, “Metric Differential Privacy at the User-Level via the Earth Mover's "
-    "Distance” "
-    "(CCS 2024)"
+    "Distance” (CCS 2024)"
 )
 _LEAD = (
     f"Every definition, algorithm, theorem, table, example and numeric claim of {_SOURCE}, measured by the code of "
-    "this "
-    "package. A verdict is computed from the measurement, never written down."
+    "this package. A verdict is computed from the measurement, never written down."
 )
 
 
@@ -68,9 +66,8 @@ def markdown(data: Mapping[str, Any]) -> str:
         f"{_LEAD} {len(rows)} rows: {summary(data)}.",
         "",
         "`barrow paper` measures them all, `barrow paper LABEL` shows one with its computation, `--quick` draws less "
-        "in "
-        "simulations, `--json` and `--html` write them down. This page is made by `scripts/paper`; a test fails when a "
-        "number of it drifts.",
+        "in simulations, `--json` and `--html` write them down. This page is made by `scripts/paper`; a test fails "
+        "when a number of it drifts.",
         "",
         *(
             [f"Not on this page yet, `barrow paper LABEL` measures them: {', '.join(map(_code, absent))}.", ""]

@@ -48,8 +48,7 @@ def _fact(effort: Effort) -> Measured:
     columns = ("eps", "steps j", "exact factor", "as printed, j e^j", "with eps, j e^(eps j)")
     return Measured(
         f"{broken} of {len(rows)} settings need a larger factor on delta than is printed (eps above 1); for small eps "
-        "the "
-        "printed one is far too large.",
+        "the printed one is far too large.",
         UNSAFE if broken else HOLDS,
         numbers,
         (Grid("What delta is multiplied by", columns, tuple(rows)),),
@@ -74,8 +73,7 @@ def _cell(effort: Effort) -> Measured:
     return Measured(
         f"eps = 0.1, 20 steps: the sum that a chain attains is {sized(attained)} delta, the printed factor "
         f"{sized(printed)}; barrow says {sized(exact)} (eps {sized(bound.epsilon)}). The printed one is too small up "
-        "to "
-        f"eps = {edge:.3f} (ln 2 = {math.log(2):.3f}) for many steps.",
+        f"to eps = {edge:.3f} (ln 2 = {math.log(2):.3f}) for many steps.",
         UNSAFE if attained > printed else HOLDS,
         {"attained": attained, "printed": printed, "exact": exact, "unsafe_up_to": float(edge)},
     )
@@ -130,8 +128,7 @@ def _projection(effort: Effort) -> Measured:
     )
     return Measured(
         f"For coupled distances of 0 or 1 (the worst case), exactly: no bound is exceeded (at most {worst:.2g} of "
-        "delta). At "
-        f"EMD 0.008 and s = 1000 the lemma says {sized(numbers['paper_0.008_1000'])}, Chernoff "
+        f"delta). At EMD 0.008 and s = 1000 the lemma says {sized(numbers['paper_0.008_1000'])}, Chernoff "
         f"{sized(numbers['chernoff_0.008_1000'])}, and {sized(numbers['exact_0.008_1000'])} is true.",
         HOLDS if worst <= 1.0 else UNSAFE,
         numbers,
@@ -165,8 +162,7 @@ def _simulated(effort: Effort) -> Measured:
     error = 3.0 * math.sqrt(0.01 / draws)
     return Measured(
         f"{draws:,} draws of 200 coupled samples at EMD 0.05: {beyond[0]:.5f} are at {paper:.4f} (the lemma) or "
-        "beyond, "
-        f"{beyond[1]:.5f} at {tight:.4f} (Chernoff); both may be at most 0.01.",
+        f"beyond, {beyond[1]:.5f} at {tight:.4f} (Chernoff); both may be at most 0.01.",
         HOLDS if max(beyond) <= 0.01 + error else UNSAFE,
         {"draws": draws, "beyond_paper": beyond[0], "beyond_chernoff": beyond[1]},
     )
@@ -176,8 +172,7 @@ def _simulated(effort: Effort) -> Measured:
     "thm:emd-dp-central",
     "Theorem 5.5 (5.3 in the text)",
     "If A is (alpha, delta)-bounded with alpha = eps/((1 + sqrt 2) r + (3/s) ln(1/delta)), the reduction is (eps, 2 "
-    "delta, "
-    "r)-discrete EMD-DP.",
+    "delta, r)-discrete EMD-DP.",
     ("barrow.accounting.sampled_epsilon_upper", "barrow.accounting.inner_alpha_within", "barrow.mechanisms.reduced"),
     erratum="Holds, and is far from tight: sampling is (alpha e^(alpha/s), delta)-UNBOUNDED EMD-DP at every distance, "
     "without a radius and without a second delta.",
@@ -236,8 +231,7 @@ def _informal(effort: Effort) -> Measured:
     "radius r is needed.",
     ("barrow.accounting.sampled_alpha_upper", "barrow.accounting.inner_alpha_for"),
     erratum="The projection has an additive term; the mechanism behind it does not. Its loss at distance w is at most "
-    "s ln "
-    "R(alpha/s, w) <= alpha e^(alpha/s) w, for every w.",
+    "s ln R(alpha/s, w) <= alpha e^(alpha/s) w, for every w.",
     links="proofs/sampling.md",
 )
 def _every_distance(effort: Effort) -> Measured:
@@ -246,8 +240,7 @@ def _every_distance(effort: Effort) -> Measured:
     most = sampled_alpha_upper(25, 1000)
     return Measured(
         f"alpha = 25 on 1000 samples: the loss per distance is {sized(shares[0])} at w = 1, {sized(shares[3])} at "
-        "0.001 and "
-        f"{sized(shares[6])} at 1e-6, never above {sized(most)}: no radius is needed.",
+        f"0.001 and {sized(shares[6])} at 1e-6, never above {sized(most)}: no radius is needed.",
         CORRECTED if max(shares) <= most * (1 + 1e-9) else UNSAFE,
         {"at_1": shares[0], "at_1e-3": shares[3], "at_1e-6": shares[6], "alpha": most},
     )

@@ -97,8 +97,7 @@ def _group(effort: Effort) -> Measured:
     columns = ("reports that change", "alpha0", "eps of the theorem", "delta of the theorem", "exact delta there")
     return Measured(
         f"Binary randomised response, {reports:,} reports, {len(rows)} settings inside the side condition: the exact "
-        "delta "
-        f"is never above {worst:.1g} of the theorem's.",
+        f"delta is never above {worst:.1g} of the theorem's.",
         HOLDS if rows and worst <= 1.0 else UNSAFE,
         {**numbers, "worst_share": worst},
         (Grid("Theorem 4.3 against exact divergences", columns, tuple(rows)),),
@@ -194,8 +193,7 @@ def _composition(effort: Effort) -> Measured:
     "PrivEMDItemWise is (sup_w h(w)/w, delta e^h(1))-bounded EMD-DP, locally with N = m reports, centrally with m n.",
     ("barrow.accounting.theorem_bound", "barrow.accounting.theorem_alpha0_lower"),
     erratum="Correct inside the side condition. h is concave, so the sup is the slope at 0 and not h(1); delta0 has to "
-    "be "
-    "solved for first.",
+    "be solved for first.",
     links="proofs/paper-theorem.md",
 )
 def _theorem(effort: Effort) -> Measured:
@@ -212,9 +210,8 @@ def _theorem(effort: Effort) -> Measured:
     slope = theorem_bound(3, reports=N * M, items=M, delta=DELTA)
     return Measured(
         f"Exact divergences of binary randomised response ({reports:,} reports, users of 5 to 60, a share of them "
-        "moved): "
-        f"at most {worst:.1g} of delta at (alpha w, 1e-6). In the example alpha0 = 3 costs alpha = {slope.alpha:.4f} "
-        "as w -> 0.",
+        f"moved): at most {worst:.1g} of delta at (alpha w, 1e-6). In the example alpha0 = 3 costs alpha = "
+        f"{slope.alpha:.4f} as w -> 0.",
         CORRECTED if worst <= 1.0 else UNSAFE,
         {"worst_share": worst, "alpha_at_3": slope.alpha},
         (Grid("Theorem 4.4 against exact divergences", ("m", "alpha0", "alpha", "exact delta at w = 1"), tuple(rows)),),
@@ -248,8 +245,7 @@ def _informal(effort: Effort) -> Measured:
     "For (alpha, delta) set alpha0 = alpha/(32 sqrt(m ln(4m e^alpha/delta))), or 2 ln(...) in a second case.",
     "barrow.accounting.paper_asymptotic_alpha0",
     erratum="The second case needs alpha > 1024 m and alpha < m at once: it never occurs. The first is loose by a "
-    "factor "
-    "of 8 against Theorem 4.4 and of 29 against the flow bound. Kept for this page only.",
+    "factor of 8 against Theorem 4.4 and of 29 against the flow bound. Kept for this page only.",
     links="why-not-the-papers-formula.md",
 )
 def _closed_local(effort: Effort) -> Measured:
@@ -270,10 +266,8 @@ def _closed_local(effort: Effort) -> Measured:
     columns = ("m", "composition", "the formula", "Theorem 4.4", "flow", "an attack breaks")
     return Measured(
         f"alpha = 25, delta = 1e-12: the formula is {sized(numbers['theorem_1000'] / numbers['formula_1000'])} times "
-        "below "
-        f"Theorem 4.4 and {sized(numbers['flow_1000'] / numbers['formula_1000'])} times below the flow bound at m = "
-        "1000. "
-        f"Its second case {'occurs' if reachable else 'occurs for no m and alpha up to 1e9'}.",
+        f"below Theorem 4.4 and {sized(numbers['flow_1000'] / numbers['formula_1000'])} times below the flow bound at "
+        f"m = 1000. Its second case {'occurs' if reachable else 'occurs for no m and alpha up to 1e9'}.",
         UNSAFE if unsafe else (HOLDS if reachable else VACUOUS),
         {**numbers, "second_case_occurs": reachable},
         (Grid("alpha0 in the local model, alpha = 25, delta = 1e-12", columns, tuple(rows)),),
@@ -301,10 +295,8 @@ def _closed_central(effort: Effort) -> Measured:
     columns = ("n", "the formula's alpha0", "alpha by Theorem 4.4", "alpha by the flow bound")
     return Measured(
         f"m = 1000, alpha = 25, delta = 1e-12: for n = 10^7 it gives alpha0 = {numbers['formula_10000000']:.3f}, for "
-        "which "
-        f"Theorem 4.4, from which it is said to follow, certifies alpha = {numbers['alpha_10000000']:.1f} (the flow "
-        "bound "
-        f"{numbers['flow_10000000']:.2f}); {broken} of {len(rows)} settings exceed 25 by the theorem.",
+        f"which Theorem 4.4, from which it is said to follow, certifies alpha = {numbers['alpha_10000000']:.1f} (the "
+        f"flow bound {numbers['flow_10000000']:.2f}); {broken} of {len(rows)} settings exceed 25 by the theorem.",
         UNSAFE if broken else HOLDS,
         numbers,
         (Grid("The closed form in the central model", columns, tuple(rows)),),
@@ -321,8 +313,7 @@ def _closed_central(effort: Effort) -> Measured:
         "barrow.accounting.limit_black_box",
     ),
     erratum="3.0 satisfies the bound at w = 1 only; at w -> 0 it costs alpha = 41.99. Theorem 4.4 gives 2.484, the "
-    "flow "
-    "bound 4.401, and an explicit attack breaks alpha = 25 at 4.411: next to nothing is left to gain.",
+    "flow bound 4.401, and an explicit attack breaks alpha = 25 at 4.411: next to nothing is left to gain.",
     links=("why-not-the-papers-formula.md", "proofs/shuffle-flow.md", "proofs/stronger-clones.md"),
 )
 def _example(effort: Effort) -> Measured:
@@ -348,9 +339,8 @@ def _example(effort: Effort) -> Measured:
     numbers |= {"flow_standard": standard, "flow_strong": strong, "attack": limit, "unbounded": unbounded}
     return Measured(
         f"{sized(pure)} and {one:.3f} become {theorem:.3f} by the theorem as it stands and {strong:.3f} by the flow "
-        "bound; "
-        f"an attack breaks alpha = 25 at {limit:.3f}. The paper's {one:.3f} costs alpha = {costs:.2f} by its own "
-        "theorem.",
+        f"bound; an attack breaks alpha = 25 at {limit:.3f}. The paper's {one:.3f} costs alpha = {costs:.2f} by its "
+        "own theorem.",
         CORRECTED if costs > 25 and theorem < one else HOLDS,
         numbers,
         (Grid("alpha0 for alpha = 25, n = 10^5, m = 1000, delta = 1e-12", ("by", "alpha0", "status"), rows),),
@@ -399,8 +389,7 @@ def _asymptotics(effort: Effort) -> Measured:
     return Measured(
         f"Fitted over m = 10^3 to 10^6 at alpha = 5: alpha0 falls as m^{found['theorem']:.3f} by Theorem 4.4 and as "
         f"m^{found['flow']:.3f} by the flow bound; at alpha = sqrt(m) as m^{found['flow_alpha_sqrt_m']:.3f} (the "
-        "paper: -1/2, "
-        "-1/2, and at most -1/4).",
+        "paper: -1/2, -1/2, and at most -1/4).",
         HOLDS if holds else CORRECTED,
         found,
     )
@@ -431,8 +420,7 @@ def _post(effort: Effort) -> Measured:
                     worst, cases = max(worst, true / bound if bound > 0 else 0.0), cases + 1
     return Measured(
         f"3-ary randomised response, 8 reports, {cases} cases: the exact divergence is at most {worst:.4f} of the "
-        "clone "
-        "pair's, standard or stronger.",
+        "clone pair's, standard or stronger.",
         HOLDS if worst <= 1.0 + 1e-9 else UNSAFE,
         {"cases": cases, "worst_share": worst},
     )

@@ -43,8 +43,7 @@ _CENTRAL = Setting(users=1000, items=10**5, model="central", alpha=25.0)
     "Nine definitions (item, user, EMD; local, central; bounded, unbounded, discrete) and how they imply each other.",
     ("barrow.privacy.Emd", "barrow.privacy.DiscreteEmd", "barrow.privacy.UserLevel", "barrow.privacy.to_user_level"),
     erratum="The discrete central row lacks a factor (tab:privacy:group); central unbounded EMD-DP is added, which the "
-    "paper "
-    "says cannot be defined.",
+    "paper says cannot be defined.",
     links=("definitions.md", "proofs/definitions.md"),
 )
 def _definitions(effort: Effort) -> Measured:
@@ -91,12 +90,10 @@ def _implied(definition: Definition) -> str:
     "tab:lin-query-error",
     "Table 2a",
     "Linear queries, central: user-level DP errs by O(d/(eps n)), EMD-DP by O(d sqrt(ln(1/delta))/(alpha n)); local "
-    "errors "
-    "are sqrt(n) higher.",
+    "errors are sqrt(n) higher.",
     ("barrow.mechanisms.linear_noise", "barrow.mechanisms.user_level.user_level_noise"),
     erratum="With K-norm noise EMD-DP needs no delta and no sqrt(ln(1/delta)); the gain over user-level DP is "
-    "alpha/eps times "
-    "the query's range over its Lipschitz constant.",
+    "alpha/eps times the query's range over its Lipschitz constant.",
     links=("planning.md", "proofs/linear.md", "user-level.md"),
 )
 def _linear(effort: Effort) -> Measured:
@@ -133,10 +130,9 @@ def _linear(effort: Effort) -> Measured:
     holds = abs(numbers["central_n"] + 1) < 0.01 and abs(numbers["local_n"] + 0.5) < 0.01
     return Measured(
         "The mean on a 4 x 4 square, deviation of a coordinate at n = 1000: EMD-DP falls as "
-        f"n^{numbers['central_n']:.2f} "
-        f"centrally and n^{numbers['local_n']:.2f} locally, and as alpha^{numbers['central_alpha']:.2f}; at alpha = 25 "
-        "against "
-        f"eps = 1 it errs {sized(numbers['central_gain'], 3)} times less (local {sized(numbers['local_gain'], 3)}).",
+        f"n^{numbers['central_n']:.2f} centrally and n^{numbers['local_n']:.2f} locally, and as "
+        f"alpha^{numbers['central_alpha']:.2f}; at alpha = 25 against eps = 1 it errs "
+        f"{sized(numbers['central_gain'], 3)} times less (local {sized(numbers['local_gain'], 3)}).",
         CORRECTED if holds else UNSAFE,
         numbers,
         (Grid("Linear queries, measured", columns, tuple(rows)),),
@@ -223,8 +219,7 @@ def _shown(value: float) -> str:
 
 _NOTE = (
     "Columns theorem, flow and blanket are the paper's mechanism (GKRR, unbiased estimate, before decoding) at the "
-    "alpha0 "
-    "that each accountant certifies; barrow is the best histogram it would release."
+    "alpha0 that each accountant certifies; barrow is the best histogram it would release."
 )
 
 
@@ -232,16 +227,14 @@ _NOTE = (
     "tab:hist-error:local",
     "Table 2b, local",
     "Local frequency estimation: Hadamard response O(sqrt(k^2 ln(m/delta)/(n eps^2))), GKRR O(sqrt(k^3 "
-    "max(ln(m/delta), "
-    "alpha)/(n alpha^2))).",
+    "max(ln(m/delta), alpha)/(n alpha^2))).",
     (
         "barrow.mechanisms.FrequencyEstimator",
         "barrow.planning.user_level_histograms",
         "barrow.planning.histogram_candidates",
     ),
     erratum="Rates hold; constants are large, the printed baseline is not the best user-level DP, and noise along "
-    "edges beats "
-    "GKRR.",
+    "edges beats GKRR.",
     links=("histograms.md", "user-level.md", "proofs/edge-noise.md"),
     steady=False,
 )
@@ -260,8 +253,7 @@ def _hist_local(effort: Effort) -> Measured:
     "tab:hist-error:central",
     "Table 2b, central",
     "Central frequency estimation: Laplace O(k/(n eps)), GKRR O((k^(3/2)/(n alpha)) sqrt(max(ln(m/delta), alpha))) for "
-    "n < "
-    "m/alpha.",
+    "n < m/alpha.",
     (
         "barrow.mechanisms.FrequencyEstimator",
         "barrow.planning.user_level_histograms",
@@ -286,11 +278,10 @@ def _said(base: Setting, effort: Effort, paper: dict[str, str], sure: tuple[str,
     text = (
         f"{base.name}: with the flow bound the error falls as n^{by_n:.2f} (the paper: {paper['n']}), grows as "
         f"k^{fit['k_exponent_flow']:.2f} (3/2) and falls as alpha^{fit['alpha_exponent_flow']:.2f}. At alpha = 25, eps "
-        "= 1: GKRR "
-        f"with Theorem 4.4 {_shown(fit.get('error_theorem', math.nan))}, flow {fit['error_flow']:.3g}, blanket "
-        f"{fit['error_blanket']:.3g}, barrow's best {fit['error_barrow']:.3g}; the paper's baseline "
-        f"{_shown(theirs)}, the strongest {fit['error_strongest baseline']:.3g} "
-        f"({gain:.3g} and {strong:.3g} times barrow's). {_NOTE}"
+        f"= 1: GKRR with Theorem 4.4 {_shown(fit.get('error_theorem', math.nan))}, flow {fit['error_flow']:.3g}, "
+        f"blanket {fit['error_blanket']:.3g}, barrow's best {fit['error_barrow']:.3g}; the paper's baseline "
+        f"{_shown(theirs)}, the strongest {fit['error_strongest baseline']:.3g} ({gain:.3g} and {strong:.3g} times "
+        f"barrow's). {_NOTE}"
     )
     return Measured(text, CORRECTED if abs(by_n - sure[1]) < 0.15 else UNSAFE, numbers, tables, plots)
 
@@ -381,8 +372,7 @@ def _told(grid: Grid, numbers: dict[str, Number], key: str) -> Measured:
     return Measured(
         f"5 x 4, eps = 1 ({key}): the rule says {said['rule']}; the paper's mechanism crosses its own baseline at "
         f"{said['theorem_paper']} with Theorem 4.4, {said['flow_paper']} with the flow bound, {said['blanket_paper']} "
-        "with the "
-        f"blanket; the strongest baseline at {said['theorem']}, {said['flow']}, {said['blanket']}.",
+        f"with the blanket; the strongest baseline at {said['theorem']}, {said['flow']}, {said['blanket']}.",
         CORRECTED if value["theorem_paper"] > 1.5 * value["rule"] and below >= 0.5 else HOLDS,
         numbers,
         (grid,),
@@ -395,8 +385,7 @@ def _told(grid: Grid, numbers: dict[str, Number], key: str) -> Measured:
     "For linear queries EMD-DP errs less for alpha > eps.",
     ("barrow.planning.paper_rule_linear", "barrow.mechanisms.linear_noise"),
     erratum="True up to the factor range/Lipschitz constant, and against K-norm noise shaped by the query up to that "
-    "noise's "
-    "advantage: the measured crossover is stated in every comparison.",
+    "noise's advantage: the measured crossover is stated in every comparison.",
     links="planning.md",
 )
 def _linear_crossing(effort: Effort) -> Measured:
@@ -409,8 +398,7 @@ def _linear_crossing(effort: Effort) -> Measured:
     measured = math.inf if found is None else found
     return Measured(
         f"The mean on a square, n = 1000: the rule says {sized(rule)}, measured {sized(measured, 3)} against the most "
-        "accurate "
-        "user-level noise at eps = 1.",
+        "accurate user-level noise at eps = 1.",
         CORRECTED if measured > 1.02 * rule else HOLDS,
         {"rule": rule, "measured": measured},
     )

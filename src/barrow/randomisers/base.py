@@ -36,7 +36,7 @@ class Randomiser(ABC):
         alpha0_upper: The channel is (alpha0_upper, 0)-d_X-DP: the tight parameter of what is really drawn, rounded up.
     """
 
-    kind: ClassVar[str]
+    kind: str
     """The name of the kind in plain data."""
     most_items: ClassVar[int | None] = None
     """The most items that can be drawn at once, where there is a limit."""

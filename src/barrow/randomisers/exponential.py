@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,13 +28,10 @@ class ExponentialRandomiser(MatrixRandomiser):
     (True, 2.25)
     """
 
-    kind: ClassVar[str] = "exponential"
+    kind = "exponential"
     beta: float
 
-    @property
-    def description(self) -> str:
-        """In plain words."""
-        return "the exponential mechanism on all items"
+    description = "the exponential mechanism on all items"
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data; the weights follow from the space and alpha0."""
@@ -49,12 +46,8 @@ class PlanarLaplaceRandomiser(ExponentialRandomiser):
     'planar_laplace'
     """
 
-    kind: ClassVar[str] = "planar_laplace"
-
-    @property
-    def description(self) -> str:
-        """In plain words."""
-        return "planar Laplace on the cells of the map"
+    kind = "planar_laplace"
+    description = "planar Laplace on the cells of the map"
 
 
 Kind = TypeVar("Kind", bound=ExponentialRandomiser)

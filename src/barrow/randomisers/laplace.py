@@ -39,7 +39,8 @@ class LaplaceRandomiser(Randomiser):
     (Fraction(20, 1), (3,))
     """
 
-    kind: ClassVar[str] = "laplace"
+    kind = "laplace"
+    description = "Laplace noise in coordinates, then the nearest item"
     most_items: ClassVar[int | None] = _MOST_ITEMS
 
     def __init__(self, space: Space, alpha0: Exact) -> None:
@@ -58,11 +59,6 @@ class LaplaceRandomiser(Randomiser):
             size = Fraction(math.radians(space.diameter) * (1.0 + 2.0**-40))
         self._scale = size / self.alpha0_upper
         self._points = space.points
-
-    @property
-    def description(self) -> str:
-        """In plain words."""
-        return "Laplace noise in coordinates, then the nearest item"
 
     def from_items(self, ids: ArrayLike, *, source: Source | None = None) -> Ids:
         """One report for each item."""

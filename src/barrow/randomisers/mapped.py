@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ class MappedRandomiser(Randomiser):
     (('food', 'tool'), 10)
     """  # noqa: E501
 
-    kind: ClassVar[str] = "mapped"
+    kind = "mapped"
 
     def __init__(self, inner: Randomiser, answers: Sequence[str]) -> None:
         if len(answers) != inner.reports:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,7 +39,7 @@ class MatrixRandomiser(Randomiser):
     (1.098612, 10)
     """
 
-    kind: ClassVar[str] = "matrix"
+    kind = "matrix"
 
     def __init__(
         self, space: Space, weights: Weights, *, alpha0: Exact | None = None, labels: Sequence[str] | None = None

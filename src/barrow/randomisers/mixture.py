@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +29,11 @@ from barrow.spaces.base import Floats, Ids
 _HALVINGS = 30
 _BACK = (2.0**-50, 2.0**-46, 2.0**-40, 2.0**-30)
 """By how much less than asked a channel is built, relatively, so that rounding does not carry it above."""
+_DESCRIPTIONS = {
+    "gkrr": "clustered randomised response (GKRR)",
+    "response": "randomised response",
+    "tree": "randomised response along the tree",
+}
 
 
 class MixtureRandomiser(Randomiser):
@@ -40,6 +44,8 @@ class MixtureRandomiser(Randomiser):
         shape: The tree over its items.
         stops: For each node, the whole weight of stopping there; along each way from the root to an item they sum to
             2^62.
+        kind: ``"gkrr"`` (stay, go anywhere in the cluster, or anywhere), ``"response"`` (stay, or go anywhere) or
+            ``"tree"`` (stay, or go anywhere below one of the nodes above).
 
     >>> from barrow.spaces import Clustered
     >>> paper = gkrr(Clustered.grid(2, 2, r=0.25), 2)
@@ -47,10 +53,8 @@ class MixtureRandomiser(Randomiser):
     (True, 6)
     """
 
-    kind: ClassVar[str] = "tree"
-
-    def __init__(self, space: Space, shape: Shape, stops: list[int]) -> None:
-        self.space, self.shape, self.stops = space, shape, tuple(stops)
+    def __init__(self, space: Space, shape: Shape, stops: list[int], kind: str = "tree") -> None:
+        self.space, self.shape, self.stops, self.kind = space, shape, tuple(stops), kind
         self._paths = shape.paths()
         self._leaves = shape.leaves
         through = [0] * len(stops)  # the weight of stopping at a node or above it
@@ -129,6 +133,11 @@ class MixtureRandomiser(Randomiser):
         # Clustered and discrete distances are the very numbers r and 1; others were computed.
         known = self.shape.true_metric and isinstance(self.space, Clustered | Discrete)
         return exact if known else exact * (1 - Fraction(self.space.distance_error))
+
+    @property
+    def description(self) -> str:
+        """In plain words."""
+        return _DESCRIPTIONS[self.kind]
 
     @cached_property
     def family(self) -> str | None:
@@ -222,56 +231,7 @@ class MixtureRandomiser(Randomiser):
         return np.minimum(found, 1.0)
 
 
-Channel = TypeVar("Channel", bound=MixtureRandomiser)
-
-
-class ClusteredResponse(MixtureRandomiser):
-    """GKRR, the paper's randomiser: stay, go anywhere in the cluster, or go anywhere.
-
-    >>> from barrow.spaces import Clustered
-    >>> gkrr(Clustered.grid(10, 10, r=0.05), 4).kind
-    'gkrr'
-    """
-
-    kind: ClassVar[str] = "gkrr"
-
-    @property
-    def description(self) -> str:
-        """In plain words."""
-        return "clustered randomised response (GKRR)"
-
-
-class FlatResponse(MixtureRandomiser):
-    """Randomised response: stay, or go anywhere.
-
-    >>> from barrow.spaces import Discrete
-    >>> randomised_response(Discrete(["a", "b"]), 1).kind
-    'response'
-    """
-
-    kind: ClassVar[str] = "response"
-
-    @property
-    def description(self) -> str:
-        """In plain words."""
-        return "randomised response"
-
-
-class TreeResponse(MixtureRandomiser):
-    """Randomised response along a tree: stay, or go anywhere below one of the nodes above.
-
-    >>> from barrow.spaces import Tree
-    >>> tree_response(Tree.nested(["US/NY", "US/LA", "FR/Paris"], distances=[1, 0.25]), 3).kind
-    'tree'
-    """
-
-    @property
-    def description(self) -> str:
-        """In plain words."""
-        return "randomised response along the tree"
-
-
-def gkrr(space: Space, alpha0: Exact) -> ClusteredResponse:
+def gkrr(space: Space, alpha0: Exact) -> MixtureRandomiser:
     """The paper's generalised k-ary randomised response on a clustered space (Section 6.2).
 
     Args:
@@ -291,10 +251,10 @@ def gkrr(space: Space, alpha0: Exact) -> ClusteredResponse:
             allowed="a clustered space",
             fix="tree_response on a tree, exponential on any finite space",
         )
-    return _fitted(ClusteredResponse, space, tree_shape(space), alpha0)
+    return _fitted("gkrr", space, tree_shape(space), alpha0)
 
 
-def tree_response(space: Space, alpha0: Exact) -> TreeResponse:
+def tree_response(space: Space, alpha0: Exact) -> MixtureRandomiser:
     """GKRR on any tree: the same law as the paper's on two levels, and its pattern on more.
 
     Args:
@@ -306,10 +266,10 @@ def tree_response(space: Space, alpha0: Exact) -> TreeResponse:
     >>> float(tree_response(places, 3).alpha0_upper) <= 3.0
     True
     """
-    return _fitted(TreeResponse, space, tree_shape(space), alpha0)
+    return _fitted("tree", space, tree_shape(space), alpha0)
 
 
-def randomised_response(space: Space, alpha0: Exact) -> FlatResponse:
+def randomised_response(space: Space, alpha0: Exact) -> MixtureRandomiser:
     """Randomised response on any finite space: it uses only that two items are at least the least distance apart.
 
     Args:
@@ -323,18 +283,18 @@ def randomised_response(space: Space, alpha0: Exact) -> FlatResponse:
     least = Fraction(space.least_distance_lower)
     true_metric = space.kind == "discrete"
     shape = star_shape(space.items, least / 2, true_metric=true_metric)
-    return _fitted(FlatResponse, space, shape, alpha0)
+    return _fitted("response", space, shape, alpha0)
 
 
-def _fitted(kind: type[Channel], space: Space, shape: Shape, asked: Exact) -> Channel:
+def _fitted(kind: str, space: Space, shape: Shape, asked: Exact) -> MixtureRandomiser:
     """The channel with the largest slope whose tight alpha0 is at most ``alpha0``."""
     if space.items == 1:
-        return kind(space, shape, [TOTAL])
+        return MixtureRandomiser(space, shape, [TOTAL], kind)
     alpha0 = wanted_alpha0(asked)
     target = high = float_down(alpha0)
     for back in _BACK:
         slope = target * (1.0 - back)
-        made = kind(space, shape, _stops(space, shape, slope))
+        made = MixtureRandomiser(space, shape, _stops(space, shape, slope), kind)
         if made.alpha0_upper <= alpha0:
             return made
         high = slope
@@ -343,7 +303,7 @@ def _fitted(kind: type[Channel], space: Space, shape: Shape, asked: Exact) -> Ch
     low, best = 0.0, None
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        made = kind(space, shape, _stops(space, shape, middle))
+        made = MixtureRandomiser(space, shape, _stops(space, shape, middle), kind)
         if made.alpha0_upper <= alpha0:
             low, best = middle, made
         else:
