@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from barrow.accounting import price
 from barrow.audit import BUGS, CASES, Finding, Planted, Verdict, audit_all, audit_mechanism, planted, try_bug
 from barrow.audit.enumeration import distribution
+from barrow.audit.pairs import distances_upper, small_users
 from barrow.audit.shaped import _side
-from barrow.audit.users import distances_upper, small_users
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, linear_noise

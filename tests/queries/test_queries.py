@@ -22,7 +22,7 @@ from barrow.queries import (
     similarity,
     tree_edges,
 )
-from barrow.queries.circular import direction
+from barrow.queries.coordinates import direction
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Line
 
 LINE = Line(0, 100, unit="km", step=1, cells=True)

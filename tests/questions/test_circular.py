@@ -13,7 +13,7 @@ from barrow.ledger import Ledger
 from barrow.mechanisms import UserCounts
 from barrow.noise.simulation import SeededSource
 from barrow.planning.terms import Terms
-from barrow.queries.circular import direction
+from barrow.queries.coordinates import direction
 from barrow.questions import CircularMean, Density, to_question
 from barrow.report.release import release_files
 from barrow.spaces import Circle, Line, parse_space, space_from_spec

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
         PaperNote,
         calibrate_shuffle,
         paper_note,
+        per_report_alpha,
+        per_report_composition,
         price_shuffle,
         reports_of,
     )
-    from barrow.accounting.discrete import GroupPrivacy, group_privacy_upper
     from barrow.accounting.flow import FlowProfile, flow_alpha0_lower, flow_alpha_upper, flow_profile
     from barrow.accounting.gaussian import gaussian_alpha_upper, gaussian_mu_lower
     from barrow.accounting.limit import attack_delta, limit_black_box
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         matrix_blanket_profile,
     )
     from barrow.accounting.one_step import one_step_delta_upper
-    from barrow.accounting.per_report import per_report_alpha, per_report_composition
     from barrow.accounting.pricing import epsilon_within_upper, price
     from barrow.accounting.projection import (
         best_projection,
@@ -66,7 +66,6 @@ __all__ = [
     "METHODS",
     "Calibration",
     "FlowProfile",
-    "GroupPrivacy",
     "GroupShuffleBound",
     "MatrixFamily",
     "PaperNote",
@@ -87,7 +86,6 @@ __all__ = [
     "flow_profile",
     "gaussian_alpha_upper",
     "gaussian_mu_lower",
-    "group_privacy_upper",
     "inner_alpha_for",
     "inner_alpha_within",
     "limit_black_box",

@@ -10,7 +10,6 @@ from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper
 from barrow.accounting.inputs import alpha0_up, open_delta, reports_and_items
 from barrow.accounting.limit import limit_black_box
 from barrow.accounting.matrix_blanket import MatrixFamily, channel_within, matrix_blanket_alpha0_lower
-from barrow.accounting.per_report import per_report_alpha, per_report_composition
 from barrow.accounting.theorem import (
     paper_alpha0_at_w_one,
     paper_asymptotic_alpha0,
@@ -33,6 +32,27 @@ THEOREMS = {
     "blanket": "docs/proofs/blanket.md",
 }
 """What each method rests on."""
+
+
+def per_report_composition(alpha: Exact, items: int) -> Fraction:
+    """The alpha0 = alpha/m of the item randomiser that is pure (alpha, 0)-EMD-DP by composition, exactly.
+
+    Along the best matching of two data sets of m items the losses alpha0 d_i add up to alpha0 m w (``lem:bvn``);
+    nothing is assumed about the shuffle, so this is what remains when nothing better can be said.
+
+    >>> per_report_composition(25, items=1000)
+    Fraction(1, 40)
+    """
+    return positive(alpha, "alpha") / whole(items, "items")
+
+
+def per_report_alpha(alpha0: Exact, items: int) -> Fraction:
+    """The alpha = alpha0 m that composition charges for ``items`` reports, exactly.
+
+    >>> per_report_alpha("0.025", items=1000)
+    Fraction(25, 1)
+    """
+    return positive(alpha0, "alpha0") * whole(items, "items")
 
 
 @dataclass(frozen=True)

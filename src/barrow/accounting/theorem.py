@@ -109,7 +109,7 @@ def theorem_alpha0_lower(alpha: Exact, *, reports: int, items: int, delta: Exact
     return _largest(is_safe, target / m, relative=1e-15)
 
 
-def _largest(is_safe: Callable[[float], bool], near: float, **options: float) -> float | None:
+def _largest(is_safe: Callable[[float], bool], near: float, relative: float = 1e-12) -> float | None:
     """The largest alpha0 that is safe, looked for from ``near`` on; None where none is."""
     low = min(1.0, near)
     while low > 1e-290 and not is_safe(low):
@@ -119,7 +119,7 @@ def _largest(is_safe: Callable[[float], bool], near: float, **options: float) ->
     high = low
     while high < LARGEST_ALPHA0 and is_safe(high):
         low, high = high, 2.0 * high
-    return largest_safe(is_safe, low, min(high, LARGEST_ALPHA0), **options)
+    return largest_safe(is_safe, low, min(high, LARGEST_ALPHA0), relative=relative)
 
 
 @dataclass(frozen=True)

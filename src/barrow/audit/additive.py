@@ -18,7 +18,7 @@ import numpy as np
 
 from barrow.accounting import price
 from barrow.audit.enumeration import ScriptedSource
-from barrow.audit.users import User, known_distances
+from barrow.audit.pairs import User, known_distances
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import AdditiveNoise, UserCounts
 from barrow.noise import Center
@@ -47,14 +47,8 @@ def audit_additive(
 ) -> Finding:
     """Additive noise on the mean over users of a query, for every pair of users and all data of the others.
 
-    Args:
-        name: What the mechanism is called.
-        model: ``"local"`` or ``"central"``.
-        noise: The calibrated noise.
-        query: What it is added to.
-        users: The users to compare with each other.
-        others: What the other users may hold; none in the local model.
-        asked: The alpha that was asked for; the noise's event must not cost more.
+    ``others`` is what the other users may hold; ``asked`` the alpha that was asked for, which the event must not
+    exceed.
     """
     tally = Tally(name, model)
     promised = price(noise.event)

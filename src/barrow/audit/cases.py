@@ -18,9 +18,8 @@ from barrow.audit.items import (
     frequency_result,
     observed_rows,
 )
-from barrow.audit.pairs import compare, products
+from barrow.audit.pairs import User, compare, known_distances, products, small_users
 from barrow.audit.shaped import audit_half_sphere, audit_polytope
-from barrow.audit.users import User, known_distances, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, linear_noise, multiscale_density

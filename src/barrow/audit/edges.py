@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from barrow.accounting import price
-from barrow.audit.users import User, known_distances, small_users
+from barrow.audit.pairs import User, known_distances, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram

@@ -11,8 +11,7 @@ import numpy as np
 
 from barrow.accounting import price
 from barrow.audit.enumeration import ScriptedSource, distribution
-from barrow.audit.pairs import Allowed, Chances, compare, products
-from barrow.audit.users import User, known_distances, small_users
+from barrow.audit.pairs import Allowed, Chances, User, compare, known_distances, products, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import FrequencyEstimator, ItemWise, Reduced, item_wise, reduced
 from barrow.noise.simulation import SeededSource
@@ -71,14 +70,8 @@ def audit_items(
 ) -> list[Finding]:
     """An item-wise release in all three models, for every pair of users and all data of the others.
 
-    Args:
-        name: What the mechanism is called.
-        randomiser: The channel.
-        local: m in the local model, where a user is alone.
-        pooled: m in the shuffle and central models.
-        users: n in these.
-        result: From a plan to a function of the counts of reports, whose values are released instead of them.
-        cut: Ways that are less likely are not followed.
+    A user holds ``local`` items alone, and ``pooled`` items among ``users`` in the other models. What ``result`` makes
+    of the counts of reports is released instead of them. Ways that are less likely than ``cut`` are not followed.
     """
     space = randomiser.space
     rows = observed_rows(lambda x, source: int(randomiser.from_items([x], source=source)[0]), space.items, cut=cut)
@@ -194,14 +187,7 @@ def audit_sampled(
 ) -> list[Finding]:
     """Items drawn with replacement from users of any size, then an item-wise release: unbounded EMD-DP.
 
-    Args:
-        name: What the mechanism is called.
-        randomiser: The channel of the inner release.
-        samples: s, how many items are drawn from each user.
-        users: n in the shuffle and central models.
-        sizes: How many items the compared users hold.
-        radius: Up to which distance one epsilon is stated; None states alpha.
-        delta: The delta at which it is stated.
+    ``radius`` is the distance up to which one epsilon is stated; None states alpha.
     """
     space = randomiser.space
     rows = observed_rows(lambda x, source: int(randomiser.from_items([x], source=source)[0]), space.items)

@@ -17,8 +17,7 @@ import numpy as np
 
 from barrow.accounting import price
 from barrow.audit.enumeration import distribution
-from barrow.audit.pairs import compare
-from barrow.audit.users import User, known_distances
+from barrow.audit.pairs import User, compare, known_distances
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.user_level import BallNoise, QueryNoise

@@ -98,10 +98,6 @@ def node_weights(plan: EdgeHistogram, region: ArrayLike) -> tuple[Floats, Floats
 
     They are equal where every item is a node. Nodes that carry no item go where fewer edges are cut.
 
-    Args:
-        plan: The mechanism.
-        region: Ids of the items, or one truth value for each item.
-
     >>> from barrow.mechanisms.edge_histogram import edge_histogram
     >>> from barrow.spaces import Line
     >>> inner, outer = node_weights(edge_histogram(Line(0, 8, step=1), 1, users=1, spacing=4), [0, 1, 2, 3, 4])

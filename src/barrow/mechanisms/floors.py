@@ -26,11 +26,7 @@ def noise_floor_lower(items: int, alpha: Exact, *, users: int, moment: int = 1) 
 
     It is (N-1)/(alpha n); the k-th moment of the EMD is at least (N-1) N ... (N+k-2)/(alpha n)^k.
 
-    Args:
-        items: N, the number of items.
-        alpha: Privacy loss per unit of EMD.
-        users: n.
-        moment: k.
+    N is the number of items, n that of users, k the ``moment``.
 
     >>> round(noise_floor_lower(1025, 25, users=1000), 9), round(noise_floor_lower(2, 1, users=1, moment=2), 6)
     (0.04096, 2.0)

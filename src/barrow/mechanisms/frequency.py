@@ -111,11 +111,7 @@ class FrequencyEstimator:
     # What is made of the reports.
 
     def estimate(self, counts: ArrayLike) -> Floats:
-        """The unbiased estimate v B of the mean histogram over users: mass 1, entries may be negative.
-
-        Args:
-            counts: How often each report occurs, among all users.
-        """
+        """The unbiased estimate v B of the mean histogram over users: mass 1, entries may be negative."""
         held = self._counts(counts)
         return self.channel.inverse(held / float(held.sum()))
 
@@ -175,8 +171,7 @@ class FrequencyEstimator:
     def predicted_error(self, reference: ArrayLike | None = None) -> float:
         """The expected EMD between the unbiased estimate and the truth, if the items follow ``reference``.
 
-        Args:
-            reference: A histogram: the even one by default, or a decoded estimate.
+        The even histogram is the reference by default.
 
         >>> from barrow.mechanisms import item_wise
         >>> from barrow.randomisers import gkrr

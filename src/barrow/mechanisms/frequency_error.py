@@ -62,10 +62,6 @@ class EstimateError:
     def deviations(self, reports: int, reference: ArrayLike | None = None) -> Floats:
         """The standard deviation of the estimated mass below each edge; exact.
 
-        Args:
-            reports: N = m n, how many reports there are.
-            reference: The histogram of the items; the even one by default.
-
         >>> from barrow.mechanisms.channel import MatrixChannel
         >>> from barrow.spaces import Discrete
         >>> flip = EstimateError(Discrete(["a", "b"]), MatrixChannel(np.array([[0.75, 0.25], [0.25, 0.75]])))

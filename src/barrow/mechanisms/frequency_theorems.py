@@ -26,11 +26,6 @@ def general_utility_upper(space: Clustered, channel: Channel, *, reports: int) -
     r sqrt(k (|B^T|^2 - 1)/N) + sqrt(s (|P^T B^T|^2 - 1)/N), with the largest Euclidean norms of the rows of B and of B
     added up over clusters.
 
-    Args:
-        space: A clustered space of s clusters and k items in all.
-        channel: The randomiser as a linear map.
-        reports: N = m n.
-
     >>> from barrow.mechanisms.channel import channel_of
     >>> from barrow.randomisers import gkrr
     >>> space = Clustered.grid(10, 10, r=0.05)
@@ -50,12 +45,7 @@ def general_utility_upper(space: Clustered, channel: Channel, *, reports: int) -
 def gkrr_utility_upper(*, clusters: int, inside: int, r: float, alpha0: float, reports: int) -> float:
     """``thm:krr-utility`` (Theorem 6.6) and, with N the reports of all users, ``coro:krr-utility-central``.
 
-    Args:
-        clusters: s.
-        inside: t, how many items each cluster holds.
-        r: The distance inside a cluster.
-        alpha0: The parameter of one report.
-        reports: N = m n.
+    The space has s ``clusters`` of t items ``inside``, at the distance ``r`` there.
 
     >>> round(gkrr_utility_upper(clusters=10, inside=10, r=0.05, alpha0=4, reports=10**6), 4)
     0.0351
@@ -74,11 +64,6 @@ def gkrr_rate_upper(*, k: int, alpha0: float, reports: int) -> float:
     With the alpha0 of ``eq:eps-amp`` and ``eq:eps-amp-central`` these are the paper's expressions after Theorem 6.6 and
     its corollary; those alpha0 themselves are not safe settings (docs/proofs/frequency.md). Between 1 and 2 ln 2, which
     the paper's cases leave out, the first form holds too.
-
-    Args:
-        k: The number of items, s t.
-        alpha0: The parameter of one report.
-        reports: N = m n.
 
     >>> round(gkrr_rate_upper(k=100, alpha0=4, reports=10**6), 3)
     4.541

@@ -82,12 +82,7 @@ class ItemWise:
         )
 
     def randomise(self, ids: ArrayLike, *, source: Source | None = None) -> ItemReports:
-        """One user's items as a multiset of reports (the local model's client).
-
-        Args:
-            ids: Exactly m items.
-            source: Where random words come from.
-        """
+        """One user's items as a multiset of reports (the local model's client)."""
         items = self.randomiser.space._ids(np.asarray(ids).ravel())
         if len(items) != self.items:
             raise refuse_sizes()
@@ -97,12 +92,7 @@ class ItemWise:
         return ItemReports(tuple(self.randomiser.report_labels), counts, self.event, origin.private)
 
     def release(self, held: ArrayLike, *, source: Source | None = None) -> ItemReports:
-        """The reports on the items of all users: ``held[x]`` items of each kind x, m times n in all.
-
-        Args:
-            held: The pooled counts of :func:`pooled_items`.
-            source: Where random words come from.
-        """
+        """The reports on the items of all users: ``held[x]`` items of each kind x, m times n in all."""
         totals = np.asarray(held)
         wanted = self.items * (self.users or 1)
         if totals.dtype.kind not in "iu" or int(totals.sum()) != wanted:

@@ -59,9 +59,7 @@ class Reduced:
     def draw_items(self, ids: ArrayLike, *, source: Source | None = None) -> Integers:
         """One user's s items, drawn with replacement and exactly uniformly (private).
 
-        Args:
-            ids: The user's items, any number of them; none stands for the public default item.
-            source: Where random words come from.
+        No items stand for the public default item.
         """
         space = self.inner.randomiser.space
         held = np.asarray(ids).ravel()

@@ -51,15 +51,7 @@ class UserCounts:
 
     @classmethod
     def of(cls, space: Space, *, item: ArrayLike, size: ArrayLike, count: ArrayLike, users: int) -> UserCounts:
-        """From an engine's triples: ``count`` occurrences of ``item`` among users that hold ``size`` items.
-
-        Args:
-            space: The public space.
-            item: Ids of items.
-            size: Sizes of users' data sets, 1 or more.
-            count: Occurrences, 1 or more.
-            users: The public number of users.
-        """
+        """From an engine's triples: ``count`` occurrences of ``item`` among users that hold ``size`` items."""
         n = _public_users(users)
         columns = [_whole(x) for x in (item, size, count)]
         items, sizes, counts = columns

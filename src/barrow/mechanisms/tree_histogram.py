@@ -103,14 +103,8 @@ def tree_histogram(
 ) -> TreeHistogram:
     """The histogram of a tree, clustered, discrete or line space under (alpha, delta)-EMD-DP, unbounded.
 
-    Args:
-        space: The public space.
-        alpha: Privacy loss per unit of EMD.
-        delta: 0 for Laplace noise; above 0, Gaussian noise is considered too.
-        users: The public number of users; in the local model, how many reports are expected.
-        model: ``"central"`` (a curator adds noise to the mean over users) or ``"local"`` (each user does).
-        noise: ``"laplace"``, ``"gaussian"``, or ``"auto"``: the one with the smaller expected error.
-        grid: The public grid of the values.
+    The arguments are those of :func:`barrow.mechanisms.linear_noise`; in the local model ``users`` is how many reports
+    are expected. ``noise="auto"`` takes the one with the smaller expected error.
 
     >>> from barrow.spaces import Discrete
     >>> tree_histogram(Discrete(["a", "b", "c"]), 25, users=100)

@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from barrow.audit.items import allowed_by
-from barrow.audit.pairs import Chances, compare, products
-from barrow.audit.users import User, known_distances, small_users
+from barrow.audit.pairs import Chances, User, compare, known_distances, products, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.noise.simulation import SeededSource
 from barrow.paper.registry import HOLDS, UNSAFE, Measured, Number
@@ -46,11 +45,7 @@ def sized(value: float, digits: int = 4) -> str:
 def exact_items(made: Randomiser, promised: Guarantee, users: Sequence[User], samples: int = 0) -> Finding:
     """Every ordered pair of ``users`` under reports on all their items, from the integer weights that are drawn from.
 
-    Args:
-        made: The randomiser.
-        promised: The guarantee of a user's reports together.
-        users: Users of one size; or of any sizes, if items are sampled.
-        samples: How many items are drawn from each user; 0 for all of them.
+    ``samples`` is how many items are drawn from each user, with replacement; 0 for all of them.
 
     >>> from barrow.accounting import price
     >>> from barrow.mechanisms import item_wise
@@ -104,12 +99,6 @@ def hockey_stick(p: Floats, q: Floats, epsilon: float) -> float:
 
 def clone_pair(reports: int, clones: float, distance: float, alpha0: float) -> tuple[Floats, Floats]:
     """The pair of ``lem:shuffle-metric-part`` as two arrays over (#0, #1), summed term by term (a second route).
-
-    Args:
-        reports: N.
-        clones: The chance that another report is a clone.
-        distance: How far the one report moves.
-        alpha0: Of the randomiser.
 
     >>> p, q = clone_pair(4, 0.5, 1.0, 1.0)
     >>> bool(abs(p.sum() - 1) < 1e-12), p.shape

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 
 from barrow.accounting import (
-    group_privacy_upper,
     inner_alpha_for,
     price,
     projection_distance_paper,
@@ -30,7 +29,7 @@ from barrow.spaces import Line
     "ref:group",
     "Fact 5.2",
     "(eps, delta, r)-discrete EMD-DP gives delta ceil(d/r) exp(ceil(d/r)) at distance d.",
-    ("barrow.privacy.group_delta_upper", "barrow.accounting.group_privacy_upper"),
+    ("barrow.privacy.group_delta_upper", "barrow.privacy.DiscreteEmd"),
     erratum="eps is missing in the exponent. Exact: delta (e^(j eps) - 1)/(e^eps - 1) with j = ceil(d/r).",
     links="proofs/group-privacy.md",
 )
@@ -59,7 +58,7 @@ def _fact(effort: Effort) -> Measured:
     "tab:privacy:group",
     "Table 1, discrete central row",
     "Group privacy gives (eps ceil(d/r), delta exp(eps ceil(d/r))).",
-    "barrow.accounting.group_privacy_upper",
+    "barrow.privacy.DiscreteEmd",
     erratum="The factor ceil(d/r) is missing: below eps = ln 2 the true sum is larger than what is printed.",
     links="proofs/group-privacy.md",
 )
@@ -68,11 +67,11 @@ def _cell(effort: Effort) -> Measured:
     exact = group_delta_upper(Fraction("0.1"), Fraction("1e-12"), steps) / 1e-12
     attained = sum(math.exp(i * eps) for i in range(steps))
     printed = math.exp(eps * steps)
-    bound = group_privacy_upper(DiscreteEmd("0.1", "1e-12", radius="0.05"), 1)
+    bound = DiscreteEmd("0.1", "1e-12", radius="0.05").epsilon_at(1)
     edge = max(e for e in np.linspace(0.01, 2, 400) if sum(math.exp(i * e) for i in range(200)) > math.exp(200 * e))
     return Measured(
         f"eps = 0.1, 20 steps: the sum that a chain attains is {sized(attained)} delta, the printed factor "
-        f"{sized(printed)}; barrow says {sized(exact)} (eps {sized(bound.epsilon)}). The printed one is too small up "
+        f"{sized(printed)}; barrow says {sized(exact)} (eps {sized(bound)}). The printed one is too small up "
         f"to eps = {edge:.3f} (ln 2 = {math.log(2):.3f}) for many steps.",
         UNSAFE if attained > printed else HOLDS,
         {"attained": attained, "printed": printed, "exact": exact, "unsafe_up_to": float(edge)},

@@ -54,10 +54,6 @@ def holders(inner: Query, space: Space) -> Holders:
 
     The weight of the share is the largest that leaves the constant of ``inner`` as it is in the 1-norm, and at least
     half the range of an output.
-
-    Args:
-        inner: The query on the space of records.
-        space: That space with an item for people without records.
     """
     if not isinstance(space, NoRecords) or space.inner.digest != inner.space.digest:
         raise ParameterError(

@@ -108,10 +108,7 @@ class Quantised:
 def quantise(values: Floats, *, step: Exact | None = None, evaluation_error: float = 0.0) -> Quantised:
     """Rounds ``values`` to a public grid: ``step``, or the power of two that keeps 50 bits of the largest.
 
-    Args:
-        values: Shape (items, outputs), finite.
-        step: The grid.
-        evaluation_error: How far ``values`` may be from the real function.
+    ``evaluation_error`` is how far they may be from the real function.
 
     >>> quantise(np.array([[1.0], [3.0]])).step == Fraction(1, 2**48)
     True

@@ -7,8 +7,7 @@ from typing import Any
 
 from barrow.errors import ParameterError, nearest_name, plain_table, reading
 from barrow.queries.base import Query
-from barrow.queries.circular import direction
-from barrow.queries.coordinates import linear_embedding, mean, similarity
+from barrow.queries.coordinates import direction, linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
 from barrow.queries.hats import hats

@@ -11,7 +11,7 @@ import numpy as np
 from barrow.mechanisms import AdditiveNoise
 from barrow.numerics import float_up
 from barrow.queries import Query
-from barrow.queries.circular import direction
+from barrow.queries.coordinates import direction
 from barrow.queries.holders import Holders
 from barrow.questions.base import Said
 from barrow.questions.linear import LinearPlan, noise_sentence

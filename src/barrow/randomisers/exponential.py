@@ -58,10 +58,7 @@ def exponential(space: Space, alpha0: Exact) -> ExponentialRandomiser:
 
     The usual bound is alpha0 <= 2 beta. The tight one of the whole weights is computed over all pairs and reports, and
     beta is raised until it is used up: on spaces that look the same from every item that is twice the usual beta.
-
-    Args:
-        space: Any space with at most 2,048 items.
-        alpha0: The privacy parameter of one report.
+    A space has at most 2,048 items.
 
     >>> from barrow.spaces import Line
     >>> line = exponential(Line(0, 10, step=1), 4)
@@ -77,10 +74,6 @@ def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser:
     What is exact: the matrix over cells is whole numbers with weights proportional to exp(-beta d) up to 2^-52, and
     its alpha0 is the tight one of those numbers. It is not the integral of the continuous density over each cell;
     :func:`laplace` draws that one, on Euclidean spaces, exactly.
-
-    Args:
-        space: An Earth, Hexagons or Euclidean space with at most 2,048 cells.
-        alpha0: The privacy parameter of one report.
 
     >>> from barrow.spaces import Euclidean
     >>> grid = planar_laplace(Euclidean([0, 0], [3, 4], unit="km", step=1), 10)

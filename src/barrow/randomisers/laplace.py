@@ -110,10 +110,6 @@ class LaplaceRandomiser(Randomiser):
 def laplace(space: Space, alpha0: Exact) -> LaplaceRandomiser:
     """Laplace noise in the coordinates of a Euclidean or embedding space, followed by the nearest item.
 
-    Args:
-        space: A Euclidean space with a grid (planar Laplace in two dimensions), or an embedding (text).
-        alpha0: The privacy parameter of one report.
-
     >>> from barrow.spaces import Euclidean
     >>> laplace(Euclidean([0, 0], [3, 4], unit="km", step=1), 10).kind
     'laplace'

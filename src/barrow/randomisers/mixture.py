@@ -232,11 +232,7 @@ class MixtureRandomiser(Randomiser):
 
 
 def gkrr(space: Space, alpha0: Exact) -> MixtureRandomiser:
-    """The paper's generalised k-ary randomised response on a clustered space (Section 6.2).
-
-    Args:
-        space: A clustered space; clusters may differ in size.
-        alpha0: The privacy parameter of one report.
+    """The paper's generalised k-ary randomised response on a clustered space, its clusters of any sizes (Section 6.2).
 
     >>> import math
     >>> from barrow.spaces import Clustered
@@ -255,11 +251,7 @@ def gkrr(space: Space, alpha0: Exact) -> MixtureRandomiser:
 
 
 def tree_response(space: Space, alpha0: Exact) -> MixtureRandomiser:
-    """GKRR on any tree: the same law as the paper's on two levels, and its pattern on more.
-
-    Args:
-        space: A tree, clustered or discrete space.
-        alpha0: The privacy parameter of one report.
+    """GKRR on a tree, clustered or discrete space: the same law as the paper's on two levels, and its pattern on more.
 
     >>> from barrow.spaces import Tree
     >>> places = Tree.nested(["US/NY", "US/LA", "FR/Paris"], distances=[1, 0.25])
@@ -271,10 +263,6 @@ def tree_response(space: Space, alpha0: Exact) -> MixtureRandomiser:
 
 def randomised_response(space: Space, alpha0: Exact) -> MixtureRandomiser:
     """Randomised response on any finite space: it uses only that two items are at least the least distance apart.
-
-    Args:
-        space: Any finite space; at its best where all items are equally far apart.
-        alpha0: The privacy parameter of one report, per unit of distance.
 
     >>> from barrow.spaces import Discrete
     >>> round(float(randomised_response(Discrete(["a", "b", "c"]), "0.5").probability(0, 0)), 4)

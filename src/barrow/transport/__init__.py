@@ -1,7 +1,6 @@
 """The earth mover's distance between users: closed forms where there are any, exact solvers elsewhere."""
 
-from barrow.transport.emd import Coupling, coupling, emd, emd_between, kr_norm
-from barrow.transport.histogram import histogram
+from barrow.transport.emd import Coupling, coupling, emd, emd_between, histogram, kr_norm
 from barrow.transport.measure import Measure, measure_of
 
 __all__ = ["Coupling", "Measure", "coupling", "emd", "emd_between", "histogram", "kr_norm", "measure_of"]

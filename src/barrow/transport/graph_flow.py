@@ -102,15 +102,7 @@ def nearest_flow(
 ) -> Flow:
     """The histogram nearest to signed values at the nodes, by the cheapest flow; see :func:`cheapest_flow`.
 
-    Args:
-        nodes: How many nodes.
-        tails: One end of each edge.
-        heads: The other.
-        lengths: What a unit of mass costs along each edge.
-        values: One number for each node, with sum about 1.
-        weights: Sparse, (items, nodes): how much of an item each node carries.
-        tolerance: Where it is not exact: how much the cost may exceed the least, as a share.
-        exact: Use the network simplex where it is installed, items are nodes and the graph is not too large.
+    ``values`` have the sum 1, about; ``weights``, sparse, (items, nodes), say how much of an item each node carries.
 
     >>> from scipy.sparse import eye_array
     >>> flow = nearest_flow(3, [0, 1], [1, 2], [0.5, 0.25], [0.7, -0.1, 0.4], eye_array(3, format="csr"))

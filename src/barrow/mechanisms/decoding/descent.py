@@ -35,13 +35,6 @@ def descend(
 ) -> int:
     """Go down from ``start`` until ``enough()`` says so; the objective remembers what it saw. Returns the steps taken.
 
-    Args:
-        objective: The value and the gradient at a point; convex.
-        start: Where to begin.
-        enough: Asked after each step.
-        most: The largest number of steps.
-        memory: How many past steps are remembered.
-
     >>> seen = []
     >>> def bowl(x):
     ...     seen.append(float(x @ x))

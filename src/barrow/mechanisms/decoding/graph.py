@@ -110,9 +110,7 @@ class GraphDecoder:
     def decode(self, values: ArrayLike, how: str = "auto") -> Floats:
         """The histogram, one weight for each item with sum 1.
 
-        Args:
-            values: The released value of each node.
-            how: One of ``HOW``; ``"auto"`` is the most accurate one on average by test (docs/histograms.md).
+        ``how`` is one of ``HOW``; ``"auto"`` is the most accurate one on average by test (docs/histograms.md).
         """
         if how not in HOW:
             raise ParameterError(f"how is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="how='auto'")

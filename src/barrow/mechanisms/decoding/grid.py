@@ -120,11 +120,6 @@ def nearest_map(matrix: Any, values: Any, *, tolerance: float = 1e-6) -> Decoded
 
     It stops once the Frank-Wolfe gap max_q <gradient, p - q> is at most ``tolerance`` times the squared residual.
 
-    Args:
-        matrix: Sparse or dense, (outputs, items).
-        values: The noisy densities.
-        tolerance: Relative to the objective.
-
     >>> import numpy as np
     >>> nearest_map(np.array([[1.0, 0.0], [1.0, 1.0]]), [0.25, 1.0]).weights.round(6).tolist()
     [0.25, 0.75]

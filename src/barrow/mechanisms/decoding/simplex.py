@@ -14,9 +14,6 @@ def nearest_in_simplex(values: ArrayLike) -> Floats:
 
     It is max(values - t, 0) for the one number t that gives mass 1, found by one sort (docs/proofs/frequency.md).
 
-    Args:
-        values: Any finite numbers, in one dimension.
-
     >>> nearest_in_simplex([0.75, 0.5, -0.25]).tolist()
     [0.625, 0.375, 0.0]
     """

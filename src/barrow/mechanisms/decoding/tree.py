@@ -33,10 +33,6 @@ def as_tree(space: Space | EdgeTree) -> EdgeTree:
 def edge_values(space: Space | EdgeTree, histogram: ArrayLike) -> Floats:
     """Length times mass below, for every edge of the tree; weights may be negative, as unbiased estimates are.
 
-    Args:
-        space: A tree, clustered, discrete or line space, or its edges.
-        histogram: One weight for each item, along the last axis.
-
     >>> from barrow.spaces import Clustered
     >>> edge_values(Clustered.grid(2, 2, r=0.25), [0.5, 0.25, 0.125, 0.125]).tolist()
     [0.28125, 0.09375, 0.0625, 0.03125, 0.015625, 0.015625]
@@ -106,10 +102,7 @@ def nearest_histogram(space: Space | EdgeTree, values: ArrayLike, *, weights: Ar
 
     Its EMD from the truth is at most twice the 1-norm of the noise, always: no other decoder here has such a bound.
 
-    Args:
-        space: A tree, clustered, discrete or line space, or its edges.
-        values: A noisy edge value for each edge.
-        weights: What a unit of difference costs at each edge; 1 by default, which is what the bound needs.
+    ``weights`` is what a unit of difference costs at each edge: 1 by default, which is what the bound needs.
 
     >>> from barrow.spaces import Discrete
     >>> nearest_histogram(Discrete(["a", "b", "c"]), [0.35, 0.25, -0.1]).round(9).tolist()
@@ -126,10 +119,7 @@ def top_down_histogram(space: Space | EdgeTree, values: ArrayLike, *, variances:
 
     On a line it is the isotonic regression: exactly the nearest distribution function in weighted least squares.
 
-    Args:
-        space: A tree, clustered, discrete or line space, or its edges.
-        values: A noisy edge value for each edge.
-        variances: The variance of each edge value; equal ones by default, as only their ratios matter.
+    Of ``variances`` only the ratios matter; they are equal by default.
 
     >>> from barrow.spaces import Line
     >>> top_down_histogram(Line(0, 3, points=[0, 1, 3]), [0.2, 0.2]).round(9).tolist()
@@ -144,11 +134,7 @@ def shrunk_histogram(
 ) -> Floats:
     """Empirical Bayes from the root downward: the most accurate decoder on average, without a bound on its error.
 
-    Args:
-        space: A tree, clustered or discrete space, or its edges; on a line it is :func:`nearest_histogram`.
-        values: A noisy edge value for each edge.
-        variances: The variance of each edge value, or one for all.
-        law: The law of their noise, ``"laplace"`` or ``"gaussian"``.
+    ``law`` is that of the noise, ``"laplace"`` or ``"gaussian"``. On a line it is :func:`nearest_histogram`.
 
     >>> from barrow.spaces import Discrete
     >>> values = [0.5, 0.02, -0.02, 0.01, -0.01, 0.0, 0.01, -0.01, 0.0, 0.0]

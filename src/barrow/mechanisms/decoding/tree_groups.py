@@ -67,12 +67,6 @@ def multipliers(values: Floats, variances: Floats, begins: Ids, totals: Floats) 
 def project(values: Floats, variances: Floats, begins: Ids, totals: Floats) -> Floats:
     """The nearest numbers of 0 or more, in least squares weighted by 1/variance, with a given sum in each group.
 
-    Args:
-        values: The numbers, groups contiguous.
-        variances: Their variances, above 0.
-        begins: Where each group begins.
-        totals: The sum wanted in each group, 0 or more.
-
     >>> project(np.array([0.7, 0.5, -0.3]), np.ones(3), np.array([0]), np.array([1.0])).round(9).tolist()
     [0.6, 0.4, 0.0]
     """

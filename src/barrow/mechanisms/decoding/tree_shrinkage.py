@@ -43,11 +43,7 @@ _FEW = 8
 def shrunk(tree: EdgeTree, targets: Floats, scales: Floats, *, gaussian: bool) -> Floats:
     """Histogram: posterior means of the masses below the edges, projected from the root downward.
 
-    Args:
-        tree: The edges; not a line.
-        targets: Noisy estimates of the mass below each edge.
-        scales: The scale of the noise of each (of a Laplace law, or the standard deviation of a Gaussian one).
-        gaussian: Which of the two.
+    ``scales`` are those of Laplace noise on ``targets``, or the standard deviations of Gaussian noise.
     """
     factor = 1.0 if gaussian else 2.0
     best, variances = best_below(tree, targets, factor * scales**2)

@@ -167,12 +167,7 @@ def rounded_polytope(
 ) -> RoundedValues:
     """Adds a noise vector with density proportional to exp(-||x||_K/scale) and rounds exactly to the grid.
 
-    Args:
-        center: The exact values.
-        scale: The scale, an exact number above 0.
-        polytope: K, of the center's dimension.
-        grid: The public grid, at most ``scale``; by default the power of two nearest to scale/1024.
-        source: Where randomness comes from; by default the system's.
+    The other arguments are those of :func:`barrow.noise.rounded_laplace`.
 
     >>> len(rounded_polytope([0, 0], 1, Polytope.of([[1, 0], [0, 1], [1, 1]])))
     2

@@ -26,10 +26,6 @@ _AT_ONCE = 2**20
 def uniform_places(bounds: NDArray[Any], *, source: Source | None = None) -> Integers:
     """Exactly uniform whole numbers, one in 0 .. bound-1 for each bound; ``uniform_below`` for very many bounds.
 
-    Args:
-        bounds: Whole numbers from 1 to 2^62.
-        source: Where random words come from.
-
     >>> uniform_places(np.array([1, 1, 1])).tolist()
     [0, 0, 0]
     >>> places = uniform_places(np.full(1000, 6))
