@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -86,10 +87,26 @@ def test_what_would_take_minutes_is_refused_with_a_grid_that_does_not():
     check_size(Earth(box=(24.5, -125.0, 49.5, -66.5), cell=20))
 
 
+@pytest.mark.parametrize("model", ["central", "local"])
+@pytest.mark.parametrize("space", ["discrete(labels=['a', 'b', 'c'])", "line(low=0, high=64, step=1, whole=True)"])
+def test_what_is_said_to_help_does(space, model):
+    asked = Study(space, ["all, anywhere, 0.05"], users=20, model=model)
+    plan = asked.plan("histogram")
+    assert plan.error >= plan.uniform_guess / 2
+    said = re.search(r"([\d,]+) times as many people", plan.warnings[0])
+    if "Even" in plan.warnings[0]:  # more people than there are would not do
+        assert model == "local"
+        return
+    times = int(said[1].replace(",", ""))
+    helped = asked.replace(users=20 * times).plan("histogram")
+    assert helped.warnings == [] or helped.error < 0.6 * helped.uniform_guess
+    assert helped.error < plan.error
+
+
 def test_useless_answers_say_what_would_help_most():
     study = Study("line(low=0, high=64, step=1, cells=True, unit='km')", ["all, 4 km, 0.01"], users=5)
     histogram, density = study.plan("histogram"), study.plan("density(bandwidth='2 km')")
-    assert "Ten times as many people" in histogram.warnings[0]
+    assert " times as many people" in histogram.warnings[0]
     assert "people" in density.warnings[0] or "bandwidth" in density.warnings[0]
     quantile = study.plan("quantile")
     assert "people" in quantile.warnings[0]

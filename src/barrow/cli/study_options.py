@@ -108,12 +108,12 @@ def split_words(words: tuple[str, ...], file: str | None, flags: dict[str, Any])
 def asked_questions(study: Study, names: tuple[str, ...] = ()) -> list[Question]:
     """The questions that are meant, all of the study by default; each has an answer on the study's space."""
     asked = [study.question(name) for name in names] or list(study.questions) or [study.question()]
-    for question in asked:
+    for question in asked if len(asked) > 1 else ():  # a single one is refused by its plan
         try:
             question.fits(study.space)
         except ParameterError as error:
-            which = f"The question {question.label!r} has no answer: " if len(asked) > 1 else ""
-            raise ParameterError(f"{which}{error.problem}", allowed=error.allowed, fix=error.fix) from None
+            problem = f"The question {question.label!r} has no answer: {error.problem}"
+            raise ParameterError(problem, allowed=error.allowed, fix=error.fix) from None
     return asked
 
 

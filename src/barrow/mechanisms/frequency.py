@@ -238,7 +238,7 @@ class FrequencyEstimator:
         >>> from barrow.spaces import Discrete
         >>> weak = item_wise(randomised_response(Discrete(["a", "b"]), "0.01"), items=1, users=100)
         >>> print(FrequencyEstimator(weak).warning)
-        The estimate will be off by 7.98 on average, more than a uniform guess (0.5): undoing the randomiser magnifies noise 200 times. More users, or a larger alpha, would help.
+        The estimate will be off by 7.98 on average, more than a uniform guess (0.5): undoing the randomiser magnifies noise 200 times. About 101,859 people would make it half of that guess.
         """  # noqa: E501
         unit = f" {self.space.unit}" if self.space.unit else ""
         times = f"{self.channel.condition:,.0f}" if self.channel.condition < 1e6 else f"{self.channel.condition:.3g}"
@@ -247,8 +247,9 @@ class FrequencyEstimator:
             if error >= self.uniform_guess:
                 return (
                     f"The estimate will be off by {error:.3g}{unit} on average, more than a uniform guess "
-                    f"({self.uniform_guess:.3g}{unit}): undoing the randomiser magnifies noise {times} times. More "
-                    "users, or a larger alpha, would help."
+                    f"({self.uniform_guess:.3g}{unit}): undoing the randomiser magnifies noise {times} times. About "
+                    f"{math.ceil(self.users * (2.0 * error / self.uniform_guess) ** 2):,} people would make it half "
+                    "of that guess."
                 )
         if self.channel.condition > DOUBTFUL_CONDITION:
             return (

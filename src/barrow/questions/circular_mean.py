@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from barrow.figures.numbers import near
 from barrow.mechanisms import AdditiveNoise
 from barrow.numerics import float_up
 from barrow.queries import Query
@@ -211,5 +212,5 @@ class CircularMeanPlan(LinearPlan):
         return [
             f"The answer will be nearly useless: a mean direction shorter than {self.radius:.2g} is not determined, "
             f"and none is longer than 1. About {math.ceil(4 * self.radius * self.terms.users):,} people, or promises "
-            f"{4 * self.radius:.2g} times looser, would make it a quarter."
+            f"{near(4 * self.radius, digits=2)} times looser, would make it a quarter."
         ]

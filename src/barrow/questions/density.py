@@ -115,7 +115,7 @@ class DensityPlan(LinearPlan):
         width = float(parse_distance(self.question.to_spec()["bandwidth"], self.space)) * times
         if width > 0.5:
             return ""
-        return f"A bandwidth of {self.sized(width * self.space.diameter)} would help most: it would make it a quarter."
+        return f"A bandwidth of {self.sized(width * self.space.diameter)} would help most: it would make it ± 0.25."
 
     def _rows(self, values: Any, widths: Any) -> Rows:
         from barrow.mechanisms.decoding import nearest_in_simplex

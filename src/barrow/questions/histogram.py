@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
+from barrow.figures.numbers import at_most, near
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.mechanisms.histogram_regions import ReleasedShares
@@ -488,17 +490,24 @@ class HistogramPlan(LinearPlan):
             return f"Finer cells would help most: a quarter as wide, they allow {gain}."
         from barrow.planning.histograms import kept_noise
 
-        target = replace(self.target, terms=replace(self.terms, users=10 * self.terms.users))
         kind = self.made.kind if self.made.kind in ("edges", "tree", "multiscale", "cells") else "cells"
-        error = simulate(kept_noise(target, kind), self.target.reference, 2).mean
-        return f"Ten times as many people, or promises ten times looser, would make it about {self.sized(error)}."
+        local = self.terms.model is Model.LOCAL  # there noise falls with the root of the number of people only
+        for times in (10, 100, 1_000, 10_000, 100_000, 1_000_000):
+            target = replace(self.target, terms=replace(self.terms, users=times * self.terms.users))
+            decoded = simulate(kept_noise(target, kind), self.target.reference, 2).mean
+            error = math.hypot(decoded, self.snapping_typical)
+            if error < self.uniform_guess / 2.0:
+                looser = near(math.sqrt(times) if local else times, digits=2)
+                words = f"{times:,} times as many people, or promises {looser} times looser,"
+                return f"{words} would make it about {self.sized(error)}."
+        return f"Even {times:,} times as many people would leave it at about {self.sized(error)}."
 
     def answer_lines(self) -> list[str]:
         """The mechanism, the error before and after decoding, and the intervals that go with it."""
         chosen = self.chosen
         whose = " on each person's report" if self.terms.model is Model.LOCAL else ""
         lines = [
-            f"Chosen    {chosen.name}: {chosen.words}, scale {float_up(self.noise.scale):.3g}{whose}",
+            f"Chosen    {chosen.name}: {chosen.words}, scale {near(float_up(self.noise.scale))}{whose}",
             f"Error     the histogram is off by about {self.sized(self.error)} from the records as they are (EMD, "
             "predicted)",
         ]
@@ -519,7 +528,7 @@ class HistogramPlan(LinearPlan):
             lines.append(f"          the error is {method:.2g} times the least of any method in the worst case")
         _, widths = self.made.shares(np.zeros(self.query.dimension))
         low, high = float(widths.min()), float(widths.max())
-        each = f"± {high:.2g}" if low > 0.99 * high else f"± {low:.2g} to ± {high:.2g}"
+        each = f"± {at_most(high)}" if low > 0.99 * high else f"± {at_most(low)} to ± {at_most(high)}"
         return [*lines, f"Intervals the share of {_OUTPUTS[self.made.kind]} {each} (95 %), released too"]
 
     def other_lines(self) -> list[str]:

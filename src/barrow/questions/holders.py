@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
+from barrow.figures.numbers import at_most, near
 from barrow.mechanisms import AdditiveNoise
 from barrow.numerics import float_up
 from barrow.planning.linear import kept_errors
@@ -175,12 +176,12 @@ class HoldersPlan(LinearPlan):
         """The noise, and how wide intervals would be."""
         unit = f" {self.query.unit}".rstrip()
         return [
-            f"Noise     {self.noise.name}, scale {float_up(self.noise.scale):.3g}{unit} on the sum over people with "
+            f"Noise     {self.noise.name}, scale {near(float_up(self.noise.scale))}{unit} on the sum over people with "
             "records and on their share",
-            f"Error     each value ± {self.half_width:.3g}{unit} (95 %) if everybody holds records, twice that if half "
-            "of them do",
-            f"          the share of people with records ± {self.share_half_width:.2g} (95 %); not determined where "
-            "that reaches 0",
+            f"Error     each value ± {at_most(self.half_width)}{unit} (95 %) if everybody holds records, twice that if "
+            "half of them do",
+            f"          the share of people with records ± {at_most(self.share_half_width)} (95 %); not determined "
+            "where that reaches 0",
         ]
 
     def other_lines(self) -> list[str]:

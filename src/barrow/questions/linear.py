@@ -14,7 +14,7 @@ import numpy as np
 
 from barrow.engines import Counts
 from barrow.errors import ParameterError
-from barrow.figures.numbers import PERCENT, at_most
+from barrow.figures.numbers import PERCENT, at_most, near
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.user_level import BallNoise, QueryNoise
@@ -426,23 +426,24 @@ class LinearPlan(Plan):
         unit = f" {self.query.unit}" if self.query.unit else ""
         noise, many = self.noise, self.query.dimension > 1
         whose = " on each person's answer" if self.terms.model is Model.LOCAL else ""
-        all_at_once = f"; all at once ± {self.half_width_all:.3g}{unit}" if many else ""
+        all_at_once = f"; all at once ± {at_most(self.half_width_all)}{unit}" if many else ""
         said = {"snapping_values": self.snapping, "snapping_included": self.snapping_included}
         words = snapping_words({**said, "unit_of_values": self.query.unit})
         lines = [
-            f"Noise     {noise.name}, scale {float_up(noise.scale):.3g}{unit}{whose}",
-            f"Error     each value ± {self.half_width:.3g}{unit} (95 %){all_at_once}{words}",
+            f"Noise     {noise.name}, scale {near(float_up(noise.scale))}{unit}{whose}",
+            f"Error     each value ± {at_most(self.half_width)}{unit} (95 %){all_at_once}{words}",
         ]
         _, method, constant = self.constant
         if many and constant is not None:
             lines.append(f"Constant  {constant:.4g}{unit} per largest distance, by {method}")
         if self.query.kind in ("density", "histogram"):
-            lines.append(f"          a share surely stands out of the noise if it is above {self.half_width_all:.2g}")
+            above = at_most(self.half_width_all)
+            lines.append(f"          a share surely stands out of the noise if it is above {above}")
         return lines
 
     def other_lines(self) -> list[str]:
         """The noises that lose."""
-        lost = ", ".join(f"{other.name} ± {other.error:.3g}" for other in self.others)
+        lost = ", ".join(f"{other.name} ± {at_most(other.error)}" for other in self.others)
         lines = [] if self.versus is None else [f"Against   {self.versus.line}"]
         return [*lines, *([f"Others    {lost}"] if lost else [])]
 
@@ -459,8 +460,8 @@ class LinearPlan(Plan):
             return []
         unit = f" {self.query.unit}".rstrip()
         return [
-            f"The answer will be nearly useless: ± {self.half_width:.3g}{unit} is to be expected, and all possible "
-            f"answers lie within {whole:.3g}{unit} of each other. {self._help(whole)}"
+            f"The answer will be nearly useless: ± {at_most(self.half_width)}{unit} is to be expected, and all "
+            f"possible answers lie within {near(whole)}{unit} of each other. {self._help(whole)}"
         ]
 
     def _help(self, whole: float) -> str:
@@ -473,7 +474,9 @@ class LinearPlan(Plan):
             return wider
         local = self.terms.model is Model.LOCAL
         people = math.ceil(self.terms.users * (times * times if local else times))
-        return f"About {people:,} people, or promises {times:.2g} times looser, would make it a quarter of that."
+        unit = f" {self.query.unit}".rstrip()
+        looser = f"promises {near(times, digits=2)} times looser"
+        return f"About {people:,} people, or {looser}, would make it ± {near(whole / 4.0)}{unit}."
 
 
 def _averaged(collector: Collector) -> Averaged:

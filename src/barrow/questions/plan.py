@@ -12,6 +12,7 @@ import numpy as np
 
 from barrow.engines import Counts
 from barrow.errors import ParameterError
+from barrow.figures.numbers import near
 from barrow.numerics import exact_text, float_up
 from barrow.planning.terms import Terms
 from barrow.policy import describe_change, describe_move, odds_upper
@@ -355,7 +356,7 @@ class Plan(ABC):
 
     def sized(self, error: float) -> str:
         """An earth mover's distance with the space's unit."""
-        return f"{error:.3g} {self.space.unit}".rstrip()
+        return near(error, self.space.unit)
 
 
 def placed(space: Space, points: Floats | None, i: int) -> dict[str, float]:

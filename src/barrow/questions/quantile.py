@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
+from barrow.figures.numbers import near
 from barrow.mechanisms.decoding import decode
 from barrow.numerics import Exact, exact, exact_text, whole
 from barrow.planning.terms import Terms
@@ -300,5 +301,5 @@ class QuantilePlan(LinearPlan):
         return [
             f"The answer will be nearly useless: ± {self.sized(self.error)} on a line of "
             f"{self.sized(self.space.diameter)}. About {math.ceil(self.terms.users * times):,} people, or promises "
-            f"{times:.2g} times looser, would make it an eighth of the line."
+            f"{near(times, digits=2)} times looser, would make it ± {self.sized(self.space.diameter / 8.0)}."
         ]
