@@ -20,8 +20,9 @@ from barrow.cli.study_options import (
 from barrow.engines import Source, engine_for
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
-from barrow.spaces import NoRecords, parse_call, parse_space, units_of
+from barrow.spaces import NoRecords, parse_space, parse_spec, space_from_spec, units_of
 from barrow.study import Study
+from barrow.study.bars import bars
 from barrow.study.grids import AUTO, KEYS
 
 _CATALOGUE = (
@@ -62,7 +63,8 @@ def init(
         _ask(flags)
     _complete(flags)
     flags["space"] = _with_cells(flags["space"])
-    study = make_study_without_file(**flags)
+    with bars(False if quiet or as_json else None):
+        study = make_study_without_file(**flags)
     if flags.get("missing") is None and study.can_miss:
         study = study.replace(space=NoRecords(study.space))
     if study.questions:
@@ -87,23 +89,30 @@ def make_study_without_file(**flags: Any) -> Study:
     return make_study("/dev/null", **flags)
 
 
-def _with_cells(text: str) -> str:
-    """The space with cells that are chosen, where their size was left out."""
-    spec = parse_call(text) or {}
+def _with_cells(space: Any) -> Any:
+    """The space with cells that are chosen, where their size was left out; in each part of a product."""
+    spec = parse_spec(space) if isinstance(space, str) else dict(space)
+    if spec is None:
+        return space
+    if isinstance(spec.get("parts"), list):
+        return {**spec, "parts": [_with_cells(part) for part in spec["parts"]]}
     key = KEYS.get(str(spec.get("kind")))
-    if key is None or any(spec.get(name) is not None for name in (key, "points", "names")):
-        return text
-    return f"{text.rstrip().removesuffix(')')}, {key}='auto')" if "(" in text else f"{text.strip()}({key}='auto')"
+    if key is None or spec["kind"] == "hours":  # an hour each by default
+        return spec
+    if any(spec.get(name) is not None for name in (key, "points", "names")):
+        return spec
+    return {**spec, key: AUTO}
 
 
-def _bare(text: str) -> str:
+def _bare(space: Any) -> Any:
     """The space without cells that are yet to be chosen."""
-    spec = parse_call(text) or {}
-    key = KEYS.get(str(spec.get("kind")), "")
-    if spec.get(key) != AUTO:
-        return text
-    arguments = ", ".join(f"{name}={value!r}" for name, value in spec.items() if name not in ("kind", key))
-    return f"{spec['kind']}({arguments})"
+    spec = parse_spec(space) if isinstance(space, str) else dict(space)
+    if spec is None:
+        return parse_space(space).to_spec()  # says why not
+    if isinstance(spec.get("parts"), list):
+        return {**spec, "parts": [_bare(part) for part in spec["parts"]]}
+    key = KEYS.get(str(spec.get("kind")))
+    return {name: value for name, value in spec.items() if name != key or value != AUTO}
 
 
 def _settled(study: Study) -> Study:
@@ -145,7 +154,7 @@ def _ask(flags: dict[str, Any]) -> None:
             flags["items"] = tuple(part.strip() for part in text.split(","))
     if flags.get("space") is None:
         flags["space"] = say(f"In which public space do items live\n  {_CATALOGUE}\n")
-    space = parse_space(_bare(flags["space"]))
+    space = space_from_spec(_bare(flags["space"]))
     if not flags.get("promises") and flags.get("alpha") is None:
         units = ", ".join(units_of(space)) or "a share of the largest distance"
         promises: list[str] = []

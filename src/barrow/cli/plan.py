@@ -39,7 +39,8 @@ def plan(
       barrow plan --space 'line(low=0, high=100, step=1, unit="years")' --users 1083 \\
         --promise "all, 5 years, 0.5" --question mean
     """  # noqa: D301  (click reads the backspace)
-    study, asked, _ = asked_of(words, file, flags)
+    with bars(False if quiet or as_json else None):
+        study, asked, _ = asked_of(words, file, flags)
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
         study.data.validate(study.space)
     if times > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,8 +12,7 @@ import click
 from barrow.errors import ParameterError
 from barrow.policy import Promise
 from barrow.questions import Question, to_question
-from barrow.spaces import parse_space
-from barrow.spaces.spec import parse_call
+from barrow.spaces import parse_space, parse_spec
 from barrow.study import Study, study_from_spec
 from barrow.study.data import OUTSIDE
 from barrow.study.file import read_table
@@ -166,8 +165,10 @@ def _data(spec: dict[str, Any], flags: dict[str, Any]) -> None:
         spec["data"] = data
 
 
-def _space_spec(text: str) -> dict[str, Any]:
-    if text.endswith(".toml"):
-        return dict(read_table(text).get("space", {}))
-    spec = parse_call(text)
-    return parse_space(text).to_spec() if spec is None else spec
+def _space_spec(space: str | Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(space, str):
+        return dict(space)
+    if space.endswith(".toml"):
+        return dict(read_table(space).get("space", {}))
+    spec = parse_spec(space)
+    return parse_space(space).to_spec() if spec is None else spec

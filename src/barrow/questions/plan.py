@@ -243,6 +243,7 @@ class Plan(ABC):
             charged = kept.emd / kept.promise.share
             if kept.distance and charged >= _LOUD * kept.distance:
                 far, times = self.sized(float(charged) * space.diameter), float(charged / kept.distance)
+                far = far if space.unit else f"{far} of the largest distance"
                 found.append(
                     f'The promise "{kept.promise.text}" is charged as {far} on these cells, {times:.3g} times its '
                     'distance; finer ones cost less (cell = "auto" finds the best)'

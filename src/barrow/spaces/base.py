@@ -507,6 +507,12 @@ def positive_number(value: Any, name: str, fix: str | None = None) -> float:
     >>> positive_number(3, "diameter")
     3.0
     """
+    if isinstance(value, str) and value == "auto":
+        raise ParameterError(
+            f"{name} is 'auto' in a space of its own.",
+            allowed="a number; sizes are chosen for a question, so that 'auto' is written in the space of a study",
+            fix=f"""bw.Study("…({name}='auto')", …), the space as a text or a table""",
+        )
     if isinstance(value, str | Fraction | Decimal):
         value = float(exact(value, name))
     if (

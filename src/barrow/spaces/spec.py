@@ -114,10 +114,7 @@ def parse_space(text: str) -> Space:
     >>> [str(w) for w in parse_space("3/4 line(low=0, high=10, step=1, unit='km') x 1/4 hours").weights]
     ['3/4', '1/4']
     """
-    pieces = _factors(text)
-    if len(pieces) > 1:
-        return _product(text, pieces)
-    spec = parse_call(text)
+    spec = parse_spec(text)
     if spec is None:
         raise ParameterError(
             f"The space {text!r} cannot be read.",
@@ -125,6 +122,16 @@ def parse_space(text: str) -> Space:
             fix="--space 'earth(cell=10)', --space 'line(low=0, high=100)', --space 'earth(cell=10) x hours'",
         )
     return space_from_spec(spec)
+
+
+def parse_spec(text: str) -> dict[str, Any] | None:
+    """The plain data of the space that a text names, whether its arguments fit or not; None where it names none.
+
+    >>> parse_spec("3/4 line(low=0, high=10, step='auto') x 1/4 hours")["parts"]
+    [{'kind': 'line', 'low': 0, 'high': 10, 'step': 'auto'}, {'kind': 'hours'}]
+    """
+    pieces = _factors(text)
+    return _product(text, pieces) if len(pieces) > 1 else parse_call(text)
 
 
 def _factors(text: str) -> list[str]:
@@ -145,18 +152,19 @@ def _factors(text: str) -> list[str]:
     return [*found, text[start:].strip()]
 
 
-def _product(text: str, pieces: list[str]) -> Space:
+def _product(text: str, pieces: list[str]) -> dict[str, Any] | None:
     """The product of spaces, with weights where they are written before the parts."""
-    from barrow.spaces.product import Product
-
     split = [re.fullmatch(r"(?:([\d./]+%?)\s+)?(.*)", piece, re.DOTALL) for piece in pieces]
     weights = [match[1] for match in split if match is not None]
+    parts = [parse_spec(match[2]) for match in split if match is not None]
+    if any(part is None for part in parts):
+        return None
     if not any(weights):
-        return Product([parse_space(piece) for piece in pieces])
+        return {"kind": "product", "parts": parts}
     if not all(weights):
         raise ParameterError(
             f"Some parts of {text!r} have a weight and some have none.",
             allowed="a weight before each part, or before none",
             fix="3/4 earth(cell=10) x 1/4 hours",
         )
-    return Product([parse_space(match[2]) for match in split if match is not None], weights=weights)
+    return {"kind": "product", "parts": parts, "weights": weights}

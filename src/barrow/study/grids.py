@@ -3,7 +3,7 @@
 Coarse cells blur and cost a lot of every promise, because two records may be snapped apart; fine ones have more noise
 to decode. Cells are tried from coarse to fine, the whole question is planned on each, and the one of least predicted
 error against raw records is taken. All grids are planned with the same family of mechanisms, so that the error is
-smooth in the size of the cells.
+smooth in the size of the cells. On a product each part may have cells that are chosen, several at once too.
 """
 
 from __future__ import annotations
@@ -11,135 +11,50 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from barrow.errors import ParameterError
-from barrow.progress import track
-from barrow.spaces import Space, parse_call, space_from_spec
+from barrow.progress import task
+from barrow.spaces import Circle, Space, parse_spec, space_from_spec
+from barrow.study.bars import bars
+from barrow.study.grid_search import ALIKE, At, searched
+from barrow.study.grid_table import Grid, GridChoice
 
 if TYPE_CHECKING:
     from barrow.questions import Plan, Question
     from barrow.study.study import Study
 
-KEYS = {"earth": "cell", "line": "step", "circle": "step", "euclidean": "step"}
+KEYS = {"earth": "cell", "line": "step", "circle": "step", "hours": "step", "euclidean": "step"}
 """What the size of a cell is called, for each kind of space that has one."""
 AUTO = "auto"
 _NICE = (1.0, 2.0, 5.0)
-_COARSEST, _MOST_ITEMS = 8.0, 40_000
-"""The first cell is this fraction of the space's extent; spaces of more items are not tried."""
-_WORSE, _ALIKE = 1.1, 1.05
-"""Finer cells are tried until the error is so much above the least; of those alike the coarsest is taken."""
-_LOUD = 2.0
+_COARSEST, _COARSEST_PART, _MOST_ITEMS = 8.0, 2.0, 40_000
+"""The first cell is this fraction of the extent of a space, or of a product's part; more items are not tried."""
+_TURNS = (4, 6, 8)
+"""In so many cells a circle is cut first, where that gives round sizes."""
 
 
-@dataclass(frozen=True)
-class Grid:
-    """One size of cells.
-
-    Attributes:
-        cell: The size, in the space's unit.
-        items: How many there are.
-        alpha: What the release has; None where it is user-level DP.
-        noise: The predicted error without snapping, in the question's unit.
-        snapping: What snapping adds: typical for histograms, at most for other questions.
-        total: The predicted error.
-        seconds: How long planning took here.
-        charged: As what distance each promise is charged, in the space's unit: its own plus twice the snapping.
-
-    >>> Grid(10.0, 100, 5.0, 1.0, 3.8, 3.93, 0.1, (14.4,)).cell
-    10.0
-    """
-
-    cell: float
-    items: int
-    alpha: float | None
-    noise: float
-    snapping: float
-    total: float
-    seconds: float
-    charged: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class GridChoice:
-    """The sizes that were tried, and the one that was chosen.
-
-    Attributes:
-        grids: From coarse to fine.
-        chosen: The size that was taken.
-        unit: Of sizes.
-        error_unit: Of errors.
-        promises: The promises' texts and distances in the space's unit; None for "anywhere".
-    """
-
-    grids: tuple[Grid, ...]
-    chosen: float
-    unit: str
-    error_unit: str
-    promises: tuple[tuple[str, float], ...]
-
-    def lines(self) -> list[str]:
-        """A table, and what the grid costs of each promise.
-
-        >>> row = Grid(10.0, 100, 5.0, 1.0, 3.8, 3.93, 0.1, (14.4,))
-        >>> for line in GridChoice((row,), 10.0, "km", "km", (("all by 300 m", 0.3),)).lines():
-        ...     print(line)
-        Cells     cell km    items  alpha    noise  snapping    total  seconds
-                       10      100      5        1       3.8     3.93      0.1  <- chosen
-        Promise   all by 300 m: charged as 14.4 km on these cells, 48 times its distance
-        """
-        unit = f"cell {self.unit}".strip()
-        lines = [
-            f"Cells     {unit:>7} {'items':>8} {'alpha':>6} {'noise':>8} {'snapping':>9} {'total':>8} {'seconds':>8}"
-        ]
-        least = min(grid.total for grid in self.grids)
-        for grid in self.grids:
-            alpha = "-" if grid.alpha is None else f"{grid.alpha:.3g}"
-            alike = "" if grid.total == least else " (the coarsest within 5 % of the least)"
-            mark = f"  <- chosen{alike}" if grid.cell == self.chosen else ""
-            lines.append(
-                f"          {grid.cell:>7.4g} {grid.items:>8,} {alpha:>6} {grid.noise:>8.3g} {grid.snapping:>9.3g} "
-                f"{grid.total:>8.3g} {grid.seconds:>8.2g}{mark}"
-            )
-        here = next(grid for grid in self.grids if grid.cell == self.chosen)
-        for (text, asked), charged in zip(self.promises, here.charged, strict=True):
-            times = charged / asked if asked else math.inf
-            loud = f", {times:.3g} times its distance" if times >= _LOUD else ""
-            lines.append(f"Promise   {text}: charged as {charged:.3g} {self.unit}".rstrip() + f" on these cells{loud}")
-        return lines
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "chosen": self.chosen,
-            "unit": self.unit,
-            "error_unit": self.error_unit,
-            "grids": [
-                {**{name: getattr(grid, name) for name in grid.__dataclass_fields__}, "charged": list(grid.charged)}
-                for grid in self.grids
-            ],
-        }
+Place = tuple[str | int, ...]
+"""The way to a space in plain data: nothing for the space itself, ``("parts", 0)`` for the first part of a product."""
 
 
 def auto_spec(space: Any) -> dict[str, Any] | None:
-    """The plain data of a space whose cells are to be chosen; None for all others.
+    """The plain data of a space whose cells are to be chosen, or those of some of its parts; None for all others.
 
     >>> auto_spec("earth(box=(40, -75, 41, -73), cell='auto')")["cell"], auto_spec("earth(cell=5)")
     ('auto', None)
+    >>> auto_spec("earth(box=(40, -75, 41, -73), cell='auto') x hours")["parts"][1]
+    {'kind': 'hours'}
     """
-    spec = parse_call(space) if isinstance(space, str) else dict(space) if isinstance(space, Mapping) else None
-    if spec is None:
-        return None
-    key = KEYS.get(str(spec.get("kind")))
-    return spec if key is not None and spec.get(key) == AUTO else None
+    spec = parse_spec(space) if isinstance(space, str) else dict(space) if isinstance(space, Mapping) else None
+    return spec if spec is not None and _places(spec) else None
 
 
 def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> tuple[Space, GridChoice]:
     """The space with the cells of least predicted error, and the table of what was tried.
 
     Args:
-        spec: The plain data of the space, with ``"auto"`` for its cells.
+        spec: The plain data of the space, with ``"auto"`` for its cells, or for those of some parts of a product.
         study_on: From a space to the study on it.
 
     >>> from barrow.study import Study
@@ -148,42 +63,111 @@ def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> 
     >>> study.space.step, study.grids.chosen == study.space.step
     (0.005, True)
     """
-    key = KEYS[str(spec["kind"])]
-    rest = {name: value for name, value in spec.items() if name != key}
-    bare = space_from_spec(rest)
-    unit = bare.unit
-    found: list[tuple[Grid, Space]] = []
-    last: Plan | None = None
-    for cell in track(_sizes(bare), "trying grids"):
-        space = space_from_spec({**rest, key: cell})
+    search = _Search(spec, study_on)
+    with bars(), task("trying grids") as done:
+        search.told = done
+        searched([len(sizes) for sizes in search.ladders], search.error)
+    found = sorted(search.found, key=lambda one: one[0].items) if len(search.places) > 1 else search.found
+    if not found:
+        raise search.refused()
+    least = min(grid.total for grid, _ in found)
+    best, plan = next((grid, plan) for grid, plan in found if grid.total <= ALIKE * least)
+    space, units = search.space(best.cells), tuple(part.unit for part in search.bare)
+    promises = tuple((one.promise.text, float(one.distance) * space.diameter) for one in plan.terms.kept)
+    return space, GridChoice(
+        tuple(grid for grid, _ in found),
+        best.cell,
+        units if len(units) > 1 else units[0],
+        plan.error_unit,
+        promises,
+        tuple(part.unit for part, _ in space.summands),
+    )
+
+
+class _Search:
+    """Grids that are planned one after the other, for :func:`searched`."""
+
+    def __init__(self, spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> None:
+        self.spec, self.study_on = spec, study_on
+        self.places = _places(spec)
+        self.bare = [space_from_spec(_without(_at(spec, place))) for place in self.places]
+        self.ladders = [_sizes(part, place == ()) for part, place in zip(self.bare, self.places, strict=True)]
+        self.found: list[tuple[Grid, Plan]] = []
+        self.coarsest = 0
+        self.told: Callable[[float], None] = lambda done: None
+
+    def space(self, cells: tuple[float, ...]) -> Space:
+        """The space with cells of these sizes."""
+        spec: Any = self.spec
+        for place, cell in zip(self.places, cells, strict=True):
+            spec = _put(spec, place, cell)
+        return space_from_spec(spec)
+
+    def error(self, at: At) -> float | None:
+        """The predicted error of the question on the grid at a place."""
+        cells = tuple(sizes[i] for sizes, i in zip(self.ladders, at, strict=True))
+        space = self.space(cells)
+        self.coarsest = self.coarsest or space.items
         if space.items > _MOST_ITEMS:
-            break
-        study = study_on(space)
+            return math.inf
+        study = self.study_on(space)
         question, planned = _asked(study)
         start = time.perf_counter()
         try:
-            last = planned.plan(study.terms(question))
+            plan = planned.plan(study.terms(question))
         except ParameterError:
-            if found or space.items > _MOST_ITEMS // 4:
+            if self.found or space.items > _MOST_ITEMS // 4:
                 raise
-            continue  # too coarse for this question
-        found.append((_row(cell, last, time.perf_counter() - start), space))
-        least = min(grid.total for grid, _ in found)
-        if found[-1][0].total > _WORSE * least:
-            break
-        if len(found) > 2 and found[-3][0].total < _ALIKE * found[-1][0].total:
-            break  # finer cells gain nothing any more
-    if not found or last is None:
-        raise ParameterError(
+            return None  # too coarse for this question
+        self.found.append((_row(cells, plan, time.perf_counter() - start), plan))
+        self.told(len(self.found))
+        return plan.error
+
+    def refused(self) -> ParameterError:
+        """Why there is no grid."""
+        keys = " and ".join(dict.fromkeys(KEYS[str(_at(self.spec, place)["kind"])] for place in self.places))
+        if self.coarsest > _MOST_ITEMS:
+            return ParameterError(
+                f"The coarsest cells that are tried make {self.coarsest:,} items together with the other parts.",
+                allowed=f"at most {_MOST_ITEMS:,} items",
+                fix='fewer items in the other parts, or "auto" there too',
+            )
+        return ParameterError(
             f"No size of cells can answer this question with at most {_MOST_ITEMS:,} items.",
-            allowed=f"a {key} of your own",
-            fix=f"{key} = …",
+            allowed=f"a {keys} of your own",
+            fix=f"{keys} = …",
         )
-    least = min(grid.total for grid, _ in found)
-    best, space = next((grid, space) for grid, space in found if grid.total <= _ALIKE * least)
-    kept = last.terms.kept
-    promises = tuple((one.promise.text, float(one.distance) * space.diameter) for one in kept)
-    return space, GridChoice(tuple(grid for grid, _ in found), best.cell, unit, last.error_unit, promises)
+
+
+def _places(spec: Mapping[str, Any], above: Place = ()) -> list[Place]:
+    """Where in plain data cells are to be chosen."""
+    key = KEYS.get(str(spec.get("kind")))
+    found = [above] if key is not None and isinstance(spec.get(key), str) and spec[key] == AUTO else []
+    parts = spec.get("parts")
+    inside = list(enumerate(parts)) if isinstance(parts, list | tuple) else []
+    nested = [((*above, "parts", i), part) for i, part in inside] + [((*above, "inner"), spec.get("inner"))]
+    return found + [place for at, part in nested if isinstance(part, Mapping) for place in _places(part, at)]
+
+
+def _at(spec: Any, place: Place) -> dict[str, Any]:
+    for step in place:
+        spec = spec[step]
+    return dict(spec)
+
+
+def _put(spec: Any, place: Place, cell: float) -> Any:
+    """Plain data with the cells at a place."""
+    if not place:
+        return {**spec, KEYS[str(spec["kind"])]: cell}
+    inner = _put(spec[place[0]], place[1:], cell)
+    if isinstance(place[0], str):
+        return {**spec, place[0]: inner}
+    return [inner if i == place[0] else part for i, part in enumerate(spec)]
+
+
+def _without(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain data of a space without the size of its cells."""
+    return {name: value for name, value in spec.items() if name != KEYS[str(spec["kind"])]}
 
 
 def _asked(study: Study) -> tuple[Question, Question]:
@@ -205,16 +189,31 @@ def _asked(study: Study) -> tuple[Question, Question]:
     return first, first
 
 
-def _row(cell: float, plan: Plan, seconds: float) -> Grid:
+def _row(cells: tuple[float, ...], plan: Plan, seconds: float) -> Grid:
     noise, snapping = plan.error_parts
     charged = tuple(float(kept.emd / kept.promise.share) * plan.space.diameter for kept in plan.terms.kept)
-    alpha = None if plan.alpha is None else float(plan.alpha)
-    return Grid(cell, plan.space.items, alpha, noise, snapping, plan.error, round(seconds, 3), charged)
+    parts = [part for part, _ in plan.space.summands] or [plan.space]
+    return Grid(
+        cells if len(cells) > 1 else cells[0],
+        plan.space.items,
+        None if plan.alpha is None else float(plan.alpha),
+        noise,
+        snapping,
+        plan.error,
+        round(seconds, 3),
+        charged,
+        tuple(2.0 * part.snapping_upper * part.diameter for part in parts),
+    )
 
 
-def _sizes(bare: Space) -> list[float]:
-    """Round numbers, from an eighth of the extent to a ten-thousandth of it."""
+def _sizes(bare: Space, alone: bool) -> list[float]:
+    """Round numbers, from an eighth of the extent (half of it in a product) to a ten-thousandth of it."""
     extent = bare.diameter
-    top = math.floor(math.log10(extent / _COARSEST))
-    ladder = [step * 10.0**power for power in range(top, top - 6, -1) for step in reversed(_NICE)]
-    return [float(f"{size:.6g}") for size in ladder if extent / 20_000.0 <= size <= extent / _COARSEST]
+    largest = extent / (_COARSEST if alone else _COARSEST_PART)
+    first: list[float] = []
+    if isinstance(bare, Circle) and not alone:  # cells of 6, 4 and 3 hours
+        first = [turn for k in _TURNS if (turn := float(f"{bare.period / k:.2g}")) * k == bare.period]
+        largest = min([largest, *(0.99 * turn for turn in first)])
+    top = math.floor(math.log10(largest))
+    ladder = [float(f"{step * 10.0**power:.6g}") for power in range(top, top - 6, -1) for step in reversed(_NICE)]
+    return first + [size for size in ladder if extent / 20_000.0 <= size <= largest]

@@ -20,10 +20,10 @@ from barrow.privacy.definitions import positive, probability, to_model
 from barrow.privacy.definitions import share as fraction_of
 from barrow.progress import task
 from barrow.questions import Plan, Question, question_kinds, to_question
-from barrow.spaces import Elsewhere, NoRecords, Space, held, parse_space, space_from_spec
-from barrow.spaces.spec import parse_call
+from barrow.spaces import Elsewhere, NoRecords, Space, held, parse_space, parse_spec, space_from_spec
 from barrow.study.data import Data
-from barrow.study.grids import GridChoice, auto_spec, choose_grid
+from barrow.study.grid_table import GridChoice
+from barrow.study.grids import auto_spec, choose_grid
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -103,7 +103,7 @@ class Study(NamedOptions):
                 wanted,
                 lambda made: Study(
                     made, promises, alpha=alpha, delta=delta, users=users, questions=questions, model=model,
-                    honest=honest, data=data,
+                    honest=honest, data=data, missing=missing,
                 ),
             )  # fmt: skip
             put("_grids", grids)
@@ -364,7 +364,7 @@ def _space(space: Any) -> Space:
     if isinstance(space, Space):
         return space
     if isinstance(space, str):
-        spec = parse_call(space)
+        spec = parse_spec(space)
         return parse_space(space) if spec is None else space_from_spec(with_tables(spec))
     if isinstance(space, Mapping):
         return space_from_spec(with_tables(space))

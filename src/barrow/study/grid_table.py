@@ -1,0 +1,132 @@
+"""The table of grids: what each size of cells would give and cost, and which was taken."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+_LOUD, _MOST_ROWS = 2.0, 12
+"""A promise that costs so many times its distance is spoken of; so many grids of a product are shown."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One size of cells.
+
+    Attributes:
+        cell: The size, in the space's unit; on a product one for each part with cells to choose, if several.
+        items: How many there are.
+        alpha: What the release has; None where it is user-level DP.
+        noise: The predicted error without snapping, in the question's unit.
+        snapping: What snapping adds: typical for histograms, at most for other questions.
+        total: The predicted error.
+        seconds: How long planning took here.
+        charged: As what distance each promise is charged, in the space's unit: its own plus twice the snapping.
+        snapped: Twice the most that snapping moves a record, in the space's unit; in each part's own for a product.
+
+    >>> Grid(10.0, 100, 5.0, 1.0, 3.8, 3.93, 0.1, (14.4,), (14.1,)).cell
+    10.0
+    """
+
+    cell: float | tuple[float, ...]
+    items: int
+    alpha: float | None
+    noise: float
+    snapping: float
+    total: float
+    seconds: float
+    charged: tuple[float, ...]
+    snapped: tuple[float, ...]
+
+    @property
+    def cells(self) -> tuple[float, ...]:
+        """The sizes, whether they are one or several."""
+        return self.cell if isinstance(self.cell, tuple) else (self.cell,)
+
+
+@dataclass(frozen=True)
+class GridChoice:
+    """The sizes that were tried, and the one that was chosen.
+
+    Attributes:
+        grids: From coarse to fine.
+        chosen: The size that was taken; one for each part of a product whose cells were chosen, if these are several.
+        unit: Of sizes; one for each of them.
+        error_unit: Of errors.
+        promises: The promises' texts and distances in the space's unit; None for "anywhere".
+        parts: The units of a product's parts; empty for other spaces.
+    """
+
+    grids: tuple[Grid, ...]
+    chosen: float | tuple[float, ...]
+    unit: str | tuple[str, ...]
+    error_unit: str
+    promises: tuple[tuple[str, float], ...]
+    parts: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """A table, and what the grid costs of each promise.
+
+        >>> row = Grid(10.0, 100, 5.0, 1.0, 3.8, 3.93, 0.1, (14.4,), (14.1,))
+        >>> for line in GridChoice((row,), 10.0, "km", "km", (("all by 300 m", 0.3),)).lines():
+        ...     print(line)
+        Cells     cell km    items  alpha    noise  snapping    total  seconds
+                       10      100      5        1       3.8     3.93      0.1  <- chosen
+        Promise   all by 300 m: charged as 14.4 km on these cells, 48 times its distance
+
+        On a product a promise is charged with what snapping may add in each part:
+
+        >>> row = Grid((10.0, 4.0), 216, 2.0, 0.05, 0.06, 0.08, 0.2, (0.4,), (14.1, 4.0))
+        >>> for line in GridChoice((row,), row.cell, ("km", "h"), "", (("all, 5 km, 1", 0.03),), ("km", "h")).lines():
+        ...     print(line)
+        Cells     cell km  cell h    items  alpha    noise  snapping    total  seconds
+                       10       4      216      2     0.05      0.06     0.08      0.2  <- chosen
+        Promise   all, 5 km, 1: charged with 14.1 km and 4 h more on these cells, 13.3 times its distance
+        """
+        units = self.unit if isinstance(self.unit, tuple) else (self.unit,)
+        names = [f"cell {unit}".strip() for unit in units]
+        wide = [max(7 if i == 0 else 6, len(name)) for i, name in enumerate(names)]
+        first = "  ".join(f"{name:>{width}}" for name, width in zip(names, wide, strict=True))
+        lines = [
+            f"Cells     {first} {'items':>8} {'alpha':>6} {'noise':>8} {'snapping':>9} {'total':>8} {'seconds':>8}"
+        ]
+        least = min(grid.total for grid in self.grids)
+        shown = sorted(self.grids, key=lambda grid: (grid.cell != self.chosen, grid.total))[:_MOST_ROWS]
+        for grid in self.grids:
+            if len(units) > 1 and grid not in shown:
+                continue
+            alpha = "-" if grid.alpha is None else f"{grid.alpha:.3g}"
+            alike = "" if grid.total == least else " (the coarsest within 5 % of the least)"
+            mark = f"  <- chosen{alike}" if grid.cell == self.chosen else ""
+            cells = "  ".join(f"{cell:>{width}.4g}" for cell, width in zip(grid.cells, wide, strict=True))
+            lines.append(
+                f"          {cells} {grid.items:>8,} {alpha:>6} {grid.noise:>8.3g} {grid.snapping:>9.3g} "
+                f"{grid.total:>8.3g} {grid.seconds:>8.2g}{mark}"
+            )
+        if len(units) > 1 and len(self.grids) > len(shown):
+            lines.append(f"          {len(self.grids) - len(shown)} more were tried, all with larger errors")
+        return lines + self._costs()
+
+    def _costs(self) -> list[str]:
+        """What the chosen grid costs of each promise."""
+        here, lines = next(grid for grid in self.grids if grid.cell == self.chosen), []
+        for (text, asked), charged in zip(self.promises, here.charged, strict=True):
+            times = charged / asked if asked else math.inf
+            loud = f", {times:.3g} times its distance" if times >= _LOUD else ""
+            cost = f"charged as {charged:.3g} {self.unit}".rstrip() + " on these cells"
+            if self.parts:
+                pairs = zip(here.snapped, self.parts, strict=True)
+                more = " and ".join(f"{size:.3g} {unit}".strip() for size, unit in pairs if size)
+                cost = f"charged with {more or 'nothing'} more on these cells"
+            lines.append(f"Promise   {text}: {cost}{loud}")
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "chosen": self.chosen,
+            "unit": self.unit,
+            "error_unit": self.error_unit,
+            "grids": [{name: getattr(grid, name) for name in grid.__dataclass_fields__} for grid in self.grids],
+        }
