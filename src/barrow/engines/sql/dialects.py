@@ -37,11 +37,13 @@ class Words:
         name: The engine.
         quote: What stands around names.
         casts: What it calls the types that a query of the curator may cast to.
+        backslash: Backslashes in literals are escapes.
     """
 
     name: str
     quote: str = '"'
     casts: dict[str, str] = field(default_factory=dict)
+    backslash: bool = False
 
     def identifier(self, text: str) -> str:
         """A name."""
@@ -49,7 +51,7 @@ class Words:
 
     def literal(self, text: str) -> str:
         """A text."""
-        return "'" + text.replace("'", "''") + "'"
+        return "'" + (text.replace("\\", "\\\\") if self.backslash else text).replace("'", "''") + "'"
 
 
 @dataclass(frozen=True)
