@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 from fractions import Fraction
@@ -19,7 +20,7 @@ from barrow.planning.versus import ALIKE, preferred
 from barrow.privacy import UserLevel
 from barrow.questions import Function, Histogram, Mean
 from barrow.questions.subsets import SubsetsPlan
-from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line, Product
+from barrow.spaces import Circle, Clustered, Discrete, Earth, Elsewhere, Euclidean, Line, Product, Tree
 from barrow.study import Study, explain, read, statement_text, verify
 
 PLACE = Euclidean([0, 0], [20, 20], step=2.5, unit="km")
@@ -71,6 +72,58 @@ def test_a_product_of_place_and_hour_where_user_level_dp_wins(tmp_path):
     assert [Fraction(x) for x in reserve.data["charges"]] == [1, 1]
     with pytest.raises(LedgerError):  # the first promise is used up
         asked.release(ledger=ledger, out=tmp_path / "again", key="again")
+
+
+HELD = {
+    "line": (Line(0, 40, step=1, unit="years"), "1/10, 5 years, 0.5"),
+    "circle": (Circle.hours(2), "1/2, 3 hours, 0.5"),
+    "square": (Euclidean([0, 0], [6, 6], step=1, unit="km"), "1/5, 3 km, 0.5"),
+    "earth": (Earth(box=[40.5, -74.3, 41.0, -73.7], cell=12), "1/5, 10 km, 0.5"),
+    "tree": (Tree.nested([f"{i}/{j}" for i in range(4) for j in range(5)], distances=[1, 0.2]), "1/2, 0.4, 0.5"),
+    "clustered": (Clustered.grid(4, 3, r=0.1), "1/10, 0.5, 0.5"),
+    "product": (Product([PLACE, Circle.hours(12)], weights=["1/2", "1/2"]), "1/2, 0.5, 0.5"),
+    "elsewhere": (Elsewhere(Line(0, 24, step=1, cells=True, unit="h")), "1/3, 5 h, 0.5"),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("missing", ["no records", "default item"])
+def test_a_plan_and_a_comparison_have_the_same_rival(name, missing):
+    """At the promises and at the same worst case, people without records among the items or not."""
+    space, promise = HELD[name]
+    asked = Study(space, [promise], users=400, missing=missing)
+    plan, table = asked.plan("histogram"), asked.compare("histogram")
+    assert [c.name for c in table.rivals[0].candidates][: len(plan.rivals)] == [c.name for c in plan.rivals]
+    assert table.rivals[0].error == plan.rivals[0].error
+    assert table.choice.error == plan.own[0].error
+    times = float(table.rivals[0].error / table.choice.error)
+    assert table.ratio == times
+    said = plan.versus.to_json()
+    assert said["at_the_promises"]["error"] / said["released"]["error"] == pytest.approx(times)
+    assert said["at_the_same_worst_case"]["error"] == min(table.rivals[-1].error, table.choice.error)
+    assert table.better.name == plan.chosen.name
+    assert not any("barrow compare" in line for line in plan.lines() if not line.startswith("Not tried"))
+
+
+def test_people_without_records_are_in_a_user_level_release(tmp_path):
+    """A promise about everything and many items: user-level DP errs less, and is released with its own item."""
+    space = Clustered.grid(10, 10, r=0.05)
+    people = {"uid": list(range(150)), "item": [f"{i % 4}/{i % 10}" for i in range(150)]}
+    data = read(people, user="uid", item="item")
+    asked = Study(space, ["all, anywhere, 2"], users=300, dataset="v", missing="no records")
+    asked = asked.replace(questions=["histogram"], data=data)
+    plan = asked.plan()
+    assert plan.chosen.user_level
+    assert plan.chosen.name in ("levels", "tree")
+    assert asked.compare("histogram").better.user_level
+    ledger = Ledger.create(tmp_path / "v.ledger", asked)
+    asked.release(ledger=ledger, out=tmp_path / "out")
+    said = json.loads((tmp_path / "out" / "statement.json").read_text())
+    assert said["alpha"] is None
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=ledger))
+    with (tmp_path / "out" / "no_records.csv").open() as file:
+        share = float(next(csv.DictReader(file))["share"])
+    assert abs(share - 0.5) < 12 * 2 / (300 * 2)  # the noise on it has the scale 2/(n epsilon)
 
 
 def test_a_question_may_insist_on_either_definition():

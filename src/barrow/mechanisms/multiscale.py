@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
@@ -23,6 +25,8 @@ from barrow.queries import MultiscaleQuery, multiscale
 
 _ENTROPY = 0.003
 """At most, entropy counts this much times the noise per output times the Lipschitz constant."""
+_ADDED = 0.1
+"""How much is expected of an item that was added to the space: it claims nothing, entropy pulls little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,22 +60,46 @@ class MultiscaleDensity:
         >>> int(found.decode(truth).weights.argmax())
         3
         """
-        matrix = self._matrix
-        if method == "nearest":
-            return nearest_map(matrix, values)
-        if method != "smooth":
-            raise ParameterError(f"method is {method!r}.", allowed="'smooth' or 'nearest'", fix="method='smooth'")
-        scales = scales_of(self.query.space)
-        deviation = self.noise.deviation
-        strongest = _ENTROPY * deviation * self.query.lipschitz_upper(1)
-        return discrepancy_map(
-            matrix, values, deviation=deviation, strongest=strongest, atoms=scales.atoms, prior=scales.prior
-        )
+        return map_of(self.query, self._matrix, values, deviation=self.noise.deviation, method=method)
 
     @cached_property
     def _matrix(self) -> Any:
         """(outputs, items): what the released values of a histogram are before noise."""
         return (self.query.table.floats() * float(self.query.step)).T.tocsr()
+
+
+def map_of(
+    query: MultiscaleQuery, matrix: Any, values: Any, *, deviation: float, method: str = "smooth", added: int = 0
+) -> DecodedMap:
+    """One histogram from noisy values of densities at several scales, by ``"smooth"`` or ``"nearest"``.
+
+    Args:
+        query: The densities.
+        matrix: (outputs, items): what the values of a histogram are before noise.
+        values: What was released.
+        deviation: The standard deviation of each value's noise.
+        method: The decoder.
+        added: How many items, the last ones, the query's space does not have: each is a bump of its own.
+
+    >>> from barrow.spaces import Line
+    >>> query = multiscale(Line(0, 1, step=1/16), bandwidths=["1/4", "cells"])
+    >>> matrix = (query.table.floats() * float(query.step)).T
+    >>> int(map_of(query, matrix, matrix @ np.eye(16)[3], deviation=1e-6).weights.argmax())
+    3
+    """
+    if method == "nearest":
+        return nearest_map(matrix, values)
+    if method != "smooth":
+        raise ParameterError(f"method is {method!r}.", allowed="'smooth' or 'nearest'", fix="method='smooth'")
+    scales = scales_of(query.space)
+    atoms, prior = scales.atoms, scales.prior
+    if added:
+        from scipy.sparse import block_diag
+
+        atoms = block_diag([atoms, np.eye(added)], format="csr")
+        prior = np.append(prior * (1.0 - _ADDED) ** added, np.full(added, (1.0 - (1.0 - _ADDED) ** added) / added))
+    strongest = _ENTROPY * deviation * query.lipschitz_upper(1)
+    return discrepancy_map(matrix, values, deviation=deviation, strongest=strongest, atoms=atoms, prior=prior)
 
 
 def multiscale_density(

@@ -17,7 +17,7 @@ from barrow.planning.references import Reference, reference_distribution
 from barrow.planning.rivals import Asked, as_user_level, compared
 from barrow.planning.rules import PaperRule, paper_rule_central, paper_rule_linear, paper_rule_local
 from barrow.planning.terms import Terms
-from barrow.planning.user_level import user_level_errors, user_level_histograms
+from barrow.planning.user_level import released_user_level, user_level_errors, user_level_histograms
 from barrow.policy import Policy
 from barrow.policy.policy import PromiseLike
 from barrow.privacy.definitions import positive, probability, to_model
@@ -37,6 +37,8 @@ def compare(
     promises: Policy | Sequence[PromiseLike] | None = None,
     epsilons: Sequence[Exact] = (),
     reference: Reference = "auto",
+    noise: str = "auto",
+    decode: str = "auto",
 ) -> Comparison:
     """All mechanisms that can answer ``query`` under (alpha, delta)-EMD-DP, and user-level DP beside them.
 
@@ -55,6 +57,8 @@ def compare(
         promises: (share, distance, epsilon), as texts or triples, or a policy; their changes head the columns.
         epsilons: More parameters of user-level DP to compare with.
         reference: The public distribution at which the error of a decoded histogram is predicted.
+        noise: Of a histogram: ``"auto"``, ``"laplace"`` or ``"gaussian"``.
+        decode: Of a histogram: ``"auto"`` or ``"nearest"``.
 
     >>> from barrow.spaces import Clustered
     >>> found = compare(Clustered.grid(5, 4, r=0.02), {"kind": "histogram"}, 25, users=10**4, epsilons=["0.5"])
@@ -76,7 +80,7 @@ def compare(
         terms = replace(terms, given=positive(alpha or 0, "alpha"))
     query = query if isinstance(query, Query) else query_from_spec(space, dict(query))
     if query.kind == "histogram":
-        target = HistogramTarget(terms, reference_distribution(space, reference), items)
+        target = HistogramTarget(terms, reference_distribution(space, reference), items, noise, decode)
         asked = _histogram(target)
         own, cannot = histogram_candidates(target)
     else:
@@ -109,7 +113,7 @@ def _histogram(target: HistogramTarget) -> Asked:
     slow = items is not None and model != "central" and not (model == "local" and space.has_tree)
 
     def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
-        found = user_level_histograms(
+        found = released_user_level(target, epsilon) or user_level_histograms(
             space,
             epsilon,
             delta,

@@ -36,12 +36,13 @@ from barrow.planning.simulate import MOST_RANKED, simulate
 from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
 from barrow.queries import Query
-from barrow.spaces import Space
+from barrow.spaces import Space, innermost
 from barrow.spaces.base import Floats
 
 DRAWS, FEW_DRAWS, _FIRST_DRAWS = 12, 4, 3
 """Simulated releases behind each error; fewer where outputs are many, or decoding takes long."""
-_MANY_OUTPUTS, _MANY_ITEMS = 500, 2000
+_MANY_OUTPUTS, _MANY_ITEMS, _CLOSE = 500, 2000, 1.3
+_SETTLED = 0.02
 _WORDS = {
     "levels": "noise on groups of items and on the items, each level at its weight",
     "tree": "noise on every edge of the tree, as EMD-DP at alpha = epsilon",
@@ -172,13 +173,17 @@ def user_level_histograms(
 def _central(
     space: Space, budget: Fraction, slack: Fraction, users: int, decode: str
 ) -> Iterator[tuple[str, HistogramNoise]]:
-    few = space.items <= _MANY_ITEMS
-    levels = has_levels(space) or (has_groups(space) and not (space.has_tree and few))
+    inner = innermost(space)
+    few, added = inner.items <= _MANY_ITEMS, inner is not space
+    flat = inner.has_tree and inner.kind != "line"  # a tree has levels of its own, or none that would help
+    levels = has_levels(inner) or (has_groups(inner) and not (flat and few))
     kinds = ["levels"] if levels else []
-    if space.has_tree and (few or not has_groups(space)):
+    if has_levels(inner) if added else inner.has_tree and (few or not has_groups(inner)):
         kinds.append("tree")
     if few or not levels:  # many single items lose to groups of them, and so do scales and long paths
-        kinds += ["cells", "multiscale"] if few and space.places is not None else ["cells"]
+        # Where noise is far below an item's share, scales were no better wherever measured, and take long to decode.
+        scales = few and inner.places is not None and inner.items > _SETTLED * float(budget) * users
+        kinds += ["cells", "multiscale"] if scales else ["cells"]
     for kind in kinds:
         try:
             made = [user_level_histogram(space, kind, budget, users=users, how=decode)]
@@ -255,6 +260,12 @@ def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Cand
     found = [candidate for candidate in found if isinstance(candidate.mechanism, HistogramNoise | LocalSubsets)]
     if not found or terms.space.items > _MANY_OUTPUTS:
         return found
-    again = simulate(found[0].mechanism, target.reference)  # a few draws say which is the best, more how good it is
-    best = replace(found[0], error=again.mean, standard_error=again.standard_error, decoded=again.decoded)
-    return best_first([best, *found[1:]])
+    # A few draws say which may be the best, more how good they are.
+    return best_first(
+        [_again(c, target.reference) if c.error <= _CLOSE * found[0].error else c for c in found],
+    )
+
+
+def _again(candidate: Candidate, reference: Floats) -> Candidate:
+    found = simulate(candidate.mechanism, reference)
+    return replace(candidate, error=found.mean, standard_error=found.standard_error, decoded=found.decoded)

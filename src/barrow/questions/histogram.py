@@ -490,12 +490,14 @@ class HistogramPlan(LinearPlan):
             return f"Finer cells would help most: a quarter as wide, they allow {gain}."
         from barrow.planning.histograms import kept_noise
 
-        kind = self.made.kind if self.made.kind in ("edges", "tree", "multiscale", "cells") else "cells"
         local = self.terms.model is Model.LOCAL  # there noise falls with the root of the number of people only
         for times in (10, 100, 1_000, 10_000, 100_000, 1_000_000):
             target = replace(self.target, terms=replace(self.terms, users=times * self.terms.users))
-            decoded = simulate(kept_noise(target, kind), self.target.reference, 2).mean
-            error = math.hypot(decoded, self.snapping_typical)
+            if self.chosen.user_level:
+                error = released_user_level(target, min(self.terms.epsilons))[0].error
+            else:
+                decoded = simulate(kept_noise(target, self.made.kind), self.target.reference, 2).decoded
+                error = math.hypot(decoded, self.snapping_typical)
             if error < self.uniform_guess / 2.0:
                 looser = near(math.sqrt(times) if local else times, digits=2)
                 words = f"{times:,} times as many people, or promises {looser} times looser,"
@@ -535,8 +537,6 @@ class HistogramPlan(LinearPlan):
         """The mechanisms that lose, and those that were not tried; a comparison says why."""
         lost = [f"{name} ({why})" for name, why in self._reasons.items()]
         lines = [] if self.versus is None else [f"Against   {self.versus.line}"]
-        if lines and isinstance(self.space, NoRecords):  # scales and trees do not know the item "no records"
-            lines.append("          user-level DP has more mechanisms where everybody has records: barrow compare")
         lines += [f"Others    {', '.join(lost)}"] if lost else []
         return lines + ([f"Not tried {', '.join(self.cannot)} (barrow compare says why)"] if self.cannot else [])
 

@@ -13,7 +13,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.figures import Curve, Figure, Here, growth, tradeoff
 from barrow.numerics import float_up
-from barrow.planning import user_level_errors, user_level_histograms
+from barrow.planning import released_user_level, user_level_errors
 from barrow.planning.candidates import reasons
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
 from barrow.planning.linear import linear_errors
@@ -84,11 +84,9 @@ def _histogram(plan: HistogramPlan, thorough: bool) -> tuple[list[str], list[Pic
     level, words = None, ""
     if terms.promises:
         epsilon = min(terms.epsilons)
-        rivals = user_level_histograms(
-            terms.space, epsilon, terms.delta, users=terms.users, model=terms.model.value,
-            reference=target.reference, decode=target.decode,
-        )  # fmt: skip
-        level, words = rivals[0].error, f"user-level DP, ε = {float_up(epsilon):.3g}"
+        rivals = plan.rivals or released_user_level(target, epsilon)
+        if rivals:
+            level, words = rivals[0].error, f"user-level DP, ε = {float_up(epsilon):.3g}"
     unit, what = plan.space.unit, "earth mover's distance after decoding"
     said, pictures = _pictures(plan, found.__getitem__, level, words, unit, what, times=sorted(found), others=False)
     return [*said, *texts], pictures

@@ -8,7 +8,7 @@ from typing import Any
 from barrow.numerics import Exact
 from barrow.planning import Comparison, compare
 from barrow.policy import Promise
-from barrow.questions import Linear, Question
+from barrow.questions import Histogram, Linear, Question
 from barrow.questions.kept import kept_query
 from barrow.spaces import held
 from barrow.study.study import Study
@@ -31,11 +31,13 @@ def compare_study(
     'laplace'
     """
     terms = study.terms(question)
-    asked: Any = kept_query(question, held(study.space)) if isinstance(question, Linear) else {"kind": "histogram"}
+    # To linear questions people without records cost both alike; a histogram has them as one of its items.
+    space = held(study.space) if isinstance(question, Linear) else study.space
+    asked: Any = kept_query(question, space) if isinstance(question, Linear) else {"kind": "histogram"}
     each = items if items is not None else getattr(question, "items", None) or getattr(question, "samples", None)
     promises = [Promise(p.share_text, p.distance, p.epsilon * terms.fraction) for p in study.promises]
     return compare(
-        held(study.space),  # people without records cost both alike
+        space,
         asked,
         None if promises else terms.alpha,
         terms.delta,
@@ -45,4 +47,5 @@ def compare_study(
         promises=promises or None,
         epsilons=tuple(epsilons) if epsilons or promises else ("1",),
         reference=reference or getattr(question, "reference", "auto"),
+        **({"noise": question.noise, "decode": question.decode} if isinstance(question, Histogram) else {}),
     )

@@ -7,7 +7,7 @@ query is EMD-DP itself at alpha = epsilon ell/B; beside it stand weights by leve
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +16,8 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding import decode
 from barrow.mechanisms.histograms import KINDS, HistogramNoise, histogram_noise
+from barrow.mechanisms.multiscale import map_of
+from barrow.mechanisms.user_level.added import with_added, without_added
 from barrow.mechanisms.user_level.groups import Grouped, grouped
 from barrow.mechanisms.user_level.levels import PARTS, has_levels, levelled_tree, parts, weighted_masses
 from barrow.mechanisms.user_level.noise import axis_candidates
@@ -23,7 +25,8 @@ from barrow.numerics import Exact, float_down, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.privacy import GaussianNoise, KNormNoise, Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
-from barrow.spaces import EdgeTree, Space, edge_names
+from barrow.queries import MultiscaleQuery, Query, tree_edges
+from barrow.spaces import EdgeTree, Space, edge_names, innermost
 from barrow.spaces.base import Floats
 
 USER_LEVEL_KINDS = ("levels", *(kind for kind in KINDS if kind != "edges"))
@@ -68,38 +71,61 @@ def user_level_histogram(
         raise ParameterError(
             "delta is 0, but Gaussian noise has no pure guarantee.", allowed="a delta above 0", fix="delta=1e-9"
         )
-    if kind == "levels":
-        return _levels(space, budget, slack, users, noise, how)
     if kind not in USER_LEVEL_KINDS:
         raise ParameterError(
             f"The kind of histogram is {kind!r}.", allowed=", ".join(map(repr, USER_LEVEL_KINDS)), fix="kind='cells'"
         )
-    made = _at_worst(space, kind, budget, slack, users, noise, how)
+    asked = _Asked(space, budget, slack, users, noise, how)
+    if kind == "levels":
+        return _levels(asked)
+    if kind != "cells" and innermost(space) is not space:
+        return _scales(asked) if kind == "multiscale" else _edges(asked)
+    made = asked.at_worst(space, kind)
     event = UserLevelRelease(budget, delta=slack, model=Model.CENTRAL)
     return replace(made, noise=replace(_additive(made), event=event))
 
 
-def _at_worst(
-    space: Space, kind: str, budget: Fraction, slack: Fraction, users: int, noise: str, how: str
-) -> HistogramNoise:
-    """The histogram at the largest alpha found whose worst case is the budget; alpha = epsilon always serves."""
-    limit = Fraction(gdp_mu_lower(float_down(budget), float_down(slack))) if slack else budget
-    alpha = budget
-    best: HistogramNoise | None = None
-    for _ in range(_TURNS):
-        made = histogram_noise(space, kind, alpha, slack, users=users, noise=noise, how=how)
-        rate, ratio = _rate_and_ratio(made)
-        if rate * ratio <= limit:
-            if best is not None and made.noise.scale >= best.noise.scale:
-                return best
-            best = made
-            if rate * ratio >= limit * _MARGIN**2:
-                return best
-        target = limit / ratio * (1 if best is made else _MARGIN)
-        alpha = Fraction(gdp_epsilon_upper(float_down(target), float_down(slack))) * _MARGIN if slack else target
-    if best is None:
-        raise ParameterError(f"No alpha was found whose worst case is epsilon = {float(budget):g}.")
-    return best
+@dataclass(frozen=True)
+class _Asked:
+    """What a histogram is asked for with, but for its kind."""
+
+    space: Space
+    budget: Fraction
+    slack: Fraction
+    users: int
+    noise: str
+    how: str
+
+    @property
+    def added(self) -> int:
+        """How many items were added to the space inside."""
+        return self.space.items - innermost(self.space).items
+
+    def noisy(self, query: Query) -> tuple[Query, AdditiveNoise]:
+        """A query about the space inside, with an output for each added item, and its noise."""
+        whole = with_added(query, self.space, 1 if self.noise == "laplace" else 2) if self.added else query
+        return whole, axis_candidates(whole, self.budget, self.slack, noise=self.noise, users=self.users)[0]
+
+    def at_worst(self, space: Space, kind: str) -> HistogramNoise:
+        """The histogram at the largest alpha found whose worst case is the budget; alpha = epsilon always serves."""
+        slack = self.slack
+        limit = Fraction(gdp_mu_lower(float_down(self.budget), float_down(slack))) if slack else self.budget
+        alpha = self.budget
+        best: HistogramNoise | None = None
+        for _ in range(_TURNS):
+            made = histogram_noise(space, kind, alpha, slack, users=self.users, noise=self.noise, how=self.how)
+            rate, ratio = _rate_and_ratio(made)
+            if rate * ratio <= limit:
+                if best is not None and made.noise.scale >= best.noise.scale:
+                    return best
+                best = made
+                if rate * ratio >= limit * _MARGIN**2:
+                    return best
+            target = limit / ratio * (1 if best is made else _MARGIN)
+            alpha = Fraction(gdp_epsilon_upper(float_down(target), float_down(slack))) * _MARGIN if slack else target
+        if best is None:
+            raise ParameterError(f"No alpha was found whose worst case is epsilon = {float(self.budget):g}.")
+        return best
 
 
 def _rate_and_ratio(made: HistogramNoise) -> tuple[Fraction, Fraction]:
@@ -118,17 +144,8 @@ def _additive(made: HistogramNoise) -> AdditiveNoise:
     return made.noise
 
 
-def level_weights(space: Space, noise: str = "laplace") -> tuple[int, ...]:
-    """The weights of the levels that make the sum of length times noise least: multiples of 1/1000, public.
-
-    >>> from barrow.spaces import Clustered
-    >>> level_weights(Clustered.grid(10, 10, r=0.05))
-    (580, 420)
-    """
-    return _weights(_levelled(space).tree, noise)
-
-
 def _weights(tree: EdgeTree, noise: str) -> tuple[int, ...]:
+    """The weights of the levels that make the sum of length times noise least: multiples of 1/1000, public."""
     lengths = np.array([tree.lengths[level].sum() for level in tree.levels])
     # Least sum of A/w: under w_1 + w_2 + ... = 1 (Laplace) or the sum of squares (Gaussian).
     return parts(lengths ** (1.0 / 2.0 if noise == "laplace" else 1.0 / 3.0))
@@ -141,17 +158,57 @@ def _levelled(space: Space) -> Grouped:
     return grouped(space)
 
 
-def _levels(space: Space, budget: Fraction, slack: Fraction, users: int, noise: str, how: str) -> HistogramNoise:
-    levels = _levelled(space)
-    tree, order, weights = levels.tree, levels.order, _weights(levels.tree, noise)
-    query = weighted_masses(space, tree, weights, order, lambda: levels.names, Fraction(1, PARTS))
-    made = axis_candidates(query, budget, slack, noise=noise, users=users)[0]
-    factors: Floats = PARTS / np.array(weights, dtype=np.float64)[tree.depths]
-    variances = (made.deviation * factors * tree.lengths) ** 2
+def _levels(asked: _Asked) -> HistogramNoise:
+    inner = innermost(asked.space)
+    levels = _levelled(inner)
+    weights = _weights(levels.tree, asked.noise)
+    query = weighted_masses(inner, levels.tree, weights, levels.order, lambda: levels.names, Fraction(1, PARTS))
+    return _along("levels", asked, levels, query, PARTS / np.array(weights, dtype=np.float64)[levels.tree.depths])
+
+
+def _edges(asked: _Asked) -> HistogramNoise:
+    """EMD-DP's noise along the tree of the space inside, and on the added items."""
+    inner = innermost(asked.space)
+    levels = Grouped(np.arange(inner.items), levelled_tree(inner), tuple)
+    return _along("tree", asked, levels, tree_edges(inner), 1.0 / levels.tree.lengths)
+
+
+def _along(kind: str, asked: _Asked, levels: Grouped, query: Query, factors: Floats) -> HistogramNoise:
+    """Noise on what lies below every edge, and on each added item, decoded along the tree."""
+    space, added, tree = asked.space, asked.added, levels.tree
+    whole, made = asked.noisy(query)
+    order = np.append(levels.order, np.arange(space.items - added, space.items))
+    lengths = factors * tree.lengths
+    variances = (made.deviation * lengths) ** 2
+    factors = np.append(factors, _own_factors(whole))
+
+    def inside(values: Floats, times: float) -> Floats:
+        return decode(tree, values * tree.lengths, how=asked.how, variances=variances * times**2, law=asked.noise)
 
     def along(values: Floats) -> Floats:
         found = np.empty(space.items)
-        found[order] = decode(tree, values * factors * tree.lengths, how=how, variances=variances, law=noise)
+        found[order] = without_added(values * factors, added, inside)
         return found
 
-    return HistogramNoise("levels", query, made, factors, along)
+    return HistogramNoise(kind, whole, made, factors, along)
+
+
+def _scales(asked: _Asked) -> HistogramNoise:
+    """Densities of the space inside at several scales, and the added items."""
+    inside = asked.at_worst(innermost(asked.space), "multiscale")
+    query, added = inside.query, asked.added
+    if not isinstance(query, MultiscaleQuery):
+        raise ParameterError("The histogram is not made at several scales.", allowed="a multiscale query", fix="")
+    whole, made = asked.noisy(query)
+    method = "nearest" if asked.how == "nearest" else "smooth"
+    found = HistogramNoise("multiscale", whole, made, np.append(inside.factors, _own_factors(whole)), np.asarray)
+
+    def across(values: Floats) -> Floats:
+        return map_of(query, found.matrix, values, deviation=made.deviation, method=method, added=added).weights
+
+    return replace(found, decoder=across)
+
+
+def _own_factors(query: Query) -> Floats:
+    """From the outputs of the added items to their shares."""
+    return np.array([1.0 / (weight * float(query.step)) for weight in query.arguments.get("added", [])])
