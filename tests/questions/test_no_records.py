@@ -298,3 +298,29 @@ def test_items_of_people_without_records_are_no_records_each_time(asked, tmp_pat
     assert private
     assert held.sum() == 5 * m
     assert held[-1] == 3 * m
+
+
+@pytest.mark.parametrize("question", ["mean", "histogram", "quantile"])
+def test_plans_say_where_people_without_records_are_counted(question):
+    def line(**options):
+        plan = Study(LINE, ["all, 20 years, 1"], users=400, **options).plan(question)
+        (found,) = [line for line in str(plan).splitlines() if line.startswith("Missing")] or [""]
+        return plan, found
+
+    plan, said = line()
+    assert LINE.label(LINE.default_item) == "2.5"
+    assert "'2.5'" in said
+    assert 'missing = "no records"' in said
+    assert plan.to_json()["missing_people"] in said
+    at_forty = Line(0, 100, unit="years", step=5, cells=True, default=40)
+    named = Study(at_forty, ["all, 20 years, 1"], users=400, missing="default item").plan(question)
+    assert f"'{at_forty.label(at_forty.default_item)}'" in str(named)
+    plan, said = line(missing="no records")
+    assert "'no records', 100 years from every other" in said
+    assert "missing =" not in said
+    hidden = float(plan.charge(Fraction(1), Fraction(1)))
+    assert f"hidden at ε = {hidden:.3g}" in said
+    if question != "quantile":
+        plan, said = line(model="local")
+        assert said == ""
+        assert plan.to_json()["missing_people"] is None

@@ -15,10 +15,10 @@ from barrow.errors import ParameterError
 from barrow.figures.numbers import near
 from barrow.numerics import exact_text, float_up
 from barrow.planning.terms import Terms
-from barrow.policy import describe_change, describe_move, odds_upper
-from barrow.privacy import Emd, Event, Guarantee, UserLevel
+from barrow.policy import describe_change, describe_move, odds_upper, percent_up
+from barrow.privacy import Emd, Event, Guarantee, Model, UserLevel
 from barrow.questions.base import Question
-from barrow.spaces import Space
+from barrow.spaces import NoRecords, Space
 from barrow.spaces.base import Floats, Ids
 
 if TYPE_CHECKING:
@@ -260,6 +260,31 @@ class Plan(ABC):
         finer = [one.promise.epsilon / (one.promise.share * (one.distance + rho / 2)) for one in kept]
         return float(min(finer) / min(here))
 
+    @property
+    def missing_people(self) -> str:
+        """What people without records count as, and how well it is hidden that somebody is one of them."""
+        space = self.space
+        if not isinstance(space, NoRecords):
+            return (
+                f"people without records count as holding the public item {space.label(space.default_item)!r}, and "
+                "cannot be told from people whose records are there"
+            )
+        epsilon = float_up(self.charge(Fraction(1), space.apart))
+        far = f"{float(space.apart) * space.diameter:,.6g} {space.unit or 'of the largest distance'}"
+        return (
+            f"people without records count as holding the public item 'no records', {far} from every other; whether "
+            f"somebody is one of them is hidden at ε = {epsilon:.3g} (a 50 % guess can become at most "
+            f"{percent_up(odds_upper(epsilon))})"
+        )
+
+    def _missing_lines(self) -> list[str]:
+        """Where people without records are counted; who reports themselves is always there."""
+        if self.terms.model is not Model.CENTRAL:
+            return []
+        apart = isinstance(self.space, NoRecords) or not self.question.knows_missing
+        advice = "" if apart else '; missing = "no records" gives them an item of their own'
+        return [f"Missing   {self.missing_people}{advice}"]
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``--json``."""
         space = self.space
@@ -279,6 +304,7 @@ class Plan(ABC):
             **self.details(),
             "warnings": self.warnings,
             "grid_costs": self.grid_costs,
+            "missing_people": self.missing_people if self.terms.model is Model.CENTRAL else None,
             "promises": [float_up(epsilon) for epsilon in self.charges()],
             "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon)},
             "guarantee": self.guarantee.to_json(),
@@ -303,6 +329,7 @@ class Plan(ABC):
         lines += [f"Warning   {text}" for text in self.grid_costs]
         if space.caveat:
             lines.append(f"Space     {space.caveat}")
+        lines += self._missing_lines()
         lines += self.answer_lines()
         lines += [f"Warning   {text}" for text in [self.declared, *self.warnings] if text]
         lines.append(f"Worst     all data of one person different: ε ≤ {self.worst_epsilon:.3g}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from functools import wraps
 from typing import Any
 
@@ -15,7 +14,7 @@ from barrow.numerics import float_up
 from barrow.policy import describe_change, odds_upper, percent_up
 from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds
-from barrow.spaces import Elsewhere, NoRecords, Space, held, space_from_spec
+from barrow.spaces import Elsewhere, Space, held, space_from_spec
 from barrow.study.study import Study
 
 STATEMENT_VERSION = 2
@@ -103,7 +102,7 @@ def make_statement(
         **({"conditions": list(conditions)} if conditions else {}),
         "not_hidden": _not_hidden(plan),
         "not_covered": _not_covered(study, plan, outside),
-        "missing_people": _missing(plan),
+        "missing_people": plan.missing_people,
         "outside": outside,
         "definition": str(guarantee.definition),
         "theorem": guarantee.theorem,
@@ -162,20 +161,6 @@ def protected(plan: Plan) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _missing(plan: Plan) -> str:
-    """What people without records count as, and how well it is hidden that somebody is one of them."""
-    space = plan.space
-    if not isinstance(space, NoRecords):
-        return f"people without records count as holding the public item {space.label(space.default_item)!r}"
-    epsilon = float_up(plan.charge(Fraction(1), space.apart))
-    far = f"{float(space.apart) * space.diameter:,.6g} {space.unit}".rstrip()
-    return (
-        f"people without records count as holding the public item 'no records', {far} from every other; whether "
-        f"somebody is one of them is hidden at ε = {epsilon:.3g} (a 50 % guess can become at most "
-        f"{percent_up(odds_upper(epsilon))})"
-    )
 
 
 def _worst_delta(guarantee: Guarantee) -> dict[str, float]:
