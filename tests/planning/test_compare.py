@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import barrow as bw
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.frequency import whole_counts
@@ -35,7 +36,7 @@ def test_user_level_dp_keeps_every_promise_at_the_smallest_epsilon():
     first = found.rivals[0]
     assert (first.why, first.epsilon) == (PROMISES, Fraction(3, 10))
     assert found.alpha == Policy(GRID, TRIPLES).alpha_exact
-    for _, w, asked in found.changes:
+    for _, w, _, asked in found.changes:
         assert first.best.guarantee.epsilon_at(w) <= asked * (1 + 1e-12)
     assert found.lines()[0] == found.sentence
     than = "less error than user-level DP that keeps the same promises (ε = 0.3)."
@@ -43,6 +44,27 @@ def test_user_level_dp_keeps_every_promise_at_the_smallest_epsilon():
     assert found.better is found.choice
     told = found.to_json()
     assert (told["sentence"], told["ratio"]) == (found.sentence, found.ratio)
+
+
+def test_what_a_promise_costs_is_what_the_plan_says():
+    """Noise on the cells' shares pays for the share that changes, not for how far it moves."""
+    study = bw.Study(WHERE_WHEN, ["1 of 10, 0.2, 0.5", "all, 0.04, 1"], users=400)
+    plan, found = study.plan("histogram"), study.compare("histogram")
+    assert plan.chosen.name == found.choice.name == "cells"
+    assert [found.choice.epsilon_at(w, share) for _, w, share, _ in found.changes] == pytest.approx(
+        [float(epsilon) for epsilon in plan.charges()]
+    )
+    for candidate in (*found.candidates, *found.rivals[0].candidates):
+        for _, w, share, asked in found.changes:
+            assert candidate.epsilon_at(w, share) <= asked * (1 + 1e-12), candidate.name
+
+
+def test_a_crossing_that_was_not_looked_for_is_not_said():
+    wide = Euclidean([0, 0], [60, 60], step=1)
+    found = bw.Study(wide, ["1 of 10, 0.05, 0.5"], users=1000).compare("histogram")
+    assert found.rivals[0].crossover is None
+    assert found.ratio > 1
+    assert not any("no α below" in line for line in found.lines())
 
 
 def test_it_is_honest_the_other_way_round():

@@ -20,10 +20,11 @@ from barrow.cli.study_options import (
 from barrow.engines import Source, engine_for
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
-from barrow.spaces import NoRecords, parse_space, parse_spec, space_from_spec, units_of
+from barrow.spaces import parse_space, parse_spec, space_from_spec, units_of
 from barrow.study import Study
 from barrow.study.bars import bars
-from barrow.study.grids import AUTO, KEYS
+from barrow.study.grids import AUTO, KEYS, auto_spec, coarsest
+from barrow.study.study import MISSING
 
 _CATALOGUE = (
     "earth(box=(south, west, north, east), cell=KM), line(low=0, high=100, step=1, unit='years'), hours, weekdays, "
@@ -63,10 +64,12 @@ def init(
         _ask(flags)
     _complete(flags)
     flags["space"] = _with_cells(flags["space"])
+    if flags.get("missing") is None:  # known before cells are chosen, so that grids are tried with the item
+        cells = auto_spec(flags["space"])
+        tried = {**flags, "space": coarsest(cells).to_spec()} if cells else flags
+        flags["missing"] = MISSING[0] if make_study_without_file(**tried).can_miss else None
     with bars(False if quiet or as_json else None):
         study = make_study_without_file(**flags)
-    if flags.get("missing") is None and study.can_miss:
-        study = study.replace(space=NoRecords(study.space))
     if study.questions:
         asked_questions(study)
     study = _settled(study)

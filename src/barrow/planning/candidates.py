@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from barrow.errors import ParameterError
+from barrow.numerics import float_up
 from barrow.privacy import Guarantee, UserLevel
 
 
@@ -47,6 +49,16 @@ class Candidate:
     def user_level(self) -> bool:
         """Whether it promises ordinary user-level DP, the same for every change."""
         return isinstance(self.guarantee.definition, UserLevel)
+
+    def epsilon_at(self, emd: float, share: float) -> float:
+        """The epsilon, rounded up, if ``share`` of a person's data changes by ``emd`` in all.
+
+        Noise on averages never sees more of a change than the share of their range: alpha share B/ell.
+        """
+        ratio = getattr(getattr(self.mechanism, "event", None), "range_ratio", None)
+        return self.guarantee.epsilon_at(
+            emd if ratio is None else min(emd, float_up(Fraction(share) * Fraction(ratio)))
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PROMISES, WORST, ASKED = "keeps the same promises", "has the same worst case", "was asked for"
 """Why user-level DP is at an epsilon."""
 _ALIKE = 1.05
-Change = tuple[str, float, float]
+Change = tuple[str, float, float, float]
 """A change of one person's data: in words, its EMD, and the epsilon that was promised."""
 
 
@@ -88,7 +88,7 @@ class Comparison:
         candidates: Under EMD-DP, the most accurate first.
         cannot: Why each of the others cannot answer.
         rivals: User-level DP at each epsilon; the one that keeps the promises first.
-        changes: Changes of one person's data: in words, their EMD, and the epsilon that was promised.
+        changes: Changes of one person's data: in words, their EMD, the share of the data, and the promised epsilon.
         uniform_guess: What a guess without data errs by, for a histogram.
 
     >>> from barrow.planning import compare
@@ -156,7 +156,7 @@ class Comparison:
         """When EMD-DP is the wrong choice here, from the numbers."""
         found = []
         for rival in self.rivals:
-            kept = all(float(rival.epsilon) <= asked for _, _, asked in self.changes)
+            kept = all(float(rival.epsilon) <= asked for *_, asked in self.changes)
             if self.changes and kept and rival.error <= self.choice.error:
                 found.append(
                     f"User-level DP with ε = {float(rival.epsilon):.3g} keeps every promise above and is at least as "
@@ -175,7 +175,7 @@ class Comparison:
         """Plain data for ``--json``."""
 
         def row(candidate: Candidate) -> dict[str, Any]:
-            at = {words: candidate.guarantee.epsilon_at(w) for words, w, _ in self.changes}
+            at = {words: candidate.epsilon_at(w, share) for words, w, share, _ in self.changes}
             return {**candidate.to_json(), "epsilon_at": at, "worst_epsilon": candidate.guarantee.epsilon_at(1)}
 
         return {
@@ -212,7 +212,7 @@ class Comparison:
 
     def lines(self) -> list[str]:
         """The sentence, a table, and a few more sentences."""
-        heads = ["error", *[words for words, _, _ in self.changes], "everything"]
+        heads = ["error", *[words for words, *_ in self.changes], "everything"]
         rows = [
             (("→ " if i == 0 else "  ") + f"{c.name}: {c.words}", self._cells(c))
             for i, c in enumerate([*self.candidates, *self.user_level])
@@ -240,7 +240,7 @@ class Comparison:
         return [*table, *said, *notes, *self._crossing(), *self.warnings()]
 
     def _cells(self, candidate: Candidate) -> list[str]:
-        at = [f"ε {candidate.guarantee.epsilon_at(w):.3g}" for _, w, _ in self.changes]
+        at = [f"ε {candidate.epsilon_at(w, share):.3g}" for _, w, share, _ in self.changes]
         bound = "≤ " if candidate.note.startswith("its error is an upper bound") else ""
         spread = "" if candidate.standard_error is None else f" ± {candidate.standard_error:.1g}"
         return [f"{bound}{candidate.error:.3g}{spread}", *at, f"ε {candidate.guarantee.epsilon_at(1):.3g}"]
@@ -251,9 +251,9 @@ class Comparison:
             if rival.why == WORST:
                 continue  # at this epsilon the choice is user-level DP itself
             start = f"Against user-level DP with ε = {float(rival.epsilon):.3g}, EMD-DP is more accurate"
-            if rival.crossover is None:
+            if rival.crossover is None and rival.error <= self.candidates[0].error:
                 lines.append(f"{start} for no α below 10,000 that is known.")
-            else:
+            elif rival.crossover is not None:
                 lines.append(f"{start} from about α = {rival.crossover:.3g} on (predicted).")
             if rival.rule is not None:
                 lines.append("  " + rival.rule.sentence())

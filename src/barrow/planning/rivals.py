@@ -163,4 +163,5 @@ def as_user_level(made: Candidate) -> Candidate:
 
 
 def _change(kept: Any, space: Space) -> Change:
-    return describe_move(kept.promise, space), float_up(kept.emd), float(kept.promise.epsilon)
+    share = float_up(kept.promise.share)
+    return describe_move(kept.promise, space), float_up(kept.emd), share, float(kept.promise.epsilon)

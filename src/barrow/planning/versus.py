@@ -166,6 +166,7 @@ def versus(
     emd: Callable[[Terms], Sequence[Candidate]],
     user_level: Callable[[Fraction], Sequence[Candidate]],
     snapping: float = 0.0,
+    worst: bool = True,
 ) -> Versus | None:
     """The comparison of a plan; None where there is nothing to compare with.
 
@@ -177,6 +178,7 @@ def versus(
         emd: From terms to the candidates of EMD-DP.
         user_level: From an epsilon to the candidates of user-level DP.
         snapping: What snapping adds to each error.
+        worst: Whether they are compared at the same worst case too, which takes as long as a plan again.
 
     >>> from barrow.spaces import Line
     >>> versus(Terms(Line(0, 1, step=1), 10, given=Fraction(1)), None, [], [], emd=list, user_level=list) is None
@@ -184,12 +186,15 @@ def versus(
     """
     if not rivals:
         return None
-    worst = Fraction(chosen.guarantee.epsilon_at(1))
+    found = Versus(chosen, own[0] if chosen.user_level else rivals[0], None, snapping)
+    if not worst:
+        return found
+    largest = Fraction(chosen.guarantee.epsilon_at(1))
     try:
         if chosen.user_level:
-            here = replace(terms, promises=(Promise("all", "anywhere", worst),), fraction=Fraction(1))
-            return Versus(chosen, own[0], best_first(emd(here))[0], snapping)
+            here = replace(terms, promises=(Promise("all", "anywhere", largest),), fraction=Fraction(1))
+            return replace(found, at_worst=best_first(emd(here))[0])
         # Whatever has this worst case is user-level DP itself, so that what is chosen is among the others.
-        return Versus(chosen, rivals[0], best_first([*user_level(worst), chosen])[0], snapping)
+        return replace(found, at_worst=best_first([*user_level(largest), chosen])[0])
     except ParameterError:
-        return Versus(chosen, own[0] if chosen.user_level else rivals[0], None, snapping)
+        return found

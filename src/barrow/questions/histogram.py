@@ -250,9 +250,10 @@ class HistogramPlan(LinearPlan):
             self.terms,
             self.chosen,
             self.own,
-            self.rivals if self.space.items <= _MANY else (),
+            self.rivals,
             emd=lambda terms: histogram_candidates(replace(self.target, terms=terms))[0],
             user_level=lambda epsilon: released_user_level(self.target, epsilon),
+            worst=self.space.items <= _MANY,
         )
 
     @property

@@ -84,6 +84,19 @@ def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> 
     )
 
 
+def coarsest(spec: Mapping[str, Any]) -> Space:
+    """The space with the first cells that are tried.
+
+    >>> coarsest(auto_spec("line(low=0, high=100, step='auto')")).step
+    10.0
+    """
+    made: Any = spec
+    for place in _places(spec):
+        bare = space_from_spec(_without(_at(spec, place)))
+        made = _put(made, place, _sizes(bare, place == ())[0])
+    return space_from_spec(made)
+
+
 class _Search:
     """Grids that are planned one after the other, for :func:`searched`."""
 

@@ -11,8 +11,9 @@ from barrow.errors import ParameterError
 from barrow.figures.numbers import PERCENT
 from barrow.planning.bandwidths import best_of
 from barrow.questions import Density, Linear
-from barrow.spaces import Circle, Earth, Line, Space, held
+from barrow.spaces import Circle, Earth, Line, NoRecords, Space, held
 from barrow.study.grids import AUTO, KEYS, choose_grid
+from barrow.study.study import MISSING
 from barrow.web.asked import Asked, at
 
 _MOST_ITEMS = 6500
@@ -52,7 +53,10 @@ def _grids(asked: Asked) -> Rows:
     if key is None or spec.get(key) is None:
         raise ParameterError("This space has no grid.", allowed="a grid that can be finer", fix="choose by hand")
     alone = replace(question, fraction=study.terms(question).fraction)
-    _, found = choose_grid({**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone]))
+    missing = MISSING[0] if isinstance(study.space, NoRecords) else None
+    _, found = choose_grid(
+        {**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone], missing=missing)
+    )
     unit, what = found.error_unit, "95 % half width, snapping included"
     if isinstance(question, Linear) and question.of_shares:
         unit, what = PERCENT, "95 % half width"
