@@ -82,6 +82,11 @@ def test_what_would_take_minutes_is_refused_with_a_grid_that_does_not():
     with pytest.raises(ParameterError, match="min to plan") as refused:
         Study(Earth(box=(24.5, -125.0, 49.5, -66.5), cell=1), alpha=25, users=1000).plan("histogram")
     assert "cell =" in str(refused.value)
+    with pytest.raises(ParameterError, match="min to plan") as apart:
+        Study("earth(box=(24.5, -125.0, 49.5, -66.5), cell=1)", alpha=25, users=9, missing="no records").plan(
+            "histogram"
+        )
+    assert apart.value.fix == refused.value.fix
     with pytest.raises(ParameterError, match="min to plan"):
         check_size(Euclidean([0, 0], [3000, 3000], step=1))
     check_size(Earth(box=(24.5, -125.0, 49.5, -66.5), cell=20))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barrow.errors import ParameterError
-from barrow.spaces import Space
+from barrow.spaces import Space, held
 
 _PER_ITEM, _LONGEST, _QUICK = 1.2e-4, 120.0, 15.0
 """Seconds of planning and decoding a histogram for each item, the most that is begun, and what is proposed."""
@@ -23,11 +23,12 @@ def check_size(space: Space) -> None:
     seconds = space.items * _PER_ITEM
     if seconds <= _LONGEST:
         return
-    spec = space.to_spec()
+    grid = held(space)
+    spec = grid.to_spec()
     key = next((name for name in ("cell", "step") if isinstance(spec.get(name), int | float)), None)
     fix = "a coarser space"
     if key is not None:
-        power = 1.0 / (getattr(space, "dimension", 2 if key == "cell" else 1))
+        power = 1.0 / (getattr(grid, "dimension", 2 if key == "cell" else 1))
         size = float(spec[key]) * (seconds / _QUICK) ** power
         fix = f"{key} = {float(f'{size:.2g}'):g} takes about {_QUICK:g} s"
     raise ParameterError(

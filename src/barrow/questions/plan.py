@@ -12,7 +12,6 @@ import numpy as np
 
 from barrow.engines import Counts
 from barrow.errors import ParameterError
-from barrow.figures.numbers import near
 from barrow.numerics import exact_text, float_up
 from barrow.planning.terms import Terms
 from barrow.policy import describe_change, describe_move, odds_upper, percent_up
@@ -384,6 +383,8 @@ class Plan(ABC):
 
     def sized(self, error: float) -> str:
         """An earth mover's distance with the space's unit."""
+        from barrow.figures.numbers import near
+
         return near(error, self.space.unit)
 
 

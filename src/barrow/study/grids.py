@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 from barrow.errors import ParameterError
 from barrow.progress import task
 from barrow.spaces import Circle, Space, parse_spec, space_from_spec
-from barrow.study.bars import bars
-from barrow.study.grid_search import ALIKE, At, searched
-from barrow.study.grid_table import Grid, GridChoice
 
 if TYPE_CHECKING:
     from barrow.questions import Plan, Question
+    from barrow.study.grid_search import At
+    from barrow.study.grid_table import Grid, GridChoice
     from barrow.study.study import Study
 
 KEYS = {"earth": "cell", "line": "step", "circle": "step", "hours": "step", "euclidean": "step"}
@@ -63,6 +62,10 @@ def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> 
     >>> study.space.step, study.grids.chosen == study.space.step
     (0.005, True)
     """
+    from barrow.study.bars import bars
+    from barrow.study.grid_search import ALIKE, searched
+    from barrow.study.grid_table import GridChoice
+
     search = _Search(spec, study_on)
     with bars(), task("trying grids") as done:
         search.told = done
@@ -203,6 +206,8 @@ def _asked(study: Study) -> tuple[Question, Question]:
 
 
 def _row(cells: tuple[float, ...], plan: Plan, seconds: float) -> Grid:
+    from barrow.study.grid_table import Grid
+
     noise, snapping = plan.error_parts
     charged = tuple(float(kept.emd / kept.promise.share) * plan.space.diameter for kept in plan.terms.kept)
     parts = [part for part, _ in plan.space.summands] or [plan.space]

@@ -22,13 +22,13 @@ from barrow.progress import task
 from barrow.questions import Plan, Question, question_kinds, to_question
 from barrow.spaces import Elsewhere, NoRecords, Space, held, parse_space, parse_spec, space_from_spec
 from barrow.study.data import Data
-from barrow.study.grid_table import GridChoice
 from barrow.study.grids import auto_spec, choose_grid
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
     from barrow.ledger import Budget, Ledger
     from barrow.planning import Comparison
+    from barrow.study.grid_table import GridChoice
     from barrow.study.result import Release
 
 MISSING = ("no records", "default item")
