@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,8 +13,10 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.simulation import SeededSource
-from barrow.planning import compare, reference_distribution
+from barrow.planning import compare, histograms, reference_distribution
 from barrow.planning.candidates import chosen, reasons
+from barrow.planning.histograms import HistogramTarget
+from barrow.planning.terms import Terms
 from barrow.privacy import Emd
 from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree
 from barrow.transport import emd
@@ -150,3 +154,17 @@ def test_bounds_for_all_data_hold_and_say_something(name, kind):
         assert np.mean(errors) < made.upper
     with pytest.raises(ParameterError, match="decode"):
         histogram_noise(space, kind, 25, users=users, how="magic")
+
+
+@pytest.mark.parametrize("alpha", [25, 400])
+def test_what_is_not_calibrated_would_not_have_won(alpha):
+    space = Clustered.grid(3, 4, r=0.1)
+    terms = Terms(space, 500, given=Fraction(alpha), delta=Fraction(1, 10**9))
+    wanted = HistogramTarget(terms, reference_distribution(space), 20)
+    quick, cannot = histograms.histogram_candidates(wanted, thorough=False)
+    full, _ = histograms.histogram_candidates(wanted)
+    assert quick[0].name == full[0].name
+    assert quick[0].error == full[0].error
+    assert cannot["frequency"].startswith("Even at the largest alpha0")
+    lost = next(c for c in full if c.name == "frequency")
+    assert lost.error > 1.05 * quick[0].error

@@ -7,7 +7,8 @@ import pytest
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.planning import choose_items
-from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree
+from barrow.planning.items import most_accurate_items
+from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line, Tree
 
 SPACES = {
     "clustered": Clustered.grid(4, 5, r=0.1),
@@ -108,3 +109,21 @@ def test_wrong_parameters():
         choose_items(SPACES["line"], -1, items=20, users=5)
     with pytest.raises(ParameterError):
         choose_items(SPACES["line"], 25, items=20, users=5, randomiser="gkrr")
+
+
+@pytest.mark.parametrize(
+    ("space", "alpha", "users", "items"),
+    [
+        (Discrete(list("abcdef")), 8, 1000, 10),
+        (Clustered.grid(4, 3, r=0.1), 25, 2000, 50),
+        (Line(0, 12, step=1), 12, 1000, 20),
+        (Circle.hours(2), 20, 300, 5),
+    ],
+)
+def test_no_calibration_finds_more_than_was_hoped_for(space, alpha, users, items):
+    """What decides whether a calibration is worth its time is above what every accountant certifies."""
+    hoped = most_accurate_items(space, alpha, "1e-9", items=items, users=users)
+    found = choose_items(space, alpha, "1e-9", items=items, users=users)
+    certified = float(found.mechanism.event.alpha0)
+    assert certified <= float(hoped.event.alpha0)
+    assert most_accurate_items(space, alpha, 0, items=items, users=users) is None

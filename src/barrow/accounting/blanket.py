@@ -290,14 +290,37 @@ def blanket_alpha0_lower(
         profile = blanket_profile(randomiser, alpha0, reports=n, items=m, delta=Fraction(small))
         return math.inf if profile is None else profile.alpha_upper(small)
 
+    return search_alpha0(price, first_order(target, randomiser, n, m, small), pure, target, above=above)
+
+
+def first_order(target: float, randomiser: ResponseRandomiser, n: int, m: int, small: float) -> Callable[[float], bool]:
+    """Whether an alpha0 fits by its first-order rates, which certified ones exceed: quick, and no certificate.
+
+    >>> fits = first_order(25.0, ResponseRandomiser(10), 10**6, 1000, 1e-9)
+    >>> fits(0.03), fits(10.0)
+    (True, False)
+    """
+
     def fits(alpha0: float) -> bool:
         if alpha0 > _LARGEST:
             return False
-        # The first-order rate at w = 1 and at the least distance: quick, and only used to choose where to look.
+        # The rates at w = 1 and at the least distance.
         rates = {d: 2.0 * _Excess(rows, float(n)).deviation(0.0) / n for d, rows in randomiser.changes(alpha0)}
         return all(gdp_epsilon_upper(min(m * k, 1e6), small) <= target * d for d, k in rates.items())
 
-    return search_alpha0(price, fits, pure, target, above=above)
+    return fits
+
+
+def largest_fit(fits: Callable[[float], bool], least: float, relative: float) -> float:
+    """About the largest alpha0 that fits, from ``least`` on.
+
+    >>> 1.9 < largest_fit(lambda alpha0: alpha0 < 2.0, 0.1, 0.01) < 2.0
+    True
+    """
+    low, high = least, max(2.0 * least, 1e-6)
+    while high < 100.0 and fits(high):
+        low, high = high, 2.0 * high
+    return largest_safe(fits, low, high, relative=relative) if fits(low) else least
 
 
 def search_alpha0(
@@ -324,10 +347,7 @@ def search_alpha0(
     >>> round(search_alpha0(lambda a: a * a, lambda a: a < 2.1, 0.1, 4.0), 2)
     2.0
     """
-    low, high = pure, max(2.0 * pure, 1e-6)
-    while high < 100.0 and fits(high):
-        low, high = high, 2.0 * high
-    guess, best = largest_safe(fits, low, high, relative=0.1 * within) if fits(low) else pure, pure
+    guess, best = largest_fit(fits, pure, 0.1 * within), pure
     # A few secant steps, in logarithms, towards the target; only an alpha0 that was priced within it is returned.
     power, last = 1.0 / steep, (0.0, 0.0)
     for _ in range(_STEPS):

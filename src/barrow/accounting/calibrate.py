@@ -5,11 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from barrow.accounting.blanket import ResponseRandomiser, blanket_alpha0_lower, blanket_alpha_upper
+from barrow.accounting.blanket import (
+    ResponseRandomiser,
+    blanket_alpha0_lower,
+    blanket_alpha_upper,
+    first_order,
+    largest_fit,
+)
 from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper
-from barrow.accounting.inputs import alpha0_up, open_delta, reports_and_items
+from barrow.accounting.inputs import alpha0_up, alpha_down, open_delta, reports_and_items
 from barrow.accounting.limit import limit_black_box
-from barrow.accounting.matrix_blanket import MatrixFamily, channel_within, matrix_blanket_alpha0_lower
+from barrow.accounting.matrix_blanket import (
+    MatrixFamily,
+    channel_within,
+    first_order_matrix,
+    matrix_blanket_alpha0_lower,
+)
 from barrow.accounting.theorem import (
     paper_alpha0_at_w_one,
     paper_asymptotic_alpha0,
@@ -23,6 +34,9 @@ from barrow.privacy.definitions import positive, probability, to_model
 
 METHODS = ("per_report_composition", "theorem", "flow_standard", "flow_strong", "blanket")
 """The certified methods for shuffled reports, simplest first; the first of equals wins."""
+
+_GUESS = 0.02
+"""How exactly a guess at alpha0 is looked for, relatively; it is raised by as much."""
 
 THEOREMS = {
     "per_report_composition": "lem:bvn",
@@ -173,6 +187,29 @@ def calibrate_shuffle(
     best = methods[method]
     bound = limit_black_box(target, reports=n, items=m, delta=small, least_distance=least_distance) if limit else None
     return Calibration(0.0 if best is None else best, method, methods, bound, per_report_composition(target, m))
+
+
+def shuffle_alpha0_guess(
+    alpha: Exact, delta: Exact, *, reports: int, items: int, randomiser: ResponseRandomiser | MatrixFamily
+) -> float:
+    """About the largest alpha0 that :func:`calibrate_shuffle` could find: by first-order rates, and no certificate.
+
+    Certified rates approach those of first order from above, so what is found there is hardly ever larger. It is for
+    telling beforehand whether a release can be accurate enough to be worth a calibration.
+
+    >>> guess = shuffle_alpha0_guess(25, "1e-9", reports=10**6, items=1000, randomiser=ResponseRandomiser(10))
+    >>> found = calibrate_shuffle(25, "1e-9", reports=10**6, items=1000, randomiser=ResponseRandomiser(10))
+    >>> found.alpha0 <= guess < 1.1 * found.alpha0
+    True
+    """
+    n, m = reports_and_items(reports, items)
+    target, small = alpha_down(alpha), open_delta(delta, "blanket")
+    fits = (
+        first_order_matrix(target, randomiser, n, m, small)
+        if isinstance(randomiser, MatrixFamily)
+        else first_order(target, randomiser, n, m, small)
+    )
+    return largest_fit(fits, float_down(Fraction(target) / m), _GUESS) * (1.0 + _GUESS)
 
 
 def price_shuffle(

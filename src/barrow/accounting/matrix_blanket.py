@@ -35,6 +35,7 @@ MOST_OUTPUTS = 512
 """A price takes seconds up to 50 inputs and less than a minute at these limits; a larger matrix is refused."""
 
 _POINTS = 40
+_SAMPLE = 400
 _WIDEST = 1.01
 """A class whose law has a variance up to this (its largest kind has 1) is not split any more."""
 
@@ -149,11 +150,12 @@ def _kinds(matrix: ArrayLike, distances: ArrayLike) -> _Kinds:
 def _points(xi: Floats, g: Floats) -> Floats:
     """Increasing points that enclose all values, hold 0, and are dense where the values are."""
     reach = 1.05 * max(float(np.max(np.abs(xi))), 1.0)
-    few = xi.size <= 10_000
+    # Some of the values tell already where there are too many different ones to take each as a point.
+    few = xi.size <= 10_000 and len(np.unique(np.round(xi.ravel()[:_SAMPLE], 9))) <= _POINTS
     inner = np.unique(np.round(xi, 9)) if few else np.empty(0)
     if not few or len(inner) > _POINTS:
         edges = np.linspace(-reach, reach, 2049)
-        weight, _ = np.histogram(xi, bins=edges, weights=g)
+        weight, _ = np.histogram(xi, bins=2048, range=(-reach, reach), weights=g)
         # A cell of width h costs about h^2 per mass: the best density of points goes with the cube root of the mass.
         fine = np.concatenate([[0.0], np.cumsum(np.cbrt(weight / weight.sum()) + 1e-4)])
         inner = np.interp(np.linspace(0.0, fine[-1], _POINTS), fine, edges)
@@ -400,16 +402,38 @@ def matrix_blanket_alpha0_lower(alpha: Exact, family: MatrixFamily, *, reports: 
         )
         return math.inf if profile is None else profile.alpha_upper(small)
 
-    def fits(alpha0: float) -> bool:
-        kinds = _kinds(family.at(alpha0), family.distances)
-        knots = _hull(kinds.distance, kinds.scale[kinds.of_pair] * 2.0 / math.sqrt(n))
-        return all(gdp_epsilon_upper(min(m * k, 1e6), small) <= target * d for d, k in knots)
-
+    fits = first_order_matrix(target, family, n, m, small)
     pure = float_down(Fraction(target) / m)
     if not family.fast:
         return search_alpha0(cost, fits, pure, target)
     # A price takes a second: the last two per cent of alpha, one of alpha0, are not searched for.
     return search_alpha0(cost, fits, pure, target, within=2e-2, steep=2.5)
+
+
+def first_order_matrix(target: float, family: MatrixFamily, n: int, m: int, small: float) -> Callable[[float], bool]:
+    """As :func:`barrow.accounting.blanket.first_order`, for a family of matrices.
+
+    >>> def binary(alpha0):
+    ...     p = 1 / (1 + np.exp(-alpha0))
+    ...     return [[p, 1 - p], [1 - p, p]]
+    >>> fits = first_order_matrix(1.0, MatrixFamily(binary, [[0, 1], [1, 0]]), 10**7, 10, 1e-9)
+    >>> fits(0.1), fits(20.0)
+    (True, False)
+    """
+    apart = np.array(family.distances, dtype=np.float64)
+    pairs = np.triu_indices(len(apart), 1)
+
+    def fits(alpha0: float) -> bool:
+        # Sums over outputs of (A[x,y] -+ A[x',y])^2/(4 g) for all pairs at once: the scales of :func:`_kinds`.
+        a = np.array(family.matrix(alpha0), dtype=np.float64)
+        products = a @ (a / (4.0 * (1.0 - _ROOM) * a.min(axis=0))).T
+        own = np.diag(products)
+        both, cross = np.add.outer(own, own)[pairs], 2.0 * products[pairs]
+        rates = np.sqrt(np.maximum(both - cross, _NEAR**2 * (both + cross)))
+        knots = _hull(apart[pairs], rates * 2.0 / math.sqrt(n))
+        return all(gdp_epsilon_upper(min(m * k, 1e6), small) <= target * d for d, k in knots)
+
+    return fits
 
 
 @lru_cache(maxsize=256)

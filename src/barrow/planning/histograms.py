@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -16,7 +16,7 @@ from barrow.mechanisms import FrequencyEstimator, item_wise
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.edges import best_spacing
-from barrow.planning.items import ItemChoice, choose_items
+from barrow.planning.items import ItemChoice, choose_items, most_accurate_items
 from barrow.planning.simulate import MOST_RANKED, Simulated, raw_error, simulate, stand_in
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
@@ -33,7 +33,7 @@ WORDS = {
     "cells": "noise on every item's share",
 }
 _FEW_ITEMS, _MANY_ITEMS = 300, 2000
-_FIRST_DRAWS, _CLOSE = 3, 1.3
+_FIRST_DRAWS, _CLOSE, _OUTDONE = 3, 1.3, 1.05
 """So many releases of each mechanism on small spaces, and more of those that are within this of the best."""
 
 
@@ -73,7 +73,9 @@ class HistogramTarget:
         return raw_error(decoded, float(self.reference @ space.snapping_means)) * space.diameter
 
 
-def histogram_candidates(target: HistogramTarget, *, only: str = "auto") -> tuple[list[Candidate], dict[str, str]]:
+def histogram_candidates(
+    target: HistogramTarget, *, only: str = "auto", thorough: bool = True
+) -> tuple[list[Candidate], dict[str, str]]:
     """All mechanisms that can answer, best first, and why each of the others cannot.
 
     Errors are earth mover's distances in the space's units, after decoding, at the target's reference; they come from
@@ -82,6 +84,7 @@ def histogram_candidates(target: HistogramTarget, *, only: str = "auto") -> tupl
     Args:
         target: What is wanted.
         only: The name of the one candidate that is wanted.
+        thorough: Whether randomised items are calibrated, for seconds, where they would err more at any alpha0.
 
     >>> from barrow.planning import reference_distribution
     >>> space = Clustered.grid(5, 4, r=0.02)
@@ -108,6 +111,9 @@ def histogram_candidates(target: HistogramTarget, *, only: str = "auto") -> tupl
                 allowed="'auto', " + ", ".join(map(repr, builders)),
                 fix="mechanism = 'auto'",
             )
+        if only == "auto" and not thorough and (why := _outdone(name, made, target)):
+            cannot[name] = why
+            continue
         try:
             made.append(builders[name](target))
         except ParameterError as error:
@@ -123,6 +129,26 @@ def histogram_candidates(target: HistogramTarget, *, only: str = "auto") -> tupl
             fix="items = 30 in the question, and a delta such as 1e-9",
         )
     return best_first(_contest(made, target)), cannot
+
+
+def _outdone(name: str, made: Sequence[Candidate], target: HistogramTarget) -> str | None:
+    """Why randomised items need no calibration: at the largest alpha0 to hope for they err more than others."""
+    terms = target.terms
+    if name not in ("frequency", "paper") or not made or target.items is None or terms.model is not Model.CENTRAL:
+        return None
+    if name == "paper":
+        return "Randomised items with a better accountant are among the others"
+    try:
+        found = most_accurate_items(terms.space, terms.alpha, terms.delta, items=target.items, users=terms.users)
+    except ParameterError:
+        found = None  # a calibration says why
+    if found is None:
+        return None
+    error = simulate(FrequencyEstimator(found, terms.users), target.reference, _FIRST_DRAWS).mean
+    best = min(candidate.error for candidate in made)
+    if error <= _OUTDONE * best:
+        return None
+    return f"Even at the largest alpha0 to hope for it errs {error / best:.3g} times as much"
 
 
 def _contest(made: list[Candidate], target: HistogramTarget) -> list[Candidate]:

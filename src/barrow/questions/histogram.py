@@ -127,7 +127,7 @@ class Histogram(Question):
         if self.mechanism in ("auto", "levels") or definition == "user_level":
             rivals = kept_user_level(terms, lambda epsilon: released_user_level(target, epsilon), definition)
             rivals = [rival for rival in rivals if self.mechanism in ("auto", rival.name)]
-        found, cannot = histogram_candidates(target, only="auto" if levels else self.mechanism)
+        found, cannot = histogram_candidates(target, only="auto" if levels else self.mechanism, thorough=False)
         own = [candidate for candidate in found if candidate.name != "paper"]
         best = preferred(own, rivals, definition)
         if isinstance(best.mechanism, LocalSubsets):
