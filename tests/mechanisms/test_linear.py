@@ -248,7 +248,7 @@ def test_sampled_audit_at_distance_one(noise, delta):
         ({"noise": "cauchy"}, "noise is 'cauchy'"),
         ({"noise": 0.5}, "noise is 0.5"),
         ({"model": "shuffle"}, "model is 'shuffle'"),
-        ({"grid": 100}, "too coarse a grid"),
+        ({"grid": 100}, "coarser than the noise"),
         ({"grid": 0}, "grid is 0"),
         ({"grid": -1}, "grid is -1"),
     ],

@@ -10,10 +10,9 @@ import pytest
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.edge_histogram import edge_histogram
+from barrow.mechanisms.edge_histogram import edge_histogram, spacings
 from barrow.mechanisms.edge_intervals import half_width
 from barrow.mechanisms.edge_noise import EdgeNoise, node_half_widths
-from barrow.mechanisms.edge_spacing import spacings
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource

@@ -12,7 +12,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.noise_distribution import NoiseDistribution
-from barrow.noise import Center, RoundedValues, Source, default_grid, rounded_gaussian, rounded_knorm
+from barrow.noise import Center, RoundedValues, Source, rounded_gaussian, rounded_knorm
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up, whole
 from barrow.privacy import Event, Model
 from barrow.queries import norm_order
@@ -203,24 +203,6 @@ def wanted_norms(noise: str | Exact, dimension: int, delta: Fraction) -> list[st
             fix="noise='auto'",
         ) from None
     return ["inf" if order == math.inf else exact_text(exact(word))]
-
-
-def checked_grid(grid: Exact | None, scale: Fraction) -> Fraction:
-    """The public grid of the answer: ``grid``, or the power of two nearest to scale/1024.
-
-    >>> checked_grid(None, Fraction(1))
-    Fraction(1, 1024)
-    """
-    if grid is None:
-        return default_grid(scale)
-    value = exact(grid, "grid")
-    if not 0 < value <= scale:
-        raise ParameterError(
-            f"grid is {exact_text(value)}, {'too coarse a grid for the noise' if value > 0 else 'not a grid'}.",
-            allowed=f"a number above 0 and at most the scale of the noise, {float(scale):.6g}",
-            fix="leave grid out",
-        )
-    return value
 
 
 def checked_model(model: str, users: int | None) -> tuple[Model, int]:

@@ -19,14 +19,14 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import checked_model
 from barrow.mechanisms.decoding.graph import GraphDecoder
-from barrow.noise import RoundedValues, Source, edge_grid, rounded_edges
-from barrow.noise.additive.edges import cycle_moments
-from barrow.numerics import Exact, exact, float_up
+from barrow.noise import RoundedValues, Source, rounded_edges
+from barrow.noise.additive.edges import checked_edge_grid, cycle_moments
+from barrow.numerics import Exact, float_up
 from barrow.privacy import Event, KNormNoise, Model
 from barrow.privacy.definitions import positive
 from barrow.queries import Query
 from barrow.queries.hats import hats, node_query
-from barrow.spaces import NeighbourGraph, Space
+from barrow.spaces import Circle, Earth, Euclidean, Line, NeighbourGraph, Space, held
 from barrow.spaces.spanners import check_memory
 
 BLOCKS = ("faces", "edges")
@@ -192,15 +192,7 @@ def edge_histogram(
     else:
         net = graph if graph.proved_for is not None and graph.proved_for == space else certified(space, graph)
         query = hats(space, spacing=spacing, graph=net)
-    longest = float(net.lengths.max())
-    scale = 1 / (rate * divisor)
-    cell = edge_grid(scale, longest) if grid is None else exact(grid, "grid")
-    if not 0 < cell <= scale / Fraction(longest):
-        raise ParameterError(
-            f"grid is {grid}.",
-            allowed=f"a number above 0 and at most the noise of the longest edge, {float(scale) / longest:.6g}",
-            fix="leave grid out",
-        )
+    cell = checked_edge_grid(grid, 1 / (rate * divisor), float(net.lengths.max()))
     return EdgeHistogram(query, net, rate, n, place, cell, "edges" if net.faces is None else blocks)
 
 
@@ -258,3 +250,30 @@ def reach_upper(space: Space, graph: NeighbourGraph) -> float:
     if graph.weights is None:
         paths = paths[: space.items, : space.items]
     return min(1.0, float(paths.max()) * slack)
+
+
+_GAPS = (4, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128, 181, 256, 362, 512, 724, 1024)
+
+
+def spacings(space: Space) -> list[float | None]:
+    """How far apart nodes may be, from coarse to fine: None (as fine as the items) last, and alone without coordinates.
+
+    Fine nodes blur nothing and are noisy, coarse ones the other way round; planning chooses among them by simulation.
+
+    >>> from barrow.spaces import Line
+    >>> spacings(Line(0, 1, step=1/16))
+    [0.234375, 0.15625, 0.1171875, 0.08522727272727272, None]
+    """
+    space = held(space)
+    if isinstance(space, Euclidean):
+        shape = np.array(space.shape)
+        extent = float(((space.high - space.low) * (shape - 1) / shape).max())
+        finest = int(shape.max()) - 1
+    elif isinstance(space, Line | Circle):
+        extent = space.diameter * (float(space.gaps.sum()) if isinstance(space, Line) else 2.0)
+        finest = space.items - 1
+    elif isinstance(space, Earth):
+        extent, finest = space.diameter, max(1, int(space.items**0.5))
+    else:
+        return [None]
+    return [*(extent / gaps for gaps in _GAPS if gaps <= 0.75 * finest), None]

@@ -13,11 +13,11 @@ from barrow.mechanisms.additive import (
     CONFIDENCE,
     AdditiveNoise,
     by_predicted_error,
-    checked_grid,
     checked_model,
     wanted_norms,
 )
 from barrow.mechanisms.noise_distribution import NoiseDistribution
+from barrow.noise.additive.grid import checked_grid
 from barrow.numerics import Exact, float_down, gdp_mu_lower
 from barrow.privacy import GaussianNoise, KNormNoise
 from barrow.privacy.definitions import positive, probability

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from barrow.noise.additive.edges import edge_grid, rounded_edges
     from barrow.noise.additive.grid import RoundedValues, default_grid
     from barrow.noise.additive.rounded import rounded_gaussian, rounded_knorm, rounded_laplace
-    from barrow.noise.counts.binomial import exact_binomial, exact_multinomials, fair_halves, uniform_multinomials
-    from barrow.noise.counts.uniform_int import uniform_below
-    from barrow.noise.counts.uniform_int32 import uniform_places
+    from barrow.noise.counts.binomial import exact_binomial, exact_multinomials, uniform_multinomials
+    from barrow.noise.counts.uniform_int import uniform_below, uniform_places
     from barrow.noise.source import Source, SystemSource, system_source
 else:
     __getattr__, __dir__ = lazily(__name__)
@@ -29,7 +28,6 @@ __all__ = [
     "edge_grid",
     "exact_binomial",
     "exact_multinomials",
-    "fair_halves",
     "rounded_edges",
     "rounded_gaussian",
     "rounded_knorm",

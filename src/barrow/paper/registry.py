@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from barrow.errors import ParameterError, nearest_name
@@ -158,6 +159,8 @@ def _plain(value: Any) -> Any:
     return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
+_CHAPTERS = ("definitions", "tables", "linear", "shuffling", "reduction", "embeddings", "applications", "appendix",
+             "cases", "open_questions")  # fmt: skip
 _ROWS: dict[str, Row] = {}
 Measure = Callable[[Effort], Measured]
 
@@ -193,33 +196,8 @@ def rows() -> dict[str, Row]:
     >>> len(rows()) >= 40
     True
     """
-    from barrow.paper import (
-        appendix,
-        applications,
-        cases,
-        definitions,
-        embeddings,
-        linear,
-        open_questions,
-        reduction,
-        shuffling,
-        tables,
-    )
-
-    chapters = (
-        definitions,
-        tables,
-        linear,
-        shuffling,
-        reduction,
-        embeddings,
-        applications,
-        appendix,
-        cases,
-        open_questions,
-    )
-    order = {module.__name__: i for i, module in enumerate(chapters)}
-    return dict(sorted(_ROWS.items(), key=lambda pair: order[pair[1].measure.__module__]))
+    chapters = [import_module(f"barrow.paper.{name}").__name__ for name in _CHAPTERS]
+    return dict(sorted(_ROWS.items(), key=lambda pair: chapters.index(pair[1].measure.__module__)))
 
 
 def reproduce(label: str, *, quick: bool = False) -> Result:

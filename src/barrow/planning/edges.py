@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.mechanisms.edge_histogram import EdgeHistogram
-from barrow.mechanisms.edge_spacing import spacings
+from barrow.mechanisms.edge_histogram import EdgeHistogram, spacings
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.mechanisms.multiscale_scales import mixed_reference
 from barrow.noise.simulation import SeededSource

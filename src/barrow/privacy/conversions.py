@@ -7,7 +7,7 @@ Proofs are in docs/proofs/definitions.md and docs/proofs/group-privacy.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from barrow.errors import ParameterError
@@ -118,12 +118,8 @@ def to_bounded(definition: Emd | UserLevel) -> Conversion:
     >>> to_bounded(Emd(25, model="local")).definition.bounded
     True
     """
-    if isinstance(definition, Emd):
-        return Conversion(Emd(definition.alpha, definition.delta, model=definition.model, bounded=True), "def:emd-dp")
-    return Conversion(
-        UserLevel(definition.epsilon, definition.delta, model=definition.model, bounded=True),
-        "def:user-level-central-dp",
-    )
+    theorem = "def:emd-dp" if isinstance(definition, Emd) else "def:user-level-central-dp"
+    return Conversion(replace(definition, bounded=True), theorem)
 
 
 def to_model_of(definition: Emd | DiscreteEmd | UserLevel, model: str) -> Conversion:
@@ -142,13 +138,7 @@ def to_model_of(definition: Emd | DiscreteEmd | UserLevel, model: str) -> Conver
             allowed="local to shuffle to central",
             fix=f"model={definition.model.value!r}",
         )
-    if isinstance(definition, DiscreteEmd):
-        implied: Definition = DiscreteEmd(definition.epsilon, definition.delta, radius=definition.radius, model=target)
-    elif isinstance(definition, Emd):
-        implied = Emd(definition.alpha, definition.delta, model=target, bounded=definition.bounded)
-    else:
-        implied = UserLevel(definition.epsilon, definition.delta, model=target, bounded=definition.bounded)
-    return Conversion(implied, "docs/proofs/definitions.md")
+    return Conversion(replace(definition, model=target), "docs/proofs/definitions.md")
 
 
 def emd_rate_from(definition: DiscreteEmd) -> Fraction:

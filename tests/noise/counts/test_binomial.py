@@ -12,9 +12,9 @@ from scipy import stats
 from barrow.errors import ParameterError
 from barrow.noise.counts import binomial as counts_module
 from barrow.noise.counts.binomial import (
+    _halves,
     exact_binomial,
     exact_multinomials,
-    fair_halves,
     uniform_multinomials,
 )
 from barrow.noise.counts.uniform_int import uniform_below
@@ -37,7 +37,7 @@ def assertexact_distribution(found, rest, true, *, most=Fraction(1, 8)):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_halves_are_binomial_exactly(n):
-    distribution, rest = exact_distribution(lambda s: int(fair_halves([n], source=s)[0]), bits=n, words=1)
+    distribution, rest = exact_distribution(lambda s: int(_halves(np.array([n]), s)[0]), bits=n, words=1)
     assert rest == 0
     assert distribution == binomial_pmf(n, Fraction(1, 2))
 
@@ -126,11 +126,11 @@ def test_everything_is_kept(totals, weights, seed):
 def test_long_runs_of_words_are_cut_at_the_right_places(monkeypatch):
     """Reading in pieces gives the same ones as reading all at once."""
     totals = [100, 64, 7, 640, 2000, 0, 129, 64 * 31]
-    want = fair_halves(totals, source=_Replay(3)).tolist()
+    want = _halves(np.asarray(totals), _Replay(3)).tolist()
     assert sum(want) == _ones(totals)
     for chunk in (1, 2, 7, 64):
         monkeypatch.setattr(counts_module, "_CHUNK", chunk)
-        assert fair_halves(totals, source=_Replay(3)).tolist() == want
+        assert _halves(np.asarray(totals), _Replay(3)).tolist() == want
 
 
 class _Replay(SeededSource):

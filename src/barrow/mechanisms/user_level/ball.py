@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.additive import checked_grid
 from barrow.noise import Center, RoundedValues, Source, default_grid
+from barrow.noise.additive.grid import checked_grid
 from barrow.noise.additive.hemisphere import rounded_hemisphere
 from barrow.numerics import Exact, float_down, float_up
 from barrow.privacy import Model, UserLevelRelease

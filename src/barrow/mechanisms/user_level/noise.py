@@ -12,11 +12,11 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.additive import (
     AdditiveNoise,
     by_predicted_error,
-    checked_grid,
     checked_model,
     wanted_norms,
 )
 from barrow.mechanisms.user_level.polytope import QueryNoise, query_polytope
+from barrow.noise.additive.grid import checked_grid
 from barrow.numerics import Exact, float_down, gdp_mu_lower
 from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability

@@ -89,7 +89,7 @@ def rounded_edges(
         raise ParameterError("An edge has a length that is not above 0, or no end.", allowed="lengths above 0")
     if max(int(e.max()) for e in ends) >= len(vector):
         raise ParameterError("An edge ends at a node without a value.", allowed="one value for each node")
-    cell = _checked_grid(grid, spread, float(long.max()))
+    cell = checked_edge_grid(grid, spread, float(long.max()))
     words = origin.words(len(long))
     factors = None
     if cycles is not None and np.size(cycles):
@@ -104,7 +104,12 @@ def rounded_edges(
     return RoundedValues(rounder.integers(), cell, origin.private)
 
 
-def _checked_grid(grid: Exact | None, scale: Fraction, longest: float) -> Fraction:
+def checked_edge_grid(grid: Exact | None, scale: Fraction, longest: float) -> Fraction:
+    """``grid`` as a rational of at most the noise of the longest edge, or the default one of :func:`edge_grid`.
+
+    >>> checked_edge_grid("1/8", Fraction(1), 2.0)
+    Fraction(1, 8)
+    """
     finest = edge_grid(scale, longest)
     if grid is None:
         return finest

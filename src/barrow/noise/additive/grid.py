@@ -61,15 +61,10 @@ def checked_grid(grid: Exact | None, scale: Fraction) -> Fraction:
     if grid is None:
         return default_grid(scale)
     value = exact(grid, "grid")
-    if value <= 0:
+    if not 0 < value <= scale:
+        coarse = f", coarser than the noise, whose scale is {exact_text(scale)}" if value > 0 else ""
         raise ParameterError(
-            f"grid is {exact_text(value)}.",
-            allowed="a number above 0 and at most scale",
-            fix=f"leave grid out (it would be {exact_text(default_grid(scale))})",
-        )
-    if value > scale:
-        raise ParameterError(
-            f"grid is {exact_text(value)}, coarser than the noise, whose scale is {exact_text(scale)}.",
+            f"grid is {exact_text(value)}{coarse}.",
             allowed="a number above 0 and at most scale",
             fix=f"leave grid out (it would be {exact_text(default_grid(scale))})",
         )

@@ -31,19 +31,8 @@ FEW = 64
 """Where no count is larger than this, exact binomials read single bits."""
 
 
-def fair_halves(counts: ArrayLike, *, source: Source | None = None) -> Integers:
-    """Independent Bin(c, 1/2), one for each count c: as many as there are ones among c random bits.
-
-    >>> fair_halves([0, 0]).tolist()
-    [0, 0]
-    >>> bool(0 <= fair_halves([100])[0] <= 100)
-    True
-    """
-    array = checked_counts(counts)
-    return _halves(array.ravel(), checked_source(source)).reshape(array.shape)
-
-
 def _halves(counts: Integers, source: Source) -> Integers:
+    """Independent Bin(c, 1/2), one for each count c: as many as there are ones among c random bits."""
     large = np.flatnonzero(counts >= SMALLEST)
     if large.size == 0:
         return _ones(counts, source)
