@@ -224,14 +224,7 @@ def price_shuffle(
 ) -> tuple[Fraction, str]:
     """The smallest certified alpha of shuffled reports at ``delta``, rounded up, and the method that gave it.
 
-    Args:
-        alpha0: Parameter of the randomiser of one item.
-        delta: The delta of the guarantee.
-        reports: N, all reports in the multiset.
-        items: m, those of one user.
-        least_distance: d_min of the space where it is known.
-        randomiser: The randomiser that was used, if it is a known one.
-        channel: Its channel, if that is known instead.
+    The arguments are those of :func:`calibrate_shuffle`; ``channel`` is that of the randomiser where it has no name.
 
     >>> price_shuffle("0.025", 0, reports=1000, items=1000)
     (Fraction(25, 1), 'per_report_composition')

@@ -206,16 +206,9 @@ def flow_profile(
     True
     """
     n, m = reports_and_items(reports, items)
-    small = open_delta(delta, "flow")
-    return _profile(
-        alpha0_up(alpha0),
-        float_down(Fraction(n)),
-        m,
-        small * (1.0 - 2.0 * _FLOOR_SHARE),
-        small * _FLOOR_SHARE,
-        _clones(clones),
-        least_down(least_distance),
-    )
+    small, least = open_delta(delta, "flow"), least_down(least_distance)
+    head, floor = small * (1.0 - 2.0 * _FLOOR_SHARE), small * _FLOOR_SHARE
+    return _profile(alpha0_up(alpha0), float_down(Fraction(n)), m, head, floor, _clones(clones), least)
 
 
 def tail_profile(
@@ -228,15 +221,8 @@ def tail_profile(
     True
     """
     n, m = reports_and_items(reports, items)
-    return _profile(
-        alpha0_up(alpha0),
-        float_down(Fraction(n)),
-        m,
-        tail * (1.0 - 1e-6),
-        tail * (1.0 - 1e-6),
-        _clones(clones),
-        least_down(least_distance),
-    )
+    end, least = tail * (1.0 - 1e-6), least_down(least_distance)
+    return _profile(alpha0_up(alpha0), float_down(Fraction(n)), m, end, end, _clones(clones), least)
 
 
 def flow_alpha_upper(

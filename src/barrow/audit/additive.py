@@ -19,7 +19,7 @@ import numpy as np
 from barrow.accounting import price
 from barrow.audit.enumeration import ScriptedSource
 from barrow.audit.pairs import User, known_distances
-from barrow.audit.verdict import Finding, Tally
+from barrow.audit.verdict import NEAR, Finding, Tally
 from barrow.mechanisms import AdditiveNoise, UserCounts
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
@@ -30,7 +30,6 @@ from barrow.spaces.base import Floats
 
 _BITS = 44
 """Words are told apart by this many leading bits."""
-_NEAR = 1e-9
 _LOOSE = 1 + Fraction(1, 10**9)
 _MOST_CELLS = 220
 
@@ -137,13 +136,9 @@ def _tails_of_pairs(
             if i == j:
                 continue
             epsilon, delta = limits[i][j]
-            tally.pairs += 1
             found = _divergence(low[i], high[i], low[j], high[j], edges, epsilon if delta > 0.0 else None)
-            most = delta if delta > 0.0 else epsilon
-            tally.used = max(tally.used, found / most if most > 0.0 else 0.0)
-            if found > most * (1.0 + _NEAR) + _NEAR * (1e-3 if delta > 0.0 else 1.0):
-                kind = "delta" if delta > 0.0 else "epsilon"
-                tally.violation(f"users {users[i]} and {users[j]}: {kind}", found, most, apart[i, j])
+            kind, most, slack = ("delta", delta, 1e-3 * NEAR) if delta > 0.0 else ("epsilon", epsilon, NEAR)
+            tally.compared(f"users {users[i]} and {users[j]}: {kind}", found, most, apart[i, j], slack)
 
 
 def _cells(noise: AdditiveNoise, entries: Sequence[Fraction]) -> list[int]:
@@ -243,11 +238,8 @@ def _norms(
         for j in range(len(users)):
             if i == j:
                 continue
-            epsilon = limits[i][j][0]
-            tally.pairs += 1
-            tally.used = max(tally.used, sizes[j] / epsilon if epsilon > 0.0 else 0.0)
-            if sizes[j] > epsilon * (1.0 + _NEAR) + _NEAR:
-                tally.violation(f"users {users[i]} and {users[j]}: epsilon", sizes[j], epsilon, apart[i, j])
+            what = f"users {users[i]} and {users[j]}: epsilon"
+            tally.compared(what, sizes[j], limits[i][j][0], apart[i, j], NEAR)
 
 
 def _vectors_conform(tally: Tally, noise: AdditiveNoise, center: Sequence[Fraction]) -> None:

@@ -203,7 +203,7 @@ def audit_sampled(
         for rest in [()] if model == "local" else small_users(space.items, [n - 1]):
             laws = []
             for user in mine:
-                mixed = [_mixed(rows.chances, user), *(_mixed(rows.chances, (x,)) for x in rest)]
+                mixed = [mixed_reports(rows.chances, user), *(mixed_reports(rows.chances, (x,)) for x in rest)]
                 laws.append(products(mixed, tuple(i for i in range(len(mixed)) for _ in range(samples))))
             compare(tally, [(u, rest) for u in mine], laws, apart, allowed, slack=rows.left * samples * n)
         if model == "local":
@@ -224,8 +224,12 @@ def _samples_conform(tally: Tally, plan: Reduced, user: User) -> None:
         tally.violation(f"the samples of {user} are not uniform and independent", 1, 0)
 
 
-def _mixed(rows: Sequence[Chances], user: User) -> Chances:
-    """The distribution of the report on an item that is drawn from a user's items."""
+def mixed_reports(rows: Sequence[Chances], user: User) -> Chances:
+    """The distribution of the report on an item that is drawn from a user's items.
+
+    >>> mixed_reports([{0: Fraction(1)}, {1: Fraction(1)}], (0, 1))
+    {0: Fraction(1, 2), 1: Fraction(1, 2)}
+    """
     found: Chances = {}
     for item in user:
         for report, chance in rows[item].items():
@@ -260,9 +264,7 @@ def audit_amplified(name: str, randomiser: Randomiser, *, model: str, items: int
                     continue
                 epsilon, most = allowed(min(1.0, abs(i - j) / items * diameter))
                 found = float(np.maximum(one - np.exp(epsilon) * other, 0.0).sum())
-                tally.pairs += 1
-                tally.used = max(tally.used, found / most)
                 # The probabilities are floats: an excess below their error is none.
-                if found > most * (1.0 + 1e-9) + 1e-13:
-                    tally.violation(f"{i} and {j} ones among {ones_of_others} of others: delta", found, most)
+                what = f"{i} and {j} ones among {ones_of_others} of others: delta"
+                tally.compared(what, found, most, slack=1e-13)
     return tally.finding()

@@ -112,13 +112,8 @@ def compare(
 ) -> None:
     """Compares all ordered pairs of distributions.
 
-    Args:
-        tally: Where pairs and violations are counted.
-        names: What the data sets are called.
-        laws: Their exact distributions.
-        distances: The earth mover's distance of each pair, rounded up; negative for pairs that are not compared.
-        allowed: What the guarantee allows at a distance.
-        slack: By how much probabilities may be too small: what the enumeration left out.
+    Distances are rounded up, and negative for pairs that are not compared. Probabilities may be too small by ``slack``:
+    what the enumeration left out.
     """
     results = sorted({result for law in laws for result in law}, key=repr)
     table = np.array([[float(law.get(result, 0)) for result in results] for law in laws])
@@ -131,13 +126,11 @@ def compare(
             if w not in limits:
                 limits[w] = allowed(w)
             epsilon, delta = limits[w]
-            tally.pairs += 1
             if delta > 0.0:
                 found = _excess(table[i], table[j] + slack, epsilon)
-                tally.used = max(tally.used, found / delta)
-                if found > delta * (1.0 + _NEAR):
-                    tally.violation(f"data {names[i]} and {names[j]}: delta", found, delta, w)
+                tally.compared(f"data {names[i]} and {names[j]}: delta", found, delta, w)
                 continue
+            tally.pairs += 1
             loss, where = _loss(table[i], table[j] + slack)
             tally.used = max(tally.used, loss / epsilon if epsilon > 0.0 else 0.0)
             if loss > epsilon - _NEAR and _exceeds(laws[i], laws[j], results, where, epsilon, slack):

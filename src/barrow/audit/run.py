@@ -15,10 +15,8 @@ def audit_all(
 ) -> Verdict:
     """Every mechanism in every model on tiny spaces, by exact enumeration, and every planted bug.
 
-    Args:
-        only: Names of audits (``CASES``); all by default.
-        planted: Whether bugs are planted, too: each must be caught.
-        progress: Called with a line when something is done.
+    ``only`` names audits (``CASES``). Of bugs that are ``planted`` each must be caught. ``progress`` hears a line of
+    all that is done.
 
     >>> audit_all(only=["linf"], planted=False).passed
     True

@@ -29,7 +29,6 @@ from barrow.spaces.base import Floats
 
 _DRAWS, _RARE = 1500, 1e-6
 _CUT = Fraction(1, 2**20)
-_NEAR = 1e-9
 
 
 def audit_half_sphere(name: str, noise: BallNoise, query: Query, users: Sequence[User]) -> Finding:
@@ -132,11 +131,8 @@ def audit_polytope(
             for j in range(len(users)):
                 if i == j:
                     continue
-                epsilon = promised.epsilon_at(float(apart[i, j]))
-                tally.pairs += 1
-                tally.used = max(tally.used, float(sizes[j]) / epsilon)
-                if sizes[j] > epsilon * (1.0 + _NEAR):
-                    tally.violation(f"users {users[i]} and {users[j]}: epsilon", float(sizes[j]), epsilon, apart[i, j])
+                what, w = f"users {users[i]} and {users[j]}: epsilon", float(apart[i, j])
+                tally.compared(what, float(sizes[j]), promised.epsilon_at(w), w)
     _has_its_density(tally, noise, facets)
     return tally.finding()
 

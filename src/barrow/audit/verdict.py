@@ -74,6 +74,10 @@ class Finding:
         }
 
 
+NEAR = 1e-9
+"""What floats may be off by, relatively."""
+
+
 class Tally:
     """Collects what an audit of one mechanism finds."""
 
@@ -90,6 +94,13 @@ class Tally:
         self.wrong += 1
         if len(self._violations) < self.MOST:
             self._violations.append(Violation(what, float(distance), float(found), float(allowed)))
+
+    def compared(self, what: str, found: float, allowed: float, distance: float = 0.0, slack: float = 0.0) -> None:
+        """One more pair: the share of what is allowed that it uses; a violation beyond rounding and ``slack``."""
+        self.pairs += 1
+        self.used = max(self.used, float(found) / allowed if allowed > 0.0 else 0.0)
+        if found > allowed * (1.0 + NEAR) + slack:
+            self.violation(what, found, allowed, distance)
 
     def finding(self) -> Finding:
         """What was found."""

@@ -197,9 +197,6 @@ class TreeChannel(Channel):
 class MatrixChannel(Channel):
     """A channel given by its matrix; of all right inverses the one with the least variance at even items is taken.
 
-    Args:
-        matrix: A, one row of probabilities for each item.
-
     >>> MatrixChannel(np.array([[0.75, 0.25], [0.25, 0.75]])).inverse(np.array([0.5, 0.5])).tolist()
     [0.5, 0.5]
     >>> MatrixChannel(np.array([[0.5, 0.5], [0.5, 0.5]]))

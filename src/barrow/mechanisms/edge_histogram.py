@@ -167,15 +167,10 @@ def edge_histogram(
 ) -> EdgeHistogram:
     """A histogram of any space under (alpha, 0)-EMD-DP, unbounded, by noise along its neighbourhood graph.
 
-    Args:
-        space: The public space.
-        alpha: Privacy loss per unit of EMD.
-        users: The public number of users; in the local model, how many reports are expected.
-        model: ``"central"`` (a curator adds noise to the mean over users) or ``"local"`` (each user does).
-        spacing: The widest gap between nodes; see :meth:`barrow.spaces.Space.graph`.
-        graph: Instead of ``spacing``: a graph that ``space.graph`` made, or one on the items, which is checked.
-        blocks: ``"faces"`` (cycles of four together, where the graph has them) or ``"edges"``.
-        grid: The public grid of the values.
+    ``spacing`` is the widest gap between nodes (:meth:`barrow.spaces.Space.graph`); instead of it ``graph`` may be one
+    that ``space.graph`` made, or one on the items, which is checked. ``blocks`` is ``"faces"`` (cycles of four are
+    drawn together, where the graph has them) or ``"edges"``. In the local model ``users`` is how many reports are
+    expected.
 
     >>> from barrow.spaces import Circle
     >>> edge_histogram(Circle.hours(), 10, users=1, model="local")

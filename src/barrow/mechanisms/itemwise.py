@@ -138,12 +138,7 @@ def item_wise(
 ) -> ItemWise:
     """PrivEMDItemWise with ``randomiser`` on each of the ``items`` items of each user.
 
-    Args:
-        randomiser: An (alpha0, 0)-d_X-DP randomiser of one item.
-        items: m, public.
-        users: n, public; needed but in the local model.
-        model: ``"local"``, ``"shuffle"`` or ``"central"``.
-        delta: The delta at which the guarantee is stated.
+    All numbers are public; ``users`` are needed but in the local model. The guarantee is stated at ``delta``.
 
     >>> from barrow.randomisers import randomised_response
     >>> from barrow.spaces import Discrete
@@ -168,14 +163,8 @@ def pooled_items(
 ) -> Integers:
     """How often each item occurs among all users, if every one of them holds exactly ``items`` items.
 
-    Args:
-        space: The public space.
-        item: Ids of items, from an engine.
-        size: How many items the users of an entry hold.
-        count: How often the item occurs among them.
-        present: The number of users in the data.
-        items: m, public.
-        users: n, public; users that are missing from the data hold the public default item, m times.
+    ``item``, ``size`` and ``count`` come from an engine: how often an item occurs among users that hold so many, of
+    which ``present`` are in the data. Those that are missing hold the public default item, m times.
 
     >>> from barrow.spaces import Discrete
     >>> pooled_items(Discrete(["a", "b"]), item=[0, 1], size=[2, 2], count=[3, 1], present=2, items=2, users=3).tolist()

@@ -59,17 +59,8 @@ def linear_candidates(
         else:
             scale = ell / (rate * divisor)
             event = KNormNoise(rate, model=place, range_ratio=ratio)
-        found.append(
-            AdditiveNoise(
-                p,
-                query.dimension,
-                scale,
-                checked_grid(grid, scale),
-                known.lipschitz_upper,
-                query.rounding_upper,
-                event,
-            )
-        )
+        cell, ell_upper = checked_grid(grid, scale), known.lipschitz_upper
+        found.append(AdditiveNoise(p, query.dimension, scale, cell, ell_upper, query.rounding_upper, event))
     return by_predicted_error(found, place)
 
 

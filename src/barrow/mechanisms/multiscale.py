@@ -115,16 +115,10 @@ def multiscale_density(
 ) -> MultiscaleDensity:
     """A map at several scales that is (alpha, delta)-EMD-DP, with bandwidths and shares of least predicted error.
 
-    Args:
-        space: A line, a circle, a Euclidean space, the Earth or hexagons.
-        alpha: Privacy loss per unit of EMD, above 0.
-        delta: 0 for pure noise; above 0, Gaussian noise is considered too.
-        users: The public number of users.
-        bandwidths: Distances in words, ``"cells"`` among them; by default halves, quarters and so on of the space's
-            width, as many as are worth their share.
-        shares: The share of the budget of each bandwidth, with sum 1; by default those of least predicted error.
-        noise: As for ``linear_noise``.
-        grid: The public grid of the answer.
+    Spaces are lines, circles, Euclidean ones, the Earth and hexagons. ``bandwidths`` are distances in words,
+    ``"cells"`` among them; by default halves, quarters and so on of the width of the space, as many as are worth their
+    share. ``shares`` of the budget have the sum 1; by default they are those of least predicted error. The other
+    arguments are those of :func:`linear_noise`.
 
     >>> from barrow.spaces import Euclidean
     >>> square = Euclidean([0, 0], [1, 1], step=1/8)

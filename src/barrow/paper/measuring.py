@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from barrow.audit.items import allowed_by
-from barrow.audit.pairs import Chances, User, compare, known_distances, products, small_users
+from barrow.audit.items import allowed_by, mixed_reports
+from barrow.audit.pairs import User, compare, known_distances, products, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.noise.simulation import SeededSource
 from barrow.paper.registry import HOLDS, UNSAFE, Measured, Number
@@ -58,18 +58,11 @@ def exact_items(made: Randomiser, promised: Guarantee, users: Sequence[User], sa
     """
     tally = Tally(made.kind, "local")
     rows = [{y: Fraction(int(x), TOTAL) for y, x in enumerate(row) if x} for row in made.weight_rows() or []]
-    laws = [_sampled(rows, user, samples) if samples else products(rows, user) for user in users]
+    laws = [
+        products([mixed_reports(rows, user)], (0,) * samples) if samples else products(rows, user) for user in users
+    ]
     compare(tally, list(users), laws, known_distances(made.space, tuple(users)), allowed_by(promised))
     return tally.finding()
-
-
-def _sampled(rows: Sequence[Chances], user: User, samples: int) -> Chances:
-    """Reports on ``samples`` items that are drawn from a user's with replacement."""
-    mixed: Chances = {}
-    for item in user:
-        for report, chance in rows[item].items():
-            mixed[report] = mixed.get(report, Fraction(0)) + chance / len(user)
-    return products([mixed], (0,) * samples)
 
 
 def said_of(found: Finding | Sequence[Finding], what: str) -> Measured:

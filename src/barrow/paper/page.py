@@ -59,7 +59,7 @@ def markdown(data: Mapping[str, Any]) -> str:
     >>> markdown(to_json([reproduce("ex:earth")])).splitlines()[0]
     '# The paper, row by row'
     """
-    rows, absent = data["rows"], data.get("missing", [])
+    rows, absent = data["rows"], ", ".join(f"`{label}`" for label in data.get("missing", []))
     lines = [
         f"# {_TITLE}",
         "",
@@ -69,11 +69,7 @@ def markdown(data: Mapping[str, Any]) -> str:
         "in simulations, `--json` and `--html` write them down. This page is made by `scripts/paper`; a test fails "
         "when a number of it drifts.",
         "",
-        *(
-            [f"Not on this page yet, `barrow paper LABEL` measures them: {', '.join(map(_code, absent))}.", ""]
-            if absent
-            else []
-        ),
+        *([f"Not on this page yet, `barrow paper LABEL` measures them: {absent}.", ""] if absent else []),
         "| verdict | means |",
         "|---|---|",
         *(f"| **{verdict}** | {meaning} |" for verdict, meaning in VERDICTS.items()),
@@ -83,7 +79,7 @@ def markdown(data: Mapping[str, Any]) -> str:
         "| where | label | verdict |",
         "|---|---|---|",
         *(
-            f"| {_cell(row['place'])} | [`{row['label']}`](#{_anchor(row['label'])}) | {row['verdict']} |"
+            f"| {_text(row['place'])} | [`{row['label']}`](#{_anchor(row['label'])}) | {row['verdict']} |"
             for row in rows
         ),
         "",
@@ -110,9 +106,9 @@ def _section(row: Mapping[str, Any]) -> list[str]:
         lines += [
             f"{table['title']}:",
             "",
-            "| " + " | ".join(map(_cell, table["columns"])) + " |",
+            "| " + " | ".join(map(_text, table["columns"])) + " |",
             "|" + "---|" * len(table["columns"]),
-            *("| " + " | ".join(map(_cell, cells)) + " |" for cells in table["rows"]),
+            *("| " + " | ".join(map(_text, cells)) + " |" for cells in table["rows"]),
             "",
         ]
     if row["erratum"]:
@@ -120,10 +116,6 @@ def _section(row: Mapping[str, Any]) -> list[str]:
     code = ", ".join(f"`{name}`" for name in row["uses"])
     links = ", ".join(f"[{link.rpartition('/')[2]}]({link})" for link in row["links"])
     return [*lines, f"*Code:* {code}." + (f" *More:* {links}." if links else ""), ""]
-
-
-def _code(label: str) -> str:
-    return f"`{label}`"
 
 
 def _anchor(label: str) -> str:
@@ -135,10 +127,6 @@ def _text(value: str) -> str:
     for sign in ("\\", "|", "*", "_", "<", ">"):
         value = value.replace(sign, f"\\{sign}")
     return value
-
-
-def _cell(value: str) -> str:
-    return _text(value)
 
 
 def paper_html(results: Sequence[Result], *, quick: bool = False) -> str:

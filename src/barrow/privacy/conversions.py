@@ -40,9 +40,7 @@ class Conversion:
 def to_user_level(definition: Emd | DiscreteEmd | UserLevel, *, largest_distance: Exact = 1) -> Conversion:
     """The user-level DP that a definition implies (d_max translation of Section 8; group privacy if discrete).
 
-    Args:
-        definition: What holds.
-        largest_distance: The largest EMD between two users' data, at most 1 (the normalised diameter).
+    No EMD between the data of two users exceeds ``largest_distance``, at most 1 (the normalised diameter).
 
     >>> print(to_user_level(Emd(25, "1e-12", model="central")).definition)
     (ε=25, δ=1e-12)-unbounded user-level DP (central)

@@ -15,8 +15,6 @@ from barrow.queries.quantised import quantise, vector_norm
 from barrow.spaces import Circle, Embedding, Euclidean, Line, Space
 from barrow.spaces.base import Floats, finite_array
 
-Coordinates = Line | Euclidean | Embedding
-
 
 def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Query:
     """The mean of the items' coordinates: on a line, in Euclidean space, or of the vectors of an embedding.

@@ -28,10 +28,6 @@ _MOST_ITEMS = 10**6
 class LaplaceRandomiser(Randomiser):
     """The vector of an item plus multivariate Laplace noise, then the nearest item.
 
-    Args:
-        space: A Euclidean space with a grid, or an embedding.
-        alpha0: The privacy parameter of one report.
-
     >>> from barrow.spaces import Embedding
     >>> words = Embedding(["cat", "dog", "car"], [[0, 1], [0, 2], [5, 0]])
     >>> channel = laplace(words, 20)

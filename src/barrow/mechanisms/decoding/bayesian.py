@@ -55,12 +55,7 @@ def bayesian_update(
     N (max_x g_x - 1), with g the factors of the next update (docs/proofs/frequency.md): updates stop when that is at
     most ``gap``, or after ``most_updates``.
 
-    Args:
-        channel: The randomiser as a linear map.
-        counts: How often each report occurs.
-        start: Where to begin: a histogram without zeros; the even one by default.
-        gap: The largest loss of log-likelihood at which to stop.
-        most_updates: The most updates; one or two more may be made.
+    It begins at ``start``, a histogram without zeros (the even one by default).
 
     >>> from barrow.mechanisms.channel import channel_of
     >>> from barrow.randomisers import gkrr

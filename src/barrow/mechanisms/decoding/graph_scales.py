@@ -85,9 +85,7 @@ class GraphScales:
 def graph_scales(graph: NeighbourGraph, items: int | None = None) -> GraphScales:
     """All scales of a graph: items, what nodes carry where that is not one item each, and pieces twice as wide each.
 
-    Args:
-        graph: The public graph.
-        items: How many items there are, where each is a node and some nodes carry none.
+    Where some nodes carry no item, ``items`` says how many of the first ones do.
 
     >>> graph_scales(NeighbourGraph(4, [0, 0, 0], [1, 2, 3], [0.5] * 3)).counts  # a star is one piece at once
     (4,)

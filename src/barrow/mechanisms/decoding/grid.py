@@ -32,7 +32,6 @@ class DecodedMap:
         gap_upper: What the objective is above its minimum by, at most (a duality gap, but for rounding).
         distance_upper: How far, at most, the weights are from those of the exact minimiser in total variation; infinity
             where nothing is known.
-        iterations: How many it took.
 
     >>> import numpy as np
     >>> nearest_map(np.eye(2), [0.75, 0.5]).weights.round(6).tolist()
@@ -42,7 +41,6 @@ class DecodedMap:
     weights: Floats
     gap_upper: float
     distance_upper: float
-    iterations: int
 
 
 def discrepancy_map(
@@ -90,11 +88,11 @@ def discrepancy_map(
     # The mean square of d draws varies by about 2/sqrt(d); of few values a little is left to the fit.
     allowed = 1.0 - min(0.05, 2.0 / math.sqrt(y.size))
     tried: list[tuple[float, float, Floats]] = []
-    steps, v = 0, np.zeros(y.size)
+    v = np.zeros(y.size)
     for halvings in range(_MOST_HALVINGS):
         strength = strongest / 2.0**halvings
         fit = smoother.fit(strength, max(tolerance, _ON_THE_WAY), v)
-        steps, v = steps + fit.steps, fit.dual
+        v = fit.dual
         residual = y - matrix @ fit.weights
         tried.append((strength, float(residual @ residual) / (y.size * deviation**2), v))
         if tried[-1][1] <= allowed or (halvings >= 2 and tried[-1][1] > 0.98 * tried[-3][1]):
@@ -102,7 +100,7 @@ def discrepancy_map(
     least = min(ratio for _, ratio, _ in tried)
     enough = allowed if least <= allowed else 1.05 * least
     strength, _, v = next(found for found in tried if found[1] <= enough)
-    return _decoded(smoother.fit(strength, tolerance, v), strength, steps)
+    return _decoded(smoother.fit(strength, tolerance, v), strength)
 
 
 def _smoother(matrix: Any, y: Floats, atoms: Any, prior: Floats) -> EntropicDual:
@@ -111,8 +109,8 @@ def _smoother(matrix: Any, y: Floats, atoms: Any, prior: Floats) -> EntropicDual
     return EntropicDual(y, spread, gather, forward, backward, prior, _largest_square(matrix))
 
 
-def _decoded(fit: EntropicFit, strength: float, steps: int = 0) -> DecodedMap:
-    return DecodedMap(fit.weights, fit.gap, math.sqrt(fit.gap / (2.0 * strength)), steps + fit.steps)
+def _decoded(fit: EntropicFit, strength: float) -> DecodedMap:
+    return DecodedMap(fit.weights, fit.gap, math.sqrt(fit.gap / (2.0 * strength)))
 
 
 def nearest_map(matrix: Any, values: Any, *, tolerance: float = 1e-6) -> DecodedMap:
@@ -145,7 +143,7 @@ def nearest_map(matrix: Any, values: Any, *, tolerance: float = 1e-6) -> Decoded
                 best, known = p, gap
             if gap <= tolerance * float(residual @ residual):
                 break
-    return DecodedMap(best, known, math.inf, step)
+    return DecodedMap(best, known, math.inf)
 
 
 def _checked(matrix: Any, values: Any) -> Floats:

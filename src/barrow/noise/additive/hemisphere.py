@@ -13,13 +13,11 @@ from fractions import Fraction
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.noise.additive.center import Center
-from barrow.noise.additive.grid import RoundedValues, checked_grid, checked_scale
-from barrow.noise.additive.rounded import Centered
-from barrow.noise.additive.rounder import Rounder
+from barrow.noise.additive.grid import RoundedValues
+from barrow.noise.additive.rounded import Centered, rounded_vector
 from barrow.noise.additive.variates import Approximation, HalfNormal, SymmetricVariates
 from barrow.noise.lazy_uniform import Ball, LazyUniform, decided
-from barrow.noise.source import Source, checked_source
+from barrow.noise.source import Source
 from barrow.numerics import Exact, exact
 
 _UNIT = 2.0**-53
@@ -98,14 +96,8 @@ def rounded_hemisphere(
     The side is that of ``vector`` with probability (1 + ||vector||/radius)/2, else the other one; the point is then
     uniform on this side with probability ``agree``, and uniform on the opposite one otherwise.
 
-    Args:
-        vector: Exact entries.
-        radius: At least the length of ``vector``; it decides accuracy, never privacy.
-        agree: A probability.
-        length: How far from the middle the point lies.
-        middle: 0 by default.
-        grid: The public grid, at most ``length``.
-        source: Where randomness comes from; by default the system's.
+    ``radius`` is at least the length of ``vector``: it decides accuracy, never privacy. The point lies at ``length``
+    from ``middle``, which is 0 by default; the grid is at most that.
 
     >>> len(rounded_hemisphere([Fraction(1, 2), Fraction(0)], 1, "0.7", 3))
     2
@@ -117,18 +109,15 @@ def rounded_hemisphere(
             allowed="a probability, a number above 0, and one entry or more",
             fix="agree='0.7', radius=1",
         )
-    spread = checked_scale(length)
-    cell = checked_grid(grid, spread)
-    origin = checked_source(source)
     # U < (1 + ||v||/r)/2 is 2U - 1 < ||v||/r, whose squares are rational.
     square = sum((x * x for x in vector), Fraction(0)) / (reach * reach)
-    forward = _decide(LazyUniform.fresh(origin), lambda u: _signed_square(2 * u - 1) - square)
-    near = _decide(LazyUniform.fresh(origin), lambda u: u - probability)
-    point = HemispherePoint(vector, forward == near, origin)
-    center = Center.of([0] * len(vector) if middle is None else middle)
-    rounder = Rounder(center, spread, cell)
-    rounder.add(point, 0, len(vector))
-    return RoundedValues(rounder.integers(), cell, origin.private)
+
+    def point(origin: Source) -> HemispherePoint:
+        forward = _decide(LazyUniform.fresh(origin), lambda u: _signed_square(2 * u - 1) - square)
+        near = _decide(LazyUniform.fresh(origin), lambda u: u - probability)
+        return HemispherePoint(vector, forward == near, origin)
+
+    return rounded_vector([0] * len(vector) if middle is None else middle, point, length, grid, source)
 
 
 def _signed_square(x: Fraction) -> Fraction:

@@ -16,13 +16,12 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.noise.additive.center import Center
-from barrow.noise.additive.grid import RoundedValues, checked_grid, checked_scale
+from barrow.noise.additive.grid import RoundedValues
 from barrow.noise.additive.knorm import GammaRadius
-from barrow.noise.additive.rounded import Centered
-from barrow.noise.additive.rounder import Rounder
+from barrow.noise.additive.rounded import Centered, rounded_vector
 from barrow.noise.additive.variates import Approximation, Floats, UnitVariates
 from barrow.noise.lazy_uniform import Ball, decided
-from barrow.noise.source import Source, checked_source
+from barrow.noise.source import Source
 from barrow.numerics import Exact, exact
 
 _UNIT = 2.0**-53
@@ -179,12 +178,7 @@ def rounded_polytope(
             allowed="as many",
             fix="one row entry for each output",
         )
-    spread = checked_scale(scale)
-    cell = checked_grid(grid, spread)
-    origin = checked_source(source)
-    rounder = Rounder(vector, spread, cell)
-    rounder.add(PolytopeNoise(polytope, origin), 0, len(vector))
-    return RoundedValues(rounder.integers(), cell, origin.private)
+    return rounded_vector(vector, lambda origin: PolytopeNoise(polytope, origin), scale, grid, source)
 
 
 def _dot(row: Sequence[Fraction], variates: UnitVariates, precision: int) -> Ball:

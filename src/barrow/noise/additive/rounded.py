@@ -8,7 +8,7 @@ the letter.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -80,18 +80,28 @@ def rounded_knorm(
     # In one dimension every p-norm is |x|.
     if power == 1 or size == 1:
         return rounded_laplace(vector, scale, grid=grid, source=source)
-    spread = checked_scale(scale)
+
+    def noise(origin: Source) -> Noise:
+        if power is None:
+            return CubeNoise(size, origin)
+        return EuclideanNoise(size, origin) if power == 2 else PowerNoise(size, power, origin)
+
+    return rounded_vector(vector, noise, scale, grid, source)
+
+
+def rounded_vector(
+    center: Centered, noise: Callable[[Source], Noise], scale: Exact, grid: Exact | None, source: Source | None
+) -> RoundedValues:
+    """Adds ``scale`` times one noise vector, which ``noise`` draws from a source, and rounds exactly to the grid.
+
+    >>> from barrow.noise.additive.knorm import CubeNoise
+    >>> len(rounded_vector([0, 0], lambda source: CubeNoise(2, source), 1, None, None))
+    2
+    """
+    vector, spread, origin = Center.of(center), checked_scale(scale), checked_source(source)
     cell = checked_grid(grid, spread)
-    origin = checked_source(source)
     rounder = Rounder(vector, spread, cell)
-    noise: Noise
-    if power is None:
-        noise = CubeNoise(size, origin)
-    elif power == 2:
-        noise = EuclideanNoise(size, origin)
-    else:
-        noise = PowerNoise(size, power, origin)
-    rounder.add(noise, 0, size)
+    rounder.add(noise(origin), 0, len(vector))
     return RoundedValues(rounder.integers(), cell, origin.private)
 
 
