@@ -60,15 +60,18 @@ class Space(ABC):
     """Whether distances are lengths of ways in a tree, so that histograms have closed forms."""
     """The name of the kind in plain data, e.g. ``"line"``."""
 
-    @property
-    @abstractmethod
-    def unit(self) -> str:
-        """The unit of distance for display, e.g. ``"km"``."""
+    _unit: str
+    _diameter: float
 
     @property
-    @abstractmethod
+    def unit(self) -> str:
+        """The unit of distance for display, e.g. ``"km"``."""
+        return self._unit
+
+    @property
     def diameter(self) -> float:
         """How many units count as distance 1; public."""
+        return self._diameter
 
     @property
     @abstractmethod

@@ -105,11 +105,6 @@ class Circle(Space):
         return cls(12.0, unit="months", names=names)
 
     @property
-    def unit(self) -> str:
-        """The unit of distance."""
-        return self._unit
-
-    @property
     def diameter(self) -> float:
         """Half a turn."""
         return self.period / 2.0

@@ -140,16 +140,6 @@ class Embedding(LabelledSpace):
         """Vectors are no places that people know."""
         return None
 
-    @property
-    def unit(self) -> str:
-        """The unit of distance."""
-        return self._unit
-
-    @property
-    def diameter(self) -> float:
-        """How many units count as 1."""
-        return self._diameter
-
     def _distance(self, a: Ids, b: Ids) -> Floats:
         shape = np.broadcast_shapes(a.shape, b.shape)
         apart, along = np.zeros(shape), np.zeros(shape) if self.metric == "angular" else None

@@ -125,16 +125,6 @@ class Euclidean(Space):
             raise ParameterError(f"default is {default}.", allowed="a point of the space", fix="choose one inside")
 
     @property
-    def unit(self) -> str:
-        """The unit of distance."""
-        return self._unit
-
-    @property
-    def diameter(self) -> float:
-        """The diagonal of the box, or twice the radius, rounded up."""
-        return self._diameter
-
-    @property
     def dimension(self) -> int:
         """The number of coordinates.
 

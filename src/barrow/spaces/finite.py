@@ -116,16 +116,6 @@ class Finite(LabelledSpace):
         object.__setattr__(self, "_unit", unit)
         object.__setattr__(self, "_diameter", chosen)
 
-    @property
-    def unit(self) -> str:
-        """The unit of distance."""
-        return self._unit
-
-    @property
-    def diameter(self) -> float:
-        """How many units count as 1."""
-        return self._diameter
-
     def _distance(self, a: Ids, b: Ids) -> Floats:
         return np.asarray(self.matrix[a, b] / self._diameter)
 

@@ -107,11 +107,6 @@ class Earth(Space):
         """Kilometres; promises may speak of miles, metres or nautical miles as well."""
         return "km"
 
-    @property
-    def diameter(self) -> float:
-        """How many kilometres count as 1."""
-        return self._diameter
-
     @cached_property
     def shapes(self) -> Places:
         """The cells of the grid."""

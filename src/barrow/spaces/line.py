@@ -166,11 +166,6 @@ class Line(Space):
         return cells
 
     @property
-    def unit(self) -> str:
-        """The unit of distance."""
-        return self._unit
-
-    @property
     def diameter(self) -> float:
         """The length of the interval, rounded up."""
         return float(np.nextafter(self.high - self.low, np.inf)) if self._inexact_length else self.high - self.low

@@ -124,16 +124,6 @@ class Graph(LabelledSpace):
         middle = int(np.argmin(np.maximum(there, back)))
         return 2.0 * float(self._from([middle])[0].max()) * (1.0 + _SLACK)
 
-    @property
-    def unit(self) -> str:
-        """The unit of lengths."""
-        return self._unit
-
-    @property
-    def diameter(self) -> float:
-        """How many units count as 1."""
-        return self._diameter
-
     def _distance(self, a: Ids, b: Ids) -> Floats:
         if self.size <= MOST_CERTIFIED:
             return np.asarray(self._paths[a, b] / self._diameter)

@@ -132,16 +132,6 @@ class Tree(LabelledSpace):
             LabelIndex(paths, "paths")
         return cls(list(edges.values()), unit=unit, default=default)
 
-    @property
-    def unit(self) -> str:
-        """The unit of distance."""
-        return self._unit
-
-    @property
-    def diameter(self) -> float:
-        """How many units count as 1."""
-        return self._diameter
-
     @cached_property
     def _least_meets(self) -> list[Floats]:
         """Sparse table: level j holds, at i, the least of 2^j consecutive meeting depths from i on."""
