@@ -365,3 +365,13 @@ def test_labels_are_moved_apart(positions):
     placed = sorted(apart(positions, 10, 0, 100))
     assert all(b - a >= 10 - 1e-6 for a, b in pairwise(placed))
     assert all(p >= -1e-6 for p in placed)
+
+
+def test_a_plane_names_x_before_y_as_its_tables_do():
+    from barrow.spaces import Euclidean
+
+    plane = Euclidean([0, 10], [2, 13], step=1)  # x in [0, 2], y in [10, 13]
+    values = np.zeros(plane.items)
+    values[plane.encode([[1.5, 10.5]])[0]] = 1.0
+    assert "1 to 2, 10 to 11: 100 %" in str(plane.figure(values))
+    assert plane.captions[int(values.argmax())].startswith("1.5,10.5")

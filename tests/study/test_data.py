@@ -70,3 +70,15 @@ def test_encoding_and_timeout_are_said_in_study_files_and_reach_the_engine(tmp_p
     assert study.data.engine().timeout == "4h"
     assert "timeout" not in study.data.named()  # how long one waits is no part of what is asked
     assert study.data.to_spec()["timeout"] == "4h"
+
+
+def test_another_version_of_columns_in_memory_is_another_release(tmp_path):
+    study = make_study(tmp_path, questions=["mean(fraction='1/4')"], data=None)
+    make_ledger(study)
+    ages = {"uid": [f"u{i}" for i in range(40)], "age": [30.0] * 40}
+    old = read(ages, user="uid", item="age", version="2026-10")
+    new = read({**ages, "age": [60.0] * 40}, user="uid", item="age", version="2026-11")
+    first, again, other = (study.release(data=data) for data in (old, old, new))
+    assert first.values[0] == again.values[0]
+    assert first.statement["ledger"]["key"] == again.statement["ledger"]["key"] != other.statement["ledger"]["key"]
+    assert other.statement["ledger"]["entry"] > first.statement["ledger"]["entry"]

@@ -11,9 +11,10 @@ import pytest
 from barrow.cli.main import main
 from barrow.errors import ParameterError
 from barrow.planning.sizes import check_size
-from barrow.spaces import Earth, Euclidean, Line, held
-from barrow.study import Study
+from barrow.spaces import Earth, Euclidean, Line, held, parse_space
+from barrow.study import Study, statement_text
 from barrow.study.grids import auto_spec
+from barrow.study.statement import make_statement
 
 PROMISES = ["1 of 30, 10 years, 0.5", "all, 5 years, 0.5"]
 AUTO = "line(low=0, high=100, step='auto', unit='years')"
@@ -90,6 +91,23 @@ def test_what_would_take_minutes_is_refused_with_a_grid_that_does_not():
     with pytest.raises(ParameterError, match="min to plan"):
         check_size(Euclidean([0, 0], [3000, 3000], step=1))
     check_size(Earth(box=(24.5, -125.0, 49.5, -66.5), cell=20))
+    with pytest.raises(ParameterError, match="13,765,560 items") as refused:
+        check_size(parse_space("earth(box=(24.5, -125, 49.5, -66.5), cell=5) x hours"))
+    size = re.search(r"cell = ([\d.]+)", str(refused.value))[1]
+    check_size(parse_space(f"earth(box=(24.5, -125, 49.5, -66.5), cell={size}) x hours"))
+    with pytest.raises(ParameterError, match="which makes") as refused:
+        Earth(cell=0.1)
+    assert Earth(cell=float(re.search(r"cell = ([\d.]+)", str(refused.value))[1])).items < 100_000_000
+
+
+def test_epsilons_and_snapping_in_statements_are_rounded_up():
+    study = Study("line(low=0, high=7, step=1)", ["1 of 3, anywhere, 1", "all, anywhere, 2"], users=10, dataset="d")
+    plan = study.plan("mean")
+    text = statement_text(make_statement(study, plan, entry={"ledger": None, "entry": 1, "key": "k"}, parameters={}))
+    for epsilon in [*map(float, plan.charges()), plan.worst_epsilon]:
+        shown = [float(x) for x in re.findall(r"ε = ([\d.]+)", text)]
+        assert min(abs(x - epsilon) for x in shown) < 0.01 * epsilon
+        assert all(x >= epsilon for x in shown if abs(x - epsilon) < 0.01 * epsilon)
 
 
 @pytest.mark.parametrize("model", ["central", "local"])

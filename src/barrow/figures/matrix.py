@@ -29,6 +29,7 @@ def matrix(
     unit: str = PERCENT,
     title: str = "Values by row and column",
     width: int = 720,
+    across_first: bool = False,
 ) -> Figure:
     """A cell for each pair of row and column, coloured in classes no narrower than a 95 % interval.
 
@@ -42,6 +43,7 @@ def matrix(
         unit: "%" for shares, else the unit of the values.
         title: What the figure is.
         width: In pixels.
+        across_first: Name the column before the row: x before y.
 
     >>> print(matrix(["Mon", "Tue"], ["am", "pm"], [[0.1, 0.2], [0.3, 0.4]], title="When"))
     When. The largest value is Tue, pm: 40 %.
@@ -56,8 +58,8 @@ def matrix(
     across, down = checked_labels(columns, len(columns)), checked_labels(rows, len(rows))
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
     if len(readings) > MOST_CELLS:
-        return _largest(down, across, readings, title, width)
-    names = [f"{clean(row)}, {clean(column)}" for row in down for column in across]
+        return _largest(down, across, readings, title, width, across_first)
+    names = [_named(row, column, across_first) for row in down for column in across]
     edges = class_edges(readings)
     said_classes = class_names(edges, unit)
     shades = shades_of(said_classes)
@@ -94,13 +96,19 @@ def matrix(
     return drawn(*body, key, title=title, description=said, width=width, height=bottom + used, kind="matrix", reach=30)
 
 
-def _largest(down: Sequence[str], across: Sequence[str], readings: Readings, title: str, width: int) -> Figure:
+def _named(row: str, column: str, across_first: bool) -> str:
+    return f"{clean(column)}, {clean(row)}" if across_first else f"{clean(row)}, {clean(column)}"
+
+
+def _largest(
+    down: Sequence[str], across: Sequence[str], readings: Readings, title: str, width: int, across_first: bool
+) -> Figure:
     """Bars of the largest cells, where a matrix would have too many."""
     # The bars draw the first of these and count all, so only a few names are ever made.
     kept = readings.largest(MOST_BARS)
     names = [""] * len(readings)
     for k in kept.tolist():
-        names[k] = f"{clean(down[k // len(across)])}, {clean(across[k % len(across)])}"
+        names[k] = _named(down[k // len(across)], across[k % len(across)], across_first)
     r = readings
     return bars(names, r.value, low=r.low, high=r.high, noise=r.noise, unit=r.unit, title=title, width=width)
 

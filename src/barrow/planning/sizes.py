@@ -24,11 +24,12 @@ def check_size(space: Space) -> None:
     if seconds <= _LONGEST:
         return
     grid = held(space)
-    spec = grid.to_spec()
+    part = max((part for part, _ in grid.summands), key=lambda part: part.items, default=grid)
+    spec = part.to_spec()
     key = next((name for name in ("cell", "step") if isinstance(spec.get(name), int | float)), None)
     fix = "a coarser space"
     if key is not None:
-        power = 1.0 / (getattr(grid, "dimension", 2 if key == "cell" else 1))
+        power = 1.0 / (getattr(part, "dimension", 2 if key == "cell" else 1))
         size = float(spec[key]) * (seconds / _QUICK) ** power
         fix = f"{key} = {float(f'{size:.2g}'):g} takes about {_QUICK:g} s"
     raise ParameterError(

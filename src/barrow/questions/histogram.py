@@ -144,13 +144,13 @@ class Histogram(Question):
     def released(cls, said: Said) -> str:
         """What was released, and how accurate it is."""
         found, unit = said["histogram"], said["unit"]
-        error = f"about {found['emd_predicted']:.3g} {unit}".rstrip()
-        snapped = f", {found['emd_snapping_typical']:.3g} {unit} by snapping to the grid".replace(" ,", ",")
+        error = f"about {near(found['emd_predicted'], unit)}"
+        snapped = f", {near(found['emd_snapping_typical'], unit)} by snapping to the grid"
         return (
             f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. It "
             f"is off by an earth mover's distance of {error} from their records as they were (predicted at a public "
-            f"reference distribution: {found['emd_decoded']:.3g} {unit} by noise and decoding".rstrip()
-            + (snapped.rstrip() if found["emd_snapping_typical"] else "")
+            f"reference distribution: {near(found['emd_decoded'], unit)} by noise and decoding"
+            + (snapped if found["emd_snapping_typical"] else "")
             + "). "
             f"The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % interval."
         )

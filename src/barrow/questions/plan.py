@@ -214,9 +214,11 @@ class Plan(ABC):
     @property
     def price(self) -> str:
         """What the ledger is charged with, in words."""
+        from barrow.figures.numbers import at_most, near
+
         if self.terms.promises:
             paid = [
-                f"ε {float_up(epsilon):.3g} of {float(promise.epsilon):.3g} ({describe_move(promise, self.space)})"
+                f"ε {at_most(epsilon)} of {near(promise.epsilon)} ({describe_move(promise, self.space)})"
                 for promise, epsilon in zip(self.terms.promises, self.charges(), strict=True)
             ]
             return ", ".join([*paid, *([f"δ {float(self.delta):.3g}"] if self.delta else [])])
@@ -331,16 +333,22 @@ class Plan(ABC):
         lines += self._missing_lines()
         lines += self.answer_lines()
         lines += [f"Warning   {text}" for text in [self.declared, *self.warnings] if text]
-        lines.append(f"Worst     all data of one person different: ε ≤ {self.worst_epsilon:.3g}")
+        from barrow.figures.numbers import at_most
+
+        lines.append(f"Worst     all data of one person different: ε ≤ {at_most(self.worst_epsilon)}")
         lines.append(f"Price     {self.price}{'' if self.terms.promises else ' of the budget'}")
         return [*lines, *self.other_lines()]
 
     def _rate(self) -> str:
+        from barrow.figures.numbers import at_most
+
         space, delta = self.space, float(self.delta)
         if self.alpha is None:
-            return f"ε         {self.worst_epsilon:.4g} for every change (user-level DP), δ = {delta:.3g}"
+            return (
+                f"ε         {at_most(self.worst_epsilon, digits=4)} for every change (user-level DP), δ = {delta:.3g}"
+            )
         largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
-        return f"α         {float_up(self.alpha):.4g} per {largest}, δ = {delta:.3g}"
+        return f"α         {at_most(self.alpha, digits=4)} per {largest}, δ = {delta:.3g}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -327,7 +327,7 @@ class Euclidean(Space):
 
         names = [[f"{a:.4g} to {b:.4g}" for a, b in pairwise(end.tolist())] for end in ends]
         turned = {key: upright(style.pop(key)) for key in ("low", "high", "noise") if style.get(key) is not None}
-        return matrix(names[1][::-1], names[0], upright(values), **turned, **style)
+        return matrix(names[1][::-1], names[0], upright(values), across_first=True, **turned, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The grid of the cells, or of nodes at equal gaps; along each of k axes gaps count 1/sqrt(k) of their width.

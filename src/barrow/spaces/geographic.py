@@ -148,7 +148,7 @@ class Earth(Space):
             raise ParameterError(
                 f"cell is {cell} km, which makes {int(columns.sum()):,} cells.",
                 allowed="at most 100,000,000 cells",
-                fix="a larger cell or a smaller box",
+                fix=f"cell = {cell * math.sqrt(int(columns.sum()) / _MOST_CELLS) * 1.05:.2g}, or a smaller box",
             )
         first = np.concatenate(([0], np.cumsum(columns)[:-1])).astype(np.int64)
         return CellRows(south, west, count / (north - south), columns, columns / (east - west), first)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,8 @@ class Data:
                 options: dict[str, Any] = {"sql": self.sql, "acknowledge_sql": self.acknowledge_sql, "version": version}
                 object.__setattr__(self, "source", Source.parse(self.source, encoding=self.encoding, **options))
         else:
-            object.__setattr__(self, "source", Source.of(self.source))
+            source = Source.of(self.source)
+            object.__setattr__(self, "source", source if version is None else replace(source, version=version))
         if self.outside not in OUTSIDE:
             raise ParameterError(
                 f"outside is {self.outside!r}.", allowed=", ".join(map(repr, OUTSIDE)), fix="outside = 'error'"
@@ -183,7 +184,8 @@ def read(
         sql: A query over the source.
         weight: A column of whole numbers: how often each record counts.
         outside: What to do with missing records and those outside the space.
-        version: A public name of this state of the records.
+        version: A public name of this state of the records; without one, columns in memory that have changed are taken
+            for the same, and their earlier answer is shown again.
         acknowledge_sql: Let a query through whose effect on one person's records nobody has checked.
         encoding: How text files are encoded, ``"utf-8"`` or ``"latin-1"``.
         timeout: How long a statement of a database server may take, e.g. ``"4h"``.

@@ -10,6 +10,7 @@ from typing import Any
 
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
+from barrow.figures.numbers import at_most
 from barrow.numerics import float_up
 from barrow.policy import describe_change, odds_upper, percent_up
 from barrow.privacy import Guarantee
@@ -215,15 +216,17 @@ def statement_text(said: Mapping[str, Any]) -> str:
     ]
     for row in said["protected"]:
         lines.append(
-            f"- if {row['if']}, a 50 % guess can become at most {percent_up(row['odds'])} (ε = {row['epsilon']:.3g});"
+            f"- if {row['if']}, a 50 % guess can become at most {percent_up(row['odds'])} "
+            f"(ε = {at_most(row['epsilon'])});"
         )
     worst = said["worst_case"]
     lines.append(
-        f"- if everything had been different, at most {percent_up(worst['odds'])} (ε = {worst['epsilon']:.3g})."
+        f"- if everything had been different, at most {percent_up(worst['odds'])} (ε = {at_most(worst['epsilon'])})."
     )
     if said["delta"] > 0:
         lines.append(
-            f"On top of that comes δ = {said['delta']:.3g}: whoever guesses is right by at most that much more often."
+            f"On top of that comes δ = {at_most(said['delta'])}: whoever guesses is right by at most that much more "
+            "often."
         )
     if said.get("conditions"):
         lines.append("All this holds if " + "; and if ".join(said["conditions"]) + ".")
@@ -231,12 +234,12 @@ def statement_text(said: Mapping[str, Any]) -> str:
     if said.get("not_covered"):
         lines.append("Not covered: " + "; ".join(text.rstrip(".") for text in said["not_covered"]) + ".")
     largest = f" per {said['diameter']:,.1f} {said['unit']}" if said["unit"] else ""
-    rate = "" if said["alpha"] is None else f", α = {said['alpha']:.4g}{largest}"
+    rate = "" if said["alpha"] is None else f", α = {at_most(said['alpha'], digits=4)}{largest}"
     lines.append(f"Guarantee: {said['definition']}{rate} [{said['theorem']}].")
     if said["snapping"]:
         lines.append(
-            f"Records were snapped to a public grid, which moves them by at most {said['snapping']:.3g} {said['unit']} "
-            "(the bounds allow for it)."
+            f"Records were snapped to a public grid, which moves them by at most "
+            f"{at_most(said['snapping'], said['unit'])} (the bounds allow for it)."
         )
     if said.get("missing_people") and not said.get("conditions"):
         lines.append(said["missing_people"][0].upper() + said["missing_people"][1:] + ".")
@@ -274,6 +277,6 @@ def explain(said: Mapping[str, Any]) -> str:
         + (" before anything was published." if said.get("conditions") else " before any noise was drawn."),
         *kind.drawn(said),
         f"The guarantee, {said['definition']}, follows from {said['theorem']} and depends on public parameters only.",
-        f"If all data of one person were different: ε = {said['worst_case']['epsilon']:.4g}.",
+        f"If all data of one person were different: ε = {at_most(said['worst_case']['epsilon'])}.",
     ]
     return "\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1))
