@@ -348,7 +348,7 @@ class Plan(ABC):
                 f"ε         {at_most(self.worst_epsilon, digits=4)} for every change (user-level DP), δ = {delta:.3g}"
             )
         largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
-        return f"α         {at_most(self.alpha, digits=4)} per {largest}, δ = {delta:.3g}"
+        return f"α         {near(self.alpha, digits=4)} per {largest}, δ = {delta:.3g}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -10,7 +10,7 @@ from typing import Any
 
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
-from barrow.figures.numbers import at_most
+from barrow.figures.numbers import at_most, near
 from barrow.numerics import float_up
 from barrow.policy import describe_change, odds_upper, percent_up
 from barrow.privacy import Guarantee
@@ -234,7 +234,7 @@ def statement_text(said: Mapping[str, Any]) -> str:
     if said.get("not_covered"):
         lines.append("Not covered: " + "; ".join(text.rstrip(".") for text in said["not_covered"]) + ".")
     largest = f" per {said['diameter']:,.1f} {said['unit']}" if said["unit"] else ""
-    rate = "" if said["alpha"] is None else f", α = {at_most(said['alpha'], digits=4)}{largest}"
+    rate = "" if said["alpha"] is None else f", α = {near(said['alpha'], digits=4)}{largest}"
     lines.append(f"Guarantee: {said['definition']}{rate} [{said['theorem']}].")
     if said["snapping"]:
         lines.append(
