@@ -274,7 +274,7 @@ class Plan(ABC):
         far = f"{float(space.apart) * space.diameter:,.6g} {space.unit or 'of the largest distance'}"
         return (
             f"people without records count as holding the public item 'no records', {far} from every other; whether "
-            f"somebody is one of them is hidden at ε = {epsilon:.3g} (a 50 % guess can become at most "
+            f"somebody is one of them is hidden at ε = {at_most(epsilon)} (a 50 % guess can become at most "
             f"{percent_up(odds_upper(epsilon))})"
         )
 
