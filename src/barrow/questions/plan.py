@@ -270,6 +270,8 @@ class Plan(ABC):
                 f"people without records count as holding the public item {space.label(space.default_item)!r}, and "
                 "cannot be told from people whose records are there"
             )
+        from barrow.figures.numbers import at_most
+
         epsilon = float_up(self.charge(Fraction(1), space.apart))
         far = f"{float(space.apart) * space.diameter:,.6g} {space.unit or 'of the largest distance'}"
         return (
@@ -340,7 +342,7 @@ class Plan(ABC):
         return [*lines, *self.other_lines()]
 
     def _rate(self) -> str:
-        from barrow.figures.numbers import at_most
+        from barrow.figures.numbers import at_most, near
 
         space, delta = self.space, float(self.delta)
         if self.alpha is None:
