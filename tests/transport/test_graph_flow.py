@@ -61,7 +61,8 @@ def test_the_nearest_histogram_is_that_of_a_linear_programme(nodes, seed, exact)
     found = nearest_flow(nodes, tails, heads, lengths, values, weights, exact=exact)
     assert found.kept.min() >= 0
     assert found.kept.sum() == pytest.approx(1.0)
-    assert best * (1 - 1e-7) <= found.upper <= best * (1 + (1e-6 if exact else 0.06)) + 1e-5
+    # Splitting ends after so many steps: where nothing need be moved, a trace is left (lengths are at most 1).
+    assert best * (1 - 1e-7) <= found.upper <= best * (1 + (1e-6 if exact else 0.06)) + (1e-5 if exact else 2e-3)
     assert found.lower <= best * (1 + 1e-7) + 1e-12
 
 
