@@ -406,6 +406,18 @@ def test_verify_notices_every_change(tmp_path):
     assert [c.finding for c in verify(folder, ledger=other.ledger) if c.what == "ledger"] == ["has no such entry"]
 
 
+def test_verify_takes_the_words_of_an_earlier_version(tmp_path, monkeypatch):
+    """What a statement said when it was made is compared with the ledger, not with what would be said today."""
+    study = make_study(tmp_path)
+    make_ledger(study)
+    monkeypatch.setattr("barrow.study.statement.STATEMENT_VERSION", 2)
+    monkeypatch.setattr("barrow.study.release.statement_text", lambda said: "Earlier words.")
+    folder = study.release(out=tmp_path / "out").folder
+    assert all(c.holds for c in verify(folder))
+    (folder / "statement.txt").write_text("We promise everything.")
+    assert {c.what for c in verify(folder) if not c.holds} == {"ledger"}
+
+
 @pytest.mark.parametrize(
     "path",
     [("people",), ("released",), ("worst_case", "epsilon"), ("protected", 0, "epsilon"), ("delta",), ("alpha",),

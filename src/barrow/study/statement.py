@@ -18,7 +18,8 @@ from barrow.questions import Plan, Question, question_kinds
 from barrow.spaces import Elsewhere, Space, held, space_from_spec
 from barrow.study.study import Study
 
-STATEMENT_VERSION = 2
+STATEMENT_VERSION = 3
+"""Grows with every change of words: an earlier text is compared with the ledger's digest alone (from 2 on)."""
 _LONGEST_SPACE = 20_000
 _OUTSIDE = {
     "error": "a record outside the space would have stopped the release",

@@ -20,6 +20,8 @@ from barrow.study.outputs import digest_of
 from barrow.study.schemas import Statement
 from barrow.study.statement import STATEMENT_VERSION, statement_text
 
+_DIGESTED = 2
+"""From this version on the ledger holds a digest of the statement."""
 _LARGEST = 2**26
 
 
@@ -55,7 +57,7 @@ def read_statement(path: str | os.PathLike[str]) -> dict[str, Any]:
             problem = f"The file {str(file)!r} is not a statement"
             said = msgspec.json.decode(content)
             found = msgspec.convert(said, Statement)
-            if found.statement not in (1, STATEMENT_VERSION):
+            if not 1 <= found.statement <= STATEMENT_VERSION:
                 problem, said = f"The file {str(file)!r} is a statement of another version.", None
         else:
             problem = f"The file {str(file)!r} is too large for a statement."
@@ -156,7 +158,7 @@ def _paid(
     committed = [r.data for r in records if r.kind == "commit" and r.data["reserve"] == number]
     if [data["outputs"] for data in committed] != [digest_of(contents)]:
         return Check("ledger", False, "recorded other values than these files hold")
-    if said["statement"] == STATEMENT_VERSION:
+    if said["statement"] >= _DIGESTED:
         files = {name: (place / name).read_bytes() for name in ("statement.json", "statement.txt")}
         if committed[0].get("statement") != digest_of(files):
             return Check("ledger", False, "recorded another statement than this one")
