@@ -20,7 +20,7 @@ from barrow.planning.terms import Terms
 from barrow.queries import density, mean, region_share
 from barrow.queries.holders import holders, with_no_records
 from barrow.questions import CircularMean, Density, Histogram, Mean, Quantile
-from barrow.questions.holders import laplace_pair_quantile
+from barrow.questions.holders import laplace_pair_quantile, slack_at
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, NoRecords, Product
 from barrow.study import Study, read, verify
 from barrow.study.file import study_from_text, study_text
@@ -117,7 +117,7 @@ def test_fiellers_interval_covers_the_truth_and_half_of_its_slack_would_not(nois
         assert row["low_95"] >= plan.pair.middles[0] - plan.pair.reaches[0] - 1e-9
         covered += row["low_95"] - 1e-9 <= at <= row["high_95"] + 1e-9
         t = at - plan.pair.middles[0]
-        half += abs(z[0] - t * z[1] / plan.pair.weight) <= plan._slack(abs(t)) / 2
+        half += abs(z[0] - t * z[1] / plan.pair.weight) <= slack_at(plan.pair, plan.noise, abs(t)) / 2
     spread = math.sqrt(0.05 * 0.95 / draws)
     assert covered / draws >= 0.95 - 3 * spread
     assert half / draws < 0.95 - 3 * spread
@@ -125,11 +125,32 @@ def test_fiellers_interval_covers_the_truth_and_half_of_its_slack_would_not(nois
 
 def test_an_interval_is_narrower_than_the_plain_one_and_cut_to_the_range():
     plan = planned(users=1000)
-    wide = plan._slack(plan.pair.reaches[0])
+    wide = slack_at(plan.pair, plan.noise, plan.pair.reaches[0])
     low, high = plan.interval(0.0, 1.0, plan.pair.reaches[0])
     assert 0 < high - low < 2 * wide  # at the middle the share's noise hardly counts
     row = plan.tables(np.array([plan.pair.reaches[0], plan.pair.weight]))["values"][0]
     assert row["high_95"] == pytest.approx(LINE.points[-1])
+
+
+@pytest.mark.parametrize("definition", ["auto", "user_level"])
+def test_a_mean_over_holders_is_compared_with_user_level_dp(definition, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = Study(LINE, ["1 of 10, 10 years, 0.5", "all, 5 years, 1"], users=400, dataset="a", missing="no records")
+    plan = study.plan(Mean(definition=definition))
+    assert plan.chosen.user_level == (definition == "user_level")
+    assert plan.half_width == pytest.approx(
+        slack_at(plan.pair, plan.noise, plan.pair.reaches[0]) + plan.snapping, rel=1e-12
+    )
+    other = study.plan(Mean(definition="emd" if plan.chosen.user_level else "user_level"))
+    assert plan.versus.at_promises.error + plan.snapping == pytest.approx(other.half_width)
+    times = max(plan.half_width, other.half_width) / min(plan.half_width, other.half_width)
+    assert f"{times:.2f} times {'less' if plan.chosen.user_level else 'the'} error" in str(plan)
+    ledger = Ledger.create("a.ledger", study)
+    data = read({"uid": list(range(300)), "age": [30] * 300}, user="uid", item="age")
+    result = study.release(plan.question, data, ledger=ledger, out="out")
+    assert all(check.holds for check in verify("out", ledger="a.ledger"))
+    row = result.tables["values"][0]
+    assert abs(row["value"] - 30) < 3 * (row["high_95"] - row["low_95"]) + 1
 
 
 def test_what_may_have_no_holders_is_not_determined():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +15,11 @@ from barrow.errors import ParameterError
 from barrow.figures.numbers import at_most, near
 from barrow.mechanisms import AdditiveNoise
 from barrow.numerics import float_up
+from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.linear import kept_errors
 from barrow.planning.terms import Terms
+from barrow.planning.user_level import user_level_errors
+from barrow.planning.versus import Versus, kept_user_level, preferred, versus
 from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
 from barrow.questions.linear import Linear, LinearPlan
@@ -42,8 +47,41 @@ def plan_holders(question: Linear, terms: Terms) -> HoldersPlan:
             fix="missing = 'default item'",
         )
     pair = holders(question.query(held(terms.space)), terms.space)
-    found = kept_errors(pair.query, terms, question.noise)
-    return HoldersPlan(question, terms, pair.query, found[0], tuple(found[1:]), pair, own=tuple(found))
+    found = _of_means(pair, kept_errors(pair.query, terms, question.noise))
+    rivals: list[Candidate] = []
+    if question.noise == "auto" or question.definition == "user_level":
+        rivals = kept_user_level(terms, _user_level(pair, terms), question.definition)
+    moved = pair.inner.snapping_upper if pair.inner.snapping_counted else 0.0
+    best = preferred(found, rivals, question.definition, moved)
+    others = [candidate for candidate in found if candidate is not best]
+    return HoldersPlan(question, terms, pair.query, best, tuple(others), pair, own=tuple(found), rivals=tuple(rivals))
+
+
+def _of_means(pair: Holders, found: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates by the half width of a mean at the end of the range if everybody holds records."""
+    return best_first([replace(one, error=slack_at(pair, one.mechanism, max(pair.reaches))) for one in found])
+
+
+def _user_level(pair: Holders, terms: Terms) -> Callable[[Fraction], list[Candidate]]:
+    """From an epsilon to the mechanisms of user-level DP."""
+
+    def made(epsilon: Fraction) -> list[Candidate]:
+        return _of_means(pair, user_level_errors(pair.query, epsilon, terms.delta, users=terms.users))
+
+    return made
+
+
+def slack_at(pair: Holders, noise: Any, ratio: float) -> float:
+    """What |sum - t share| exceeds with probability at most 5 % at the true t, |t| = ``ratio``; grows with it."""
+    lean = ratio / pair.weight
+    rounding = (float_up(noise.grid) / 2.0 + pair.query.rounding_upper) * (1.0 + lean)
+    if isinstance(noise, AdditiveNoise) and (noise.p is None or noise.p == "2"):
+        reach = float(noise.distribution.quantile(0.05)) * math.hypot(1.0, lean)
+    elif isinstance(noise, AdditiveNoise) and noise.p == "1":
+        reach = laplace_pair_quantile(lean)
+    else:
+        return float(noise.simultaneous_half_width) * (1.0 + lean)
+    return float(reach * float_up(noise.scale) * (1.0 + 1e-9) + rounding)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +97,19 @@ class HoldersPlan(LinearPlan):
 
     pair: Holders
 
+    @cached_property
+    def versus(self) -> Versus | None:
+        """What is released beside the best of the other definition, EMD-DP or user-level DP."""
+        return versus(
+            self.terms,
+            self.chosen,
+            self.own,
+            self.rivals,
+            emd=lambda terms: _of_means(self.pair, kept_errors(self.query, terms)),
+            user_level=_user_level(self.pair, self.terms),
+            snapping=self._moved,
+        )
+
     @property
     def snapping(self) -> float:
         """How far snapping records to the grid may move a value: as far as one of theirs."""
@@ -70,38 +121,15 @@ class HoldersPlan(LinearPlan):
         return self.pair.inner.snapping_counted
 
     @property
-    def half_width(self) -> float:
-        """Half the width of an interval at the end of the range, if everybody holds records."""
-        reach = max(self.pair.reaches)
-        return self._slack(reach) + (self.snapping if self.snapping_included else 0.0)
-
-    @property
     def half_width_all(self) -> float:
         """The same for all values at once: intervals from half widths that hold together."""
         ratio = 1.0 + max(self.pair.reaches) / self.pair.weight
-        return float(self.noise.simultaneous_half_width) * ratio + (self.snapping if self.snapping_included else 0.0)
+        return float(self.noise.simultaneous_half_width) * ratio + self._moved
 
     @cached_property
     def share_half_width(self) -> float:
         """The released share of people with records is off by more with probability at most 5 %."""
         return float(self.noise.half_width) / self.pair.weight
-
-    @cached_property
-    def _one(self) -> float:
-        """The quantile of one output at scale 1."""
-        return float(self.noise.distribution.quantile(0.05))
-
-    def _slack(self, ratio: float) -> float:
-        """What |sum - t share| exceeds with probability at most 5 % at the true t, |t| = ``ratio``; grows with it."""
-        noise, lean = self.noise, ratio / self.pair.weight
-        rounding = (float_up(noise.grid) / 2.0 + self.query.rounding_upper) * (1.0 + lean)
-        if isinstance(noise, AdditiveNoise) and (noise.p is None or noise.p == "2"):
-            reach = self._one * math.hypot(1.0, lean)
-        elif isinstance(noise, AdditiveNoise) and noise.p == "1":
-            reach = laplace_pair_quantile(lean)
-        else:
-            return float(noise.simultaneous_half_width) * (1.0 + lean)
-        return float(reach * float_up(noise.scale) * (1.0 + 1e-9) + rounding)
 
     def interval(self, total: float, share: float, reach: float) -> tuple[float, float] | None:
         """Fieller's interval of t = sum/share within [-reach, reach]; None where the share may be 0.
@@ -113,7 +141,7 @@ class HoldersPlan(LinearPlan):
             return None
         low, high = -reach, reach
         for _ in range(_TURNS):
-            slack = self._slack(max(abs(low), abs(high)))
+            slack = slack_at(self.pair, self.noise, max(abs(low), abs(high)))
             found = max(low, (total - slack) / share), min(high, (total + slack) / share)
             if found[0] > found[1]:  # all of the range is ruled out, which happens in less than 5 % of cases
                 edge = min(max(total / share, -reach), reach)
@@ -131,7 +159,7 @@ class HoldersPlan(LinearPlan):
         columns = zip(self.pair.inner.outputs, self.pair.middles, self.pair.reaches, strict=True)
         for i, (name, middle, reach) in enumerate(columns):
             found = self.interval(float(values[i]), share, reach)
-            slack = self.snapping if self.snapping_included else 0.0
+            slack = self._moved
             low, high = (-reach, reach) if found is None else found
             at = None if found is None else middle + min(max(float(values[i]) / share, low), high)
             rows.append(
@@ -183,10 +211,6 @@ class HoldersPlan(LinearPlan):
             f"          the share of people with records ± {at_most(self.share_half_width)} (95 %); not determined "
             "where that reaches 0",
         ]
-
-    def other_lines(self) -> list[str]:
-        """Nothing: half widths of other noises are those of the sums."""
-        return []
 
     @property
     def warnings(self) -> list[str]:

@@ -213,7 +213,7 @@ class LinearPlan(Plan):
             self.rivals,
             emd=lambda terms: kept_errors(self.query, terms),
             user_level=_user_level(self.query, self.terms),
-            snapping=self.snapping if self.snapping_included else 0.0,
+            snapping=self._moved,
         )
 
     @property
@@ -259,12 +259,17 @@ class LinearPlan(Plan):
     @property
     def half_width(self) -> float:
         """Each value will be within this of the true one with probability at least 95 %, in the question's unit."""
-        return self.chosen.error + (self.snapping if self.snapping_included else 0.0)
+        return self.chosen.error + self._moved
+
+    @property
+    def _moved(self) -> float:
+        """What snapping adds to a half width."""
+        return self.snapping if self.snapping_included else 0.0
 
     @property
     def error_parts(self) -> tuple[float, float]:
         """The noise, and what snapping adds to the half width."""
-        return self.chosen.error, self.snapping if self.snapping_included else 0.0
+        return self.chosen.error, self._moved
 
     @property
     def half_width_all(self) -> float:
@@ -272,7 +277,7 @@ class LinearPlan(Plan):
         if self.terms.model is Model.LOCAL:
             return self.half_width
         noise: float = self.noise.simultaneous_half_width
-        return noise + (self.snapping if self.snapping_included else 0.0)
+        return noise + self._moved
 
     @property
     def error(self) -> float:
@@ -366,7 +371,7 @@ class LinearPlan(Plan):
         means = sums.means(self.noise.grid)
         noise = self.noise.mean_half_width(sums.n)
         spread = sums.half_widths(self.noise.grid)
-        slack = self.snapping if self.snapping_included else 0.0
+        slack = self._moved
         widths = (
             [noise + slack] * len(means)
             if spread is None
@@ -417,7 +422,7 @@ class LinearPlan(Plan):
             "scale": float_up(self.noise.scale),
             "constant": dict(zip(("proved", "method", "lipschitz"), self.constant, strict=True)),
             **{key: fields[key] for key in ("half_width_95", "half_width_95_all", "snapping_values")},
-            "others": [{"noise": other.name, "half_width_95": other.error} for other in self.others],
+            "others": [{"noise": other.name, "half_width_95": other.error + self._moved} for other in self.others],
             "versus": None if self.versus is None else self.versus.to_json(),
         }
 
@@ -443,7 +448,7 @@ class LinearPlan(Plan):
 
     def other_lines(self) -> list[str]:
         """The noises that lose."""
-        lost = ", ".join(f"{other.name} ± {at_most(other.error)}" for other in self.others)
+        lost = ", ".join(f"{other.name} ± {at_most(other.error + self._moved)}" for other in self.others)
         lines = [] if self.versus is None else [f"Against   {self.versus.line}"]
         return [*lines, *([f"Others    {lost}"] if lost else [])]
 
