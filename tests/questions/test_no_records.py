@@ -6,6 +6,7 @@ import csv
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -66,9 +67,12 @@ def test_a_spaced_graph_is_never_too_long_either():
 @pytest.mark.parametrize("far", ["1", "1/2"])
 def test_the_pair_has_one_constant_for_all_pairs(p, far):
     space = NoRecords(LINE, distance=far)
-    for query in (holders(mean(LINE), space).query, with_no_records(density(LINE, bandwidth="25 years"), space)):
+    below, order = Quantile(every=2).query(LINE), math.inf if p == "inf" else p
+    weighed = [holders(below, space, p=order, ranged=ranged).query for ranged in (False, True)]
+    shares = with_no_records(density(LINE, bandwidth="25 years"), space)
+    for query in (holders(mean(LINE), space).query, shares, *weighed):
         table = query.table.integers.toarray() if query.table.sparse else query.table.integers
-        rows, order = table * float(query.step), math.inf if p == "inf" else p
+        rows = table * float(query.step)
         slope = span = 0.0
         for i, j in itertools.combinations(range(space.items), 2):
             size = float(np.linalg.norm(rows[i] - rows[j], ord=order))
@@ -76,6 +80,16 @@ def test_the_pair_has_one_constant_for_all_pairs(p, far):
         assert slope <= query.lipschitz_upper(p) * (1 + 1e-12)
         assert span <= query.range_upper(p) * (1 + 1e-12)
         assert query.lipschitz_upper(p) <= 1.6 * slope
+
+
+def test_the_share_is_free_in_the_norm_that_is_asked_for():
+    below = Quantile(every=2).query(LINE)
+    for p in (1, 2, "inf"):
+        order = math.inf if p == "inf" else p
+        pair = holders(below, NoRecords(LINE), p=order, ranged=True)
+        assert pair.query.range_upper(p) == pytest.approx(below.range_upper(p), rel=1e-6)
+        heavier = holders(below, NoRecords(LINE), p=1.0, ranged=True)
+        assert p == 1 or heavier.query.range_upper(p) > 1.2 * pair.query.range_upper(p)
 
 
 def test_the_share_is_free_where_no_records_are_far_away():
@@ -151,6 +165,32 @@ def test_a_mean_over_holders_is_compared_with_user_level_dp(definition, tmp_path
     assert all(check.holds for check in verify("out", ledger="a.ledger"))
     row = result.tables["values"][0]
     assert abs(row["value"] - 30) < 3 * (row["high_95"] - row["low_95"]) + 1
+
+
+@pytest.mark.parametrize("missing", ["no records", "default item"])
+@pytest.mark.parametrize("question", [Quantile(), CircularMean()], ids=lambda q: q.kind)
+def test_what_is_read_off_is_compared_with_user_level_dp_by_itself(question, missing, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    space, name, unit = (LINE, "age", "years") if question.kind == "quantile" else (Circle.hours(), "hour", "hours")
+    promises = [f"1 of 10, 3 {unit}, 0.5", f"all, 2 {unit}, 1"]
+    study = Study(space, promises, users=400, dataset="a", missing=missing)
+    both = {one: study.plan(replace(question, definition=one)) for one in ("emd", "user_level")}
+    assert [plan.chosen.user_level for plan in both.values()] == [False, True]
+    plan = study.plan(question)
+    better = min(both.values(), key=lambda each: each.error)
+    assert plan.error <= 1.05 * better.error
+    assert plan.versus.chosen.error == plan.error
+    other = both["emd" if plan.chosen.user_level else "user_level"]
+    assert plan.versus.at_promises.error == pytest.approx(other.error)
+    assert plan.versus.line in str(plan)
+    assert set(both["user_level"].charges()) == {Fraction(1, 2)}
+    data = read({"uid": list(range(300)), name: [10] * 300}, user="uid", item=name)
+    ledger = Ledger.create("a.ledger", study)
+    result = study.release(replace(question, definition="user_level"), data, ledger=ledger, out="out")
+    assert all(check.holds for check in verify("out", ledger="a.ledger"))
+    row = result.tables["values"][0]
+    if missing == "no records":
+        assert not row["determined"] or row["low_95"] - 1 <= 10 <= row["high_95"] + 1
 
 
 def test_what_may_have_no_holders_is_not_determined():

@@ -49,11 +49,17 @@ class Holders:
     weight: float
 
 
-def holders(inner: Query, space: Space) -> Holders:
+def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False) -> Holders:
     """The pair for the mean of ``inner`` over people with records: its sum over all people, and their share.
 
-    The weight of the share is the largest that leaves the constant of ``inner`` as it is in the 1-norm, and at least
-    half the range of an output.
+    The weight of the share is the largest that leaves the constant of ``inner`` as it is in the p-norm, and at least
+    half the range of an output. Any weight is sound; it says how much of the noise the share gets.
+
+    Args:
+        inner: The query about records.
+        space: The space with the item for people without records.
+        p: The norm in which the share is to cost nothing.
+        ranged: Whether it is the range that is left as it is, for user-level DP, and not the Lipschitz constant.
     """
     if not isinstance(space, NoRecords) or space.inner.digest != inner.space.digest:
         raise ParameterError(
@@ -77,7 +83,9 @@ def holders(inner: Query, space: Space) -> Holders:
         """The largest p-norm of f - middle over the items."""
         return float(np.linalg.norm(moved.astype(np.float64), ord=p, axis=1).max()) * step * _UP
 
-    weight = max(inner.lipschitz_upper(1) * near - size(1.0), size(math.inf), step)
+    bound = inner.range_upper(p) if ranged else inner.lipschitz_upper(p) * near
+    left = bound if math.isinf(p) else max(bound**p - size(p) ** p, 0.0) ** (1.0 / p)
+    weight = max(left, size(math.inf), step)
     whole_weight = max(1, math.floor(Fraction(weight) / inner.step))
     weight = float(whole_weight * inner.step)
 

@@ -16,8 +16,8 @@ from barrow.queries.coordinates import direction
 from barrow.queries.holders import Holders
 from barrow.questions.base import Said
 from barrow.questions.linear import LinearPlan, noise_sentence
-from barrow.questions.plan import Plan, Rows
-from barrow.questions.read_off import ReadOff, share_row
+from barrow.questions.plan import Rows
+from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
 from barrow.spaces import Space
 
 
@@ -39,10 +39,8 @@ class CircularMean(ReadOff):
         """The mean direction."""
         return direction(space)
 
-    def _read_off(self, made: LinearPlan, pair: Holders | None) -> Plan:
-        return CircularMeanPlan(
-            self, made.terms, made.query, made.chosen, made.others, pair, own=made.own, rivals=made.rivals
-        )
+    def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
+        return CircularMeanPlan(self, made.terms, made.query, made.chosen, made.others, pair)
 
     @classmethod
     def released(cls, said: Said) -> str:
@@ -66,7 +64,7 @@ class CircularMean(ReadOff):
 
 
 @dataclass(frozen=True, eq=False)
-class CircularMeanPlan(LinearPlan):
+class CircularMeanPlan(ReadOffPlan):
     """What a circular mean would be like.
 
     Args:
@@ -80,8 +78,6 @@ class CircularMeanPlan(LinearPlan):
     >>> plan.description, plan.radius < 0.15
     ("the circular mean and spread of people's items (h)", True)
     """
-
-    pair: Holders | None = None
 
     @property
     def description(self) -> str:

@@ -6,23 +6,22 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.figures.numbers import at_most, near
-from barrow.mechanisms import AdditiveNoise
+from barrow.mechanisms import AdditiveNoise, NoiseDistribution
 from barrow.numerics import float_up
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.linear import kept_errors
 from barrow.planning.terms import Terms
-from barrow.planning.user_level import user_level_errors
 from barrow.planning.versus import Versus, kept_user_level, preferred, versus
 from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
-from barrow.questions.linear import Linear, LinearPlan
+from barrow.questions.linear import Linear, LinearPlan, user_level_of
 from barrow.questions.plan import Rows, placed
 from barrow.spaces import held
 
@@ -64,11 +63,14 @@ def _of_means(pair: Holders, found: Iterable[Candidate]) -> list[Candidate]:
 
 def _user_level(pair: Holders, terms: Terms) -> Callable[[Fraction], list[Candidate]]:
     """From an epsilon to the mechanisms of user-level DP."""
+    made = user_level_of(pair.query, terms)
+    return lambda epsilon: _of_means(pair, made(epsilon))
 
-    def made(epsilon: Fraction) -> list[Candidate]:
-        return _of_means(pair, user_level_errors(pair.query, epsilon, terms.delta, users=terms.users))
 
-    return made
+@lru_cache(maxsize=256)
+def _one(distribution: NoiseDistribution) -> float:
+    """What one output at scale 1 exceeds with probability 5 %."""
+    return float(distribution.quantile(0.05))
 
 
 def slack_at(pair: Holders, noise: Any, ratio: float) -> float:
@@ -76,7 +78,7 @@ def slack_at(pair: Holders, noise: Any, ratio: float) -> float:
     lean = ratio / pair.weight
     rounding = (float_up(noise.grid) / 2.0 + pair.query.rounding_upper) * (1.0 + lean)
     if isinstance(noise, AdditiveNoise) and (noise.p is None or noise.p == "2"):
-        reach = float(noise.distribution.quantile(0.05)) * math.hypot(1.0, lean)
+        reach = _one(noise.distribution) * math.hypot(1.0, lean)
     elif isinstance(noise, AdditiveNoise) and noise.p == "1":
         reach = laplace_pair_quantile(lean)
     else:

@@ -87,7 +87,7 @@ class Linear(Question):
         found = kept_errors(query, terms, self.noise)
         rivals: list[Candidate] = []
         if self.noise == "auto" or self.definition == "user_level":
-            rivals = kept_user_level(terms, _user_level(query, terms), self.definition)
+            rivals = kept_user_level(terms, user_level_of(query, terms), self.definition)
         moved = query.snapping_upper if query.snapping_counted else 0.0
         best = preferred(found, rivals, self.definition, moved)
         others = [candidate for candidate in found if candidate is not best]
@@ -130,7 +130,7 @@ class Linear(Question):
         return [noise_sentence(said), f"{each} with probability 95 %{many}{snapping_words(said, cls.of_shares)}."]
 
 
-def _user_level(query: Query, terms: Terms) -> Callable[[Fraction], list[Candidate]]:
+def user_level_of(query: Query, terms: Terms) -> Callable[[Fraction], list[Candidate]]:
     """From an epsilon to the mechanisms of user-level DP."""
 
     def made(epsilon: Fraction) -> list[Candidate]:
@@ -212,7 +212,7 @@ class LinearPlan(Plan):
             self.own,
             self.rivals,
             emd=lambda terms: kept_errors(self.query, terms),
-            user_level=_user_level(self.query, self.terms),
+            user_level=user_level_of(self.query, self.terms),
             snapping=self._moved,
         )
 

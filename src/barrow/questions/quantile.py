@@ -21,8 +21,8 @@ from barrow.queries.holders import Holders
 from barrow.queries.tree_edges import run_starts
 from barrow.questions.base import Said
 from barrow.questions.linear import LinearPlan, noise_sentence
-from barrow.questions.plan import Plan, Rows
-from barrow.questions.read_off import ReadOff, share_row
+from barrow.questions.plan import Rows
+from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
 from barrow.spaces import Line, Space, edge_tree, held
 from barrow.spaces.base import Floats, Ids
 
@@ -75,15 +75,19 @@ class Quantile(ReadOff):
             )
         return tree_edges(space, every=1 if self.every == AUTO else int(self.every))
 
-    def plan(self, terms: Terms) -> Plan:
-        """The noise that keeps the terms, with as many values as give the narrowest intervals; it reads no data."""
+    def _alone(self, terms: Terms) -> ReadOffPlan:
+        """With as many values as give the narrowest intervals."""
         line = held(terms.space)
         if self.every != AUTO or not isinstance(line, Line):
-            return super().plan(terms)
-        made = [replace(self, every=every).plan(terms) for every in _worth_trying(line, terms)]
+            return super()._alone(terms)
+        made = [replace(self, every=every)._alone(terms) for every in _worth_trying(line, terms)]
         return min(made, key=lambda plan: float(plan.error))
 
-    def _read_off(self, made: LinearPlan, pair: Holders | None) -> Plan:
+    def freed(self) -> ReadOff:
+        """With as many values as are best."""
+        return replace(self, every=AUTO)
+
+    def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
         return QuantilePlan(self, made.terms, made.query, made.chosen, made.others, pair)
 
     @classmethod
@@ -125,7 +129,7 @@ def _worth_trying(line: Line, terms: Terms) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class QuantilePlan(LinearPlan):
+class QuantilePlan(ReadOffPlan):
     """What quantiles would be like.
 
     Args:
@@ -139,7 +143,6 @@ class QuantilePlan(LinearPlan):
     """
 
     question: Quantile
-    pair: Holders | None = None
 
     @property
     def description(self) -> str:
@@ -281,10 +284,6 @@ class QuantilePlan(LinearPlan):
             f"Error     ± {self.sized(self.error)} (95 %, all at once) if people's items were spread uniformly; less "
             "where many are alike",
         ]
-
-    def other_lines(self) -> list[str]:
-        """Nothing: errors of other noises are about shares below points, and not about quantiles."""
-        return []
 
     @property
     def _deviation(self) -> float:

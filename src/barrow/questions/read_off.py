@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from barrow.errors import ParameterError
+from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.linear import kept_errors
 from barrow.planning.terms import Terms
+from barrow.planning.versus import ALIKE, Versus, checked_definition, kept_user_level
+from barrow.policy import Promise
 from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
-from barrow.questions.linear import Linear, LinearPlan
+from barrow.questions.linear import Linear, LinearPlan, user_level_of
 from barrow.questions.plan import Plan
 from barrow.spaces import held
 
@@ -29,31 +36,118 @@ class ReadOff(Linear):
     """What it asks for, in the plural, as refusals name it."""
 
     @abstractmethod
-    def _read_off(self, made: LinearPlan, pair: Holders | None) -> Plan:
+    def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
         """The plan of the answer from that of the values; over holders of records where there is a pair."""
 
     def plan(self, terms: Terms) -> Plan:
-        """The noise that keeps the terms, and the intervals to expect; it reads no data."""
+        """The noise that keeps the terms, and the intervals to expect; it reads no data.
+
+        EMD-DP and user-level DP are compared by what is read off: that is what people get.
+        """
         if terms.model is not Model.CENTRAL:
             raise ParameterError(
                 f"{self.plural} are planned for data already held.",
                 allowed="model 'central'",
                 fix="histogram, which people can report themselves, and from which they can be read off",
             )
-        return super().plan(terms)
+        definition = checked_definition(self.definition)
+        if not terms.promises or (self.noise != "auto" and definition == "auto"):
+            return self._alone(terms)
+        own = replace(self, definition="emd")._alone(terms)
+        if definition == "emd":
+            return own
+        try:
+            rival = replace(self, definition="user_level")._alone(terms)
+        except ParameterError:
+            if definition == "user_level":
+                raise
+            return own
+        if definition == "user_level" or rival.error * ALIKE < own.error:
+            own, rival = rival, own
+        return replace(own, question=replace(own.question, definition=definition), beside=rival)
+
+    def _alone(self, terms: Terms) -> ReadOffPlan:
+        """The plan by the definition that is asked for."""
+        found = super().plan(terms)
+        if not isinstance(found, ReadOffPlan):
+            raise ParameterError(f"{self.plural} need additive noise.", allowed="noise='auto'", fix="noise='auto'")
+        return found
+
+    def freed(self) -> ReadOff:
+        """The question without what a plan has settled."""
+        return self
 
     def _planned(self, terms: Terms) -> Plan:
         made = super()._planned(terms)
         if not isinstance(made, LinearPlan):
-            raise ParameterError(f"{self.plural} need additive noise.", allowed="noise='auto'", fix="noise='auto'")
-        return self._read_off(made, None)
+            return made
+        return self._best(made, made.rivals if made.chosen.user_level else made.own, None)
 
     def _over_holders(self, terms: Terms) -> Plan:
         """Sums over people with records, and their share, with one constant (docs/proofs/no-records.md)."""
-        pair = holders(self.query(held(terms.space)), terms.space)
-        found = kept_errors(pair.query, terms, self.noise)
-        made = LinearPlan(self, terms, pair.query, found[0], tuple(found[1:]), own=tuple(found))
-        return self._read_off(made, pair)
+        inner, ranged = self.query(held(terms.space)), self.definition == "user_level"
+        made = []
+        for p in (1.0, 2.0, math.inf):  # the share costs nothing in one norm
+            pair = holders(inner, terms.space, p=p, ranged=ranged)
+            if ranged:
+                found = kept_user_level(terms, user_level_of(pair.query, terms), self.definition)
+            else:
+                found = kept_errors(pair.query, terms, self.noise)
+            made.append(self._best(LinearPlan(self, terms, pair.query, found[0], ()), found, pair))
+        return min(made, key=lambda each: float(each.error))
+
+    def _best(self, made: LinearPlan, found: Sequence[Candidate], pair: Holders | None) -> ReadOffPlan:
+        """The noise by which what is read off has the least error, which need not be that of the values."""
+        plan = self._read_off(made, pair)
+        tried = [replace(plan, chosen=one, others=tuple(c for c in found if c is not one)) for one in found]
+        return min(tried, key=lambda each: float(each.error))
+
+
+@dataclass(frozen=True, eq=False)
+class ReadOffPlan(LinearPlan):
+    """What an answer that is read off would be like.
+
+    Args:
+        pair: Where some people hold no records: the sums over those who do, and their share.
+        beside: The plan by the other definition, EMD-DP or user-level DP.
+
+    >>> from fractions import Fraction
+    >>> from barrow.questions import Quantile
+    >>> from barrow.spaces import Line
+    >>> plan = Quantile().plan(Terms(Line(0, 100, unit="years", step=1), 10_000, given=Fraction(25)))
+    >>> plan.beside is None, plan.versus is None
+    (True, True)
+    """
+
+    question: ReadOff
+    pair: Holders | None = None
+    beside: ReadOffPlan | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def versus(self) -> Versus | None:
+        """What is released beside the best of the other definition, by what is read off."""
+        if self.beside is None:
+            return None
+        chosen = self._read
+        found = Versus(chosen, self.beside._read, None)
+        worst = Promise("all", "anywhere", Fraction(chosen.guarantee.epsilon_at(1)))
+        here = replace(self.terms, promises=(worst,), fraction=Fraction(1))
+        other = replace(self.question.freed(), definition="emd" if chosen.user_level else "user_level")
+        try:
+            # Whatever has this worst case is user-level DP itself: EMD-DP that was chosen is among the others.
+            others = [other._alone(here)._read, *([] if chosen.user_level else [chosen])]
+            return replace(found, at_worst=best_first(others)[0])
+        except ParameterError:
+            return found
+
+    @property
+    def _read(self) -> Candidate:
+        """The choice with the error of what is read off."""
+        return replace(self.chosen, error=self.error)
+
+    def other_lines(self) -> list[str]:
+        """The other definition; errors of other noises are not about what is read off."""
+        return [] if self.versus is None else [f"Against   {self.versus.line}"]
 
 
 def share_row(share: float, width: float) -> dict[str, object]:

@@ -162,7 +162,7 @@ class QueryNoise:
         """The largest of the outputs' half widths."""
         return float(self.half_widths.max())
 
-    @property
+    @cached_property
     def simultaneous_half_width(self) -> float:
         """What no output is off by more than, with probability at least 95 %."""
         return self._width(self._points.max(axis=1))
