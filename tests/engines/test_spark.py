@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from tests.engines.conftest import without_spark
 from tests.engines.suite import SECRET, EngineSuite, as_list, pytest_generate_tests
+from tests.thorough import thorough
 
 from barrow.engines import Columns, MemoryEngine, Source, SparkEngine, engine_for
 from barrow.engines.conformance import conformance
@@ -18,7 +17,6 @@ pytestmark = [
     pytest.mark.skipif(without_spark() is not None, reason=str(without_spark())),
     pytest.mark.filterwarnings("ignore"),
 ]
-thorough = pytest.mark.skipif("BARROW_THOROUGH" not in os.environ, reason="it takes long: set BARROW_THOROUGH=1")
 AB, UID = Discrete(["a", "b"]), Columns("uid", "item")
 
 
