@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,7 +31,7 @@ from barrow.planning import (
 from barrow.planning.simulate import simulate
 from barrow.planning.sizes import check_size
 from barrow.planning.terms import Terms
-from barrow.planning.versus import Versus, checked_definition, kept_user_level, preferred, versus
+from barrow.planning.versus import checked_definition, kept_user_level, preferred, versus
 from barrow.privacy import Model
 from barrow.questions.base import Question, Said
 from barrow.questions.collecting import Collected, Collector
@@ -243,18 +244,18 @@ class HistogramPlan(LinearPlan):
         """Nothing is somebody's word: the constants of histograms are proved, and need not be looked for to say so."""
         return ""
 
-    @cached_property
-    def versus(self) -> Versus | None:
-        """What is released beside the best of the other definition, EMD-DP or user-level DP."""
-        return versus(
-            self.terms,
-            self.chosen,
-            self.own,
-            self.rivals,
-            emd=lambda terms: histogram_candidates(replace(self.target, terms=terms))[0],
-            user_level=lambda epsilon: released_user_level(self.target, epsilon),
-            worst=self.space.items <= _MANY,
-        )
+    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
+        """The candidates of EMD-DP that keep other terms."""
+        return histogram_candidates(replace(self.target, terms=terms))[0]
+
+    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
+        """Those of user-level DP at an epsilon."""
+        return released_user_level(self.target, epsilon)
+
+    @property
+    def quick(self) -> bool:
+        """On large spaces another plan takes seconds."""
+        return self.space.items <= _MANY
 
     @property
     def made(self) -> HistogramNoise:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -18,7 +18,7 @@ from barrow.numerics import float_up
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.linear import kept_errors
 from barrow.planning.terms import Terms
-from barrow.planning.versus import Versus, kept_user_level, preferred, versus
+from barrow.planning.versus import kept_user_level, preferred
 from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
 from barrow.questions.linear import Linear, LinearPlan, user_level_of
@@ -49,7 +49,7 @@ def plan_holders(question: Linear, terms: Terms) -> HoldersPlan:
     found = _of_means(pair, kept_errors(pair.query, terms, question.noise))
     rivals: list[Candidate] = []
     if question.noise == "auto" or question.definition == "user_level":
-        rivals = kept_user_level(terms, _user_level(pair, terms), question.definition)
+        rivals = _of_means(pair, kept_user_level(terms, user_level_of(pair.query, terms), question.definition))
     moved = pair.inner.snapping_upper if pair.inner.snapping_counted else 0.0
     best = preferred(found, rivals, question.definition, moved)
     others = [candidate for candidate in found if candidate is not best]
@@ -59,12 +59,6 @@ def plan_holders(question: Linear, terms: Terms) -> HoldersPlan:
 def _of_means(pair: Holders, found: Iterable[Candidate]) -> list[Candidate]:
     """The candidates by the half width of a mean at the end of the range if everybody holds records."""
     return best_first([replace(one, error=slack_at(pair, one.mechanism, max(pair.reaches))) for one in found])
-
-
-def _user_level(pair: Holders, terms: Terms) -> Callable[[Fraction], list[Candidate]]:
-    """From an epsilon to the mechanisms of user-level DP."""
-    made = user_level_of(pair.query, terms)
-    return lambda epsilon: _of_means(pair, made(epsilon))
 
 
 @lru_cache(maxsize=256)
@@ -99,18 +93,13 @@ class HoldersPlan(LinearPlan):
 
     pair: Holders
 
-    @cached_property
-    def versus(self) -> Versus | None:
-        """What is released beside the best of the other definition, EMD-DP or user-level DP."""
-        return versus(
-            self.terms,
-            self.chosen,
-            self.own,
-            self.rivals,
-            emd=lambda terms: _of_means(self.pair, kept_errors(self.query, terms)),
-            user_level=_user_level(self.pair, self.terms),
-            snapping=self._moved,
-        )
+    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
+        """The candidates of EMD-DP that keep other terms."""
+        return _of_means(self.pair, super().by_emd(terms))
+
+    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
+        """Those of user-level DP at an epsilon."""
+        return _of_means(self.pair, super().by_user_level(epsilon))
 
     @property
     def snapping(self) -> float:

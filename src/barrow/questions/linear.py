@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -211,10 +211,24 @@ class LinearPlan(Plan):
             self.chosen,
             self.own,
             self.rivals,
-            emd=lambda terms: kept_errors(self.query, terms),
-            user_level=user_level_of(self.query, self.terms),
+            emd=self.by_emd,
+            user_level=self.by_user_level,
             snapping=self._moved,
+            worst=self.quick,
         )
+
+    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
+        """The candidates of EMD-DP that keep other terms."""
+        return kept_errors(self.query, terms)
+
+    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
+        """Those of user-level DP at an epsilon."""
+        return user_level_of(self.query, self.terms)(epsilon)
+
+    @property
+    def quick(self) -> bool:
+        """Whether planning once more, for the same worst case, takes no time to speak of."""
+        return True
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
