@@ -33,6 +33,8 @@ def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
         return homes
 
     def get(name: str) -> Any:
+        if name == "__all__":
+            return sorted(find())
         home = None if name.startswith("__") else find().get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

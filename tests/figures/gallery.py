@@ -19,7 +19,7 @@ def narrow(name: str, width: int = 360):
     class Narrow:
         def __getattr__(self, attribute):
             found = getattr(wide, attribute)
-            if attribute in wide.__all__ and callable(found) and attribute in NARROWED:
+            if callable(found) and attribute in NARROWED:
                 return lambda *a, **k: found(*a, **{**k, "width": width})
             return found
 

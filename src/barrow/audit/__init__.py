@@ -7,23 +7,3 @@ from barrow.audit.run import audit_all
 from barrow.audit.sampling import SampledFinding, audit_mechanism
 from barrow.audit.study import StudyFinding, audit_study
 from barrow.audit.verdict import Finding, Planted, Verdict, Violation
-
-__all__ = [
-    "BUGS",
-    "CASES",
-    "Bug",
-    "Distribution",
-    "Finding",
-    "Planted",
-    "SampledFinding",
-    "ScriptedSource",
-    "StudyFinding",
-    "Verdict",
-    "Violation",
-    "audit_all",
-    "audit_mechanism",
-    "audit_study",
-    "distribution",
-    "planted",
-    "try_bug",
-]

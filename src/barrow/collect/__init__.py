@@ -1,7 +1,12 @@
 """Collecting from people who trust nobody, over the network: cards, clients, collector, shuffler, analyser."""
 
-from barrow.collect.card import Card, make_card, read_card
-from barrow.collect.client import Client, SendError
-from barrow.collect.wallet import Wallet
+from typing import TYPE_CHECKING
 
-__all__ = ["Card", "Client", "SendError", "Wallet", "make_card", "read_card"]
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.collect.card import Card, make_card, read_card
+    from barrow.collect.client import Client, SendError
+    from barrow.collect.wallet import Wallet
+else:
+    __getattr__, __dir__ = lazily(__name__)

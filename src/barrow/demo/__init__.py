@@ -1,7 +1,12 @@
 """``barrow demo``: real releases from bundled data, offline and in seconds."""
 
-from barrow.demo.examples import EXAMPLES, Example
-from barrow.demo.picture import heat_map
-from barrow.demo.run import DemoResult, run_demo
+from typing import TYPE_CHECKING
 
-__all__ = ["EXAMPLES", "DemoResult", "Example", "heat_map", "run_demo"]
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.demo.examples import EXAMPLES, Example
+    from barrow.demo.picture import heat_map
+    from barrow.demo.run import DemoResult, run_demo
+else:
+    __getattr__, __dir__ = lazily(__name__)

@@ -23,19 +23,3 @@ if TYPE_CHECKING:
     from barrow.engines.tables import read_table_file, with_tables
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "CheckReport",
-    "Columns",
-    "Counts",
-    "DuckDBEngine",
-    "Engine",
-    "MemoryEngine",
-    "PostgresEngine",
-    "Sampled",
-    "Source",
-    "SparkEngine",
-    "engine_for",
-    "read_table_file",
-    "with_tables",
-]

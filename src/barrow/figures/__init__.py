@@ -18,33 +18,3 @@ from barrow.figures.palette import script, stylesheet
 from barrow.figures.places import Places
 from barrow.figures.ring import ring
 from barrow.figures.timeline import Step, timeline
-
-__all__ = [
-    "Curve",
-    "Figure",
-    "Here",
-    "Kept",
-    "Places",
-    "Step",
-    "at_least",
-    "at_most",
-    "bars",
-    "belief",
-    "between",
-    "bundle",
-    "document",
-    "growth",
-    "histogram",
-    "hundred",
-    "icicle",
-    "loglog",
-    "map_figure",
-    "matrix",
-    "near",
-    "ring",
-    "script",
-    "stylesheet",
-    "sweep",
-    "timeline",
-    "tradeoff",
-]

@@ -19,27 +19,3 @@ if TYPE_CHECKING:
     from barrow.mechanisms.tree_histogram import TreeHistogram
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "AdditiveNoise",
-    "Channel",
-    "EdgeHistogram",
-    "EstimateError",
-    "FrequencyEstimator",
-    "ItemReports",
-    "ItemWise",
-    "MatrixChannel",
-    "MultiscaleDensity",
-    "NoiseDistribution",
-    "Reduced",
-    "TreeChannel",
-    "TreeHistogram",
-    "UserCounts",
-    "channel_of",
-    "item_wise",
-    "linear_candidates",
-    "linear_noise",
-    "multiscale_density",
-    "pooled_items",
-    "reduced",
-]

@@ -18,22 +18,3 @@ if TYPE_CHECKING:
     from barrow.noise.source import Source, SystemSource, system_source
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "Center",
-    "RoundedValues",
-    "Source",
-    "SystemSource",
-    "default_grid",
-    "edge_grid",
-    "exact_binomial",
-    "exact_multinomials",
-    "rounded_edges",
-    "rounded_gaussian",
-    "rounded_knorm",
-    "rounded_laplace",
-    "system_source",
-    "uniform_below",
-    "uniform_multinomials",
-    "uniform_places",
-]

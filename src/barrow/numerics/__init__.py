@@ -4,19 +4,3 @@ from barrow.numerics.digest import digest_of
 from barrow.numerics.exact import Exact, exact, exact_text, float_down, float_up, ungrouped, whole
 from barrow.numerics.gdp import gdp_delta_upper, gdp_epsilon_upper, gdp_mu_lower
 from barrow.numerics.search import largest_safe, smallest_safe
-
-__all__ = [
-    "Exact",
-    "digest_of",
-    "exact",
-    "exact_text",
-    "float_down",
-    "float_up",
-    "gdp_delta_upper",
-    "gdp_epsilon_upper",
-    "gdp_mu_lower",
-    "largest_safe",
-    "smallest_safe",
-    "ungrouped",
-    "whole",
-]

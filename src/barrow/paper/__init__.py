@@ -4,18 +4,12 @@ Every row is measured by the code that the package ships, with fixed seeds, and 
 made from the same rows.
 """
 
-from barrow.paper.page import markdown, paper_html, to_json
-from barrow.paper.registry import VERDICTS, Measured, Result, Row, reproduce, reproduce_all, rows
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "VERDICTS",
-    "Measured",
-    "Result",
-    "Row",
-    "markdown",
-    "paper_html",
-    "reproduce",
-    "reproduce_all",
-    "rows",
-    "to_json",
-]
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.paper.page import markdown, paper_html, to_json
+    from barrow.paper.registry import VERDICTS, Measured, Result, Row, reproduce, reproduce_all, rows
+else:
+    __getattr__, __dir__ = lazily(__name__)

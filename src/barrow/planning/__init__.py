@@ -32,33 +32,3 @@ if TYPE_CHECKING:
     from barrow.planning.versus import Versus
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "CAVEATS",
-    "REASONS_FOR",
-    "Candidate",
-    "Caveat",
-    "Comparison",
-    "HistogramTarget",
-    "ItemChoice",
-    "PaperRule",
-    "Rival",
-    "Simulated",
-    "Terms",
-    "Versus",
-    "best_first",
-    "choose_items",
-    "compare",
-    "histogram_candidates",
-    "linear_errors",
-    "paper_rule_central",
-    "paper_rule_linear",
-    "paper_rule_local",
-    "reasons",
-    "reference_distribution",
-    "released_user_level",
-    "shuffled_epsilon0",
-    "useless",
-    "user_level_errors",
-    "user_level_histograms",
-]

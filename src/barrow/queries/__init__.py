@@ -11,27 +11,3 @@ from barrow.queries.quantised import Quantised, norm_order
 from barrow.queries.spec import QUERIES, query_from_spec
 from barrow.queries.tables import function, histogram
 from barrow.queries.tree_edges import tree_edges
-
-__all__ = [
-    "QUERIES",
-    "ClosedForm",
-    "Constants",
-    "Level",
-    "MultiscaleQuery",
-    "Quantised",
-    "Query",
-    "density",
-    "distance_to",
-    "dyadic_bandwidths",
-    "function",
-    "hats",
-    "histogram",
-    "linear_embedding",
-    "mean",
-    "multiscale",
-    "norm_order",
-    "query_from_spec",
-    "region_share",
-    "similarity",
-    "tree_edges",
-]

@@ -27,27 +27,3 @@ if TYPE_CHECKING:
     from barrow.questions.similarity import Projection, Similarity
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "CircularMean",
-    "Collected",
-    "Collector",
-    "Density",
-    "Distance",
-    "Frequency",
-    "Function",
-    "Histogram",
-    "Items",
-    "Linear",
-    "LinearPlan",
-    "Mean",
-    "Plan",
-    "Projection",
-    "Quantile",
-    "Question",
-    "Region",
-    "Similarity",
-    "Terms",
-    "question_kinds",
-    "to_question",
-]

@@ -8,26 +8,3 @@ from barrow.randomisers.mapped import MappedRandomiser, mapped
 from barrow.randomisers.matrix import MatrixRandomiser, matrix_randomiser
 from barrow.randomisers.mixture import MixtureRandomiser, gkrr, randomised_response, tree_response
 from barrow.randomisers.spec import RANDOMISERS, family_of_spec, randomiser_from_spec, suited
-
-__all__ = [
-    "RANDOMISERS",
-    "TOTAL",
-    "MappedRandomiser",
-    "MatrixRandomiser",
-    "MixtureRandomiser",
-    "Randomiser",
-    "check_claim",
-    "exceeds_exp",
-    "exponential",
-    "family_of_spec",
-    "gkrr",
-    "laplace",
-    "mapped",
-    "matrix_randomiser",
-    "planar_laplace",
-    "randomised_response",
-    "randomiser_from_spec",
-    "suited",
-    "tree_response",
-    "worst_triple",
-]

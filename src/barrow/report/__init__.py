@@ -4,7 +4,12 @@ It asks nobody for anything, is complete without scripts, prints well, and has t
 same. Who makes a :class:`Report` out of a release decides what it says; here is only how it looks.
 """
 
-from barrow.report.html import report_html
-from barrow.report.model import Answer, Learnt, Picture, Report, Table
+from typing import TYPE_CHECKING
 
-__all__ = ["Answer", "Learnt", "Picture", "Report", "Table", "report_html"]
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.report.html import report_html
+    from barrow.report.model import Answer, Learnt, Picture, Report, Table
+else:
+    __getattr__, __dir__ = lazily(__name__)

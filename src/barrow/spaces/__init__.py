@@ -1,71 +1,33 @@
 """Spaces of items: public sets with a normalised metric."""
 
-from barrow.spaces.axioms import check_metric, shortest_paths
-from barrow.spaces.base import DISTANCE_ERROR, Space, least_distance_by_blocks
-from barrow.spaces.circle import Circle
-from barrow.spaces.clustered import Clustered
-from barrow.spaces.covariates import Covariates
-from barrow.spaces.edges import TREES, EdgeTree, edge_names, edge_tree
-from barrow.spaces.elsewhere import Elsewhere
-from barrow.spaces.embedding import Embedding
-from barrow.spaces.euclidean import Euclidean
-from barrow.spaces.finite import Discrete, Finite
-from barrow.spaces.geographic import CellRows, Earth
-from barrow.spaces.hexagons import Hexagons
-from barrow.spaces.line import Line
-from barrow.spaces.neighbours import NeighbourGraph
-from barrow.spaces.network import Graph
-from barrow.spaces.no_records import NoRecords, held
-from barrow.spaces.one_more import OneMore, innermost
-from barrow.spaces.product import Product
-from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
-from barrow.spaces.spec import parse_call, parse_space, parse_spec, space_from_spec, space_kinds
-from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
-from barrow.spaces.tree import Tree
-from barrow.spaces.units import parse_distance, units_of
-from barrow.spaces.week import Week
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DISTANCE_ERROR",
-    "EARTH_RADIUS_KM",
-    "HALF_CIRCUMFERENCE_KM",
-    "TREES",
-    "CellRows",
-    "Circle",
-    "Clustered",
-    "Covariates",
-    "Discrete",
-    "Earth",
-    "EdgeTree",
-    "Elsewhere",
-    "Embedding",
-    "Euclidean",
-    "Finite",
-    "Graph",
-    "Hexagons",
-    "Line",
-    "NeighbourGraph",
-    "NoRecords",
-    "OneMore",
-    "Product",
-    "Space",
-    "Tree",
-    "Week",
-    "certified_graph",
-    "check_metric",
-    "edge_names",
-    "edge_tree",
-    "held",
-    "innermost",
-    "least_distance_by_blocks",
-    "parse_call",
-    "parse_distance",
-    "parse_space",
-    "parse_spec",
-    "shortest_paths",
-    "space_from_spec",
-    "space_kinds",
-    "spanner_graph",
-    "star_graph",
-    "units_of",
-]
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.spaces.axioms import check_metric, shortest_paths
+    from barrow.spaces.base import DISTANCE_ERROR, Space, least_distance_by_blocks
+    from barrow.spaces.circle import Circle
+    from barrow.spaces.clustered import Clustered
+    from barrow.spaces.covariates import Covariates
+    from barrow.spaces.edges import TREES, EdgeTree, edge_names, edge_tree
+    from barrow.spaces.elsewhere import Elsewhere
+    from barrow.spaces.embedding import Embedding
+    from barrow.spaces.euclidean import Euclidean
+    from barrow.spaces.finite import Discrete, Finite
+    from barrow.spaces.geographic import CellRows, Earth
+    from barrow.spaces.hexagons import Hexagons
+    from barrow.spaces.line import Line
+    from barrow.spaces.neighbours import NeighbourGraph
+    from barrow.spaces.network import Graph
+    from barrow.spaces.no_records import NoRecords, held
+    from barrow.spaces.one_more import OneMore, innermost
+    from barrow.spaces.product import Product
+    from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
+    from barrow.spaces.spec import parse_call, parse_space, parse_spec, space_from_spec, space_kinds
+    from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
+    from barrow.spaces.tree import Tree
+    from barrow.spaces.units import parse_distance, units_of
+    from barrow.spaces.week import Week
+else:
+    __getattr__, __dir__ = lazily(__name__)

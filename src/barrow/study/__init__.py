@@ -14,21 +14,3 @@ if TYPE_CHECKING:
     from barrow.study.verification import Check, read_statement, verify
 else:
     __getattr__, __dir__ = lazily(__name__)
-
-__all__ = [
-    "Check",
-    "Data",
-    "LostReleaseError",
-    "Release",
-    "Study",
-    "explain",
-    "make_statement",
-    "read",
-    "read_statement",
-    "read_study",
-    "run_release",
-    "statement_text",
-    "study_from_spec",
-    "verify",
-    "write_study",
-]

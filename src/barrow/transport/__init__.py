@@ -2,5 +2,3 @@
 
 from barrow.transport.emd import Coupling, coupling, emd, emd_between, histogram, kr_norm
 from barrow.transport.measure import Measure, measure_of
-
-__all__ = ["Coupling", "Measure", "coupling", "emd", "emd_between", "histogram", "kr_norm", "measure_of"]

@@ -5,5 +5,3 @@ this process: records are read by a child process that hands back names of colum
 """
 
 from barrow.web.serving import serve
-
-__all__ = ["serve"]
