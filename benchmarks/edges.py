@@ -21,9 +21,11 @@ from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.mechanisms.edge_intervals import region_interval
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
+from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
+from barrow.mechanisms.multiscale_scales import mixed_reference
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
-from barrow.planning.edges import spacing_for
+from barrow.planning.edges import best_spacing
 from barrow.spaces import Euclidean, Finite, Line, Space
 from barrow.spaces.spanners import certified_graph, star_graph
 from barrow.transport import emd
@@ -33,6 +35,15 @@ from benchmarks.baselines.graph_decoders import decode
 
 ALPHA = 25
 HOW = ("smooth", "empirical_bayes", "least_squares", "nearest")
+
+
+def spacing_for(space: Space, users: int) -> Any:
+    """The spacing of least simulated error where half of the records are in clusters and half in single items."""
+
+    def make(at: Space, gap: Any) -> HistogramNoise:
+        return histogram_noise(at, "edges", ALPHA, users=users, spacing=gap)
+
+    return best_spacing(space, mixed_reference(space), make)
 
 
 def noise(plan: EdgeHistogram, source: SeededSource) -> Any:
@@ -74,7 +85,7 @@ def maps(name: str, space: Space, people: list[Any], sizes: tuple[int, ...], dra
     """Decoded errors with the spacing chosen beforehand."""
     found: dict[str, float] = {}
     for users in sizes:
-        plan = edge_histogram(space, ALPHA, users=users, spacing=spacing_for(space, ALPHA, users=users))
+        plan = edge_histogram(space, ALPHA, users=users, spacing=spacing_for(space, users))
         each = errors(space, plan, people, draws, HOW)
         floors = noise_floor_lower(space.items, ALPHA, users=users), worst_case_floor_lower(space, ALPHA, users=users)
         shown = " ".join(f"{how} {value:.5f}" for how, value in each.items())
@@ -197,7 +208,7 @@ def speed() -> dict[str, float]:
     places = np.clip(np.random.default_rng(0).normal(0.5, 0.15, (2000, 2)), 0, 0.999)
     weights = np.bincount(square.encode(places), weights=1.0 / np.arange(1, 2001) ** 0.9, minlength=square.items)
     truth = 0.9 * weights / weights.sum() + 0.1 / square.items
-    for name, spacing in (("", spacing_for(square, ALPHA, users=10**6)), ("_cells", None)):
+    for name, spacing in (("", spacing_for(square, 10**6)), ("_cells", None)):
         plan = edge_histogram(square, ALPHA, users=10**6, spacing=spacing)
         values = plan.decoder.weights.T @ truth + noise(plan, SeededSource(1))
         start = time.process_time()

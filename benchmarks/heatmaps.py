@@ -24,12 +24,11 @@ from barrow.mechanisms.decoding import decode
 from barrow.mechanisms.decoding.entropic import EntropicDual
 from barrow.mechanisms.decoding.graph_scales import graph_scales
 from barrow.mechanisms.edge_histogram import edge_histogram
-from barrow.planning.edges import spacing_for
 from barrow.spaces import Tree, edge_tree
 from barrow.transport import emd
 from benchmarks._multiscale import SIDE, SQUARE, populations
 from benchmarks._timing import finish
-from benchmarks.edges import ALPHA, errors
+from benchmarks.edges import ALPHA, errors, spacing_for
 
 LEVELS = 5
 EPSILONS = (1.0, 1.5, 2.25, 3.4, 5.0, 8.0, 25.0)
@@ -137,7 +136,7 @@ def break_even(name: str, people: list[Any], users: int, draws: int, peer: Peer)
 
     One for the peer with its own and our map decoder, one where it has our decoder of trees too.
     """
-    chosen = spacing_for(SQUARE, ALPHA, users=users)
+    chosen = spacing_for(SQUARE, users)
     plan = edge_histogram(SQUARE, ALPHA, users=users, spacing=chosen)
     ours = errors(SQUARE, plan, people, draws, ("smooth",))["smooth"]
     curves: dict[str, list[float]] = {"": [], "_shrunk": []}

@@ -62,8 +62,10 @@ class DensityMap:
         return np.asarray(np.bincount(homes, weights=shares, minlength=self.space.items), dtype=np.float64)
 
 
-def best_bandwidth(space: Space, reference: Floats, make: Callable[[float], Simulable]) -> float:
-    """The bandwidth of least predicted error, in the space's unit.
+def bandwidth_errors(
+    space: Space, reference: Floats, make: Callable[[float], Simulable]
+) -> tuple[tuple[float, float], ...]:
+    """Bandwidths from wide to narrow, in the space's unit, each with its predicted error.
 
     Args:
         space: The public space.
@@ -77,27 +79,8 @@ def best_bandwidth(space: Space, reference: Floats, make: Callable[[float], Simu
     >>> def made(width, n):
     ...     query = density(line, bandwidth=width / 64)
     ...     return DensityMap(query, linear_noise(query, 25, users=n))
-    >>> few, many = (best_bandwidth(line, np.full(64, 1 / 64), lambda w, n=n: made(w, n)) for n in (20, 10**6))
-    >>> few > many
-    True
-    """
-    return best_of(bandwidth_errors(space, reference, make))
-
-
-def bandwidth_errors(
-    space: Space, reference: Floats, make: Callable[[float], Simulable]
-) -> tuple[tuple[float, float], ...]:
-    """Bandwidths from wide to narrow, in the space's unit, each with its predicted error; as :func:`best_bandwidth`.
-
-    >>> from barrow.mechanisms import linear_noise
-    >>> from barrow.queries import density
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 64, step=1, cells=True)
-    >>> def made(width):
-    ...     query = density(line, bandwidth=width / 64)
-    ...     return DensityMap(query, linear_noise(query, 25, users=1000))
-    >>> found = bandwidth_errors(line, np.full(64, 1 / 64), made)
-    >>> found[0][0], best_of(found) <= found[0][0]
+    >>> few, many = (bandwidth_errors(line, np.full(64, 1 / 64), lambda w, n=n: made(w, n)) for n in (20, 10**6))
+    >>> few[0][0], best_of(few) > best_of(many)
     (16.0, True)
     """
     found: list[tuple[float, float]] = []

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from barrow.mechanisms.edge_histogram import EdgeHistogram, spacings
-from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
-from barrow.mechanisms.multiscale_scales import mixed_reference
+from barrow.mechanisms.histograms import HistogramNoise
 from barrow.noise.simulation import SeededSource
-from barrow.numerics import Exact
 from barrow.planning.simulate import MOST_RANKED, stand_in
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
@@ -116,18 +114,3 @@ def _error(space: Space, reference: Floats, nodes: int, make: Callable[[Space], 
     made, measure, source = make(here.space), measure_of(here.space, MOST_RANKED), SeededSource(_SEED)
     found = [measure.distance(made.simulated(here.reference, source) - here.reference) for _ in range(draws)]
     return here.error(float(np.mean(found)))
-
-
-def spacing_for(space: Space, alpha: Exact, *, users: int, model: str = "central") -> Any:
-    """The spacing of least simulated error where half of the records are in clusters and half in single items.
-
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 1, step=1/64)
-    >>> spacing_for(line, 25, users=10) is None, spacing_for(line, 25, users=10**6) is None
-    (False, True)
-    """
-    return best_spacing(
-        space,
-        mixed_reference(space),
-        lambda at, gap: histogram_noise(at, "edges", alpha, users=users, model=model, spacing=gap),
-    )
