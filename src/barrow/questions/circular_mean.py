@@ -14,8 +14,7 @@ from barrow.numerics import float_up
 from barrow.queries import Query
 from barrow.queries.coordinates import direction
 from barrow.queries.holders import Holders
-from barrow.questions.base import Said
-from barrow.questions.linear import LinearPlan, noise_sentence
+from barrow.questions.linear import LinearPlan
 from barrow.questions.plan import Rows
 from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
 from barrow.spaces import Space
@@ -34,6 +33,14 @@ class CircularMean(ReadOff):
 
     kind: ClassVar[str] = "circular_mean"
     plural: ClassVar[str] = "Circular means"
+    intervals: ClassVar[str] = (
+        "Both come with intervals that hold the true ones, at once, with probability 95 %, snapping included; where "
+        "the noise may have turned the direction around, the mean is said to be not determined."
+    )
+    decoding: ClassVar[str] = (
+        "The mean is the angle of the noisy mean of (cosine, sine), the spread sqrt(-2 ln R) turns of its length R; "
+        "the intervals hold every direction within the noise's radius."
+    )
 
     def query(self, space: Space) -> Query:
         """The mean direction."""
@@ -41,26 +48,6 @@ class CircularMean(ReadOff):
 
     def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
         return CircularMeanPlan(self, made.terms, made.query, made.chosen, made.others, pair)
-
-    @classmethod
-    def released(cls, said: Said) -> str:
-        """What was released, and that it comes with intervals."""
-        more = "with records counting once, and the share of people with records"
-        once = more if said.get("holders") else "counting once"
-        return (
-            f"We released {said['released']}, computed from {said['people']:,} people, each person {once}. Both "
-            "come with intervals that hold the true ones, at once, with probability 95 %, snapping included; where "
-            "the noise may have turned the direction around, the mean is said to be not determined."
-        )
-
-    @classmethod
-    def drawn(cls, said: Said) -> list[str]:
-        """How the noise was drawn, and what was made of it."""
-        return [
-            noise_sentence(said),
-            "The mean is the angle of the noisy mean of (cosine, sine), the spread sqrt(-2 ln R) turns of its length R;"
-            " the intervals hold every direction within the noise's radius.",
-        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,7 @@ from barrow.planning.terms import Terms
 from barrow.queries import Query, tree_edges
 from barrow.queries.holders import Holders
 from barrow.queries.tree_edges import run_starts
-from barrow.questions.base import Said
-from barrow.questions.linear import LinearPlan, noise_sentence
+from barrow.questions.linear import LinearPlan
 from barrow.questions.plan import Rows
 from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
 from barrow.spaces import Line, Space, edge_tree, held
@@ -45,6 +44,14 @@ class Quantile(ReadOff):
 
     kind: ClassVar[str] = "quantile"
     plural: ClassVar[str] = "Quantiles"
+    intervals: ClassVar[str] = (
+        "Each comes with an interval that holds the true one with probability 95 %, all of them at once, snapping "
+        "included."
+    )
+    decoding: ClassVar[str] = (
+        "The noisy shares below each point were decoded to one histogram, from which the quantiles were read off; "
+        "the intervals hold every point whose share may be the one asked for."
+    )
     formerly: ClassVar[Mapping[str, Any]] = {"median": lambda old: {"name": "median", **old, "of": "1/2"}}
     of: Exact | Sequence[Exact] = "0.5"
     every: int | str = AUTO
@@ -89,26 +96,6 @@ class Quantile(ReadOff):
 
     def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
         return QuantilePlan(self, made.terms, made.query, made.chosen, made.others, pair)
-
-    @classmethod
-    def released(cls, said: Said) -> str:
-        """What was released, and that it comes with intervals."""
-        more = "with records counting once, and the share of people with records"
-        once = more if said.get("holders") else "counting once"
-        return (
-            f"We released {said['released']}, computed from {said['people']:,} people, each person {once}. Each "
-            "comes with an interval that holds the true one with probability 95 %, all of them at once, snapping "
-            "included."
-        )
-
-    @classmethod
-    def drawn(cls, said: Said) -> list[str]:
-        """How the noise was drawn, and what was made of it."""
-        return [
-            noise_sentence(said),
-            "The noisy shares below each point were decoded to one histogram, from which the quantiles were read off; "
-            "the intervals hold every point whose share may be the one asked for.",
-        ]
 
 
 def _worth_trying(line: Line, terms: Terms) -> list[int]:

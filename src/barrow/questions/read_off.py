@@ -18,7 +18,8 @@ from barrow.planning.versus import ALIKE, Versus, checked_definition, kept_user_
 from barrow.policy import Promise
 from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
-from barrow.questions.linear import Linear, LinearPlan, user_level_of
+from barrow.questions.base import Said
+from barrow.questions.linear import Linear, LinearPlan, noise_sentence, user_level_of
 from barrow.questions.plan import Plan
 from barrow.spaces import held
 
@@ -34,6 +35,23 @@ class ReadOff(Linear):
 
     plural: ClassVar[str] = ""
     """What it asks for, in the plural, as refusals name it."""
+    intervals: ClassVar[str] = ""
+    """What the intervals hold, as a sentence."""
+    decoding: ClassVar[str] = ""
+    """What is made of the noisy values, as a sentence."""
+
+    @classmethod
+    def released(cls, said: Said) -> str:
+        """What was released, and that it comes with intervals."""
+        more = "with records counting once, and the share of people with records"
+        once = more if said.get("holders") else "counting once"
+        people = f"computed from {said['people']:,} people, each person {once}"
+        return f"We released {said['released']}, {people}. {cls.intervals}"
+
+    @classmethod
+    def drawn(cls, said: Said) -> list[str]:
+        """How the noise was drawn, and what was made of it."""
+        return [noise_sentence(said), cls.decoding]
 
     @abstractmethod
     def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
