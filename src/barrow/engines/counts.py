@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow.engines.refusals import refuse_more_users
+from barrow.engines.refusals import OUTSIDE_SAID, refuse_more_users
 from barrow.errors import DataError
 from barrow.numerics import whole
 
@@ -200,14 +200,14 @@ class CheckReport:
         advice: What the lost records look like, and how to mend them.
 
     >>> print(CheckReport(rows=9, users=1, null_users=0, lost_items=1, smallest=9, largest=9,
-    ...     examples=({"row": 2, "item": "XXX"},)))
+    ...     examples=({"row": 2, "item": "XXX"},)))  # doctest: +ELLIPSIS
     PRIVATE: this describes the private records. Do not publish it.
     rows        9
     users       1, holding 9 to 9 records each
     no user     0 rows
     lost items  1 rows whose item is missing or not an item of the public space
       row 2: item = 'XXX'
-    Not usable as it is: mend these rows, or say unknown='default' (or 'nearest').
+    Not usable as it is: mend these rows, or write outside = ...
     """
 
     rows: int = 0
@@ -285,5 +285,5 @@ class CheckReport:
         if 2 * self.lost_items > self.rows:
             return "Not usable: most records are lost, so the columns, the units or the space are not the right ones."
         if self.lost_items and not self.lost_is_fine:
-            return "Not usable as it is: mend these rows, or say unknown='default' (or 'nearest')."
+            return f"Not usable as it is: mend these rows, or {OUTSIDE_SAID}."
         return f"Not usable: the public number of users is {self.declared}, but the records are of {self.users}."

@@ -10,6 +10,7 @@ from barrow.errors import BarrowError, DataError
 
 T = TypeVar("T")
 
+OUTSIDE_SAID = "write outside = 'elsewhere', 'nearest' or 'default' under [data] (Python: read(…, outside=…))"
 _SHOWN = "barrow check (Python: engine.check) shows the curator which"
 
 refuse_null_users = partial(DataError, "Some records have no user.", allowed="a user in every record", fix=_SHOWN)
@@ -17,7 +18,7 @@ refuse_lost_items = partial(
     DataError,
     "Some records are missing or are not items of the public space.",
     allowed="records that the space knows",
-    fix=f"{_SHOWN}; or say unknown='default' (or 'nearest')",
+    fix=f"{_SHOWN}; or {OUTSIDE_SAID}",
 )
 refuse_empty = partial(DataError, "The source holds no records.", allowed="at least one record", fix="check the source")
 refuse_unreadable = partial(
