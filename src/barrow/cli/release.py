@@ -50,31 +50,30 @@ def release(
         raise ParameterError("Several questions are asked.", allowed="--out and --key for one", fix="name the question")
     done = []
     for question in asked:
-        done.append(_released(study, question, _place(out, question.label), key, quiet or as_json))
+        result, again = _released(study, question, _place(out, question.label), key, quiet or as_json)
+        done.append(result)
         if not as_json:
-            _show(done[-1], quiet)
-        if opened and done[-1].report.is_file():
-            show_page(done[-1].report)
+            _show(result, again, quiet)
+        if opened and result.report.is_file():
+            show_page(result.report)
     if as_json:
         told = [_plain(result) for result in done]
         click.echo(json.dumps(told[0] if len(told) == 1 else {"releases": told}, ensure_ascii=False))
 
 
-def _released(study: Study, question: Any, place: Path, key: str | None, silent: bool) -> Release:
-    reached = "validate"
-
-    def stages(stage: str) -> None:
-        nonlocal reached
-        reached = stage
-
+def _released(study: Study, question: Any, place: Path, key: str | None, silent: bool) -> tuple[Release, bool]:
+    """The release, and whether it was made before."""
+    reached = ["validate"]
+    shown = False if silent else None
     try:
-        return run_release(study, question, out=place, key=key, progress=False if silent else None, stages=stages)
+        made = run_release(study, question, out=place, key=key, progress=shown, stages=reached.append)
+        return made, "commit" not in reached
     except KeyboardInterrupt:
         # After the payment an interruption is a LostReleaseError, which says what was spent.
         text = {
             "commit": "Interrupted while it was recorded; the same command finishes it and costs nothing.",
             "publish": "Interrupted while it was published; the same command finishes it and costs nothing.",
-        }.get(reached, "Interrupted before it was paid for; nothing was spent.")
+        }.get(reached[-1], "Interrupted before it was paid for; nothing was spent.")
         click.echo(text, err=True)
         raise SystemExit(130) from None
 
@@ -88,10 +87,15 @@ def _plain(result: Release) -> dict[str, Any]:
     return {**result.statement, "folder": str(result.folder), "values": rows}
 
 
-def _show(result: Release, quiet: bool) -> None:
+def _show(result: Release, again: bool, quiet: bool) -> None:
     if quiet:
         click.echo(str(result.folder))
         return
     click.echo(str(result))
-    click.echo(f"Wrote {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir())))
+    if again:
+        entry = result.statement["ledger"]["entry"]
+        click.echo(f"This is the same answer again (entry {entry} of the ledger): nothing was drawn, nothing spent.")
+    click.echo(
+        f"{'In' if again else 'Wrote'} {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir()))
+    )
     click.echo(f"Next: open {result.report}, barrow verify {result.folder}, barrow explain {result.folder}")
