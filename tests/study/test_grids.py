@@ -11,7 +11,7 @@ import pytest
 from barrow.cli.main import main
 from barrow.errors import ParameterError
 from barrow.planning.sizes import check_size
-from barrow.spaces import Earth, Euclidean, Line, held, parse_space
+from barrow.spaces import Earth, Euclidean, Line, parse_space
 from barrow.study import Study, statement_text
 from barrow.study.grids import auto_spec
 from barrow.study.statement import make_statement
@@ -65,7 +65,7 @@ def test_init_chooses_writes_and_shows_the_cells(tmp_path, monkeypatch, capsys):
     flags = ["--users", "800", "--dataset", "ages", "--promise", "all, 5 years, 0.5", "--question", "mean"]
     assert "<- chosen" in called(capsys, "init", "--space", "line(low=0, high=100, unit='years')", *flags)
     written = Study.read("study.toml")
-    assert held(written.space).step is not None
+    assert written.space.held.step is not None
     assert "auto" not in (tmp_path / "study.toml").read_text()
     assert json.loads(called(capsys, "plan", "--json"))["error"] == pytest.approx(written.plan().error)
 

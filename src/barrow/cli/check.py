@@ -9,7 +9,6 @@ import click
 from barrow.cli.main import tell
 from barrow.cli.study_options import data_options, make_study, output_options, split_words, study_option
 from barrow.errors import ParameterError
-from barrow.spaces import held
 
 
 @click.command()
@@ -41,7 +40,7 @@ def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, 
     report = data.engine().check(
         data.source,
         data.columns,
-        held(study.space),
+        study.space.held,
         unknown=data.unknown,
         users=study.users,
         examples=examples,

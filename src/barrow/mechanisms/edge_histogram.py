@@ -26,7 +26,7 @@ from barrow.privacy import Event, KNormNoise, Model
 from barrow.privacy.definitions import positive
 from barrow.queries import Query
 from barrow.queries.hats import hats, node_query
-from barrow.spaces import Circle, Earth, Euclidean, Line, NeighbourGraph, Space, held
+from barrow.spaces import Circle, Earth, Euclidean, Line, NeighbourGraph, Space
 from barrow.spaces.spanners import check_memory
 
 BLOCKS = ("faces", "edges")
@@ -259,7 +259,7 @@ def spacings(space: Space) -> list[float | None]:
     >>> spacings(Line(0, 1, step=1/16))
     [0.234375, 0.15625, 0.1171875, 0.08522727272727272, None]
     """
-    space = held(space)
+    space = space.held
     if isinstance(space, Euclidean):
         shape = np.array(space.shape)
         extent = float(((space.high - space.low) * (shape - 1) / shape).max())

@@ -9,7 +9,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.multiscale_scales import mixed_reference
-from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, NoRecords, Space
+from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Space
 from barrow.spaces.base import Floats
 
 GEOMETRY = (Line, Circle, Euclidean, Earth, Hexagons)
@@ -37,8 +37,8 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
     [0.75, 0.0, 0.25]
     """
     k = space.items
-    if isinstance(space, NoRecords) and isinstance(reference, str):
-        return np.append(_WITH_RECORDS * reference_distribution(space.inner, reference), 1.0 - _WITH_RECORDS)
+    if space.apart is not None and isinstance(reference, str):
+        return np.append(_WITH_RECORDS * reference_distribution(space.held, reference), 1.0 - _WITH_RECORDS)
     if isinstance(reference, str):
         if reference == "auto":
             reference = "mixed" if isinstance(space, GEOMETRY) else "zipf"

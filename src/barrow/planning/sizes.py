@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barrow.errors import ParameterError
-from barrow.spaces import Space, held
+from barrow.spaces import Space
 
 _PER_ITEM, _LONGEST, _QUICK = 1.2e-4, 120.0, 15.0
 """Seconds of planning and decoding a histogram for each item, the most that is begun, and what is proposed."""
@@ -23,7 +23,7 @@ def check_size(space: Space) -> None:
     seconds = space.items * _PER_ITEM
     if seconds <= _LONGEST:
         return
-    grid = held(space)
+    grid = space.held
     part = max((part for part, _ in grid.summands), key=lambda part: part.items, default=grid)
     spec = part.to_spec()
     key = next((name for name in ("cell", "step") if isinstance(spec.get(name), int | float)), None)

@@ -36,7 +36,7 @@ from barrow.planning.simulate import MOST_RANKED, simulate
 from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
 from barrow.queries import Query
-from barrow.spaces import Space, innermost
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 DRAWS, FEW_DRAWS, _FIRST_DRAWS = 12, 4, 3
@@ -173,7 +173,7 @@ def user_level_histograms(
 def _central(
     space: Space, budget: Fraction, slack: Fraction, users: int, decode: str
 ) -> Iterator[tuple[str, HistogramNoise]]:
-    inner = innermost(space)
+    inner = space.innermost
     few, added = inner.items <= _MANY_ITEMS, inner is not space
     flat = inner.has_tree and inner.kind != "line"  # a tree has levels of its own, or none that would help
     levels = has_levels(inner) or (has_groups(inner) and not (flat and few))

@@ -17,7 +17,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import float_down
 from barrow.queries.base import ClosedForm, Query
 from barrow.queries.quantised import Quantised
-from barrow.spaces import NoRecords, Space
+from barrow.spaces import Space
 
 MOST_ENTRIES = 2 * 10**7
 _UP = 1.0 + 2.0**-40
@@ -35,7 +35,7 @@ class Holders:
         weight: What the share is multiplied by.
 
     >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line
+    >>> from barrow.spaces import Line, NoRecords
     >>> space = NoRecords(Line(0, 10, unit="km", step=1))
     >>> found = holders(mean(space.inner), space)
     >>> found.query.outputs, found.middles, round(found.weight, 9), round(found.query.lipschitz_upper(1), 6)
@@ -61,7 +61,7 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
         p: The norm in which the share is to cost nothing.
         ranged: Whether it is the range that is left as it is, for user-level DP, and not the Lipschitz constant.
     """
-    if not isinstance(space, NoRecords) or space.inner.digest != inner.space.digest:
+    if space.apart is None or space.held.digest != inner.space.digest:
         raise ParameterError(
             "The query is not about the records of this space.",
             allowed="a query on the inner space",
@@ -69,7 +69,7 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
         )
     if inner.table.shape[0] * inner.dimension > MOST_ENTRIES:
         raise ParameterError(
-            f"The query has {inner.dimension:,} outputs on {space.inner.items:,} items.",
+            f"The query has {inner.dimension:,} outputs on {space.held.items:,} items.",
             allowed=f"at most {MOST_ENTRIES:,} values",
             fix="a coarser grid, or missing = 'default item'",
         )
@@ -115,11 +115,11 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
     return Holders(query, inner, tuple((middle * step).tolist()), tuple(half.tolist()), weight)
 
 
-def with_no_records(inner: Query, space: NoRecords) -> Query:
+def with_no_records(inner: Query, space: Space) -> Query:
     """Shares that sum to 1 over the records' outputs, and the share of people without records as one more output.
 
     >>> from barrow.queries import density
-    >>> from barrow.spaces import Line
+    >>> from barrow.spaces import Line, NoRecords
     >>> space = NoRecords(Line(0, 10, unit="km", step=1))
     >>> found = with_no_records(density(space.inner, bandwidth="5 km"), space)
     >>> found.outputs[-1], found.dimension, round(found.lipschitz_upper(1), 6)
@@ -127,7 +127,7 @@ def with_no_records(inner: Query, space: NoRecords) -> Query:
     """
     from scipy.sparse import block_diag, csr_array
 
-    near, one = float_down(space.apart), round(1 / inner.step)
+    near, one = float_down(space.apart or Fraction(1)), round(1 / inner.step)
     rows: Any = inner.table.integers
     table = csr_array(block_diag([rows, csr_array(np.array([[one]], dtype=np.int64))], format="csr"))
 

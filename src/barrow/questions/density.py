@@ -18,7 +18,7 @@ from barrow.queries.holders import with_no_records
 from barrow.questions.base import Said
 from barrow.questions.linear import Linear, LinearPlan
 from barrow.questions.plan import Plan, Rows, placed
-from barrow.spaces import NoRecords, Space, held, parse_distance
+from barrow.spaces import Space, parse_distance
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -42,8 +42,8 @@ class Density(Linear):
 
     def query(self, space: Space) -> Query:
         """The question on ``space``; people without records are one more share where they have an item."""
-        if isinstance(space, NoRecords):
-            return with_no_records(density(space.inner, bandwidth=self.bandwidth), space)
+        if space.apart is not None:
+            return with_no_records(density(space.held, bandwidth=self.bandwidth), space)
         return density(space, bandwidth=self.bandwidth)
 
     def fits(self, space: Space) -> None:
@@ -70,7 +70,7 @@ class Density(Linear):
         >>> found[0][0]
         16.0
         """
-        inner = replace(terms, space=held(terms.space))
+        inner = replace(terms, space=terms.space.held)
         return bandwidth_errors(inner.space, reference_distribution(inner.space), lambda width: self._on(inner, width))
 
     def _over_holders(self, terms: Terms) -> Plan:
@@ -123,7 +123,7 @@ class DensityPlan(LinearPlan):
         # Weights of all centres sum to 1 at every item, so that the true values are a histogram of the centres.
         shares = nearest_in_simplex(np.asarray(values, dtype=np.float64))
         outputs = zip(self.query.outputs, values, widths, shares.tolist(), strict=True)
-        places, space = self.query.places, held(self.space)
+        places, space = self.query.places, self.space.held
         return [
             {
                 "output": name,
@@ -139,6 +139,6 @@ class DensityPlan(LinearPlan):
     def tables(self, drawn: Any) -> dict[str, Rows]:
         """A row for each centre; the share of people without records in a table of its own."""
         rows = self._rows(drawn, [self.half_width] * len(drawn))
-        if not isinstance(self.space, NoRecords):
+        if self.space.apart is None:
             return {"values": rows}
         return {"values": rows[:-1], "no_records": rows[-1:]}

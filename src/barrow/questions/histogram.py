@@ -38,7 +38,7 @@ from barrow.questions.collecting import Collected, Collector
 from barrow.questions.frequency import Frequency
 from barrow.questions.linear import LinearPlan, _averaged, noise_sentence
 from barrow.questions.plan import Plan, Rows, labelled
-from barrow.spaces import NoRecords, Product, Space, held
+from barrow.spaces import Product, Space
 from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ class HistogramPlan(LinearPlan):
     @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return held(self.space).on_earth
+        return self.space.held.on_earth
 
     def draw(self, statistics: Any) -> tuple[HistogramDraw, bool]:
         """Noisy values and the histogram decoded from them, and whether the noise was the system's."""
@@ -325,10 +325,10 @@ class HistogramPlan(LinearPlan):
 
     def tables(self, drawn: HistogramDraw) -> dict[str, Rows]:
         """The histogram, and the unbiased shares with intervals from which it was decoded."""
-        space = held(self.space)
+        space = self.space.held
         here = drawn.shares[: space.items]
         tables = {"values": labelled(space, {"share": here.tolist()}), "unbiased": self.intervals(drawn)}
-        if isinstance(self.space, NoRecords):
+        if self.space.apart is not None:
             missing = {"item": self.space.label(self.space.default_item), "share": float(drawn.shares[-1])}
             tables["no_records"] = [missing]
         return tables | _marginals(space, here)
@@ -349,7 +349,7 @@ class HistogramPlan(LinearPlan):
 
     def summary(self, drawn: HistogramDraw) -> list[str]:
         """The largest shares, and the error to expect."""
-        here = drawn.shares[: held(self.space).items]
+        here = drawn.shares[: self.space.held.items]
         top = np.argsort(-here, kind="stable")[:8]
         labels = self.space.labels
         missing = [] if here.size == drawn.shares.size else [f"no records: {100 * drawn.shares[-1]:.3g} %"]

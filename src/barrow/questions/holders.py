@@ -23,7 +23,6 @@ from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
 from barrow.questions.linear import Linear, LinearPlan, user_level_of
 from barrow.questions.plan import Rows, placed
-from barrow.spaces import held
 
 _TURNS = 60
 
@@ -45,7 +44,7 @@ def plan_holders(question: Linear, terms: Terms) -> HoldersPlan:
             allowed="model 'central', or missing = 'default item'",
             fix="missing = 'default item'",
         )
-    pair = holders(question.query(held(terms.space)), terms.space)
+    pair = holders(question.query(terms.space.held), terms.space)
     found = _of_means(pair, kept_errors(pair.query, terms, question.noise))
     rivals: list[Candidate] = []
     if question.noise == "auto" or question.definition == "user_level":
@@ -156,7 +155,7 @@ class HoldersPlan(LinearPlan):
             rows.append(
                 {
                     "output": name,
-                    **placed(held(self.space), self.pair.inner.places, i),
+                    **placed(self.space.held, self.pair.inner.places, i),
                     "value": at,
                     "low_95": middle + max(low - slack, -reach),
                     "high_95": middle + min(high + slack, reach),

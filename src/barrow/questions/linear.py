@@ -29,7 +29,7 @@ from barrow.questions.base import Question, Said
 from barrow.questions.collecting import Averaged, Collected, Collector
 from barrow.questions.kept import kept_query
 from barrow.questions.plan import Plan, Rows, placed
-from barrow.spaces import NoRecords, Space, held
+from barrow.spaces import Space
 from barrow.spaces.base import Ids
 
 _NEVER = 1e-18
@@ -64,7 +64,7 @@ class Linear(Question):
 
     def fits(self, space: Space) -> None:
         """Refuse, within a second, a space on which it has no answer."""
-        kept_query(self, held(space))
+        kept_query(self, space.held)
 
     def plan(self, terms: Terms) -> Plan:
         """The most accurate noise that keeps the terms; it reads no data."""
@@ -80,7 +80,7 @@ class Linear(Question):
                 allowed="2 or more people",
                 fix="model='local', where each person adds noise",
             )
-        return self._over_holders(terms) if isinstance(terms.space, NoRecords) else self._planned(terms)
+        return self._over_holders(terms) if terms.space.apart is not None else self._planned(terms)
 
     def _planned(self, terms: Terms) -> Plan:
         query = kept_query(self, terms.space)
@@ -327,7 +327,7 @@ class LinearPlan(Plan):
     @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return self.query.places is not None and held(self.space).on_earth
+        return self.query.places is not None and self.space.held.on_earth
 
     def statistics(self, counts: Counts) -> Any:
         """The exact mean over people, from an engine's integers (private)."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.figures import Figure, Places, bars, map_figure
-from barrow.spaces import Space, held
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 Rows = list[dict[str, Any]]
@@ -151,7 +151,7 @@ def picture(
         raise ParameterError(
             "No value is determined.", allowed="values that the noise leaves something of", fix="looser promises"
         )
-    where = None if space is None else held(space)
+    where = None if space is None else space.held
     known = bounds_of(said, rows) if bounds is None else bounds
     said_title = title or str(said.get("released", "Values"))
     style = {

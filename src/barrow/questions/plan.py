@@ -17,7 +17,7 @@ from barrow.planning.terms import Terms
 from barrow.policy import describe_change, describe_move, odds_upper, percent_up
 from barrow.privacy import Emd, Event, Guarantee, Model, UserLevel
 from barrow.questions.base import Question
-from barrow.spaces import NoRecords, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class Plan(ABC):
     def missing_people(self) -> str:
         """What people without records count as, and how well it is hidden that somebody is one of them."""
         space = self.space
-        if not isinstance(space, NoRecords):
+        if space.apart is None:
             return (
                 f"people without records count as holding the public item {space.label(space.default_item)!r}, and "
                 "cannot be told from people whose records are there"
@@ -284,7 +284,7 @@ class Plan(ABC):
         """Where people without records are counted; who reports themselves is always there."""
         if self.terms.model is not Model.CENTRAL:
             return []
-        apart = isinstance(self.space, NoRecords) or not self.question.knows_missing
+        apart = self.space.apart is not None or not self.question.knows_missing
         advice = "" if apart else '; missing = "no records" gives them an item of their own'
         return [f"Missing   {self.missing_people}{advice}"]
 

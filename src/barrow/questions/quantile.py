@@ -22,7 +22,7 @@ from barrow.queries.tree_edges import run_starts
 from barrow.questions.linear import LinearPlan
 from barrow.questions.plan import Rows
 from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
-from barrow.spaces import Line, Space, edge_tree, held
+from barrow.spaces import Line, Space, edge_tree
 from barrow.spaces.base import Floats, Ids
 
 AUTO = "auto"
@@ -84,7 +84,7 @@ class Quantile(ReadOff):
 
     def _alone(self, terms: Terms) -> ReadOffPlan:
         """With as many values as give the narrowest intervals."""
-        line = held(terms.space)
+        line = terms.space.held
         if self.every != AUTO or not isinstance(line, Line):
             return super()._alone(terms)
         made = [replace(self, every=every)._alone(terms) for every in _worth_trying(line, terms)]
@@ -144,7 +144,7 @@ class QuantilePlan(ReadOffPlan):
     @property
     def _line(self) -> Space:
         """The line itself."""
-        return held(self.space)
+        return self.space.held
 
     @property
     def _share_half_width(self) -> float:

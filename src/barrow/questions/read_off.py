@@ -21,7 +21,6 @@ from barrow.queries.holders import Holders, holders
 from barrow.questions.base import Said
 from barrow.questions.linear import Linear, LinearPlan, noise_sentence, user_level_of
 from barrow.questions.plan import Plan
-from barrow.spaces import held
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -103,7 +102,7 @@ class ReadOff(Linear):
 
     def _over_holders(self, terms: Terms) -> Plan:
         """Sums over people with records, and their share, with one constant (docs/proofs/no-records.md)."""
-        inner, ranged = self.query(held(terms.space)), self.definition == "user_level"
+        inner, ranged = self.query(terms.space.held), self.definition == "user_level"
         made = []
         for p in (1.0, 2.0, math.inf):  # the share costs nothing in one norm
             pair = holders(inner, terms.space, p=p, ranged=ranged)

@@ -22,7 +22,7 @@ from barrow.questions.pictures import Bounds, Rows, bounds_of, counted_rows, nam
 from barrow.report.accuracy import accuracy_of
 from barrow.report.html import MOST_ROWS, report_html
 from barrow.report.model import Answer, Learnt, Picture, Report, Table
-from barrow.spaces import Space, held
+from barrow.spaces import Space
 from barrow.study.outputs import csv_text
 from barrow.study.statement import kind_of, space_of, statement_text
 
@@ -300,7 +300,7 @@ def _names(released: Released, rows: Rows) -> list[str]:
         size = max(abs(float(rows[0][name]) - float(rows[-1][name])) for name in ("lat", "lon"))
         return [place_name(row["lat"], row["lon"], 1 if size >= 40 else 2 if size >= 4 else 3) for row in rows]
     where = released.where
-    inner = None if where is None else held(where)
+    inner = None if where is None else where.held
     if inner is not None and "item" in rows[0] and inner.size == len(rows) and inner.captions is not inner.labels:
         return [f"{name} {inner.unit}".rstrip() if name[-1:].isdigit() else name for name in inner.captions]
     return names_of(rows)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from barrow.spaces.line import Line
     from barrow.spaces.neighbours import NeighbourGraph
     from barrow.spaces.network import Graph
-    from barrow.spaces.no_records import NoRecords, held
-    from barrow.spaces.one_more import OneMore, innermost
+    from barrow.spaces.no_records import NoRecords
+    from barrow.spaces.one_more import OneMore
     from barrow.spaces.product import Product
     from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
     from barrow.spaces.spec import parse_call, parse_space, parse_spec, space_from_spec, space_kinds

@@ -50,6 +50,7 @@ class Space(ABC):
     """
 
     kind: ClassVar[str]
+    """The name of the kind in plain data, e.g. ``"line"``."""
     ready: ClassVar[tuple[str, ...]] = ()
     """Its class methods that make spaces people ask for by name, such as ``hours``."""
     axes: ClassVar[tuple[str, ...]] = ("x", "y", "z", "u", "v", "w")
@@ -58,7 +59,8 @@ class Space(ABC):
     """Whether the places are latitudes and longitudes."""
     has_tree: ClassVar[bool] = False
     """Whether distances are lengths of ways in a tree, so that histograms have closed forms."""
-    """The name of the kind in plain data, e.g. ``"line"``."""
+    apart: Fraction | None = None
+    """How far people without records are from every item, where these have one more item for them; else None."""
 
     _unit: str
     _diameter: float
@@ -118,6 +120,31 @@ class Space(ABC):
     def places(self) -> Floats | None:
         """Coordinates of all items, a row each, where people know items by where they are; else None."""
         return getattr(self, "points", None)
+
+    @property
+    def held(self) -> Space:
+        """The space of records, where there is one more item for people without them; else itself.
+
+        >>> from barrow.spaces import Line, NoRecords
+        >>> NoRecords(Line(0, 10, step=5)).held.kind, Line(0, 1).held.kind
+        ('line', 'line')
+        """
+        return self
+
+    @property
+    def innermost(self) -> Space:
+        """The space without the items that were added to it; they are the last ones.
+
+        >>> from barrow.spaces import Elsewhere, Line, NoRecords
+        >>> NoRecords(Elsewhere(Line(0, 10, step=5, cells=True))).innermost.kind
+        'line'
+        """
+        return self
+
+    @property
+    def has_outside(self) -> bool:
+        """Whether there is one more item for records outside."""
+        return self.held is not self.innermost
 
     @property
     def summands(self) -> tuple[tuple[Space, Fraction], ...]:

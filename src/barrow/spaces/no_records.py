@@ -61,6 +61,11 @@ class NoRecords(OneMore):
         _ = inner.items
 
     @property
+    def held(self) -> Space:
+        """The inner one."""
+        return self.inner
+
+    @property
     def default_item(self) -> int:
         """The item of people without records."""
         return self.inner.items
@@ -186,13 +191,3 @@ class NoRecords(OneMore):
         from barrow.spaces.spec import space_from_spec
 
         return cls(space_from_spec(spec["inner"]), **{key: value for key, value in spec.items() if key != "inner"})
-
-
-def held(space: Space) -> Space:
-    """The space of records, where ``space`` has an item for people without them; else ``space`` itself.
-
-    >>> from barrow.spaces import Line
-    >>> held(NoRecords(Line(0, 10, step=5))).kind, held(Line(0, 1)).kind
-    ('line', 'line')
-    """
-    return space.inner if isinstance(space, NoRecords) else space

@@ -26,6 +26,11 @@ class OneMore(Space):
     last_label: ClassVar[str]
 
     @property
+    def innermost(self) -> Space:
+        """What is inside, without any items that were added."""
+        return self.inner.innermost
+
+    @property
     def unit(self) -> str:
         """The unit of distance."""
         return self.inner.unit
@@ -83,13 +88,3 @@ class OneMore(Space):
         style["title"] = f"{style.get('title', 'Values')} ({self.last_label}: {away})"
         redrawn = [inside(numbers) for numbers in redraws]
         return self.inner.figure(inside(values), redraws=redrawn, outline=outline, **style)
-
-
-def innermost(space: Space) -> Space:
-    """The space without the items that were added to it; they are the last ones.
-
-    >>> from barrow.spaces import Elsewhere, Line, NoRecords
-    >>> innermost(NoRecords(Elsewhere(Line(0, 10, step=5, cells=True)))).kind
-    'line'
-    """
-    return innermost(space.inner) if isinstance(space, OneMore) else space

@@ -10,7 +10,6 @@ from barrow.planning import Comparison, compare
 from barrow.policy import Promise
 from barrow.questions import Histogram, Linear, Question
 from barrow.questions.kept import kept_query
-from barrow.spaces import held
 from barrow.study.study import Study
 
 
@@ -32,7 +31,7 @@ def compare_study(
     """
     terms = study.terms(question)
     # To linear questions people without records cost both alike; a histogram has them as one of its items.
-    space = held(study.space) if isinstance(question, Linear) else study.space
+    space = study.space.held if isinstance(question, Linear) else study.space
     asked: Any = kept_query(question, space) if isinstance(question, Linear) else {"kind": "histogram"}
     each = items if items is not None else getattr(question, "items", None) or getattr(question, "samples", None)
     promises = [Promise(p.share_text, p.distance, p.epsilon * terms.fraction) for p in study.promises]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from barrow.engines import Columns, Source
 from barrow.errors import ParameterError
-from barrow.spaces import Elsewhere, NoRecords, Space, held
+from barrow.spaces import Space
 
 if TYPE_CHECKING:
     from barrow.engines import Counts, Engine
@@ -104,26 +104,26 @@ class Data:
     def validate(self, space: Space) -> Engine:
         """The engine, after everything was refused that public facts rule out; no record is read."""
         engine = self.engine()
-        if self.outside == "elsewhere" and not isinstance(held(space), Elsewhere):
+        if self.outside == "elsewhere" and not space.has_outside:
             raise ParameterError(
                 "outside is 'elsewhere', but the space has no item for what is outside.",
                 allowed="the space of a study with these records",
                 fix="Study(space, ..., data=data).space, or Elsewhere(space)",
             )
-        engine.validate(self._source, self.columns, held(space), **self._odd)
+        engine.validate(self._source, self.columns, space.held, **self._odd)
         return engine
 
     def count(self, engine: Engine, space: Space, users: int | None) -> Counts:
         """C[item, size] (private integers)."""
-        if not isinstance(space, NoRecords):
+        if space.apart is None:
             return engine.count(self._source, self.columns, space, users=users, **self._odd)
-        found = engine.count(self._source, self.columns, space.inner, **self._odd)
+        found = engine.count(self._source, self.columns, space.held, **self._odd)
         return found if users is None else found.with_users(users, space.default_item)
 
     def sample(self, engine: Engine, space: Space, users: int, samples: int) -> Any:
         """Counts of items drawn from each user (private integers)."""
-        if isinstance(space, NoRecords):
-            found = engine.sample(self._source, self.columns, space.inner, samples=samples, **self._odd)
+        if space.apart is not None:
+            found = engine.sample(self._source, self.columns, space.held, samples=samples, **self._odd)
             return found.with_users(users, space.default_item)
         return engine.sample(self._source, self.columns, space, samples=samples, users=users, **self._odd)
 

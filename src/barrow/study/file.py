@@ -20,7 +20,7 @@ from barrow.errors import ParameterError, nearest_name, path_text, plain_table
 from barrow.numerics import exact_text
 from barrow.policy import Promise
 from barrow.privacy import Model, UserLevel
-from barrow.spaces import NoRecords, held, space_from_spec
+from barrow.spaces import space_from_spec
 from barrow.study.data import Data
 from barrow.study.grids import auto_spec
 
@@ -265,7 +265,7 @@ def spec_of(study: Study) -> dict[str, Any]:
     '1/3'
     """
     level = study.user_level
-    plain = isinstance(study.space, NoRecords) and study.space.apart == 1
+    plain = study.space.apart == 1
     privacy = {} if level is None else {"user_epsilon": _number(level.epsilon), "user_delta": _number(level.delta)}
     spec = {
         "dataset": study.dataset,
@@ -277,7 +277,7 @@ def spec_of(study: Study) -> dict[str, Any]:
         "delta": _number(study.delta) if study.delta else None,
         "data": None if study.data is None else study.data.to_spec(),
         "missing": "no records" if plain else None,
-        "space": held(study.space).to_spec() if plain else study.space.to_spec(),
+        "space": study.space.held.to_spec() if plain else study.space.to_spec(),
         "privacy": privacy or None,
         "promise": [
             {"share": p.share_text, "distance": p.distance, "epsilon": _number(p.epsilon)} for p in study.promises

@@ -10,7 +10,7 @@ import numpy as np
 from barrow.errors import MissingExtraError, ParameterError
 from barrow.questions.pictures import places_of
 from barrow.questions.plan import Rows
-from barrow.spaces import Space, held
+from barrow.spaces import Space
 
 
 def columns_of(rows: Rows) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def features(rows: Rows, space: Space | None) -> dict[str, Any]:
             allowed="a release on cells or hexagons of the Earth",
             fix="to_pandas() for the values as a frame",
         )
-    where = None if space is None else held(space)
+    where = None if space is None else space.held
     shapes = None if where is None else where.shapes
     if shapes is None or len(shapes) != len(rows):
         shapes = places_of(rows, None if where is None else getattr(where, "box", None))

@@ -15,7 +15,7 @@ from barrow.numerics import float_up
 from barrow.policy import describe_change, odds_upper, percent_up
 from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds
-from barrow.spaces import Elsewhere, Space, held, space_from_spec
+from barrow.spaces import Space, space_from_spec
 from barrow.study.study import Study
 
 STATEMENT_VERSION = 3
@@ -78,7 +78,7 @@ def make_statement(
     """
     guarantee, space = plan.guarantee, study.space
     worst = guarantee.epsilon_at(1)
-    unread = "elsewhere" if isinstance(held(space), Elsewhere) else "error"
+    unread = "elsewhere" if space.has_outside else "error"
     outside = unread if study.data is None else study.data.outside
     return {
         "statement": STATEMENT_VERSION,
@@ -171,7 +171,7 @@ def _worst_delta(guarantee: Guarantee) -> dict[str, float]:
 
 
 def _not_hidden(plan: Plan) -> list[str]:
-    space = held(plan.space)
+    space = plan.space.held
     return [
         f"that the data are about {plan.terms.users:,} people",
         f"the space: {space.kind}, {space.items:,} items, largest distance {space.diameter:,.6g} {space.unit}".rstrip(),

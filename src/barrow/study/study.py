@@ -20,7 +20,7 @@ from barrow.privacy.definitions import positive, probability, to_model
 from barrow.privacy.definitions import share as fraction_of
 from barrow.progress import task
 from barrow.questions import Plan, Question, question_kinds, to_question
-from barrow.spaces import Elsewhere, NoRecords, Space, held, parse_space, parse_spec, space_from_spec
+from barrow.spaces import Elsewhere, NoRecords, Space, parse_space, parse_spec, space_from_spec
 from barrow.study.data import Data
 from barrow.study.grids import auto_spec, choose_grid
 
@@ -142,7 +142,7 @@ class Study(NamedOptions):
         >>> Study("hours", alpha=1, users=10, questions=["mean"]).can_miss
         True
         """
-        if self.model is not Model.CENTRAL or isinstance(self.space, NoRecords) or self.space.size is None:
+        if self.model is not Model.CENTRAL or self.space.apart is not None or self.space.size is None:
             return False
         return all(question.knows_missing for question in self.questions)
 
@@ -278,7 +278,7 @@ class Study(NamedOptions):
     def replace(self, **changes: Any) -> Study:
         """The same study with some arguments changed, e.g. ``study.replace(model="local")``."""
         found = Study(**{**self._arguments, **changes})
-        if self.grids is not None and held(found.space) == held(self.space):
+        if self.grids is not None and found.space.held == self.space.held:
             object.__setattr__(found, "_grids", self.grids)
         return found
 
@@ -377,10 +377,11 @@ def _space(space: Any) -> Space:
 
 def _effective(space: Space, data: Data | None) -> Space:
     """The space with an item for what is outside it, where the records ask for one."""
-    wanted = data is not None and data.outside == "elsewhere" and not isinstance(held(space), Elsewhere)
+    wanted = data is not None and data.outside == "elsewhere" and not space.has_outside
     if not wanted:
         return space
-    return NoRecords(Elsewhere(space.inner), distance=space.apart) if isinstance(space, NoRecords) else Elsewhere(space)
+    found = Elsewhere(space.held)
+    return found if space.apart is None else NoRecords(found, distance=space.apart)
 
 
 def _with_missing(space: Space, missing: str | None, model: Model) -> Space:
@@ -388,20 +389,20 @@ def _with_missing(space: Space, missing: str | None, model: Model) -> Space:
     if missing is not None and missing not in MISSING:
         raise ParameterError(f"missing is {missing!r}.", allowed=", ".join(map(repr, MISSING)), fix=MISSING[0])
     if missing == MISSING[1]:
-        return held(space)
-    wanted = missing == MISSING[0] or isinstance(space, NoRecords)
+        return space.held
+    wanted = missing == MISSING[0] or space.apart is not None
     if wanted and model is not Model.CENTRAL:
         raise ParameterError(
             f"missing is 'no records', and the model is {model.value!r}, where everybody who takes part reports.",
             allowed="missing = 'no records' for model = 'central'",
             fix="missing = 'default item'",
         )
-    return NoRecords(space) if wanted and not isinstance(space, NoRecords) else space
+    return NoRecords(space) if wanted and space.apart is None else space
 
 
 def _with_outside(space: Space, data: Data | None) -> Data | None:
     """The records, read as the space says where it has an item for what is outside."""
-    if data is None or not isinstance(held(space), Elsewhere) or data.outside == "elsewhere":
+    if data is None or not space.has_outside or data.outside == "elsewhere":
         return data
     if data.outside == "error":
         return replace(data, outside="elsewhere")

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from barrow.spaces import Earth, Euclidean, Hexagons, Product, Space, held
+from barrow.spaces import Earth, Euclidean, Hexagons, Product, Space
 from barrow.spaces.base import Floats, Ids
 from barrow.transport.closed_forms import CLOSED_FORMS
 from barrow.transport.emd import kr_norm
@@ -80,5 +80,5 @@ def _exact(space: Space) -> bool:
         return True
     if pot() is None:
         return space.items <= _EXACT_ITEMS_WITHOUT_POT
-    many = isinstance(held(space), Earth | Euclidean | Hexagons | Product)  # where paths are as good, and quicker
+    many = isinstance(space.held, Earth | Euclidean | Hexagons | Product)  # where paths are as good, and quicker
     return space.items <= (_EXACT_ON_GRIDS if many else _EXACT_ITEMS)

@@ -11,7 +11,7 @@ from barrow.errors import ParameterError
 from barrow.figures.numbers import PERCENT
 from barrow.planning.bandwidths import best_of
 from barrow.questions import Density, Linear
-from barrow.spaces import Circle, Earth, Line, NoRecords, Space, held
+from barrow.spaces import Circle, Earth, Line, Space
 from barrow.study.grids import AUTO, KEYS, choose_grid
 from barrow.study.study import MISSING
 from barrow.web.asked import Asked, at
@@ -48,12 +48,12 @@ def _grids(asked: Asked) -> Rows:
     """What ``cell = "auto"`` tries and takes."""
     study, question = asked.study, asked.question
     # Whether there are points or cells between whole numbers is settled by each step.
-    spec = {name: value for name, value in held(study.space).to_spec().items() if name not in ("cells", "whole")}
+    spec = {name: value for name, value in study.space.held.to_spec().items() if name not in ("cells", "whole")}
     key = KEYS.get(str(spec.get("kind")))
     if key is None or spec.get(key) is None:
         raise ParameterError("This space has no grid.", allowed="a grid that can be finer", fix="choose by hand")
     alone = replace(question, fraction=study.terms(question).fraction)
-    missing = MISSING[0] if isinstance(study.space, NoRecords) else None
+    missing = MISSING[0] if study.space.apart is not None else None
     _, found = choose_grid(
         {**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone], missing=missing)
     )

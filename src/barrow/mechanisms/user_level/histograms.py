@@ -26,7 +26,7 @@ from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.privacy import GaussianNoise, KNormNoise, Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
 from barrow.queries import MultiscaleQuery, Query, tree_edges
-from barrow.spaces import EdgeTree, Space, edge_names, innermost
+from barrow.spaces import EdgeTree, Space, edge_names
 from barrow.spaces.base import Floats
 
 USER_LEVEL_KINDS = ("levels", *(kind for kind in KINDS if kind != "edges"))
@@ -78,7 +78,7 @@ def user_level_histogram(
     asked = _Asked(space, budget, slack, users, noise, how)
     if kind == "levels":
         return _levels(asked)
-    if kind != "cells" and innermost(space) is not space:
+    if kind != "cells" and space.innermost is not space:
         return _scales(asked) if kind == "multiscale" else _edges(asked)
     made = asked.at_worst(space, kind)
     event = UserLevelRelease(budget, delta=slack, model=Model.CENTRAL)
@@ -99,7 +99,7 @@ class _Asked:
     @property
     def added(self) -> int:
         """How many items were added to the space inside."""
-        return self.space.items - innermost(self.space).items
+        return self.space.items - self.space.innermost.items
 
     def noisy(self, query: Query) -> tuple[Query, AdditiveNoise]:
         """A query about the space inside, with an output for each added item, and its noise."""
@@ -159,7 +159,7 @@ def _levelled(space: Space) -> Grouped:
 
 
 def _levels(asked: _Asked) -> HistogramNoise:
-    inner = innermost(asked.space)
+    inner = asked.space.innermost
     levels = _levelled(inner)
     weights = _weights(levels.tree, asked.noise)
     query = weighted_masses(inner, levels.tree, weights, levels.order, lambda: levels.names, Fraction(1, PARTS))
@@ -168,7 +168,7 @@ def _levels(asked: _Asked) -> HistogramNoise:
 
 def _edges(asked: _Asked) -> HistogramNoise:
     """EMD-DP's noise along the tree of the space inside, and on the added items."""
-    inner = innermost(asked.space)
+    inner = asked.space.innermost
     levels = Grouped(np.arange(inner.items), levelled_tree(inner), tuple)
     return _along("tree", asked, levels, tree_edges(inner), 1.0 / levels.tree.lengths)
 
@@ -195,7 +195,7 @@ def _along(kind: str, asked: _Asked, levels: Grouped, query: Query, factors: Flo
 
 def _scales(asked: _Asked) -> HistogramNoise:
     """Densities of the space inside at several scales, and the added items."""
-    inside = asked.at_worst(innermost(asked.space), "multiscale")
+    inside = asked.at_worst(asked.space.innermost, "multiscale")
     query, added = inside.query, asked.added
     if not isinstance(query, MultiscaleQuery):
         raise ParameterError("The histogram is not made at several scales.", allowed="a multiscale query", fix="")
