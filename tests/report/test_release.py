@@ -13,6 +13,7 @@ import barrow as bw
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
 from barrow.policy import odds_upper
+from barrow.report.accuracy import accuracy_of
 from barrow.report.html import report_html
 from barrow.report.release import Released, release_files, release_report
 from barrow.study import verify
@@ -191,3 +192,13 @@ def test_long_and_right_to_left_labels_are_drawn(made):
     page = report_html(release_report([Released(said, {"values": rows})]))
     assert page.count("</script>") == page.count("<script")
     assert len(page) < 400_000
+
+
+@pytest.mark.parametrize("missing", ["no records", "default item"])
+@pytest.mark.parametrize("asked", ["mean", "density(bandwidth='20 years')", "distance(to=30)"])
+def test_the_report_and_the_plan_have_one_ratio(asked, missing):
+    line = bw.Line(0, 100, step=1, unit="years")
+    study = bw.Study(line, ["1 of 30, 10 years, 0.5"], users=1000, dataset="ages", missing=missing)
+    plan = study.plan(asked)
+    said = re.search(r"([\d.,]+) times the error", "\n".join(accuracy_of(plan)[0]))[1]
+    assert float(said) == pytest.approx(float(re.search(r"([\d.,]+) times the error", plan.versus.line)[1]), rel=0.05)

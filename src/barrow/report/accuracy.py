@@ -13,8 +13,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.figures import Curve, Figure, Here, growth, tradeoff
 from barrow.numerics import float_up
-from barrow.planning import released_user_level, user_level_errors
-from barrow.planning.candidates import reasons
+from barrow.planning.candidates import Candidate, reasons
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
 from barrow.planning.linear import linear_errors
 from barrow.policy import describe_change, odds_upper
@@ -55,12 +54,8 @@ def accuracy_of(plan: Plan | None, *, thorough: bool = False) -> tuple[list[str]
         alpha = Fraction(plan.alpha or 1) * Fraction(times)
         return linear_errors(plan.query, alpha, delta, users=users, model=model, noise="gaussian")[0].error + moved
 
-    level, words = None, ""
     quick = plan.query.table.sparse or plan.query.table.shape[0] * plan.query.dimension <= _QUICK
-    if plan.terms.promises and (quick or thorough):
-        epsilon = min(plan.terms.epsilons)
-        level = user_level_errors(plan.query, epsilon, delta, users=users, model=model)[0].error + moved
-        words = f"user-level DP, ε = {float_up(epsilon):.3g}"
+    level, words = _rival(plan, moved, quick or thorough)
     unit = "%" if plan.question.of_shares else plan.error_unit
     return _pictures(plan, error, level, words, unit, "95 % half width of each value")
 
@@ -81,15 +76,20 @@ def _histogram(plan: HistogramPlan, thorough: bool) -> tuple[list[str], list[Pic
             found[times] = _error_at(here, plan.made.kind)
         except ParameterError:
             continue
-    level, words = None, ""
-    if terms.promises:
-        epsilon = min(terms.epsilons)
-        rivals = plan.rivals or released_user_level(target, epsilon)
-        if rivals:
-            level, words = rivals[0].error, f"user-level DP, ε = {float_up(epsilon):.3g}"
+    level, words = _rival(plan, 0.0, True)
     unit, what = plan.space.unit, "earth mover's distance after decoding"
     said, pictures = _pictures(plan, found.__getitem__, level, words, unit, what, times=sorted(found), others=False)
     return [*said, *texts], pictures
+
+
+def _rival(plan: LinearPlan, moved: float, looked_for: bool) -> tuple[float | None, str]:
+    """The error of user-level DP that keeps the same promises, and its name."""
+    found: Sequence[Candidate] = plan.rivals
+    if plan.terms.promises and not found and looked_for:
+        found = plan.by_user_level(min(plan.terms.epsilons))
+    if not found:
+        return None, ""
+    return found[0].error + moved, f"{_RIVAL}, ε = {found[0].guarantee.epsilon_at(1):.3g}"
 
 
 def _error_at(target: HistogramTarget, kind: str) -> float:
