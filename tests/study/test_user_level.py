@@ -220,7 +220,7 @@ def test_people_may_report_points_of_a_half_sphere(tmp_path):
     assert found.n == 300
     row = found.tables["values"][0]
     assert abs(row["value"] - 2.5) < 3 * row["half_width_95"]
-    low, high = survey.plan.noise.limits[0]
+    low, high = survey.plan.noise.limits(survey.plan.query.table)[0]
     collector = survey.plan.collector()
     assert collector.refusal([low]) is None
     assert collector.refusal([high + 1]) == "impossible value"

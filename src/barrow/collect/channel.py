@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from barrow.accounting import price
+from barrow import accounting, mechanisms
 from barrow.local import Survey
-from barrow.mechanisms import AdditiveNoise
-from barrow.mechanisms.reduction import reduced
 from barrow.privacy import Guarantee, KNormNoise, Model
 from barrow.questions.items import ItemsPlan
 from barrow.questions.linear import LinearPlan
@@ -40,7 +38,7 @@ def local_guarantee(survey: Survey) -> Guarantee:
     if not isinstance(plan, ItemsPlan) or plan.itemwise.model is Model.LOCAL:
         return plan.guarantee
     alone = replace(plan.itemwise, users=None, model=Model.LOCAL, delta=Fraction(0))
-    return price(alone.event if plan.samples is None else reduced(alone).event)
+    return accounting.price(alone.event if plan.samples is None else mechanisms.reduced(alone).event)
 
 
 def epsilon_upper(survey: Survey) -> Fraction:
@@ -71,8 +69,8 @@ def channel_of(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
     if isinstance(plan, ItemsPlan) and isinstance(plan.itemwise.randomiser, MixtureRandomiser):
         return _stops(plan, plan.itemwise.randomiser)
     made = plan.noise if isinstance(plan, LinearPlan) else None
-    laplace = isinstance(made, AdditiveNoise) and made.name == "Laplace" and isinstance(made.event, KNormNoise)
-    if isinstance(plan, LinearPlan) and laplace:
+    laplace = isinstance(made, mechanisms.AdditiveNoise) and made.name == "Laplace"
+    if isinstance(plan, LinearPlan) and laplace and isinstance(plan.event, KNormNoise):
         metric = _metric(survey.study.space)
         if metric is not None and survey.study.space.items * plan.noise.dimension <= MOST_ENTRIES:
             return _laplace(plan, plan.noise), metric
@@ -93,7 +91,7 @@ def _stops(plan: ItemsPlan, randomiser: MixtureRandomiser) -> tuple[dict[str, An
     return channel, {"kind": "tree", "depths": [str(depth) for depth in shape.depths]}
 
 
-def _laplace(plan: LinearPlan, noise: AdditiveNoise) -> dict[str, Any]:
+def _laplace(plan: LinearPlan, noise: mechanisms.AdditiveNoise) -> dict[str, Any]:
     table = plan.query.table
     rows = np.asarray(table.integers.toarray() if table.sparse else table.integers)
     return {

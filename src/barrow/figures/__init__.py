@@ -13,8 +13,8 @@ from barrow.figures.figure import Figure, bundle, document
 from barrow.figures.icicle import icicle
 from barrow.figures.map import map_figure
 from barrow.figures.matrix import matrix
-from barrow.figures.numbers import at_least, at_most, between, near
 from barrow.figures.palette import script, stylesheet
 from barrow.figures.places import Places
 from barrow.figures.ring import ring
 from barrow.figures.timeline import Step, timeline
+from barrow.numerics.printed import at_least, at_most, between, near

@@ -9,8 +9,8 @@ from barrow.errors import ParameterError
 from barrow.figures.curves import Curve, end_labels, interpolated, labels_width, line_of, log_range
 from barrow.figures.figure import Figure, drawn
 from barrow.figures.layout import LogScale, bottom_axis, left_axis, shortened, text_width, ticks_width
-from barrow.figures.numbers import PERCENT, at_most, near
 from barrow.figures.svg import clean, element, isolated, mark
+from barrow.numerics.printed import PERCENT, at_most, near
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.figures.layout import Scale, apart, shortened, text_width
-from barrow.figures.numbers import near
 from barrow.figures.readings import Numbers, finite
 from barrow.figures.svg import Floats, clean, element, polyline
+from barrow.numerics.printed import near
 
 Style = Literal["main", "faint"]
 _COLOURS = 4

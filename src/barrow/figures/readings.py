@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from barrow.errors import ParameterError
-from barrow.figures.numbers import PERCENT, at_most, between, near, rounded_to
 from barrow.figures.svg import Floats, isolated
+from barrow.numerics.printed import PERCENT, at_most, between, near, rounded_to
 
 Numbers = Sequence[float] | npt.NDArray[np.floating] | float
 """One number for each item, or one for all."""

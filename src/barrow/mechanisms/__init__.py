@@ -8,8 +8,12 @@ if TYPE_CHECKING:
     from barrow.mechanisms.additive import AdditiveNoise
     from barrow.mechanisms.channel import Channel, MatrixChannel, TreeChannel, channel_of
     from barrow.mechanisms.edge_histogram import EdgeHistogram
+    from barrow.mechanisms.edge_noise import EdgeNoise
+    from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
     from barrow.mechanisms.frequency import FrequencyEstimator
     from barrow.mechanisms.frequency_error import EstimateError
+    from barrow.mechanisms.histogram_regions import ReleasedShares
+    from barrow.mechanisms.histograms import HistogramNoise
     from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
     from barrow.mechanisms.linear import linear_candidates, linear_noise
     from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
@@ -17,5 +21,6 @@ if TYPE_CHECKING:
     from barrow.mechanisms.reduction import Reduced, reduced
     from barrow.mechanisms.statistics import UserCounts
     from barrow.mechanisms.tree_histogram import TreeHistogram
+    from barrow.mechanisms.user_level import LocalSubsets
 else:
     __getattr__, __dir__ = lazily(__name__)

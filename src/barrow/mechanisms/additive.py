@@ -15,10 +15,12 @@ from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.noise import Center, RoundedValues, Source, rounded_gaussian, rounded_knorm
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up, whole
 from barrow.privacy import Event, Model
-from barrow.queries import norm_order
+from barrow.queries import Quantised, norm_order
 
 _NAMES = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}
 CONFIDENCE = 0.95
+NEVER = 1e-18
+"""A value that an honest report holds with less than this probability is refused."""
 _ROUNDED = 2e-3
 """Which share of an interval's misses is left for the rounding of many answers."""
 
@@ -166,6 +168,16 @@ class AdditiveNoise:
 
     def _width(self, quantile: float) -> float:
         return quantile * float_up(self.scale) + float_up(self.grid) / 2.0 + self.rounding_upper
+
+    def limits(self, table: Quantised) -> list[tuple[int, int]]:
+        """The least and the largest integer that an honest report holds, for each output."""
+        from scipy.special import gammainccinv
+
+        if self.p is None or self.name == "Laplace":
+            far = self.distribution.quantile(NEVER)
+        else:
+            far = float(gammainccinv(self.dimension, NEVER))  # no coordinate exceeds the norm
+        return table.limits(Fraction(far) * self.scale + self.grid, self.grid)
 
     def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
         """``center`` plus noise, exactly rounded to the grid."""

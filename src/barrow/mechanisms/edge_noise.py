@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow.mechanisms.additive import NEVER
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_sums import EdgeSum, laplace_half_widths
 from barrow.noise import Center, RoundedValues, Source, rounded_gaussian
@@ -21,6 +22,7 @@ from barrow.noise.additive.edges import cycle_moments
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import float_up
 from barrow.privacy import Event, Model
+from barrow.queries import Quantised
 from barrow.spaces.base import Floats, Ids
 
 _MANY = 30
@@ -115,6 +117,12 @@ class EdgeNoise:
         degree = np.bincount(np.concatenate([graph.tails, graph.heads]), minlength=graph.nodes)
         # The noise of an edge is at most exponential, and one of ``degree`` many is beyond with this probability.
         return np.asarray(total * (np.log(degree) - math.log(level)) * (1.0 + 1e-9) + float_up(self.grid))
+
+    def limits(self, table: Quantised) -> list[tuple[int, int]]:
+        """The least and the largest integer that an honest report holds, for each node: it carries between 0 and 1."""
+        reaches = [math.ceil(Fraction(reach) / self.grid) for reach in self.reaches_upper(NEVER).tolist()]
+        one = math.ceil(1 / self.grid)
+        return [(-reach, one + reach) for reach in reaches]
 
     def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
         """``center`` plus noise, exactly rounded to the grid."""

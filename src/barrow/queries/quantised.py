@@ -71,6 +71,19 @@ class Quantised:
             return int(np.diff(self.integers.indptr).max(initial=0))
         return int(np.count_nonzero(self.integers, axis=1).max(initial=0))
 
+    def limits(self, reach: Fraction, grid: Fraction) -> list[tuple[int, int]]:
+        """The least and the largest multiple of ``grid`` that is within ``reach`` of some item's value, by output.
+
+        >>> quantise(np.array([[0.1], [0.9]]), step="1/4").limits(Fraction(1, 2), Fraction(1, 10))
+        [(-5, 15)]
+        """
+        ends = self.integers.min(axis=0), self.integers.max(axis=0)
+        lows, highs = (np.ravel(x.toarray()).tolist() if self.sparse else x.tolist() for x in ends)
+        return [
+            (math.floor((low * self.step - reach) / grid), math.ceil((high * self.step + reach) / grid))
+            for low, high in zip(lows, highs, strict=True)
+        ]
+
     def floats(self) -> Any:
         """The integers as floats (exactly), dense or sparse as they are."""
         return self.integers.astype(np.float64)

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.figures.numbers import near
-from barrow.mechanisms import AdditiveNoise
+from barrow import mechanisms
 from barrow.numerics import float_up
+from barrow.numerics.printed import near
 from barrow.queries import Query
 from barrow.queries.coordinates import direction
 from barrow.queries.holders import Holders
@@ -84,7 +84,7 @@ class CircularMeanPlan(ReadOffPlan):
             lean = 1.0 + max(abs(middle) for middle in self.pair.middles) / self.pair.weight
             near = math.sqrt(2.0) * noise.simultaneous_half_width * lean
             return float(near + math.pi * self.space.snapping_upper)
-        if isinstance(noise, AdditiveNoise) and noise.p in ("2", None) and noise.dimension == 2:
+        if isinstance(noise, mechanisms.AdditiveNoise) and noise.p in ("2", None) and noise.dimension == 2:
             from scipy.special import gammainccinv
 
             # The norm is a Gamma(2) variate, or for Gaussian noise the root of an exponential one.

@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from barrow import planning
 from barrow.errors import ParameterError
 from barrow.numerics import Exact
-from barrow.planning import reference_distribution
-from barrow.planning.bandwidths import DensityMap, bandwidth_errors, best_of
-from barrow.planning.simulate import Simulable
 from barrow.planning.terms import Terms
 from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
@@ -54,7 +52,7 @@ class Density(Linear):
     def plan(self, terms: Terms) -> Plan:
         """The most accurate noise that keeps the terms; it reads no data."""
         if self.bandwidth == "auto":
-            chosen = best_of(self.bandwidths(terms))
+            chosen = planning.best_of(self.bandwidths(terms))
             return replace(self, bandwidth=_typed(chosen, terms.space)).plan(terms)
         made = super().plan(terms)
         if not isinstance(made, LinearPlan):
@@ -71,17 +69,18 @@ class Density(Linear):
         16.0
         """
         inner = replace(terms, space=terms.space.held)
-        return bandwidth_errors(inner.space, reference_distribution(inner.space), lambda width: self._on(inner, width))
+        reference = planning.reference_distribution(inner.space)
+        return planning.bandwidth_errors(inner.space, reference, lambda width: self._on(inner, width))
 
     def _over_holders(self, terms: Terms) -> Plan:
         return self._planned(terms)
 
-    def _on(self, terms: Terms, width: float) -> Simulable:
+    def _on(self, terms: Terms, width: float) -> planning.DensityMap:
         """The map that would be decoded with a bandwidth of ``width`` in the space's unit."""
         made = Linear.plan(replace(self, bandwidth=_typed(width, terms.space)), terms)
         if not isinstance(made, LinearPlan):
             raise ParameterError("A density needs additive noise.", allowed="noise='auto'", fix="noise='auto'")
-        return DensityMap(made.query, made.noise)
+        return planning.DensityMap(made.query, made.noise)
 
     @classmethod
     def drawn(cls, said: Said) -> list[str]:

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from barrow import mechanisms
 from barrow.errors import ParameterError
-from barrow.mechanisms import FrequencyEstimator
-from barrow.mechanisms.decoding import nearest_in_simplex
-from barrow.mechanisms.frequency import DECODERS
-from barrow.planning.simulate import simulate
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.questions.base import Said
@@ -27,7 +24,6 @@ from barrow.questions.items import (
     reports_sentence,
 )
 from barrow.questions.plan import Plan, Rows, labelled
-from barrow.randomisers import suited
 
 if TYPE_CHECKING:
     from barrow.planning.resample import Resampled
@@ -57,21 +53,24 @@ class Frequency(ItemWiseQuestion):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.decode is not None and self.decode not in DECODERS:
+        if self.decode is not None and self.decode not in _WORDS:
             raise ParameterError(
                 f"decode is {self.decode!r}.",
-                allowed=", ".join(map(repr, DECODERS)) + ", or nothing",
+                allowed=", ".join(map(repr, _WORDS)) + ", or nothing",
                 fix="leave it out",
             )
 
     def plan(self, terms: Terms) -> Plan:
         """The randomiser that keeps the terms, and the estimate made of its reports; it reads no data."""
+        from barrow.randomisers import suited
+
         asked = self
         if self.randomiser is None and suited(terms.space) == "laplace":
             # Noise in coordinates cannot be undone, and too many items for a matrix are randomised all alike.
             asked = replace(self, randomiser="response")
         choice, made, guarantee = asked.choose(terms)
-        estimator = FrequencyEstimator(choice.mechanism, terms.users, self.decode, sampled=self.samples is not None)
+        sampled = self.samples is not None
+        estimator = mechanisms.FrequencyEstimator(choice.mechanism, terms.users, self.decode, sampled=sampled)
         return FrequencyPlan(self, terms, choice, made, guarantee, estimator)
 
     @classmethod
@@ -116,7 +115,7 @@ class FrequencyPlan(ItemsPlan):
     (100, True)
     """
 
-    estimator: FrequencyEstimator
+    estimator: mechanisms.FrequencyEstimator
 
     @property
     def description(self) -> str:
@@ -126,6 +125,8 @@ class FrequencyPlan(ItemsPlan):
     @cached_property
     def decoded_error(self) -> float:
         """The mean EMD after decoding at the uniform histogram, simulated."""
+        from barrow.planning.simulate import simulate
+
         uniform = np.full(self.space.items, 1.0 / self.space.items)
         return simulate(self.estimator, uniform).mean
 
@@ -166,6 +167,8 @@ class FrequencyPlan(ItemsPlan):
 
     def collected(self, collector: Collector) -> Collected:
         """The estimate that many people's reports give."""
+        from barrow.mechanisms.decoding import nearest_in_simplex
+
         counts = counted_of(collector)
         made = self.estimator.for_users(counts.n)
         estimate, decoded = made.estimate(counts.counts), made.decode(counts.counts)

@@ -11,24 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from barrow import mechanisms, planning
 from barrow.errors import ParameterError
-from barrow.figures.numbers import at_most, near
-from barrow.mechanisms.edge_noise import EdgeNoise
-from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
-from barrow.mechanisms.histogram_regions import ReleasedShares
-from barrow.mechanisms.histograms import HistogramNoise
-from barrow.mechanisms.user_level import LocalSubsets
 from barrow.numerics import float_up, whole
-from barrow.planning import (
-    Candidate,
-    HistogramTarget,
-    histogram_candidates,
-    reasons,
-    reference_distribution,
-    released_user_level,
-    useless,
-)
-from barrow.planning.simulate import simulate
+from barrow.numerics.printed import at_most, near
+from barrow.planning.candidates import Candidate, reasons, useless
 from barrow.planning.sizes import check_size
 from barrow.planning.terms import Terms
 from barrow.planning.versus import checked_definition, kept_user_level, preferred, versus
@@ -113,10 +100,12 @@ class Histogram(Question):
                 fix="mechanism = 'frequency', the same randomiser with a tighter accountant",
             )
 
-    def target(self, terms: Terms) -> HistogramTarget:
+    def target(self, terms: Terms) -> planning.HistogramTarget:
         """What is wanted of mechanisms."""
-        reference = reference_distribution(terms.space, self.reference)
-        return HistogramTarget(terms, reference, self.items, self.noise, self.decode, report_values=self.report_values)
+        reference = planning.reference_distribution(terms.space, self.reference)
+        return planning.HistogramTarget(
+            terms, reference, self.items, self.noise, self.decode, report_values=self.report_values
+        )
 
     def plan(self, terms: Terms) -> Plan:
         """All mechanisms are compared, and the most accurate one is chosen; it reads no data."""
@@ -126,14 +115,14 @@ class Histogram(Question):
         definition = "user_level" if levels else self.definition
         rivals: list[Candidate] = []
         if self.mechanism in ("auto", "levels") or definition == "user_level":
-            rivals = kept_user_level(terms, lambda epsilon: released_user_level(target, epsilon), definition)
+            rivals = kept_user_level(terms, lambda epsilon: planning.released_user_level(target, epsilon), definition)
             rivals = [rival for rival in rivals if self.mechanism in ("auto", rival.name)]
-        found, cannot = histogram_candidates(target, only="auto" if levels else self.mechanism, thorough=False)
+        found, cannot = planning.histogram_candidates(target, only="auto" if levels else self.mechanism, thorough=False)
         own = [candidate for candidate in found if candidate.name != "paper"]
         best = preferred(own, rivals, definition)
-        if isinstance(best.mechanism, LocalSubsets):
+        if isinstance(best.mechanism, mechanisms.LocalSubsets):
             return _sets(self, target, best, own, rivals)
-        if not isinstance(best.mechanism, HistogramNoise):
+        if not isinstance(best.mechanism, mechanisms.HistogramNoise):
             # The decoder with a proven bound is the nearest histogram, along the tree where there is one.
             nearest = "tree" if terms.space.has_tree else "simplex"
             decode = nearest if self.decode == "nearest" else None
@@ -193,7 +182,7 @@ class HistogramDraw:
     shares: Floats
 
 
-def _sets(question: Histogram, target: HistogramTarget, best: Candidate, own: Any, rivals: Any) -> Plan:
+def _sets(question: Histogram, target: planning.HistogramTarget, best: Candidate, own: Any, rivals: Any) -> Plan:
     """Sets that people report themselves, under user-level DP."""
     from barrow.questions.subsets import SubsetsPlan
 
@@ -203,8 +192,8 @@ def _sets(question: Histogram, target: HistogramTarget, best: Candidate, own: An
         best,
         own,
         rivals,
-        emd=lambda terms: histogram_candidates(replace(target, terms=terms))[0],
-        user_level=lambda epsilon: released_user_level(target, epsilon),
+        emd=lambda terms: planning.histogram_candidates(replace(target, terms=terms))[0],
+        user_level=lambda epsilon: planning.released_user_level(target, epsilon),
     )
     return SubsetsPlan(question, terms, best, target, tuple(own), versus=against)
 
@@ -235,7 +224,7 @@ class HistogramPlan(LinearPlan):
     ('tree', True)
     """
 
-    target: HistogramTarget
+    target: planning.HistogramTarget
     candidates: tuple[Candidate, ...]
     cannot: Mapping[str, str]
 
@@ -246,11 +235,11 @@ class HistogramPlan(LinearPlan):
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms."""
-        return histogram_candidates(replace(self.target, terms=terms))[0]
+        return planning.histogram_candidates(replace(self.target, terms=terms))[0]
 
     def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
         """Those of user-level DP at an epsilon."""
-        return released_user_level(self.target, epsilon)
+        return planning.released_user_level(self.target, epsilon)
 
     @property
     def quick(self) -> bool:
@@ -258,9 +247,9 @@ class HistogramPlan(LinearPlan):
         return self.space.items <= _MANY
 
     @property
-    def made(self) -> HistogramNoise:
+    def made(self) -> mechanisms.HistogramNoise:
         """The query, its noise and its decoder."""
-        found: HistogramNoise = self.chosen.mechanism
+        found: mechanisms.HistogramNoise = self.chosen.mechanism
         return found
 
     @property
@@ -380,7 +369,7 @@ class HistogramPlan(LinearPlan):
         shares = self.shares_of(drawn.raw, sums.n)
         return Collected(sums.n, here.tables(drawn), lines, details, self.guarantee, shares=shares)
 
-    def shares_of(self, raw: Any, users: int) -> ReleasedShares | None:
+    def shares_of(self, raw: Any, users: int) -> mechanisms.ReleasedShares | None:
         """The unbiased shares that released values are, or means of so many people's reports; None for other kinds.
 
         Args:
@@ -388,10 +377,10 @@ class HistogramPlan(LinearPlan):
             users: How many people they are about.
         """
         made = self.for_users(users)
-        plan = made.noise.plan if isinstance(made.noise, EdgeNoise) else None
+        plan = made.noise.plan if isinstance(made.noise, mechanisms.EdgeNoise) else None
         if plan is None and (made.kind not in ("tree", "cells") or made.noise.p not in (None, "1")):
             return None
-        return ReleasedShares(
+        return mechanisms.ReleasedShares(
             self.space,
             made.kind,
             np.asarray(raw, dtype=np.float64) * made.factors,
@@ -402,7 +391,7 @@ class HistogramPlan(LinearPlan):
             plan,
         )
 
-    def for_users(self, users: int) -> HistogramNoise:
+    def for_users(self, users: int) -> mechanisms.HistogramNoise:
         """The same mechanism when other than the planned number of people report."""
         if users == self.terms.users:
             return self.made
@@ -455,11 +444,11 @@ class HistogramPlan(LinearPlan):
         if self.terms.model is not Model.CENTRAL or self.noise.p is None or alpha is None:
             return {"noise": None, "method": None}
         noise = None
-        if isinstance(self.noise, EdgeNoise):  # along the graph the drawn flow costs ``freedom`` times the scale
+        if isinstance(self.noise, mechanisms.EdgeNoise):  # a drawn flow costs ``freedom`` times the scale
             noise = self.noise.plan.freedom / max(1, self.noise.plan.graph.nodes - 1)
         elif self.made.kind == "tree" and self.made.undecoded is not None and self.space.items > 1:
-            noise = self.made.undecoded / noise_floor_lower(self.space.items, alpha, users=users)
-        least = worst_case_floor_lower(self.space, alpha, users=users) * self.space.diameter
+            noise = self.made.undecoded / mechanisms.noise_floor_lower(self.space.items, alpha, users=users)
+        least = mechanisms.worst_case_floor_lower(self.space, alpha, users=users) * self.space.diameter
         return {"noise": noise, "method": self.error / least if least > 0.0 else None}
 
     def details(self) -> dict[str, Any]:
@@ -491,12 +480,13 @@ class HistogramPlan(LinearPlan):
             gain = f"an alpha {self.finer_gain:.2g} times larger"
             return f"Finer cells would help most: a quarter as wide, they allow {gain}."
         from barrow.planning.histograms import kept_noise
+        from barrow.planning.simulate import simulate
 
         local = self.terms.model is Model.LOCAL  # there noise falls with the root of the number of people only
         for times in (10, 100, 1_000, 10_000, 100_000, 1_000_000):
             target = replace(self.target, terms=replace(self.terms, users=times * self.terms.users))
             if self.chosen.user_level:
-                error = released_user_level(target, min(self.terms.epsilons))[0].error
+                error = planning.released_user_level(target, min(self.terms.epsilons))[0].error
             else:
                 decoded = simulate(kept_noise(target, self.made.kind), self.target.reference, 2).decoded
                 error = math.hypot(decoded, self.snapping_typical)

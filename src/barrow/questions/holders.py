@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.figures.numbers import at_most, near
 from barrow.mechanisms import AdditiveNoise, NoiseDistribution
 from barrow.numerics import float_up
+from barrow.numerics.printed import at_most, near
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.linear import kept_errors
 from barrow.planning.terms import Terms

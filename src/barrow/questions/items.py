@@ -9,12 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.accounting import price
+from barrow import accounting, mechanisms, planning
 from barrow.engines import Counts
 from barrow.errors import ParameterError
-from barrow.mechanisms import ItemWise, Reduced, item_wise, pooled_items, reduced
 from barrow.numerics import exact_text, float_up, whole
-from barrow.planning import ItemChoice, choose_items
 from barrow.planning.terms import Terms
 from barrow.privacy import Event, Guarantee, Model
 from barrow.questions.base import Question, Said
@@ -56,7 +54,7 @@ class ItemWiseQuestion(Question):
         if getattr(self, name) is not None:
             object.__setattr__(self, name, whole(getattr(self, name), name, least=1, most=most))
 
-    def choose(self, terms: Terms) -> tuple[ItemChoice, ItemWise | Reduced, Guarantee]:
+    def choose(self, terms: Terms) -> tuple[planning.ItemChoice, mechanisms.ItemWise | mechanisms.Reduced, Guarantee]:
         """The randomiser that keeps the terms, behind samples where they are asked for, and its price."""
         if self.items is None and self.samples is None:
             raise ParameterError(
@@ -70,7 +68,7 @@ class ItemWiseQuestion(Question):
             from barrow.accounting.sampling import inner_alpha_for
 
             rate = Fraction(inner_alpha_for(rate, self.samples))
-        choice = choose_items(
+        choice = planning.choose_items(
             terms.space,
             rate,
             terms.delta,
@@ -81,8 +79,8 @@ class ItemWiseQuestion(Question):
         )
         if self.samples is None:
             return choice, choice.mechanism, choice.guarantee
-        made = reduced(choice.mechanism)
-        return choice, made, price(made.event)
+        made = mechanisms.reduced(choice.mechanism)
+        return choice, made, accounting.price(made.event)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -214,12 +212,12 @@ class ItemsPlan(Plan):
 
     question: ItemWiseQuestion
     terms: Terms
-    choice: ItemChoice
-    mechanism: ItemWise | Reduced
+    choice: planning.ItemChoice
+    mechanism: mechanisms.ItemWise | mechanisms.Reduced
     guarantee: Guarantee
 
     @property
-    def itemwise(self) -> ItemWise:
+    def itemwise(self) -> mechanisms.ItemWise:
         """The bounded release: of the items, or of those that were drawn from each person."""
         return self.choice.mechanism
 
@@ -267,7 +265,7 @@ class ItemsPlan(Plan):
 
         People of other sizes are refused with a constant text.
         """
-        return pooled_items(
+        return mechanisms.pooled_items(
             self.space,
             item=counts.items,
             size=counts.sizes,
@@ -317,8 +315,8 @@ class ItemsPlan(Plan):
         hiding = self.terms.hiding_among(users)
         if made.model is not Model.SHUFFLE or hiding == made.users:
             return self.guarantee
-        here = item_wise(made.randomiser, items=made.items, users=hiding, model="shuffle", delta=made.delta)
-        return price(here.event if self.samples is None else reduced(here).event)
+        here = mechanisms.item_wise(made.randomiser, items=made.items, users=hiding, model="shuffle", delta=made.delta)
+        return accounting.price(here.event if self.samples is None else mechanisms.reduced(here).event)
 
     def collected(self, collector: Collector) -> Collected:
         """The histogram of all reports."""

@@ -10,17 +10,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
-
+from barrow import mechanisms, planning
 from barrow.engines import Counts
 from barrow.errors import ParameterError
-from barrow.figures.numbers import PERCENT, at_most, near
-from barrow.mechanisms import UserCounts
-from barrow.mechanisms.edge_noise import EdgeNoise
-from barrow.mechanisms.user_level import BallNoise, QueryNoise
 from barrow.numerics import exact_text, float_up
-from barrow.planning import Candidate, user_level_errors
-from barrow.planning.linear import kept_errors
+from barrow.numerics.printed import PERCENT, at_most, near
+from barrow.planning.candidates import Candidate
 from barrow.planning.terms import Terms
 from barrow.planning.versus import Versus, checked_definition, kept_user_level, preferred, versus
 from barrow.privacy import Event, Guarantee, Model
@@ -31,9 +26,6 @@ from barrow.questions.kept import kept_query
 from barrow.questions.plan import Plan, Rows, placed
 from barrow.spaces import Space
 from barrow.spaces.base import Ids
-
-_NEVER = 1e-18
-"""A value that an honest report holds with less than this probability is refused."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -84,7 +76,7 @@ class Linear(Question):
 
     def _planned(self, terms: Terms) -> Plan:
         query = kept_query(self, terms.space)
-        found = kept_errors(query, terms, self.noise)
+        found = planning.kept_errors(query, terms, self.noise)
         rivals: list[Candidate] = []
         if self.noise == "auto" or self.definition == "user_level":
             rivals = kept_user_level(terms, user_level_of(query, terms), self.definition)
@@ -134,7 +126,7 @@ def user_level_of(query: Query, terms: Terms) -> Callable[[Fraction], list[Candi
     """From an epsilon to the mechanisms of user-level DP."""
 
     def made(epsilon: Fraction) -> list[Candidate]:
-        return user_level_errors(query, epsilon, terms.delta, users=terms.users, model=terms.model.value)
+        return planning.user_level_errors(query, epsilon, terms.delta, users=terms.users, model=terms.model.value)
 
     return made
 
@@ -219,7 +211,7 @@ class LinearPlan(Plan):
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms."""
-        return kept_errors(self.query, terms)
+        return planning.kept_errors(self.query, terms)
 
     def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
         """Those of user-level DP at an epsilon."""
@@ -252,7 +244,7 @@ class LinearPlan(Plan):
 
         Noise along edges needs none: it is proved for the graph. User-level DP goes by the range.
         """
-        if isinstance(self.noise, EdgeNoise):
+        if isinstance(self.noise, mechanisms.EdgeNoise):
             return True, "graph", None
         if self.chosen.user_level:
             return True, "range", None
@@ -331,7 +323,7 @@ class LinearPlan(Plan):
 
     def statistics(self, counts: Counts) -> Any:
         """The exact mean over people, from an engine's integers (private)."""
-        held = UserCounts.of(
+        held = mechanisms.UserCounts.of(
             self.space, item=counts.items, size=counts.sizes, count=counts.counts, users=self.terms.users
         )
         return held.center(self.query)
@@ -370,13 +362,13 @@ class LinearPlan(Plan):
 
     def report(self, items: Ids) -> list[int]:
         """One person's answer with noise, in units of the noise's grid."""
-        center = UserCounts.of_users(self.space, [items]).center(self.query)
+        center = mechanisms.UserCounts.of_users(self.space, [items]).center(self.query)
         numbers: list[int] = self.noise.draw(center).integers.tolist()
         return numbers
 
     def collector(self) -> Collector:
         """Sums of reports."""
-        return Averaged(_limits(self.query, self.noise))
+        return Averaged(self.noise.limits(self.query.table))
 
     def collected(self, collector: Collector) -> Collected:
         """The mean of all reports with its half widths."""
@@ -504,34 +496,3 @@ def _averaged(collector: Collector) -> Averaged:
             "These are no sums of reports.", allowed="the plan's own collector", fix="plan.collector()"
         )
     return collector
-
-
-def _limits(query: Query, noise: Any) -> list[tuple[int, int]]:
-    """The least and the largest integer that an honest report holds, for each output."""
-    from scipy.special import gammainccinv
-
-    table = query.table
-    if isinstance(noise, EdgeNoise):
-        return _node_limits(noise)
-    if isinstance(noise, BallNoise):
-        return noise.limits
-    if isinstance(noise, QueryNoise):
-        far = float(gammainccinv(noise.dimension, _NEVER)) * noise.reach_upper
-    elif noise.p is None or noise.p == "1" or noise.dimension == 1:
-        far = noise.distribution.quantile(_NEVER)
-    else:
-        far = float(gammainccinv(noise.dimension, _NEVER))  # no coordinate exceeds the norm
-    reach = Fraction(far) * noise.scale + noise.grid
-    low, high = table.integers.min(axis=0), table.integers.max(axis=0)
-    lows, highs = (np.ravel(x.toarray()).tolist() if table.sparse else x.tolist() for x in (low, high))
-    return [
-        (math.floor((a * table.step - reach) / noise.grid), math.ceil((b * table.step + reach) / noise.grid))
-        for a, b in zip(lows, highs, strict=True)
-    ]
-
-
-def _node_limits(noise: EdgeNoise) -> list[tuple[int, int]]:
-    """The same for the nodes of a graph, which carry between 0 and 1."""
-    reaches = [math.ceil(Fraction(reach) / noise.grid) for reach in noise.reaches_upper(_NEVER).tolist()]
-    one = math.ceil(1 / noise.grid)
-    return [(-reach, one + reach) for reach in reaches]

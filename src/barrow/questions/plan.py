@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -13,6 +12,7 @@ import numpy as np
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
+from barrow.numerics.printed import at_most, near
 from barrow.planning.terms import Terms
 from barrow.policy import describe_change, describe_move, odds_upper, percent_up
 from barrow.privacy import Emd, Event, Guarantee, Model, UserLevel
@@ -214,8 +214,6 @@ class Plan(ABC):
     @property
     def price(self) -> str:
         """What the ledger is charged with, in words."""
-        from barrow.figures.numbers import at_most, near
-
         if self.terms.promises:
             paid = [
                 f"ε {at_most(epsilon)} of {near(promise.epsilon)} ({describe_move(promise, self.space)})"
@@ -270,8 +268,6 @@ class Plan(ABC):
                 f"people without records count as holding the public item {space.label(space.default_item)!r}, and "
                 "cannot be told from people whose records are there"
             )
-        from barrow.figures.numbers import at_most
-
         epsilon = float_up(self.charge(Fraction(1), space.apart))
         far = f"{float(space.apart) * space.diameter:,.6g} {space.unit or 'of the largest distance'}"
         return (
@@ -335,15 +331,11 @@ class Plan(ABC):
         lines += self._missing_lines()
         lines += self.answer_lines()
         lines += [f"Warning   {text}" for text in [self.declared, *self.warnings] if text]
-        from barrow.figures.numbers import at_most
-
         lines.append(f"Worst     all data of one person different: ε ≤ {at_most(self.worst_epsilon)}")
         lines.append(f"Price     {self.price}{'' if self.terms.promises else ' of the budget'}")
         return [*lines, *self.other_lines()]
 
     def _rate(self) -> str:
-        from barrow.figures.numbers import at_most, near
-
         space, delta = self.space, float(self.delta)
         if self.alpha is None:
             return (
@@ -387,14 +379,14 @@ class Plan(ABC):
         return bundle(str(self), self.plot(), self._repr_html_())
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         rows = ((line[:10].strip(), line[10:].strip()) for line in self.lines() if line.strip())
-        cells = "".join(f"<tr><th align=left>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in rows)
+        cells = "".join(f"<tr><th align=left>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
         return f"<table>{cells}</table>"
 
     def sized(self, error: float) -> str:
         """An earth mover's distance with the space's unit."""
-        from barrow.figures.numbers import near
-
         return near(error, self.space.unit)
 
 

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.figures.numbers import near
-from barrow.mechanisms.decoding import decode
 from barrow.numerics import Exact, exact, exact_text, whole
+from barrow.numerics.printed import near
 from barrow.planning.terms import Terms
 from barrow.queries import Query, tree_edges
 from barrow.queries.holders import Holders
@@ -204,6 +203,8 @@ class QuantilePlan(ReadOffPlan):
 
     def _decoded(self, below: Floats, share: float) -> Floats:
         """A cumulative histogram of people with records, for the values between the ends of intervals."""
+        from barrow.mechanisms.decoding import decode
+
         people = max(share, self._share_half_width, 1e-9)
         variance = (self.noise.deviation / people) ** 2
         line, points = self._line, np.asarray(self._line.places)

@@ -10,9 +10,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
+from barrow import planning
 from barrow.errors import ParameterError
 from barrow.planning.candidates import Candidate, best_first
-from barrow.planning.linear import kept_errors
 from barrow.planning.terms import Terms
 from barrow.planning.versus import ALIKE, Versus, checked_definition, kept_user_level
 from barrow.policy import Promise
@@ -109,7 +109,7 @@ class ReadOff(Linear):
             if ranged:
                 found = kept_user_level(terms, user_level_of(pair.query, terms), self.definition)
             else:
-                found = kept_errors(pair.query, terms, self.noise)
+                found = planning.kept_errors(pair.query, terms, self.noise)
             made.append(self._best(LinearPlan(self, terms, pair.query, found[0], ()), found, pair))
         return min(made, key=lambda each: float(each.error))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from barrow.numerics.printed import near
 from barrow.spaces.base import Floats, Space
 
 if TYPE_CHECKING:
@@ -75,7 +76,6 @@ class OneMore(Space):
 
     def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
         """The picture of what is inside; its title says the value of the one more."""
-        from barrow.figures import near
 
         def inside(numbers: Any) -> Any:
             found = np.asarray(numbers, dtype=np.float64)

@@ -10,8 +10,8 @@ from typing import Any
 
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
-from barrow.figures.numbers import at_most, near
 from barrow.numerics import float_up
+from barrow.numerics.printed import at_most, near
 from barrow.policy import describe_change, odds_upper, percent_up
 from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds

@@ -14,8 +14,8 @@ import numpy as np
 
 from barrow import figures as fig
 from barrow.figures import at_most
-from barrow.figures.numbers import PERCENT
 from barrow.numerics import float_up
+from barrow.numerics.printed import PERCENT
 from barrow.planning.versus import Versus
 from barrow.policy import describe_change, odds_upper
 from barrow.privacy import Model

@@ -8,7 +8,7 @@ from typing import Any
 
 from barrow import figures as fig
 from barrow.errors import ParameterError
-from barrow.figures.numbers import PERCENT
+from barrow.numerics.printed import PERCENT
 from barrow.planning.bandwidths import best_of
 from barrow.questions import Density, Linear
 from barrow.spaces import Circle, Earth, Line, Space

@@ -21,7 +21,7 @@ from barrow.noise.additive.hemisphere import rounded_hemisphere
 from barrow.numerics import Exact, float_down, float_up
 from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive
-from barrow.queries import Query
+from barrow.queries import Quantised, Query
 from barrow.randomisers import exceeds_exp
 from barrow.spaces.base import Floats
 
@@ -112,8 +112,7 @@ class BallNoise:
         """The same: a bound on all outputs of one report."""
         return self.half_width
 
-    @property
-    def limits(self) -> list[tuple[int, int]]:
+    def limits(self, table: Quantised) -> list[tuple[int, int]]:
         """The least and the largest integer that each output of a report holds."""
         reach = self.length + self.grid
         return [(math.floor((m - reach) / self.grid), math.ceil((m + reach) / self.grid)) for m in self.middle]

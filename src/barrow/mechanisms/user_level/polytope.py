@@ -14,13 +14,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from barrow.mechanisms.additive import CONFIDENCE
+from barrow.mechanisms.additive import CONFIDENCE, NEVER
 from barrow.noise import Center, RoundedValues, Source
 from barrow.noise.additive.polytope import Polytope, rounded_polytope
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import float_up
 from barrow.privacy import Event
-from barrow.queries import Query
+from barrow.queries import Quantised, Query
 from barrow.spaces.base import Floats
 
 MOST_OUTPUTS = 5
@@ -189,6 +189,13 @@ class QueryNoise:
     def reach_upper(self) -> float:
         """No point of K has a coordinate beyond this: K lies in the parallelepiped of its first facets."""
         return float_up(max(sum(map(abs, row), Fraction(0)) for row in self.polytope.inverse))
+
+    def limits(self, table: Quantised) -> list[tuple[int, int]]:
+        """The least and the largest integer that an honest report holds, for each output."""
+        from scipy.special import gammainccinv
+
+        far = float(gammainccinv(self.dimension, NEVER)) * self.reach_upper
+        return table.limits(Fraction(far) * self.scale + self.grid, self.grid)
 
     def _width(self, sizes: Floats) -> float:
         """Where P(G Y > t) is 5 %, G ~ Gamma(d + 1) and Y among ``sizes``, whose sampling error is counted."""
