@@ -31,5 +31,6 @@ if TYPE_CHECKING:
         user_level_histograms,
     )
     from barrow.planning.versus import Versus
+    from barrow.planning.worst_case import edges_by_stand_in
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -100,7 +100,7 @@ class Versus:
     Attributes:
         chosen: What is released.
         at_promises: The other one, which keeps the same promises.
-        at_worst: The other one, at the worst case of what is released; None where it was not looked for.
+        at_worst: The other one, at the worst case of what is released; None where none can answer.
         snapping: What snapping adds to each error: without it ratios would flatter the smaller noise.
 
     >>> from barrow.privacy import Emd, Guarantee, UserLevel
@@ -166,7 +166,6 @@ def versus(
     emd: Callable[[Terms], Sequence[Candidate]],
     user_level: Callable[[Fraction], Sequence[Candidate]],
     snapping: float = 0.0,
-    worst: bool = True,
 ) -> Versus | None:
     """The comparison of a plan; None where there is nothing to compare with.
 
@@ -178,7 +177,6 @@ def versus(
         emd: From terms to the candidates of EMD-DP.
         user_level: From an epsilon to the candidates of user-level DP.
         snapping: What snapping adds to each error.
-        worst: Whether they are compared at the same worst case too, which takes as long as a plan again.
 
     >>> from barrow.spaces import Line
     >>> versus(Terms(Line(0, 1, step=1), 10, given=Fraction(1)), None, [], [], emd=list, user_level=list) is None
@@ -187,8 +185,6 @@ def versus(
     if not rivals:
         return None
     found = Versus(chosen, own[0] if chosen.user_level else rivals[0], None, snapping)
-    if not worst:
-        return found
     largest = Fraction(chosen.guarantee.epsilon_at(1))
     try:
         if chosen.user_level:

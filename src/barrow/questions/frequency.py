@@ -213,10 +213,15 @@ class FrequencyPlan(ItemsPlan):
         """What is this kind's own in plain data."""
         return {**super().details(), "decoded_error": self.decoded_error, **self.estimator.to_json()}
 
+    @property
+    def warnings(self) -> list[str]:
+        """A warning where the estimate is worse than a guess, and how many people would make it better."""
+        return [] if self.estimator.warning is None else [self.estimator.warning]
+
     def answer_lines(self) -> list[str]:
         """The randomiser, the estimate, and its error before and after decoding."""
         reports = [line for line in self.choice.lines() if line.startswith("Reports")]
-        estimate, *rest = self.estimator.lines()
+        estimate, *rest = (line for line in self.estimator.lines() if not line.startswith("Warning"))
         simulated = f"          EMD {self.sized(self.decoded_error)} after decoding there (simulated)"
         lines = [*self._sampling_lines(), *reports, estimate, *rest[:1], simulated, *rest[1:], *self._bounded_lines()]
         if self.terms.model is Model.SHUFFLE:

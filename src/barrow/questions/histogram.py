@@ -39,7 +39,7 @@ _OUTPUTS = {
     "levels": "each group of items and of each item",
 }
 _MANY = 2000
-"""On larger spaces user-level DP at other epsilons is not simulated for the sake of a comparison."""
+"""On larger spaces a plan takes seconds, and is not made again for the sake of a comparison."""
 
 
 def _of_scales(old: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,17 +234,15 @@ class HistogramPlan(LinearPlan):
         return ""
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
-        """The candidates of EMD-DP that keep other terms."""
-        return planning.histogram_candidates(replace(self.target, terms=terms))[0]
+        """The candidates of EMD-DP that keep other terms; on large spaces along edges, by a coarser grid."""
+        target = replace(self.target, terms=terms)
+        if self.space.items > _MANY and self.own[0].name == "edges" and target.noise in ("auto", "laplace"):
+            return [planning.edges_by_stand_in(target)]
+        return planning.histogram_candidates(target)[0]
 
     def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
         """Those of user-level DP at an epsilon."""
         return planning.released_user_level(self.target, epsilon)
-
-    @property
-    def quick(self) -> bool:
-        """On large spaces another plan takes seconds."""
-        return self.space.items <= _MANY
 
     @property
     def made(self) -> mechanisms.HistogramNoise:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -364,7 +365,28 @@ class ItemsPlan(Plan):
 
     def answer_lines(self) -> list[str]:
         """The randomiser, and how far reports are from their items."""
-        return [*self._sampling_lines(), *self.choice.lines(), *self._bounded_lines()]
+        return [*self._sampling_lines(), *self._choice_lines(), *self._bounded_lines()]
+
+    def _choice_lines(self) -> list[str]:
+        """The choice without its warning, which all plans say at the same place."""
+        return [line for line in self.choice.lines() if not line.startswith("Warning")]
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning where reports are hardly nearer to their items than a guess, and what would help most."""
+        return [] if self.choice.warning is None else [f"{self.choice.warning} {self._most_helpful}".rstrip()]
+
+    @cached_property
+    def _most_helpful(self) -> str:
+        """The one change that would help most, computed; empty where none is known."""
+        if self.finer_gain >= 2.0:
+            gain = f"an alpha {self.finer_gain:.2g} times larger"
+            return f"Finer cells would help most: a quarter as wide, they allow {gain}."
+        from barrow.planning.item_help import ItemHelp
+
+        made, asked = self.itemwise, self.question
+        found = ItemHelp.of(self.terms, made.items, self.samples is not None, asked.randomiser, made.randomiser)
+        return "" if found is None else found.sentence
 
     def _sampling_lines(self) -> list[str]:
         if self.samples is None:

@@ -206,7 +206,6 @@ class LinearPlan(Plan):
             emd=self.by_emd,
             user_level=self.by_user_level,
             snapping=self._moved,
-            worst=self.quick,
         )
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
@@ -216,11 +215,6 @@ class LinearPlan(Plan):
     def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
         """Those of user-level DP at an epsilon."""
         return user_level_of(self.query, self.terms)(epsilon)
-
-    @property
-    def quick(self) -> bool:
-        """Whether planning once more, for the same worst case, takes no time to speak of."""
-        return True
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
