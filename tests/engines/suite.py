@@ -92,6 +92,9 @@ CASES = {
         points((-1, 0), (4, 4), (math.inf, 0)),
         [(None, 0.0), (1.0, None), (math.nan, 1.0)],
     ),
+    "box-of-one": Case(
+        Euclidean([0], [3], step=0.1), [(x,) for x in EDGES], [(-1.0,), (9.0,), (math.inf,)], NO_NUMBERS
+    ),
     "ball": Case(
         Euclidean(center=[1, 1], radius=1, step=0.1),
         points((1, 1), (0, 1), (2, 1), (1, 2), (1.7, 1.7), (0.3, 0.31), (0.6, 0.2)),

@@ -13,7 +13,8 @@ from barrow.numerics import Exact
 from barrow.queries.base import ClosedForm, Query, check_over, check_step, step_argument
 from barrow.queries.quantised import quantise, vector_norm
 from barrow.spaces import Circle, Embedding, Euclidean, Line, Space
-from barrow.spaces.base import Floats, finite_array
+from barrow.spaces.base import Floats
+from barrow.spaces.checks import finite_array
 
 
 def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Query:

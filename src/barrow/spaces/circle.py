@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import (
-    DISTANCE_ERROR,
-    Floats,
-    Ids,
-    Space,
-    Unknown,
-    positive_number,
-    private_numbers,
-)
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
+from barrow.spaces.checks import positive_number, private_numbers
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
 from barrow.spaces.neighbours import NeighbourGraph

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import Floats, finite_array
+from barrow.spaces.base import Floats
+from barrow.spaces.checks import finite_array
 from barrow.spaces.embedding import Embedding, Metric
 from barrow.spaces.labels import LabelIndex
 

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import Floats, Ids, Space, Unknown, private_numbers
+from barrow.spaces.base import Floats, Ids, Space, Unknown
+from barrow.spaces.checks import private_numbers
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.line import Line

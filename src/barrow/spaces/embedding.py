@@ -12,13 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import (
-    DISTANCE_ERROR,
-    Floats,
-    Ids,
-    finite_array,
-    positive_number,
-)
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
+from barrow.spaces.checks import finite_array, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, rounded_points

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.spaces.axioms import check_metric
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown, finite_array, positive_number
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
+from barrow.spaces.checks import finite_array, positive_number
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.neighbours import NeighbourGraph
 

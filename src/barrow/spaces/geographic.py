@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown, positive_number, private_numbers
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
+from barrow.spaces.checks import positive_number, private_numbers
 from barrow.spaces.latitudes import latitude_graph
 from barrow.spaces.lattices import checked_spacing, mean_to_middle
 from barrow.spaces.neighbours import NeighbourGraph

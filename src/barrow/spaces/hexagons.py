@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.errors import MissingExtraError, ParameterError
-from barrow.spaces.base import Floats, Ids, Unknown, private_numbers
+from barrow.spaces.base import Floats, Ids, Unknown
+from barrow.spaces.checks import private_numbers
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.latitudes import scattered_graph

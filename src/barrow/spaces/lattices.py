@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import positive_number
+from barrow.spaces.checks import positive_number
 from barrow.spaces.neighbours import WEIGHT_BITS, Floats, Ints, NeighbourGraph
 
 SAFE = 1.0 - 2.0**-40

@@ -13,21 +13,12 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.numerics import digest_of
-from barrow.spaces.base import (
-    DISTANCE_ERROR,
-    Floats,
-    Ids,
-    Space,
-    Unknown,
-    finite_array,
-    positive_number,
-    private_numbers,
-)
-from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, line_axis
-from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
+from barrow.spaces.checks import finite_array, positive_number, private_numbers
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
+    from barrow.spaces.neighbours import NeighbourGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,6 +322,8 @@ class Line(Space):
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The path of the points, or of nodes at equal gaps; its distances are the line's."""
+        from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, line_axis
+
         axis = line_axis(self.points, checked_spacing(spacing, self.unit), bits_for(1))
         return grid_graph([axis], [1.0 / self.diameter], [np.arange(self.items)])
 

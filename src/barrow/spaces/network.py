@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, positive_number
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
+from barrow.spaces.checks import positive_number
 from barrow.spaces.covariates import Covariates
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, positive_number
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
+from barrow.spaces.checks import positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.neighbours import NeighbourGraph
