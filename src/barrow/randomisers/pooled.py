@@ -1,7 +1,7 @@
 """Pooled counts through a channel of the kind "stop on the way down, then anywhere below".
 
 Seen from the leaf upwards, an item that has not stopped below a node stops there with a probability of the node alone.
-So only the leaves need a draw each; above them the items of a node are pooled (docs/proofs/exact-counts.md, Section 9).
+So only the leaves need a draw each; above them the items of a node are pooled (docs/proofs/exact-counts.md, Section 8).
 """
 
 from __future__ import annotations

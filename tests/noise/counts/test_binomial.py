@@ -123,35 +123,11 @@ def test_everything_is_kept(totals, weights, seed):
     assert ((wins >= 0) & (wins <= totals)).all()
 
 
-def test_long_runs_of_words_are_cut_at_the_right_places(monkeypatch):
-    """Reading in pieces gives the same ones as reading all at once."""
-    totals = [100, 64, 7, 640, 2000, 0, 129, 64 * 31]
-    want = _halves(np.asarray(totals), _Replay(3)).tolist()
-    assert sum(want) == _ones(totals)
-    for chunk in (1, 2, 7, 64):
-        monkeypatch.setattr(counts_module, "_CHUNK", chunk)
-        assert _halves(np.asarray(totals), _Replay(3)).tolist() == want
-
-
-class _Replay(SeededSource):
-    """A seeded stream that does not depend on how it is asked for."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self._all = super().words(2**14)
-        self._at = 0
-
-    def words(self, count):
-        self._at += count
-        return self._all[self._at - count : self._at]
-
-
-def _ones(totals) -> int:
-    """The ones of the same stream, counted bit by bit."""
-    stream = iter(_Replay(3).words(2**13).tolist())
-    rests = [t % 64 for t in totals if t % 64]
-    found = sum(bin(next(stream) >> (64 - r)).count("1") for r in rests)
-    return found + sum(bin(next(stream)).count("1") for _ in range(sum(t // 64 for t in totals)))
+def test_halves_count_the_ones_of_the_first_bits_of_a_word_each():
+    totals = np.arange(1, counts_module.FEW + 1)
+    words = SeededSource(3).words(len(totals)).tolist()
+    want = [f"{word:064b}"[:total].count("1") for word, total in zip(words, totals.tolist(), strict=True)]
+    assert _halves(totals, SeededSource(3)).tolist() == want
 
 
 def _chi_square(found, expected) -> float:

@@ -18,64 +18,20 @@ from barrow.noise.counts import binomial_inversion, binomial_rejection
 from barrow.noise.counts.cascade import Cascade, poisson
 from barrow.noise.counts.chances import Chances, Numbers
 from barrow.noise.counts.envelopes import LEAST
-from barrow.noise.counts.fair_binomial import SMALLEST, large_halves
 from barrow.noise.counts.uniform_int import checked_counts
 from barrow.noise.source import Source, checked_source
 from barrow.numerics import whole
 
 Integers = NDArray[np.int64]
 
-_CHUNK = 2**18
-"""Random words held at once: 2 MiB, whatever the counts."""
 FEW = 64
-"""Where no count is larger than this, exact binomials read single bits."""
+"""Where no count is larger than this, exact binomials read single bits: at most a word for each count and step."""
 
 
 def _halves(counts: Integers, source: Source) -> Integers:
-    """Independent Bin(c, 1/2), one for each count c: as many as there are ones among c random bits."""
-    large = np.flatnonzero(counts >= SMALLEST)
-    if large.size == 0:
-        return _ones(counts, source)
-    found = np.zeros(len(counts), dtype=np.int64)
-    found[large] = large_halves(counts[large], source)
-    small = np.flatnonzero(counts < SMALLEST)
-    found[small] = _ones(counts[small], source)
-    return found
-
-
-def _ones(counts: Integers, source: Source) -> Integers:
-    """The number of ones among c random bits, for each c."""
-    ones = np.zeros(len(counts), dtype=np.int64)
-    rest = counts & 63
-    some = np.flatnonzero(rest)
-    if some.size:
-        # The first `rest` bits of one word each; the others are thrown away unread.
-        words = source.words(some.size) >> (64 - rest[some]).astype(np.uint64)
-        ones[some] = np.bitwise_count(words)
-    whole = counts >> 6
-    some = np.flatnonzero(whole)
-    if some.size:
-        ones[some] += _ones_in_words(whole[some], source)
-    return ones
-
-
-def _ones_in_words(words: Integers, source: Source) -> Integers:
-    """How many ones are in each of several runs of random words, reading a bounded piece of the stream at a time."""
-    ends = np.cumsum(words)
-    starts = ends - words
-    ones = np.zeros(len(words), dtype=np.int64)
-    total = int(ends[-1])
-    for low in range(0, total, _CHUNK):
-        high = min(low + _CHUNK, total)
-        bits = np.bitwise_count(source.words(high - low))
-        first = int(np.searchsorted(ends, low, side="right"))
-        last = int(np.searchsorted(starts, high, side="left"))
-        if last - first == 1:
-            ones[first] += int(bits.sum(dtype=np.int64))
-        else:
-            cuts = np.maximum(starts[first:last], low) - low
-            ones[first:last] += np.add.reduceat(bits, cuts, dtype=np.int64)
-    return ones
+    """Independent Bin(c, 1/2), 1 <= c <= 64: as many as there are ones among the first c bits of a word each."""
+    words = source.words(len(counts)) >> (64 - counts).astype(np.uint64)
+    return np.bitwise_count(words).astype(np.int64)
 
 
 def exact_binomial(

@@ -1,7 +1,7 @@
 """Exact Bin(n, p) of small variance by inversion: how many values of its cumulative distribution a uniform U passed.
 
 The sums are floats with an error bound; where U is nearer to one than that, or beyond the last, they are computed in
-balls of growing precision on the same U, extended (docs/proofs/exact-counts.md, Section 7).
+balls of growing precision on the same U, extended (docs/proofs/exact-counts.md, Section 6).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A proposal falls uniformly into a block of an envelope that is the same for all 
 (:mod:`barrow.noise.counts.envelopes`) and is accepted with probability a = sqrt(2 pi) sigma P[k] / envelope. Both the
 whole number k and the comparison U < a are decided in floats with an error bound; what that leaves open is settled in
 rationals and in balls of growing precision on the same bits, extended. So the distribution is exact
-(docs/proofs/exact-counts.md, Section 6).
+(docs/proofs/exact-counts.md, Section 5).
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def stirling(x: Floats) -> Floats:
 
 
 def error_bound(reach: float) -> float:
-    """How far a in floats may be off: docs/proofs/exact-counts.md, Section 6.
+    """How far a in floats may be off: docs/proofs/exact-counts.md, Section 5.
 
     >>> error_bound(1.0) < 2.0**-19
     True

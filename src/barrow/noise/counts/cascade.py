@@ -2,7 +2,7 @@
 
 In a round each inner node draws for each child an independent Poisson count with a mean in proportion to the child's
 leaves. Given their sum these are multinomial, so if the node holds at least that many items it may hand them down, and
-keeps the rest for the next round; the last few fall one by one (docs/proofs/exact-counts.md, Section 8).
+keeps the rest for the next round; the last few fall one by one (docs/proofs/exact-counts.md, Section 7).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ In units of the standard deviation sigma, the line is cut into blocks of 1/16 ou
 stands for everything beyond. Each block has a whole number of slots, of 2^13 in all, and its envelope, slots times a
 scale, is an upper bound of sqrt(2 pi) sigma P[k] for every k that rounds from the block, whatever the distribution, as
 long as its variance is at least that of the class and its probability at most 1/2
-(docs/proofs/exact-counts.md, Section 6).
+(docs/proofs/exact-counts.md, Section 5).
 """
 
 from __future__ import annotations
