@@ -7,15 +7,17 @@ import pytest
 
 from barrow.collect import make_card
 from barrow.collect.analyser import plan_for
-from barrow.collect.batches import read_batch, write_batch
+from barrow.collect.batches import Head, read_batch, write_batch
+from barrow.collect.card import signed_bytes
+from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, new_invitations
-from barrow.collect.keys import b64, new_key, price_of, public_bytes, unb64, write_key
+from barrow.collect.keys import b64, new_key, price_of, public_bytes, read_key, unb64, write_key
 from barrow.collect.page import client_folder, demo_routes
 from barrow.collect.pool import Pool
-from barrow.collect.sealing import Opener, seal
+from barrow.collect.sealing import Opener, info_of, plain_of, seal
 from barrow.collect.slots import Slots
 from barrow.collect.stores import connect, open_store
-from barrow.collect.tokens import blind, emsa_pss_encode, finalize, load_issuer, random_bytes, sign, verify
+from barrow.collect.tokens import blind, emsa_pss_encode, finalize, load_issuer, message_of, random_bytes, sign, verify
 from barrow.collect.web import GroupCommit, Rates, reply
 from barrow.collect.words import answered_by, card_text
 from barrow.errors import ParameterError
@@ -129,3 +131,71 @@ def test_rates_and_replies():
     assert [rates.allow("10.0.0.1") for _ in range(3)] == [True, True, False]
     assert rates.allow("10.0.0.2")
     assert reply({"a": 1}, retry_after="60").body == b'{"a":1}'
+
+
+def test_head():
+    assert Head("sealed batch", 1, "sha256:0", "0" * 32, 10, 0, "tokens").messages == 10
+
+
+def test_read_batch():
+    with pytest.raises(ParameterError) as refused:
+        read_batch("nowhere.batch")
+    assert str(refused.value) == (
+        "There is no batch 'nowhere.batch'.\n"
+        "  allowed: a file that barrow collect shuffle wrote\n"
+        "  fix:     check the path"
+    )
+
+
+def test_signed_bytes():
+    assert signed_bytes({"b": 1, "a": "é", "signature": "x"}).decode() == '{"a":"é","b":1}'
+
+
+def test_collector():
+    import asyncio
+    import tempfile
+
+    from barrow.collect import make_card
+    from barrow.collect.keys import new_key
+    from barrow.collect.stores import open_store
+    from barrow.study import Study
+
+    study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
+    card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
+    taking = Collector(card, open_store(tempfile.mkdtemp() + "/reports.db", card.survey.digest))
+    from barrow.local import Report
+
+    report = Report(card.survey.digest, "0" * 32, (1,)).to_text()
+    assert asyncio.run(taking.take([report, report, "hello"])) == ["accepted", "repeated", "malformed"]
+
+
+def test_read_key():
+    with pytest.raises(ParameterError) as refused:
+        read_key("nowhere.key", "analyser")
+    assert str(refused.value) == (
+        "There is no key 'nowhere.key'.\n"
+        "  allowed: the analyser's private key, as barrow collect init wrote it\n"
+        "  fix:     run this where the key is, or name its folder: --keys FOLDER"
+    )
+
+
+def test_info_of():
+    assert info_of("sha256:00") == b"barrow message 1 sha256:00"
+
+
+def test_plain_of():
+    assert plain_of(258).hex() == "01000000000000000000000000000102"
+
+
+def test_message_of():
+    assert message_of("sha256:00") == b"barrow token 1 sha256:00"
+
+
+def test_blind():
+    from barrow.collect.keys import new_key
+
+    issuer = new_key("issuer")
+    made = blind(issuer.public_key(), b"one")
+    signature = finalize(issuer.public_key(), b"one", made, sign(issuer, made.request))
+    assert verify(issuer.public_key(), b"one", made.prefix, signature)
+    assert not verify(issuer.public_key(), b"two", made.prefix, signature)

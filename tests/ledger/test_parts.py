@@ -9,20 +9,23 @@ import pytest
 from barrow.ledger import AdditiveComposer, Amount, Budget, Charge, Head, LedgerIOError, Promises, SpaceRef
 from barrow.ledger.anchors import Anchor, check_head, move_anchor
 from barrow.ledger.book import Book, make_row
-from barrow.ledger.budget import amount_of, charge_for, running_totals, spent_by, worst_case
-from barrow.ledger.chain import GENESIS, Row, digest, link
+from barrow.ledger.budget import amount_of, as_limit, charge_for, running_totals, spent_by, worst_case
+from barrow.ledger.chain import GENESIS, Row, canonical, digest, link
+from barrow.ledger.digits import typed_down
 from barrow.ledger.errors import CorruptLedgerError
 from barrow.ledger.joining import joined, replace_limit
 from barrow.ledger.ledger import first_row
 from barrow.ledger.model import show_amount
-from barrow.ledger.period import moment_of, stamp
+from barrow.ledger.period import moment_of, next_period, period_of, stamp
 from barrow.ledger.picture import ledger_figure
 from barrow.ledger.places import create_store, find_ledger, is_there, is_url, open_store
-from barrow.ledger.promises import promises_from_json
+from barrow.ledger.pricing import reach_upper
+from barrow.ledger.promises import PromiseLimit, promises_from_json
 from barrow.ledger.sqlite import is_ledger_file, raise_translated
 from barrow.ledger.store import lost_rows
 from barrow.ledger.table import Overview, balances, overview
 from barrow.privacy import Emd, Guarantee, PureRelease, UserLevel
+from barrow.privacy.definitions import DiscreteEmd
 
 GRID = SpaceRef("line", "sha256:00", 10, "km")
 ALPHA = Budget("visits", 3, GRID, Emd(25))
@@ -100,3 +103,40 @@ def test_places(tmp_path):
 def test_an_unknown_failure_counts_as_a_failed_disk():
     with pytest.raises(LedgerIOError, match=r"^Writing the ledger 'a\.ledger' failed: disk I/O error\."):
         raise_translated(sqlite3.OperationalError("disk I/O error"), "a.ledger")
+
+
+def test_as_limit():
+    assert (
+        str(as_limit(Emd(25, model="local"), DiscreteEmd(1, radius="0.01", model="central")))
+        == "(ε=0.25, δ=0, r=0.01)-discrete EMD-DP (central)"
+    )
+
+
+def test_row():
+    assert Row(1, "{}", link(GENESIS, "{}")).seq == 1
+
+
+def test_canonical():
+    assert canonical({"b": Fraction(1, 3), "a": [1, None, True, "é"]}) == '{"a":[1,null,true,"\\u00e9"],"b":"1/3"}'
+
+
+def test_typed_down():
+    assert typed_down(Fraction(129)) == "129"
+    assert typed_down(Fraction(1, 3)) == "0.333333333333"
+    assert typed_down(Fraction(0)) == "0"
+
+
+def test_period_of():
+    assert period_of("2026-10-15T19:02:00Z", "month") == "2026-10"
+    assert period_of("2027-01-01T00:00:00Z", "week") == "2026-W53"
+
+
+def test_next_period():
+    assert next_period("2026-12-15T19:02:00Z", "month") == "2027-01-01T00:00:00Z"
+    assert next_period("2026-10-15T19:02:00Z", "week") == "2026-10-19T00:00:00Z"
+
+
+def test_reach_upper():
+    grid = SpaceRef("earth", "sha256:00", 30, "km", "earth km", "1/100")
+    assert reach_upper(PromiseLimit("1/10", "0.3", 1), grid, "earth km") == (Fraction(1, 10), Fraction(3, 100))
+    assert reach_upper(PromiseLimit("1/10", "0.3", 1), grid, "line years") == (Fraction(1, 1), Fraction(1, 1))

@@ -48,11 +48,7 @@ ENTRY = 4e-12
 
 
 def with_entries(rate: float) -> float:
-    """A rate that still holds where each probability is off by a relative ``ENTRY``.
-
-    >>> 0 < with_entries(0.5) - 0.5 < 1e-10
-    True
-    """
+    """A rate that still holds where each probability is off by a relative ``ENTRY``."""
     return rate * (1.0 + 2.0 * ENTRY) + 6.0 * ENTRY
 
 
@@ -169,11 +165,6 @@ def class_rate_upper(rows: Floats, reports: float, level: float, *, lines: int =
     """The kappa of one class of changes, rounded up; infinite where nothing can be said.
 
     More ``lines`` are tighter; any number is valid.
-
-    >>> rows = ResponseRandomiser(10).changes(1.0)[0][1]
-    >>> limit = math.sqrt(float(np.sum(rows[:, 0] * (rows[:, 1] - rows[:, 2]) ** 2 * rows[:, 3])) / 1e6)
-    >>> 1.0 < class_rate_upper(rows, 1e6, 7.0) / limit < 1.01
-    True
     """
     excess = _Excess(rows, reports)
 
@@ -201,12 +192,7 @@ def blanket_profile(
 def blanket_tail_profile(
     randomiser: ResponseRandomiser, alpha0: float, *, reports: int, items: int, tail: float
 ) -> FlowProfile | None:
-    """The profile whose ``head_upper`` is at most ``tail``: for composition, where heads add up.
-
-    >>> profile = blanket_tail_profile(ResponseRandomiser(10), 1.0, reports=10**6, items=100, tail=1e-12)
-    >>> profile.head_upper <= 1e-12
-    True
-    """
+    """The profile whose ``head_upper`` is at most ``tail``: for composition, where heads add up."""
     n, m = reports_and_items(reports, items)
     return _profile(randomiser, alpha0, n, m, tail * (1.0 - 1e-6), tail * (1.0 - 1e-6))
 
@@ -294,12 +280,7 @@ def blanket_alpha0_lower(
 
 
 def first_order(target: float, randomiser: ResponseRandomiser, n: int, m: int, small: float) -> Callable[[float], bool]:
-    """Whether an alpha0 fits by its first-order rates, which certified ones exceed: quick, and no certificate.
-
-    >>> fits = first_order(25.0, ResponseRandomiser(10), 10**6, 1000, 1e-9)
-    >>> fits(0.03), fits(10.0)
-    (True, False)
-    """
+    """Whether an alpha0 fits by its first-order rates, which certified ones exceed: quick, and no certificate."""
 
     def fits(alpha0: float) -> bool:
         if alpha0 > _LARGEST:
@@ -312,11 +293,7 @@ def first_order(target: float, randomiser: ResponseRandomiser, n: int, m: int, s
 
 
 def largest_fit(fits: Callable[[float], bool], least: float, relative: float) -> float:
-    """About the largest alpha0 that fits, from ``least`` on.
-
-    >>> 1.9 < largest_fit(lambda alpha0: alpha0 < 2.0, 0.1, 0.01) < 2.0
-    True
-    """
+    """About the largest alpha0 that fits, from ``least`` on."""
     low, high = least, max(2.0 * least, 1e-6)
     while high < 100.0 and fits(high):
         low, high = high, 2.0 * high
@@ -343,9 +320,6 @@ def search_alpha0(
         above: An alpha0 that may be safe: where nothing can be said, the search goes back towards it.
         within: How near to the target, relatively, a price ends the search.
         steep: How steeply alpha is taken to grow with alpha0 before that is known.
-
-    >>> round(search_alpha0(lambda a: a * a, lambda a: a < 2.1, 0.1, 4.0), 2)
-    2.0
     """
     guess, best = largest_fit(fits, pure, 0.1 * within), pure
     # A few secant steps, in logarithms, towards the target; only an alpha0 that was priced within it is returned.

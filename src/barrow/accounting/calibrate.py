@@ -196,11 +196,6 @@ def shuffle_alpha0_guess(
 
     Certified rates approach those of first order from above, so what is found there is hardly ever larger. It is for
     telling beforehand whether a release can be accurate enough to be worth a calibration.
-
-    >>> guess = shuffle_alpha0_guess(25, "1e-9", reports=10**6, items=1000, randomiser=ResponseRandomiser(10))
-    >>> found = calibrate_shuffle(25, "1e-9", reports=10**6, items=1000, randomiser=ResponseRandomiser(10))
-    >>> found.alpha0 <= guess < 1.1 * found.alpha0
-    True
     """
     n, m = reports_and_items(reports, items)
     target, small = alpha_down(alpha), open_delta(delta, "blanket")

@@ -91,10 +91,6 @@ def log_excess_upper(
         blurs: The deviation of the sum over that of the noise added to it; fewer nodes where it is smaller.
 
     Infinite where the sum is out of the reach of doubles.
-
-    >>> found = log_excess_upper(np.array([0.25, 0.25]), np.array([1.0, -1.0]), 0.0, 1e4)
-    >>> 1.0 < math.exp(found) / math.sqrt(0.5 / (2 * math.pi * 1e4)) < 1.001
-    True
     """
     if float(xi.max()) < -1e-9 * float(np.max(np.abs(xi))):
         return _NEVER
@@ -148,11 +144,6 @@ def rate_of_excess(log_upper: Callable[[float], float], first: float, level: flo
         first: The slope to try first as the largest, about level times the deviation of the mean.
         level: L.
         lines: How many slopes are used.
-
-    >>> from barrow.numerics.gdp import SQRT_TWO_PI, mills
-    >>> call = lambda c: math.log(math.exp(-c * c / 2) * (1 - c * float(mills(np.array([c]))[0])) / SQRT_TWO_PI)
-    >>> 2.0 < rate_of_excess(call, 7.0, 7.0, lines=200) < 2.01
-    True
     """
     from scipy.special import ndtri_exp
 

@@ -214,12 +214,7 @@ def flow_profile(
 def tail_profile(
     alpha0: Exact, *, reports: int, items: int, tail: float, clones: str, least_distance: Exact | None
 ) -> FlowProfile | None:
-    """The profile whose ``head_upper`` is at most ``tail``: for composition, where heads add up.
-
-    >>> profile = tail_profile(4, reports=10**8, items=1000, tail=1e-15, clones="strong", least_distance=None)
-    >>> profile.head_upper <= 1e-15
-    True
-    """
+    """The profile whose ``head_upper`` is at most ``tail``: for composition, where heads add up."""
     n, m = reports_and_items(reports, items)
     end, least = tail * (1.0 - 1e-6), least_down(least_distance)
     return _profile(alpha0_up(alpha0), float_down(Fraction(n)), m, end, end, _clones(clones), least)

@@ -59,11 +59,7 @@ def price_gaussian(event: GaussianNoise) -> Guarantee:
 
 
 def price_knorm(event: KNormNoise) -> Guarantee:
-    """The guarantee of K-norm or Laplace noise: (alpha, 0), unbounded, with worst case alpha B/ell.
-
-    >>> print(price_knorm(KNormNoise(alpha=25, model="local", range_ratio="1/5")))
-    (α=25, δ=0)-unbounded EMD-DP (local) by knorm [lemma:lin]; worst case (ε=5, δ=0)-unbounded user-level DP (local)
-    """
+    """The guarantee of K-norm or Laplace noise: (alpha, 0), unbounded, with worst case alpha B/ell."""
     worst = None
     if event.range_ratio is not None:
         worst = UserLevel(event.alpha * event.range_ratio, 0, model=event.model)

@@ -16,11 +16,7 @@ LARGEST_ALPHA0 = 600.0
 
 
 def reports_and_items(reports: int, items: int) -> tuple[int, int]:
-    """N and m as whole numbers with m at most N.
-
-    >>> reports_and_items(10**8, 1000)
-    (100000000, 1000)
-    """
+    """N and m as whole numbers with m at most N."""
     n, m = whole(reports, "reports"), whole(items, "items")
     if m > n:
         raise ParameterError(
@@ -32,11 +28,7 @@ def reports_and_items(reports: int, items: int) -> tuple[int, int]:
 
 
 def open_delta(delta: Exact, method: str) -> float:
-    """Delta rounded down to a float, for methods that have no pure guarantee.
-
-    >>> open_delta("1e-12", "flow") <= 1e-12
-    True
-    """
+    """Delta rounded down to a float, for methods that have no pure guarantee."""
     value = exact(delta, "delta")
     if value == 0:
         raise ParameterError(
@@ -58,11 +50,7 @@ def open_delta(delta: Exact, method: str) -> float:
 
 
 def alpha0_up(alpha0: Exact) -> float:
-    """alpha0 rounded up to a float; refused where it is beyond what doubles represent.
-
-    >>> alpha0_up("4.3") >= 4.3
-    True
-    """
+    """alpha0 rounded up to a float; refused where it is beyond what doubles represent."""
     value = float_up(positive(alpha0, "alpha0"))
     if value > LARGEST_ALPHA0:
         raise ParameterError(
@@ -76,11 +64,7 @@ def alpha0_up(alpha0: Exact) -> float:
 
 
 def alpha_down(alpha: Exact) -> float:
-    """Alpha rounded down to a finite float, for calibration.
-
-    >>> alpha_down(25)
-    25.0
-    """
+    """Alpha rounded down to a finite float, for calibration."""
     value = float_down(positive(alpha, "alpha"))
     if not 1e-290 < value < math.inf or value > 1e290:
         raise ParameterError(f"alpha is {value:g}.", allowed="a number from 1e-290 to 1e290", fix="alpha=25")
@@ -88,9 +72,5 @@ def alpha_down(alpha: Exact) -> float:
 
 
 def least_down(least_distance: Exact | None) -> float:
-    """d_min rounded down to a float; 0 where it is not known (then changes may be as small as they like).
-
-    >>> least_down(None), least_down("1/4")
-    (0.0, 0.25)
-    """
+    """d_min rounded down to a float; 0 where it is not known (then changes may be as small as they like)."""
     return 0.0 if least_distance is None else float_down(share(least_distance, "least_distance"))

@@ -173,10 +173,6 @@ def dominating_law(xi: Floats, g: Floats, mean: float) -> tuple[Floats, Floats]:
         xi: Values, one row for each law; all rows have the same mean.
         g: Masses of the values, of the same shape; the rest is at 0.
         mean: The mean of all rows.
-
-    >>> mass, points = dominating_law(np.array([[1.0, -1.0], [0.5, -0.5]]), np.full((2, 2), 0.25), 0.0)
-    >>> round(float(mass @ points**2), 6), bool(abs(mass @ points) < 1e-12)
-    (0.5, True)
     """
     points = _points(xi, g)
     cell = np.clip(np.searchsorted(points, xi, side="right") - 1, 0, len(points) - 2)
@@ -411,15 +407,7 @@ def matrix_blanket_alpha0_lower(alpha: Exact, family: MatrixFamily, *, reports: 
 
 
 def first_order_matrix(target: float, family: MatrixFamily, n: int, m: int, small: float) -> Callable[[float], bool]:
-    """As :func:`barrow.accounting.blanket.first_order`, for a family of matrices.
-
-    >>> def binary(alpha0):
-    ...     p = 1 / (1 + np.exp(-alpha0))
-    ...     return [[p, 1 - p], [1 - p, p]]
-    >>> fits = first_order_matrix(1.0, MatrixFamily(binary, [[0, 1], [1, 0]]), 10**7, 10, 1e-9)
-    >>> fits(0.1), fits(20.0)
-    (True, False)
-    """
+    """As :func:`barrow.accounting.blanket.first_order`, for a family of matrices."""
     apart = np.array(family.distances, dtype=np.float64)
     pairs = np.triu_indices(len(apart), 1)
 
@@ -438,12 +426,7 @@ def first_order_matrix(target: float, family: MatrixFamily, n: int, m: int, smal
 
 @lru_cache(maxsize=256)
 def channel_profile(channel: ItemChannel, *, reports: int, items: int, head: float, floor: float) -> FlowProfile | None:
-    """The profile of a channel of an event, with the deltas of its two ends; None where nothing can be said.
-
-    >>> flip = ItemChannel([[3, 1], [1, 3]], [1.0])
-    >>> channel_profile(flip, reports=10**6, items=10, head=1e-10, floor=1e-10).mu_upper(1.0) < 0.02
-    True
-    """
+    """The profile of a channel of an event, with the deltas of its two ends; None where nothing can be said."""
     n, m = reports_and_items(reports, items)
     try:
         return _profile(_kinds(*channel_arrays(channel)), float_down(Fraction(n)), m, head, floor, _FAST)
@@ -465,12 +448,7 @@ def channel_arrays(channel: ItemChannel) -> tuple[Floats, Floats]:
 
 
 def channel_within(channel: ItemChannel, *, reports: int, items: int, delta: Exact) -> FlowProfile | None:
-    """The profile of a channel for use at ``delta``.
-
-    >>> flip = ItemChannel([[3, 1], [1, 3]], [1.0])
-    >>> channel_within(flip, reports=10**6, items=10, delta="1e-9").holds(0.2, 1e-9)
-    True
-    """
+    """The profile of a channel for use at ``delta``."""
     small = open_delta(delta, "blanket")
     head, floor = small * (1.0 - 2.0 * _FLOOR_SHARE), small * _FLOOR_SHARE
     return channel_profile(channel, reports=reports, items=items, head=head, floor=floor)

@@ -37,11 +37,7 @@ _LEAST = Fraction(1, 10**12)
 
 
 def refuse(event: object) -> ParameterError:
-    """The error for an event that no accountant knows.
-
-    >>> "KNormNoise" in refuse(object()).allowed
-    True
-    """
+    """The error for an event that no accountant knows."""
     return ParameterError(
         f"An event of kind {type(event).__name__} has no price.",
         allowed="KNormNoise, GaussianNoise, PureRelease, ShuffledReports, SampledItems or UserLevelRelease",
@@ -50,11 +46,7 @@ def refuse(event: object) -> ParameterError:
 
 
 def model_of(event: Event) -> Model:
-    """Where the noise of an event was added.
-
-    >>> model_of(PureRelease(1, model="local")).value
-    'local'
-    """
+    """Where the noise of an event was added."""
     if isinstance(event, SampledItems):
         return model_of(event.inner)
     if isinstance(event, KNormNoise | GaussianNoise | PureRelease | ShuffledReports | UserLevelRelease):
@@ -63,11 +55,7 @@ def model_of(event: Event) -> Model:
 
 
 def at_delta(event: Event, delta: Fraction) -> Event:
-    """The same event with its guarantee stated at another delta.
-
-    >>> at_delta(GaussianNoise(1, delta="1e-9", model="local"), Fraction(1, 10**6)).delta
-    Fraction(1, 1000000)
-    """
+    """The same event with its guarantee stated at another delta."""
     if isinstance(event, SampledItems):
         inner = at_delta(event.inner, delta)
         return SampledItems(samples=event.samples, radius=event.radius, delta=delta, inner=inner)

@@ -32,15 +32,7 @@ class Rows:
 
 
 def observed_rows(draw: Callable[[int, Any], Any], items: int, *, cut: Fraction = _CUT, continuations: int = 8) -> Rows:
-    """The rows of a channel, through its own draw: ``draw(item, source)`` is one report.
-
-    >>> from barrow.randomisers import randomised_response
-    >>> from barrow.spaces import Discrete
-    >>> coin = randomised_response(Discrete(["a", "b"]), 1)
-    >>> rows = observed_rows(lambda x, source: int(coin.from_items([x], source=source)[0]), 2)
-    >>> rows.chances[0][0] == coin.probability(0, 0), rows.left
-    (True, 0.0)
-    """
+    """The rows of a channel, through its own draw: ``draw(item, source)`` is one report."""
     found = [
         distribution(lambda source, x=x: draw(x, source), cut=cut, continuations=continuations)  # type: ignore[misc]
         for x in range(items)
@@ -49,12 +41,7 @@ def observed_rows(draw: Callable[[int, Any], Any], items: int, *, cut: Fraction 
 
 
 def allowed_by(guarantee: Guarantee) -> Allowed:
-    """What a guarantee allows at each distance.
-
-    >>> from barrow.privacy import PureRelease
-    >>> allowed_by(price(PureRelease(5, model="central")))(0.5)
-    (2.5, 0.0)
-    """
+    """What a guarantee allows at each distance."""
     return lambda w: (guarantee.epsilon_at(w), guarantee.definition.delta_at(w))
 
 
@@ -106,14 +93,7 @@ def audit_items(
 
 
 def frequency_result(plan: ItemWise) -> Callable[[Any], Any]:
-    """What frequency estimation makes of counts, as bytes.
-
-    >>> from barrow.randomisers import randomised_response
-    >>> from barrow.spaces import Discrete
-    >>> told = frequency_result(item_wise(randomised_response(Discrete(["a", "b"]), 1), items=2, model="local"))
-    >>> told(np.array([1, 1])) == told(np.array([1, 1]))
-    True
-    """
+    """What frequency estimation makes of counts, as bytes."""
     estimator = FrequencyEstimator(plan, users=plan.users or 1)
     return lambda counts: estimator.decode(counts).tobytes()
 
@@ -225,11 +205,7 @@ def _samples_conform(tally: Tally, plan: Reduced, user: User) -> None:
 
 
 def mixed_reports(rows: Sequence[Chances], user: User) -> Chances:
-    """The distribution of the report on an item that is drawn from a user's items.
-
-    >>> mixed_reports([{0: Fraction(1)}, {1: Fraction(1)}], (0, 1))
-    {0: Fraction(1, 2), 1: Fraction(1, 2)}
-    """
+    """The distribution of the report on an item that is drawn from a user's items."""
     found: Chances = {}
     for item in user:
         for report, chance in rows[item].items():

@@ -35,11 +35,7 @@ _ROUND_UP = 1.0 + 2.0**-40
 
 
 def small_users(items: int, sizes: Iterable[int]) -> list[User]:
-    """All multisets of ``items`` items with the given sizes.
-
-    >>> small_users(2, [1, 2])
-    [(0,), (1,), (0, 0), (0, 1), (1, 1)]
-    """
+    """All multisets of ``items`` items with the given sizes."""
     return [user for size in sizes for user in combinations_with_replacement(range(items), size)]
 
 
@@ -49,10 +45,6 @@ def distances_upper(space: Space, users: Sequence[User]) -> Floats:
     Users of sizes a and b are written with lcm(a, b) items each, and those are assigned to each other at the least
     cost: a way to move all of the earth, so that its cost is never below the distance. This is a second route beside
     ``barrow.transport``.
-
-    >>> from barrow.spaces import Line
-    >>> distances_upper(Line(0, 4, step=1), [(0,), (3,), (0, 3)]).round(6).tolist()
-    [[0.0, 0.75, 0.375], [0.75, 0.0, 0.375], [0.375, 0.375, 0.0]]
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -72,24 +64,14 @@ def distances_upper(space: Space, users: Sequence[User]) -> Floats:
 
 @lru_cache(maxsize=64)
 def known_distances(space: Space, users: tuple[User, ...]) -> Floats:
-    """The same, remembered.
-
-    >>> from barrow.spaces import Discrete
-    >>> known_distances(Discrete(["a", "b"]), ((0,), (1,))).tolist()[0][0]
-    0.0
-    """
+    """The same, remembered."""
     found = distances_upper(space, users)
     found.setflags(write=False)
     return found
 
 
 def products(rows: Sequence[Chances], user: User) -> Chances:
-    """The distribution of the multiset of reports on a user's items, each drawn on its own.
-
-    >>> half = {0: Fraction(1, 2), 1: Fraction(1, 2)}
-    >>> {k: str(v) for k, v in products([half], (0, 0)).items()}
-    {(0, 0): '1/4', (0, 1): '1/2', (1, 1): '1/4'}
-    """
+    """The distribution of the multiset of reports on a user's items, each drawn on its own."""
     found: Chances = {(): Fraction(1)}
     for item in user:
         longer: Chances = {}

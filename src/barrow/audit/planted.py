@@ -203,11 +203,7 @@ def _half_price(price: Any) -> Any:
 
 
 def replace_alpha(definition: Any) -> Any:
-    """The same definition of EMD-DP with half of its alpha.
-
-    >>> replace_alpha(definitions.Emd(4)).alpha
-    Fraction(2, 1)
-    """
+    """The same definition of EMD-DP with half of its alpha."""
     return definitions.Emd(
         definition.alpha / 2, definition.delta, model=definition.model.value, bounded=definition.bounded
     )

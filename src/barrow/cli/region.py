@@ -128,10 +128,6 @@ def _collected(path: str, study: Study, asked: str | None) -> ReleasedShares:
 
 
 def _labels(text: str, known: Sequence[str]) -> list[str]:
-    """Labels of a list; a label with commas may stand alone.
-
-    >>> _labels("a,b", ["a", "b"]), _labels("0.5,0.5;0.5,1.5", []), _labels("0.5,0.5", ["0.5,0.5"])
-    (['a', 'b'], ['0.5,0.5', '0.5,1.5'], ['0.5,0.5'])
-    """
+    """Labels of a list; a label with commas may stand alone."""
     parts = text.split(";") if ";" in text else [text] if text in known else text.split(",")
     return [part.strip() for part in parts if part.strip()]

@@ -28,19 +28,6 @@ class Collector:
         store: Where they are kept.
         rate: Requests a minute from one address; 0 for no limit.
         demo: Also answer what the reports say so far (``/result``).
-
-    >>> import asyncio, tempfile
-    >>> from barrow.collect import make_card
-    >>> from barrow.collect.keys import new_key
-    >>> from barrow.collect.stores import open_store
-    >>> from barrow.study import Study
-    >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
-    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
-    >>> taking = Collector(card, open_store(tempfile.mkdtemp() + "/reports.db", card.survey.digest))
-    >>> from barrow.local import Report
-    >>> report = Report(card.survey.digest, "0" * 32, (1,)).to_text()
-    >>> asyncio.run(taking.take([report, report, "hello"]))
-    ['accepted', 'repeated', 'malformed']
     """
 
     def __init__(self, card: Card, store: ReportStore, *, rate: int = 0, demo: bool = False) -> None:

@@ -93,15 +93,7 @@ def write_key(key: Any, path: str | os.PathLike[str]) -> None:
 
 
 def read_key(path: str | os.PathLike[str], kind: str) -> Any:
-    """The private key of one kind in a file that nobody else can read.
-
-    >>> read_key("nowhere.key", "analyser")
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: There is no key 'nowhere.key'.
-      allowed: the analyser's private key, as barrow collect init wrote it
-      fix:     run this where the key is, or name its folder: --keys FOLDER
-    """
+    """The private key of one kind in a file that nobody else can read."""
     whose = {"allowed": f"the {kind}'s private key, as barrow collect init wrote it"}
     try:
         if os.name == "posix" and Path(path).stat().st_mode & 0o077:

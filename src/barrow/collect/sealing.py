@@ -20,20 +20,12 @@ _FIRST = bytes([1]) + bytes(11)
 
 
 def info_of(card: str) -> bytes:
-    """What binds a message to its card, given the card's digest.
-
-    >>> info_of("sha256:00")
-    b'barrow message 1 sha256:00'
-    """
+    """What binds a message to its card, given the card's digest."""
     return f"barrow message 1 {card}".encode("ascii")
 
 
 def plain_of(value: int) -> bytes:
-    """16 bytes: the version 1, eleven zeros, the value in four bytes, the highest first.
-
-    >>> plain_of(258).hex()
-    '01000000000000000000000000000102'
-    """
+    """16 bytes: the version 1, eleven zeros, the value in four bytes, the highest first."""
     if not 0 <= value < 2**32:
         raise ParameterError(f"The value is {value}.", allowed="0 to 2^32 - 1", fix="fewer kinds of reports")
     return _FIRST + value.to_bytes(4, "big")

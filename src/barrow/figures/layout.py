@@ -18,12 +18,7 @@ _SHADES = {1: (3,), 2: (2, 5), 3: (1, 3, 5), 4: (1, 2, 4, 5), 5: (1, 2, 3, 4, 5)
 
 @dataclass(frozen=True)
 class Scale:
-    """A map from the numbers low to high to the positions start to end.
-
-    >>> x = Scale(0, 10, 100, 200)
-    >>> x(5), x.ticks(5)
-    (150.0, [0.0, 2.0, 4.0, 6.0, 8.0, 10.0])
-    """
+    """A map from the numbers low to high to the positions start to end."""
 
     low: float
     high: float
@@ -48,12 +43,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class LogScale(Scale):
-    """A logarithmic scale.
-
-    >>> y = LogScale(0.1, 10, 0, 100)
-    >>> y(1), y.ticks(4)
-    (50.0, [0.1, 0.3, 1.0, 3.0, 10.0])
-    """
+    """A logarithmic scale."""
 
     def __call__(self, value: float) -> float:
         """The position of a positive number."""
@@ -128,11 +118,7 @@ def _letter(letter: str) -> float:
 
 
 def shortened(text: object, width: float, size: float = 12.0) -> str:
-    """A label that fits: its beginning and an ellipsis where it is too long; empty where nothing fits.
-
-    >>> shortened("a very long label", 60), shortened("short", 60), shortened("x", 1)
-    ('a very l…', 'short', '')
-    """
+    """A label that fits: its beginning and an ellipsis where it is too long; empty where nothing fits."""
     said = clean(text)
     if len(said) * size * 0.25 <= width and text_width(said, size) <= width:
         return said
@@ -150,11 +136,7 @@ def shortened(text: object, width: float, size: float = 12.0) -> str:
 
 
 def apart(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Positions moved as little as possible so that neighbours are ``gap`` apart, within low and high where it fits.
-
-    >>> apart([10, 11, 50], 10, 0, 100)
-    [5.5, 15.5, 50.0]
-    """
+    """Positions moved as little as possible so that neighbours are ``gap`` apart, within low and high where it fits."""
     order = sorted(range(len(positions)), key=lambda i: positions[i])
     # Blocks of touching labels: each stands about the mean of what its members wish.
     blocks: list[tuple[list[int], float]] = []
@@ -177,11 +159,7 @@ def apart(positions: Sequence[float], gap: float, low: float, high: float) -> li
 
 
 def wrapped(widths: Sequence[float], room: float) -> list[list[int]]:
-    """Which of some things of given widths stand in which row.
-
-    >>> wrapped([50, 40, 30], 100)
-    [[0, 1], [2]]
-    """
+    """Which of some things of given widths stand in which row."""
     rows: list[list[int]] = []
     used = 0.0
     for i, width in enumerate(widths):

@@ -108,11 +108,7 @@ def map_figure(
 
 
 def place_name(lat: float, lon: float, digits: int = 1) -> str:
-    """A place by its coordinates, with so many decimals.
-
-    >>> place_name(40.71, -74.0), place_name(-33.9, 151.2), place_name(40.7128, -74.006, 3)
-    ('40.7°N 74°W', '33.9°S 151.2°E', '40.713°N 74.006°W')
-    """
+    """A place by its coordinates, with so many decimals."""
 
     def written(degrees: float) -> str:
         return f"{abs(round(degrees, digits)):.{digits}f}".rstrip("0").rstrip(".")

@@ -303,11 +303,7 @@ def _paths(lines: Sequence[Floats], projection: Projection, *, close: bool) -> s
 
 
 def relative_path(points: Floats, *, close: bool) -> str:
-    """A path of steps with one decimal: shorter than absolute numbers, and steps do not add up their rounding.
-
-    >>> relative_path(np.array([[0.0, 0.0], [1.25, 0.0], [1.25, 2.0]]), close=True)
-    'M0 0l1.2 0 0 2z'
-    """
+    """A path of steps with one decimal: shorter than absolute numbers, and steps do not add up their rounding."""
     return _in_steps(np.round(points * 10).astype(np.int64).tolist(), close)
 
 

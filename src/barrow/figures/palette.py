@@ -50,11 +50,7 @@ def script() -> str:
 
 @cache
 def stylesheet(theme: Theme = "auto") -> str:
-    """The rules for figures in a page; "auto" follows the reader's choice of light or dark.
-
-    >>> "prefers-color-scheme" in stylesheet(), "prefers-color-scheme" in stylesheet("dark")
-    (True, False)
-    """
+    """The rules for figures in a page; "auto" follows the reader's choice of light or dark."""
     by_day, by_night = (":root{" + _variables(colours) + "}" for colours in (LIGHT, DARK))
     if theme == "auto":
         # Paper is white, whatever the reader's screen is.

@@ -246,11 +246,7 @@ def _discs(places: Places, classes: Ids, projection: Projection, count: int) -> 
 
 
 def disc_radius(x: Floats, y: Floats) -> float:
-    """A radius at which most discs do not touch: half the usual distance to the nearest other, from 2.5 to 8 pixels.
-
-    >>> disc_radius(np.array([0.0, 10.0, 20.0]), np.zeros(3))
-    5.0
-    """
+    """A radius at which most discs do not touch: half the usual distance to the nearest other, from 2.5 to 8 pixels."""
     if len(x) < 2:
         return 8.0
     some = np.linspace(0, len(x) - 1, min(len(x), 31)).astype(np.int64)

@@ -46,9 +46,6 @@ class Projection:
         width: In pixels.
         most: The greatest height in pixels.
         pad: Left free at the edges.
-
-    >>> Projection((35, -10, 60, 30), 700, 500).wide, Projection((-60, -180, 80, 180), 700, 500).wide
-    (False, True)
     """
 
     box: Box

@@ -21,17 +21,7 @@ Numbers = Sequence[float] | npt.NDArray[np.floating] | float
 
 
 def finite(values: Numbers, name: str) -> Floats:
-    """Numbers as an array of floats; NaN and infinity are refused.
-
-    >>> finite([1, 2], "values")
-    array([1., 2.])
-    >>> finite([float("nan")], "values")
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: values has a number that is not finite.
-      allowed: finite numbers
-      fix:     leave out what has no value before drawing
-    """
+    """Numbers as an array of floats; NaN and infinity are refused."""
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -51,10 +41,6 @@ class Readings:
 
     ``below`` is true where a value cannot be told from 0: it is not above the simultaneous noise, or, where that is
     not given, its interval reaches 0.
-
-    >>> r = Readings.of([0.5, 0.01], low=[0.4, 0], high=[0.6, 0.1], noise=0.05)
-    >>> r.below.tolist(), r.said(0, "Paris"), r.said(1, "Rome")
-    ([False, True], 'Paris: 50 %, with 95 % certainty 40 % to 60 %', 'Rome: cannot be told from 0, at most 10 %')
     """
 
     value: Floats
@@ -165,9 +151,6 @@ def class_edges(readings: Readings) -> list[float]:
     """Where the classes of colour begin: above the noise, and none narrower than a 95 % interval of its members.
 
     The edges are short decimals, so a legend says them exactly. What is below the first is class 0.
-
-    >>> class_edges(Readings.of([0.001, 0.02, 0.3], low=[0, 0.01, 0.29], high=[0.01, 0.03, 0.31], noise=0.0049))
-    [0.0049, 0.04, 0.06, 0.1, 0.25]
     """
     value = readings.value
     top = float(value.max())
@@ -201,21 +184,13 @@ def _first_edge(readings: Readings) -> float:
 
 
 def classes_of(readings: Readings, edges: Sequence[float]) -> npt.NDArray[np.int64]:
-    """The class of each value: 0 for what cannot be told from 0, then 1 for the first class of colour.
-
-    >>> classes_of(Readings.of([0, 0.5, 2], unit="km"), [0.0, 1.0]).tolist()
-    [0, 1, 2]
-    """
+    """The class of each value: 0 for what cannot be told from 0, then 1 for the first class of colour."""
     found = np.searchsorted(np.asarray(edges), readings.value, side="left")
     return np.where(readings.below, 0, found).astype(np.int64)
 
 
 def class_names(edges: Sequence[float], unit: str) -> list[str]:
-    """What the legend says of each class; the edges are exact, so nothing is rounded.
-
-    >>> class_names([0.005, 0.03], "%")
-    ['cannot be told from 0', '0.5 % to 3 %', 'above 3 %']
-    """
+    """What the legend says of each class; the edges are exact, so nothing is rounded."""
     said = [near(edge, unit) for edge in edges]
     inner = [f"{a} to {b}" for a, b in pairwise(said)]
     return ["cannot be told from 0", *inner, f"above {said[-1]}"]

@@ -23,11 +23,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def clean(text: object) -> str:
-    r"""A label as one line of text that any XML parser takes and that cannot reorder its neighbours.
-
-    >>> clean("a\nb\x00\u202ec")
-    'a b�c'
-    """
+    r"""A label as one line of text that any XML parser takes and that cannot reorder its neighbours."""
     return _BLANKS.sub(" ", _REORDERING.sub("", _FORBIDDEN.sub("\ufffd", str(text)))).strip()
 
 
@@ -37,22 +33,14 @@ def lawful(text: str) -> str:
 
 
 def isolated(text: object) -> str:
-    r"""A cleaned label inside a sentence: a right-to-left label leaves the rest of the sentence in order.
-
-    >>> isolated("Paris"), isolated("\u05d0") == "\u2068\u05d0\u2069"
-    ('Paris', True)
-    """
+    r"""A cleaned label inside a sentence: a right-to-left label leaves the rest of the sentence in order."""
     said = clean(text)
     turned = not said.isascii() and any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in said)
     return f"\u2068{said}\u2069" if turned else said
 
 
 def escape(text: str) -> str:
-    """The text as XML character data, also within double quotes.
-
-    >>> escape('</script> & "x"')
-    '&lt;/script&gt; &amp; &quot;x&quot;'
-    """
+    """The text as XML character data, also within double quotes."""
     if _SPECIAL.search(text) is None:
         return text
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
@@ -72,11 +60,6 @@ def element(tag: str, *children: str, text: str | None = None, **attributes: obj
     """One element; children are SVG already, ``text`` and attributes are escaped here.
 
     A trailing underscore of a name goes, others become hyphens; floats are written as coordinates; None is left out.
-
-    >>> element("text", text="1 < 2", x=1.0, class_="tick", text_anchor="end")
-    '<text x="1" class="tick" text-anchor="end">1 &lt; 2</text>'
-    >>> element("rect", width=3.25)
-    '<rect width="3.25"/>'
     """
     inner = "".join(children) + ("" if text is None else escape(text))
     written = "".join(
@@ -95,20 +78,12 @@ def _attribute(value: object) -> str:
 
 
 def polyline(points: Iterable[tuple[float, float]]) -> str:
-    """The path through points.
-
-    >>> polyline([(0, 0), (1.5, 2)])
-    'M0,0L1.5,2'
-    """
+    """The path through points."""
     return "M" + "L".join(f"{number(x)},{number(y)}" for x, y in points)
 
 
 def mark(*children: str, at: tuple[float, float], said: str) -> str:
-    """Something that can be read out: pointers and arrow keys find it at ``at`` and read ``said``.
-
-    >>> mark("<rect/>", at=(1, 2), said="Paris: 3 %")
-    '<g data-at="1,2"><title>Paris: 3 %</title><rect/></g>'
-    """
+    """Something that can be read out: pointers and arrow keys find it at ``at`` and read ``said``."""
     return element("g", element("title", text=said), *children, data_at=f"{number(at[0])},{number(at[1])}")
 
 

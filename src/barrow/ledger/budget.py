@@ -225,11 +225,7 @@ def worst_case(guarantee: Guarantee) -> UserLevel:
 
 
 def as_limit(definition: Definition, limit: Emd | DiscreteEmd | UserLevel) -> Emd | DiscreteEmd | UserLevel:
-    """``definition`` in the terms of ``limit``, by implications only; ParameterError where there is none.
-
-    >>> print(as_limit(Emd(25, model="local"), DiscreteEmd(1, radius="0.01", model="central")))
-    (ε=0.25, δ=0, r=0.01)-discrete EMD-DP (central)
-    """
+    """``definition`` in the terms of ``limit``, by implications only; ParameterError where there is none."""
     if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
         raise ParameterError(f"{definition} is about one item, the budget about a user.")
     implied = to_model_of(definition, limit.model).definition

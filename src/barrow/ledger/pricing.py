@@ -54,12 +54,6 @@ def reach_upper(promise: PromiseLimit, space: SpaceRef, metric: str) -> tuple[Fr
     These are tau and min(q/D + 2 rho, 1).
     Where the way from record to item is not known to be 1-Lipschitz up to 2 rho, each record that changes may go as far
     as there is: tau and 1. Under another metric nobody knows what the change does to the release: 1 and 1.
-
-    >>> grid = SpaceRef("earth", "sha256:00", 30, "km", "earth km", "1/100")
-    >>> reach_upper(PromiseLimit("1/10", "0.3", 1), grid, "earth km")
-    (Fraction(1, 10), Fraction(3, 100))
-    >>> reach_upper(PromiseLimit("1/10", "0.3", 1), grid, "line years")
-    (Fraction(1, 1), Fraction(1, 1))
     """
     if space.metric != metric:
         return Fraction(1), Fraction(1)

@@ -22,11 +22,6 @@ class LazyUniform:
         bits: The first ``length`` bits, as an integer.
         length: How many bits are known.
         source: Where further bits come from.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> u = LazyUniform(0b101, 3, SeededSource(1))
-    >>> u.reach(100); u.length, u.bits >> (u.length - 3)
-    (131, 5)
     """
 
     __slots__ = ("_source", "bits", "length")
@@ -47,10 +42,6 @@ class LazyUniform:
 
         A word v >= 0 gives (+1, v), a word v < 0 gives (-1, ~v): both parts are uniform and independent,
         and in both cases the magnitude of v, taken as a float, is within one unit of the 63 bits.
-
-        >>> from barrow.noise.simulation import SeededSource
-        >>> [(s, u.bits) for s, u in (LazyUniform.after_sign(w, SeededSource(1)) for w in (5, 2**64 - 6))]
-        [(1, 5), (-1, 5)]
         """
         if word < 2**63:
             return 1, cls(word, 63, source)
@@ -100,9 +91,6 @@ def decided(question: Callable[[int], Any]) -> Any:
 
     There is no cut-off: the loop ends with probability one, because the questions are about numbers with a
     continuous distribution (docs/proofs/exact-noise.md).
-
-    >>> decided(lambda precision: precision if precision > 200 else None)
-    384
     """
     precision = 96
     while True:

@@ -15,14 +15,7 @@ from barrow.noise.source import KeyStream, Source, Words, as_words, checked_coun
 
 
 class SeededSource(Source):
-    """A stream that depends on ``seed`` alone: whoever knows the seed can take the noise off again.
-
-    >>> from barrow.noise import rounded_laplace
-    >>> first = rounded_laplace([0, 0], 1, source=SeededSource(1))
-    >>> again = rounded_laplace([0, 0], 1, source=SeededSource(1))
-    >>> bool((first.integers == again.integers).all()), first.private
-    (True, False)
-    """
+    """A stream that depends on ``seed`` alone: whoever knows the seed can take the noise off again."""
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer):

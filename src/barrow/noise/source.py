@@ -56,20 +56,12 @@ class KeyStream:
 
 
 def as_words(stream: bytes | memoryview) -> Words:
-    """Bytes as words, the same on every machine.
-
-    >>> as_words(bytes([1, 0, 0, 0, 0, 0, 0, 0])).tolist()
-    [1]
-    """
+    """Bytes as words, the same on every machine."""
     return np.frombuffer(stream, dtype="<u8").astype(np.uint64, copy=False)
 
 
 def checked_count(count: int) -> int:
-    """``count`` as an integer of at least 0.
-
-    >>> checked_count(3)
-    3
-    """
+    """``count`` as an integer of at least 0."""
     return whole(count, "count", least=0, fix="words(1)")
 
 
@@ -176,15 +168,7 @@ def system_source() -> SystemSource:
 
 
 def checked_source(source: Any) -> Source:
-    """``source``, or the process-wide one for ``None``; anything that is not a :class:`Source` is refused.
-
-    >>> checked_source(7)
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: source is a int, which is no source of randomness.
-      allowed: None (the system's randomness) or a Source
-      fix:     leave source out
-    """
+    """``source``, or the process-wide one for ``None``; anything that is not a :class:`Source` is refused."""
     if source is None:
         return system_source()
     if not isinstance(source, Source):

@@ -22,11 +22,7 @@ def digest_of(data: Any) -> str:
 
 
 def table_digest(labels: Sequence[str] = (), numbers: NDArray[np.float64] | None = None) -> str:
-    """SHA-256 of a public table: its labels and its numbers as doubles, whatever file they were read from.
-
-    >>> table_digest(["a", "bc"]) == table_digest(["ab", "c"])
-    False
-    """
+    """SHA-256 of a public table: its labels and its numbers as doubles, whatever file they were read from."""
     found = hashlib.sha256(b"table")
     for label in labels:
         text = label.encode()

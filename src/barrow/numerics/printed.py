@@ -91,11 +91,7 @@ def _digits(rounded: Decimal, least: int) -> str:
 
 
 def rounded_to(value: Fraction, digits: int, rounding: str) -> Decimal:
-    """A rational as a decimal of so many digits, to the side that ``rounding`` names; exact, whatever its size.
-
-    >>> rounded_to(Fraction(2, 3), 2, ROUND_FLOOR), rounded_to(Fraction(2, 3), 2, ROUND_CEILING)
-    (Decimal('0.66'), Decimal('0.67'))
-    """
+    """A rational as a decimal of so many digits, to the side that ``rounding`` names; exact, whatever its size."""
     # One correctly rounded division of two exact integers: nothing is rounded twice.
     return _context(digits, rounding).divide(Decimal(value.numerator), Decimal(value.denominator))
 

@@ -38,11 +38,7 @@ METHODS = ("theorem", "flow", "blanket")
 
 @dataclass(frozen=True)
 class Setting:
-    """The clustered space, how many people hold how many items, and what is promised.
-
-    >>> Setting(5, 4).k
-    20
-    """
+    """The clustered space, how many people hold how many items, and what is promised."""
 
     clusters: int = 5
     inside: int = 4
@@ -176,11 +172,7 @@ def _single(clusters: int, inside: int, r: str, alpha0: float) -> float:
 
 
 def hadamard_matrix(k: int, epsilon: float) -> Floats:
-    """Hadamard response as the paper describes it: A = q1 + q2 H, entries in the ratio e^epsilon.
-
-    >>> hadamard_matrix(3, 0.0).shape
-    (3, 4)
-    """
+    """Hadamard response as the paper describes it: A = q1 + q2 H, entries in the ratio e^epsilon."""
     from scipy.linalg import hadamard
 
     size = 1 << k.bit_length()

@@ -32,11 +32,7 @@ __all__ = [
 
 
 def sized(value: float, digits: int = 4) -> str:
-    """A number for people: few digits, plain where that is short.
-
-    >>> sized(24.8737), sized(4.5017e-05), sized(100000000), sized(0.0250)
-    ('24.87', '4.502e-05', '100,000,000', '0.025')
-    """
+    """A number for people: few digits, plain where that is short."""
     if float(value).is_integer() and abs(value) < 1e12:
         return f"{int(value):,}"
     return f"{value:.{digits}g}"
@@ -46,15 +42,6 @@ def exact_items(made: Randomiser, promised: Guarantee, users: Sequence[User], sa
     """Every ordered pair of ``users`` under reports on all their items, from the integer weights that are drawn from.
 
     ``samples`` is how many items are drawn from each user, with replacement; 0 for all of them.
-
-    >>> from barrow.accounting import price
-    >>> from barrow.mechanisms import item_wise
-    >>> from barrow.randomisers import randomised_response
-    >>> from barrow.spaces import Discrete
-    >>> coin = randomised_response(Discrete("ab"), 1)
-    >>> promise = price(item_wise(coin, items=2, model="local").event)
-    >>> exact_items(coin, promise, small_users(2, [2])).passed
-    True
     """
     tally = Tally(made.kind, "local")
     rows = [{y: Fraction(int(x), TOTAL) for y, x in enumerate(row) if x} for row in made.weight_rows() or []]
@@ -66,11 +53,7 @@ def exact_items(made: Randomiser, promised: Guarantee, users: Sequence[User], sa
 
 
 def said_of(found: Finding | Sequence[Finding], what: str) -> Measured:
-    """Exact comparisons in words; ``barrow audit --all`` makes many more of them.
-
-    >>> said_of(Finding("gkrr", "local", 20, used=0.5), "Reports").numbers["pairs"]
-    20
-    """
+    """Exact comparisons in words; ``barrow audit --all`` makes many more of them."""
     each = [found] if isinstance(found, Finding) else list(found)
     pairs, wrong, used = sum(f.pairs for f in each), sum(f.wrong for f in each), max(f.used for f in each)
     numbers: dict[str, Number] = {"pairs": pairs, "violations": wrong, "largest_share_used": round(used, 6)}
@@ -82,21 +65,12 @@ def said_of(found: Finding | Sequence[Finding], what: str) -> Measured:
 
 
 def hockey_stick(p: Floats, q: Floats, epsilon: float) -> float:
-    """``def:hockey`` for finite distributions: sum of (p - e^epsilon q) where it is positive.
-
-    >>> hockey_stick(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.0)
-    0.5
-    """
+    """``def:hockey`` for finite distributions: sum of (p - e^epsilon q) where it is positive."""
     return math.fsum(np.maximum(p - math.exp(epsilon) * q, 0.0).tolist())
 
 
 def clone_pair(reports: int, clones: float, distance: float, alpha0: float) -> tuple[Floats, Floats]:
-    """The pair of ``lem:shuffle-metric-part`` as two arrays over (#0, #1), summed term by term (a second route).
-
-    >>> p, q = clone_pair(4, 0.5, 1.0, 1.0)
-    >>> bool(abs(p.sum() - 1) < 1e-12), p.shape
-    (True, (5, 5))
-    """
+    """The pair of ``lem:shuffle-metric-part`` as two arrays over (#0, #1), summed term by term (a second route)."""
     from scipy.special import gammaln, xlogy
 
     flip = 1.0 / (1.0 + math.exp(alpha0 * distance))
@@ -113,12 +87,7 @@ def clone_pair(reports: int, clones: float, distance: float, alpha0: float) -> t
 
 
 def shuffled_counts(channel: Sequence[Sequence[float]], items: Sequence[int]) -> dict[tuple[int, ...], float]:
-    """The distribution of how often each report occurs when each of ``items`` is reported through ``channel``.
-
-    >>> found = shuffled_counts([[0.75, 0.25], [0.25, 0.75]], [0, 1])
-    >>> found[(1, 1)]
-    0.625
-    """
+    """The distribution of how often each report occurs when each of ``items`` is reported through ``channel``."""
     found = {(0,) * len(channel[0]): 1.0}
     for item in items:
         longer: dict[tuple[int, ...], float] = {}
@@ -131,28 +100,16 @@ def shuffled_counts(channel: Sequence[Sequence[float]], items: Sequence[int]) ->
 
 
 def uniforms(seed: int, count: int) -> Floats:
-    """Numbers in (0, 1) from a fixed seed: for simulations only.
-
-    >>> bool((uniforms(1, 5) < 1).all())
-    True
-    """
+    """Numbers in (0, 1) from a fixed seed: for simulations only."""
     return np.asarray((SeededSource(seed).words(count).astype(np.float64) + 0.5) * 2.0**-64)
 
 
 def histograms(seed: int, rows: int, items: int) -> Floats:
-    """Random histograms (flat Dirichlet) from a fixed seed, one a row.
-
-    >>> histograms(1, 2, 3).sum(axis=1).round(9).tolist()
-    [1.0, 1.0]
-    """
+    """Random histograms (flat Dirichlet) from a fixed seed, one a row."""
     drawn = -np.log(uniforms(seed, rows * items)).reshape(rows, items)
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> float:
-    """The slope of ln y against ln x by least squares.
-
-    >>> round(exponent([1, 2, 4], [3, 12, 48]), 9)
-    2.0
-    """
+    """The slope of ln y against ln x by least squares."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])

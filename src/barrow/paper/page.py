@@ -33,11 +33,7 @@ def to_json(results: Sequence[Result], *, quick: bool = False) -> dict[str, Any]
 
 
 def verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many rows came to each verdict.
-
-    >>> verdicts([{"verdict": "holds"}])
-    {'holds': 1}
-    """
+    """How many rows came to each verdict."""
     found = Counter(row["verdict"] for row in rows)
     return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 

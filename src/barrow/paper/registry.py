@@ -26,11 +26,7 @@ Number = float | int | bool | str
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of a row.
-
-    >>> Grid("Errors", ("n", "error"), (("10", "0.5"),)).columns
-    ('n', 'error')
-    """
+    """A table of a row."""
 
     title: str
     columns: tuple[str, ...]
@@ -39,11 +35,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves of a row on logarithmic axes.
-
-    >>> Plot("Error", "n", "EMD", (("tree", (1.0, 2.0), (0.5, 0.25)),)).x
-    'n'
-    """
+    """Curves of a row on logarithmic axes."""
 
     title: str
     x: str
@@ -75,11 +67,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a measurement may take; simulations draw less when it is quick.
-
-    >>> Effort(quick=True).of(10, 1000), Effort(quick=False).of(10, 1000)
-    (10, 1000)
-    """
+    """How long a measurement may take; simulations draw less when it is quick."""
 
     quick: bool = False
 

@@ -25,9 +25,6 @@ class Change:
         distance: How far elsewhere, in the space's unit.
         asked: The epsilon that was promised.
         kept: The epsilon that it gets, rounded up.
-
-    >>> Change("all data had been 5 km elsewhere", 1.0, 5.0, 0.5, 0.4).kept
-    0.4
     """
 
     words: str
@@ -59,10 +56,6 @@ def belief_figure(
         snapping: How far snapping moves a record at most, in units.
         most: No move of an item counts for more than this, as a share of the diameter.
         width: In pixels.
-
-    >>> figure = belief_figure([], alpha=2.0, worst=2.0, unit="km", diameter=10.0)
-    >>> print(figure)
-    What anyone can learn about one person. Whatever is different: at most 88.1 %.
     """
     top = odds_upper(worst)
     if top > _CERTAIN:

@@ -332,11 +332,7 @@ def describe_change(promise: Promise, space: Space) -> str:
 
 
 def to_promise(promise: PromiseLike) -> Promise:
-    """The promise that was meant: an object, a text ``"share, distance, epsilon"``, or a triple.
-
-    >>> to_promise("all, 5 km, 0.5") == to_promise(("all", "5 km", "0.5"))
-    True
-    """
+    """The promise that was meant: an object, a text ``"share, distance, epsilon"``, or a triple."""
     if isinstance(promise, Promise):
         return promise
     if isinstance(promise, str):

@@ -74,11 +74,7 @@ class ItemChannel:
 
 
 def to_channel(value: ItemChannel | Mapping[str, Any] | None) -> ItemChannel | None:
-    """The channel that plain data describe; None stays None.
-
-    >>> to_channel({"weights": ["3 1", "1 3"], "distances": [1.0]}).items
-    2
-    """
+    """The channel that plain data describe; None stays None."""
     if value is None or isinstance(value, ItemChannel):
         return value
     if not isinstance(value, Mapping) or set(value) != {"weights", "distances"}:

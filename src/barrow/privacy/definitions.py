@@ -51,20 +51,12 @@ class Model(StrEnum):
 
 
 def to_model(value: str) -> Model:
-    """The model called ``value``.
-
-    >>> to_model("central") is Model.CENTRAL
-    True
-    """
+    """The model called ``value``."""
     return Model(value)
 
 
 def positive(value: Exact, name: str) -> Fraction:
-    """``value`` as an exact number above 0.
-
-    >>> positive("25", "alpha")
-    Fraction(25, 1)
-    """
+    """``value`` as an exact number above 0."""
     number = exact(value, name)
     if number <= 0:
         raise ParameterError(f"{name} is {value}.", allowed="a number above 0", fix=f"{name}=1")
@@ -72,11 +64,7 @@ def positive(value: Exact, name: str) -> Fraction:
 
 
 def probability(value: Exact, name: str = "delta") -> Fraction:
-    """``value`` as an exact number in [0, 1).
-
-    >>> probability("1e-3")
-    Fraction(1, 1000)
-    """
+    """``value`` as an exact number in [0, 1)."""
     number = exact(value, name)
     if not 0 <= number < 1:
         raise ParameterError(f"{name} is {value}.", allowed="a number in [0, 1)", fix=f"{name}=1e-12")

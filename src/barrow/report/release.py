@@ -68,17 +68,7 @@ class Released:
 
 
 def release_files(said: Mapping[str, Any], tables: Mapping[str, Any], plan: Plan) -> dict[str, bytes]:
-    """``report.html`` for a release that is being made: what every release writes beside its values.
-
-    >>> from barrow.study import Study
-    >>> from barrow.study.statement import make_statement
-    >>> study = Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=1000)
-    >>> plan = study.plan("mean")
-    >>> said = make_statement(study, plan, entry={}, parameters={})
-    >>> files = release_files(said, plan.tables([30.0]), plan)
-    >>> sorted(files), files == release_files(said, plan.tables([30.0]), plan)
-    (['report.html'], True)
-    """
+    """``report.html`` for a release that is being made: what every release writes beside its values."""
     page = report_html(release_report([Released(said, tables, plan=plan, bounds=plan.bounds(tables))]))
     return {"report.html": page.encode()}
 

@@ -27,11 +27,6 @@ class BayesianFit:
         updates: How many updates were made.
         log_likelihoods: The logarithm of the likelihood at the start and after every two updates; it never falls.
         gap_upper: No histogram has a log-likelihood larger than the last one by more than this.
-
-    >>> from barrow.mechanisms.channel import MatrixChannel
-    >>> fit = bayesian_update(MatrixChannel(np.array([[0.75, 0.25], [0.25, 0.75]])), [3, 1])
-    >>> fit.histogram.round(2).tolist(), fit.gap_upper <= GAP
-    ([0.94, 0.06], True)
     """
 
     histogram: Floats
@@ -56,12 +51,6 @@ def bayesian_update(
     most ``gap``, or after ``most_updates``.
 
     It begins at ``start``, a histogram without zeros (the even one by default).
-
-    >>> from barrow.mechanisms.channel import channel_of
-    >>> from barrow.randomisers import gkrr
-    >>> from barrow.spaces import Clustered
-    >>> bayesian_update(channel_of(gkrr(Clustered.grid(2, 2, r=0.1), 20)), [70, 10, 10, 10]).histogram.round(2).tolist()
-    [0.79, 0.01, 0.1, 0.1]
     """
     reports = np.asarray(counts, dtype=np.float64)
     if reports.shape != (channel.reports,) or not (reports >= 0).all() or not np.isfinite(reports).all():

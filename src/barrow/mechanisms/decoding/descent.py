@@ -17,11 +17,7 @@ _HALVINGS = 40
 
 
 def inner(a: Floats, b: Floats) -> float:
-    """The inner product in one thread: on cores that are shared, waiting for others costs more than it saves.
-
-    >>> inner(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-    11.0
-    """
+    """The inner product in one thread: on cores that are shared, waiting for others costs more than it saves."""
     return float(np.einsum("i,i", a, b))
 
 
@@ -33,16 +29,7 @@ def descend(
     most: int,
     memory: int = 20,
 ) -> int:
-    """Go down from ``start`` until ``enough()`` says so; the objective remembers what it saw. Returns the steps taken.
-
-    >>> seen = []
-    >>> def bowl(x):
-    ...     seen.append(float(x @ x))
-    ...     return float(x @ x), 2.0 * x
-    >>> steps = descend(bowl, np.array([3.0, -1.0]), enough=lambda: seen[-1] < 1e-20, most=100)
-    >>> seen[-1] < 1e-20
-    True
-    """
+    """Goes down from ``start`` until ``enough()``; the objective remembers what it saw. Returns the steps taken."""
     x = start
     value, gradient = objective(x)
     past: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)

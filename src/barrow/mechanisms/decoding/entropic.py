@@ -33,9 +33,6 @@ class EntropicFit:
         dual: The v that it was found by.
         gap: What the objective is above its minimum by.
         steps: How many steps were taken.
-
-    >>> EntropicFit(np.ones(1), np.zeros(1), 0.0, 3).steps
-    3
     """
 
     weights: Floats
@@ -55,11 +52,6 @@ class EntropicDual:
         backward: Its transpose.
         prior: Weights of the bumps, above 0.
         longest: The largest squared length of a column of ``forward``: it sets the first step.
-
-    >>> same = lambda x: x
-    >>> fit = EntropicDual(np.array([0.75, 0.5]), same, same, same, same, np.array([0.5, 0.5]), 1.0).fit(1e-6, 1e-3)
-    >>> fit.weights.round(3).tolist()
-    [0.625, 0.375]
     """
 
     rounds: tuple[int, ...] = (MOST_STEPS,)

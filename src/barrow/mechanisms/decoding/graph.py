@@ -45,9 +45,6 @@ class GraphMap:
         discrepancy: The squared residual by C^+, as a share of what noise alone has on average.
         steps: How many steps the solver took.
         dual: The potential that it was found by.
-
-    >>> GraphMap(np.ones(1), 0.0, 0.9, 3, np.zeros(1)).discrepancy
-    0.9
     """
 
     weights: Floats
@@ -66,12 +63,6 @@ class GraphDecoder:
         items: How many items the space has.
         covariance: Of the noise at the nodes; sparse.
         cost: The expected cost of the noise along the graph: maps are made as precise as it asks for.
-
-    >>> path = NeighbourGraph(8, range(7), range(1, 8), [1/8] * 7)
-    >>> covariance = 2e-7 * path.incidence @ path.incidence.T
-    >>> decoder = GraphDecoder(path, 8, covariance, cost=3e-4)
-    >>> decoder.decode([0.5, 0.1, 0.0, 0.0, 0.1, 0.1, 0.1, 0.1]).round(2).tolist()
-    [0.5, 0.1, 0.0, 0.0, 0.1, 0.1, 0.1, 0.1]
     """
 
     graph: NeighbourGraph

@@ -30,11 +30,6 @@ class GraphScales:
             items themselves.
         widths: How broad the bumps of each scale are, as lengths along the graph.
         prior: How much is expected of each bump: the items first, the uniform histogram last, with sum 1.
-
-    >>> line = NeighbourGraph(8, range(7), range(1, 8), [1/8] * 7)
-    >>> scales = graph_scales(line)
-    >>> scales.counts, scales.spread(np.eye(scales.atoms)[-1]).tolist()
-    ((8, 4), [0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125])
     """
 
     steps: tuple[Any, ...]
@@ -86,9 +81,6 @@ def graph_scales(graph: NeighbourGraph, items: int | None = None) -> GraphScales
     """All scales of a graph: items, what nodes carry where that is not one item each, and pieces twice as wide each.
 
     Where some nodes carry no item, ``items`` says how many of the first ones do.
-
-    >>> graph_scales(NeighbourGraph(4, [0, 0, 0], [1, 2, 3], [0.5] * 3)).counts  # a star is one piece at once
-    (4,)
     """
     from scipy.sparse import csr_array, eye_array
 

@@ -32,10 +32,6 @@ class DecodedMap:
         gap_upper: What the objective is above its minimum by, at most (a duality gap, but for rounding).
         distance_upper: How far, at most, the weights are from those of the exact minimiser in total variation; infinity
             where nothing is known.
-
-    >>> import numpy as np
-    >>> nearest_map(np.eye(2), [0.75, 0.5]).weights.round(6).tolist()
-    [0.625, 0.375]
     """
 
     weights: Floats
@@ -117,10 +113,6 @@ def nearest_map(matrix: Any, values: Any, *, tolerance: float = 1e-6) -> Decoded
     """The histogram whose densities are nearest to ``values`` in least squares, by accelerated projected gradients.
 
     It stops once the Frank-Wolfe gap max_q <gradient, p - q> is at most ``tolerance`` times the squared residual.
-
-    >>> import numpy as np
-    >>> nearest_map(np.array([[1.0, 0.0], [1.0, 1.0]]), [0.25, 1.0]).weights.round(6).tolist()
-    [0.25, 0.75]
     """
     y = _checked(matrix, values)
     forward, backward = _both_ways(matrix)

@@ -13,9 +13,6 @@ def nearest_in_simplex(values: ArrayLike) -> Floats:
     """The point of the simplex nearest to ``values`` in Euclidean distance.
 
     It is max(values - t, 0) for the one number t that gives mass 1, found by one sort (docs/proofs/frequency.md).
-
-    >>> nearest_in_simplex([0.75, 0.5, -0.25]).tolist()
-    [0.625, 0.375, 0.0]
     """
     given = np.asarray(values, dtype=np.float64)
     if given.ndim != 1 or given.size == 0 or not np.isfinite(given).all():

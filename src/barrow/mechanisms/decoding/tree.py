@@ -21,22 +21,12 @@ LAWS = ("laplace", "gaussian")
 
 
 def as_tree(space: Space | EdgeTree) -> EdgeTree:
-    """The edges of ``space``, which may be given as such already.
-
-    >>> from barrow.spaces import Discrete
-    >>> as_tree(Discrete(["a", "b", "c"]))
-    EdgeTree(3 items, 3 edges)
-    """
+    """The edges of ``space``, which may be given as such already."""
     return space if isinstance(space, EdgeTree) else edge_tree(space)
 
 
 def edge_values(space: Space | EdgeTree, histogram: ArrayLike) -> Floats:
-    """Length times mass below, for every edge of the tree; weights may be negative, as unbiased estimates are.
-
-    >>> from barrow.spaces import Clustered
-    >>> edge_values(Clustered.grid(2, 2, r=0.25), [0.5, 0.25, 0.125, 0.125]).tolist()
-    [0.28125, 0.09375, 0.0625, 0.03125, 0.015625, 0.015625]
-    """
+    """Length times mass below, for every edge of the tree; weights may be negative, as unbiased estimates are."""
     tree = as_tree(space)
     weights = np.asarray(histogram, dtype=np.float64)
     if weights.ndim == 0 or weights.shape[-1] != tree.items:
@@ -103,10 +93,6 @@ def nearest_histogram(space: Space | EdgeTree, values: ArrayLike, *, weights: Ar
     Its EMD from the truth is at most twice the 1-norm of the noise, always: no other decoder here has such a bound.
 
     ``weights`` is what a unit of difference costs at each edge: 1 by default, which is what the bound needs.
-
-    >>> from barrow.spaces import Discrete
-    >>> nearest_histogram(Discrete(["a", "b", "c"]), [0.35, 0.25, -0.1]).round(9).tolist()
-    [0.6, 0.4, 0.0]
     """
     tree = as_tree(space)
     targets = _numbers(tree, values, "values") / tree.lengths
@@ -120,10 +106,6 @@ def top_down_histogram(space: Space | EdgeTree, values: ArrayLike, *, variances:
     On a line it is the isotonic regression: exactly the nearest distribution function in weighted least squares.
 
     Of ``variances`` only the ratios matter; they are equal by default.
-
-    >>> from barrow.spaces import Line
-    >>> top_down_histogram(Line(0, 3, points=[0, 1, 3]), [0.2, 0.2]).round(9).tolist()
-    [0.36, 0.0, 0.64]
     """
     tree, targets, noise = _scaled(space, values, variances)
     return top_down(tree, targets, noise)
@@ -135,12 +117,6 @@ def shrunk_histogram(
     """Empirical Bayes from the root downward: the most accurate decoder on average, without a bound on its error.
 
     ``law`` is that of the noise, ``"laplace"`` or ``"gaussian"``. On a line it is :func:`nearest_histogram`.
-
-    >>> from barrow.spaces import Discrete
-    >>> values = [0.5, 0.02, -0.02, 0.01, -0.01, 0.0, 0.01, -0.01, 0.0, 0.0]
-    >>> space = Discrete([str(i) for i in range(len(values))])
-    >>> shrunk_histogram(space, values, variances=1e-4).round(3).tolist()[:3]
-    [1.0, 0.0, 0.0]
     """
     tree = as_tree(space)
     if law not in LAWS:

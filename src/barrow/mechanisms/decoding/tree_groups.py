@@ -11,11 +11,7 @@ from barrow.spaces.base import Floats, Ids
 
 
 def firsts(*keys: NDArray[Any]) -> Ids:
-    """Where each group begins, in arrays in which the entries of a group (equal in all keys) are contiguous.
-
-    >>> firsts(np.array([3, 3, 5])).tolist()
-    [0, 2]
-    """
+    """Where each group begins, in arrays in which the entries of a group (equal in all keys) are contiguous."""
     new = np.zeros(len(keys[0]), dtype=bool)
     new[:1] = True
     for key in keys:
@@ -24,11 +20,7 @@ def firsts(*keys: NDArray[Any]) -> Ids:
 
 
 def running(values: Floats, begins: Ids) -> Floats:
-    """Running sums within each group.
-
-    >>> running(np.array([1.0, 2.0, 3.0]), np.array([0, 2])).tolist()
-    [1.0, 3.0, 3.0]
-    """
+    """Running sums within each group."""
     if len(begins) <= 1:
         return np.cumsum(values)
     reset = values.astype(np.float64)
@@ -38,20 +30,12 @@ def running(values: Floats, begins: Ids) -> Floats:
 
 
 def spread(begins: Ids, length: int) -> Ids:
-    """The number of the group of each entry.
-
-    >>> spread(np.array([0, 2]), 3).tolist()
-    [0, 0, 1]
-    """
+    """The number of the group of each entry."""
     return np.repeat(np.arange(len(begins)), np.diff(np.append(begins, length)))
 
 
 def multipliers(values: Floats, variances: Floats, begins: Ids, totals: Floats) -> Floats:
-    """The multiplier of each group for which max(value + multiplier * variance, 0) has the sum wanted.
-
-    >>> multipliers(np.array([0.7, 0.5, -0.3]), np.ones(3), np.array([0]), np.array([1.0])).round(9).tolist()
-    [-0.1]
-    """
+    """The multiplier of each group for which max(value + multiplier * variance, 0) has the sum wanted."""
     group = spread(begins, len(values))
     leaves = -values / variances  # the multiplier at which a number leaves 0
     order = np.lexsort((leaves, group))
@@ -65,11 +49,7 @@ def multipliers(values: Floats, variances: Floats, begins: Ids, totals: Floats) 
 
 
 def project(values: Floats, variances: Floats, begins: Ids, totals: Floats) -> Floats:
-    """The nearest numbers of 0 or more, in least squares weighted by 1/variance, with a given sum in each group.
-
-    >>> project(np.array([0.7, 0.5, -0.3]), np.ones(3), np.array([0]), np.array([1.0])).round(9).tolist()
-    [0.6, 0.4, 0.0]
-    """
+    """The nearest numbers of 0 or more, in least squares weighted by 1/variance, with a given sum in each group."""
     if not len(values):
         return values.astype(np.float64)
     group = spread(begins, len(values))

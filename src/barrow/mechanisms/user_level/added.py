@@ -30,13 +30,6 @@ def with_added(query: Query, space: Space, p: float) -> Query:
         query: A query without negative values on the innermost space.
         space: The space with the added items.
         p: The norm that noise is for: 1 or 2.
-
-    >>> from barrow.queries import histogram
-    >>> from barrow.spaces import Line, NoRecords
-    >>> space = NoRecords(Line(0, 4, step=1, cells=True))
-    >>> found = with_added(histogram(space.inner), space, 1)
-    >>> found.outputs[-1], found.dimension, round(found.range_upper(1), 6), round(found.range_upper(2) ** 2, 6)
-    ('no records', 5, 2.0, 2.0)
     """
     from scipy.sparse import block_diag, csr_array
 
@@ -81,9 +74,6 @@ def without_added(values: Floats, added: int, decode: Callable[[Floats, float], 
         added: How many of the last ones are theirs.
         decode: From the values of the other outputs, as if nobody held an added item, to a histogram; the second
             argument says how many times larger their noise has become.
-
-    >>> without_added(np.array([0.3, 0.1, 0.6]), 1, lambda rest, times: rest).round(9).tolist()
-    [0.3, 0.1, 0.6]
     """
     if not added:
         return decode(values, 1.0)

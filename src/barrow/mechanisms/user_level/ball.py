@@ -43,12 +43,6 @@ class BallNoise:
         length: How far from the middle reports lie, so that they are unbiased.
         grid: The public grid of a report.
         event: The event of one report.
-
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line
-    >>> noise = BallNoise.of(mean(Line(0, 10, step=5, cells=True)), 1)
-    >>> round(float(noise.agree), 6), round(float(noise.length / noise.radius), 4)
-    (0.731059, 2.164)
     """
 
     middle: tuple[Fraction, ...]
@@ -98,13 +92,7 @@ class BallNoise:
         return float_up(self.length + self.radius) + float_up(self.grid) / 2.0
 
     def mean_half_width(self, users: int) -> float:
-        """What each output of the mean of many users' reports is off by with probability about 5 %.
-
-        >>> from barrow.queries import mean
-        >>> from barrow.spaces import Line
-        >>> round(BallNoise.of(mean(Line(0, 10, step=5, cells=True)), 1).mean_half_width(10_000), 4)
-        0.106
-        """
+        """What each output of the mean of many users' reports is off by with probability about 5 %."""
         return min(1.959963984540054 * self.deviation / math.sqrt(users), self.half_width)
 
     @property
@@ -132,23 +120,12 @@ class BallNoise:
 
 
 def half_sphere_mean(dimension: int) -> float:
-    """The mean of the first coordinate over the half of the unit sphere where it is positive.
-
-    >>> [round(half_sphere_mean(d), 6) for d in (1, 2, 3)]
-    [1.0, 0.63662, 0.5]
-    """
+    """The mean of the first coordinate over the half of the unit sphere where it is positive."""
     return math.exp(math.lgamma(dimension / 2.0) - math.lgamma((dimension + 1.0) / 2.0)) / math.sqrt(math.pi)
 
 
 def enclosing_ball(query: Query) -> tuple[tuple[Fraction, ...], Fraction]:
-    """Nearly the smallest ball around the query's values, by steps toward the farthest one; its radius is rounded up.
-
-    >>> from barrow.queries import histogram
-    >>> from barrow.spaces import Discrete
-    >>> middle, radius = enclosing_ball(histogram(Discrete(["a", "b", "c", "d"])))
-    >>> round(float(radius), 3)  # sqrt(1 - 1/4)
-    0.866
-    """
+    """Nearly the smallest ball around the query's values, by steps to the farthest one; its radius is rounded up."""
     table = query.table.integers.toarray() if query.table.sparse else query.table.integers
     points: Floats = np.asarray(table, dtype=np.float64)
     at = (points.max(axis=0) + points.min(axis=0)) / 2.0

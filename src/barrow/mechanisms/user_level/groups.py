@@ -32,11 +32,6 @@ class Grouped:
         order: The item at each place.
         tree: Its edges, those of groups first.
         named: What lies below each edge, in words that are made when they are asked for.
-
-    >>> from barrow.spaces import Line
-    >>> found = grouped(Line(0, 16, step=1, cells=True))
-    >>> [len(level) for level in found.tree.levels], found.names[0]
-    ([4, 16], '0.5 to 3.5 (4 items)')
     """
 
     order: Ids
@@ -50,24 +45,13 @@ class Grouped:
 
 
 def has_groups(space: Space) -> bool:
-    """Whether the space has enough items for groups, and not too many.
-
-    >>> from barrow.spaces import Line
-    >>> has_groups(Line(0, 16, step=1, cells=True)), has_groups(Line(0, 8, step=1, cells=True))
-    (True, False)
-    """
+    """Whether the space has enough items for groups, and not too many."""
     return LEAST_ITEMS <= space.items <= MOST_ITEMS
 
 
 @lru_cache(maxsize=8)
 def grouped(space: Space) -> Grouped:
-    """About as many groups as there are items in each, by halving along the longest side again and again.
-
-    >>> from barrow.spaces import Circle, Euclidean, Product
-    >>> where_when = Product([Euclidean([0, 0], [4, 4], step=1), Circle.hours(3)], weights=["1/2", "1/2"])
-    >>> [len(level) for level in grouped(where_when).tree.levels]
-    [16, 128]
-    """
+    """About as many groups as there are items in each, by halving along the longest side again and again."""
     if not has_groups(space):
         raise ParameterError(
             f"The space has {space.items:,} items.",

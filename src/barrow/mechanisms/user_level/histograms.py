@@ -57,11 +57,6 @@ def user_level_histogram(
         users: n, public.
         noise: ``"laplace"`` or ``"gaussian"``.
         how: The decoder: ``"auto"`` or ``"nearest"``.
-
-    >>> from barrow.spaces import Line
-    >>> made = user_level_histogram(Line(0, 8, step=1), "cells", 1, users=1000)
-    >>> made.kind, made.event.epsilon, round(1000 * float(made.noise.scale), 6)
-    ('cells', Fraction(1, 1), 2.0)
     """
     if noise not in ("laplace", "gaussian"):
         raise ParameterError(f"noise is {noise!r}.", allowed="'laplace' or 'gaussian'", fix="noise='laplace'")

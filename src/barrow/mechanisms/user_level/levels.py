@@ -28,12 +28,7 @@ PARTS = 1000
 
 
 def has_levels(space: Space) -> bool:
-    """Whether the space is a tree of two levels or more.
-
-    >>> from barrow.spaces import Clustered, Discrete
-    >>> has_levels(Clustered.grid(3, 2, r=0.1)), has_levels(Discrete(["a", "b"]))
-    (True, False)
-    """
+    """Whether the space is a tree of two levels or more."""
     if not isinstance(space, TREES) or space.items < 3:
         return False
     tree = edge_tree(space)
@@ -41,12 +36,7 @@ def has_levels(space: Space) -> bool:
 
 
 def levelled_tree(space: Space) -> EdgeTree:
-    """The tree of a space, if it has more than one level.
-
-    >>> from barrow.spaces import Clustered
-    >>> len(levelled_tree(Clustered.grid(3, 2, r=0.1)).levels)
-    2
-    """
+    """The tree of a space, if it has more than one level."""
     if not has_levels(space):
         raise ParameterError(
             f"The {space.kind} space has no levels.",
@@ -57,11 +47,7 @@ def levelled_tree(space: Space) -> EdgeTree:
 
 
 def parts(values: Floats) -> tuple[int, ...]:
-    """Whole numbers of 1 or more in about these proportions, with the sum 1,000.
-
-    >>> parts(np.array([1.0, 3.0]))
-    (250, 750)
-    """
+    """Whole numbers of 1 or more in about these proportions, with the sum 1,000."""
     found = np.maximum(np.round(values / values.sum() * PARTS).astype(np.int64), 1)
     found[int(np.argmax(found))] += PARTS - int(found.sum())
     return tuple(int(x) for x in found)
@@ -79,11 +65,6 @@ def weighted_masses(
 
     Where the tree is over an order of the items, ``order`` holds the item at each place; ``step`` times the whole
     weights is what counts.
-
-    >>> from barrow.spaces import Clustered
-    >>> space = Clustered.grid(2, 2, r=0.25)
-    >>> weighted_masses(space, levelled_tree(space), (600, 400)).range_upper(1) <= 2000.001
-    True
     """
     from scipy.sparse import csr_array
 
@@ -123,12 +104,7 @@ class Cells:
 
 
 def cells_of(tree: EdgeTree) -> list[Cells]:
-    """The groups of items of each level, from the root downward.
-
-    >>> from barrow.spaces import Clustered
-    >>> [len(cells.edges) for cells in cells_of(levelled_tree(Clustered.grid(3, 2, r=0.1)))]
-    [3, 6]
-    """
+    """The groups of items of each level, from the root downward."""
     found = []
     for depth in range(len(tree.levels)):
         at = tree.owners.copy()

@@ -36,11 +36,7 @@ _MISSING = 1e6
 
 @dataclass(frozen=True)
 class SubsetReport:
-    """What one user sends: a level, and the set of groups of this level.
-
-    >>> SubsetReport(0, (1, 3)).members
-    (1, 3)
-    """
+    """What one user sends: a level, and the set of groups of this level."""
 
     level: int
     members: tuple[int, ...]
@@ -190,10 +186,6 @@ def local_subsets(
         levels: Whether users report at a level of the tree drawn at random; the shares of users make the sum of length
             times deviation least, for uniformly spread items.
         event: What it is priced by; by default a local release at ``epsilon``. Shuffled reports have another one.
-
-    >>> from barrow.spaces import Discrete
-    >>> local_subsets(Discrete(["a", "b", "c"]), 1, users=10).event.model.value
-    'local'
     """
     priced = UserLevelRelease(epsilon, model="local") if event is None else event
     if not levels:
@@ -211,12 +203,7 @@ def local_subsets(
 
 
 def consistent_variances(tree: EdgeTree, variances: Floats) -> Floats:
-    """The variances of the least squares estimates below each edge, for independent values with these variances.
-
-    >>> from barrow.spaces import Discrete
-    >>> consistent_variances(edge_tree(Discrete(["a", "b", "c"])), np.ones(3)).round(6).tolist()
-    [0.666667, 0.666667, 0.666667]
-    """
+    """The variances of the least squares estimates below each edge, for independent values with these variances."""
     _, noise = best_below(tree, np.zeros(tree.edges), variances)
     part, found = parts_of_groups(tree, noise), np.zeros(tree.edges)
     for here in tree.levels:
@@ -228,12 +215,7 @@ def consistent_variances(tree: EdgeTree, variances: Floats) -> Floats:
 
 
 def parts_of_groups(tree: EdgeTree, values: Floats) -> Floats:
-    """Each value as a part of the sum over the edges below the same edge.
-
-    >>> from barrow.spaces import Discrete
-    >>> parts_of_groups(edge_tree(Discrete(["a", "b", "c"])), np.array([1.0, 3.0, 4.0])).tolist()
-    [0.125, 0.375, 0.5]
-    """
+    """Each value as a part of the sum over the edges below the same edge."""
     found = np.zeros(tree.edges)
     for here in tree.levels:
         begins = firsts(tree.parents[here])

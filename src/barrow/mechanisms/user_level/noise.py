@@ -35,15 +35,7 @@ def user_level_candidates(
     users: int | None = None,
     grid: Exact | None = None,
 ) -> list[UserLevelNoise]:
-    """Every additive noise that makes ``query`` (epsilon, delta)-user-level DP, the most accurate first.
-
-    >>> from barrow.queries import histogram
-    >>> from barrow.spaces import Discrete
-    >>> query = histogram(Discrete(["a", "b", "c"]))
-    >>> best = user_level_candidates(query, 1, noise="laplace", users=1000)[0]
-    >>> best.name, round(1000 * float(best.scale), 9)
-    ('Laplace', 2.0)
-    """
+    """Every additive noise that makes ``query`` (epsilon, delta)-user-level DP, the most accurate first."""
     shaped = isinstance(noise, str) and noise.strip().lower() == "polytope"
     found: list[UserLevelNoise] = []
     if not shaped:
@@ -69,13 +61,7 @@ def axis_candidates(
     users: int | None = None,
     grid: Exact | None = None,
 ) -> list[AdditiveNoise]:
-    """Those of :func:`user_level_candidates` that know the outputs' axes only: p-norms, and Gaussian noise.
-
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line
-    >>> axis_candidates(mean(Line(0, 10, step=5, cells=True)), 1, users=100)[0].name
-    'Laplace'
-    """
+    """Those of :func:`user_level_candidates` that know the outputs' axes only: p-norms, and Gaussian noise."""
     budget, slack = positive(epsilon, "epsilon"), probability(delta)
     place, divisor = checked_model(model, users)
     found = []
@@ -111,11 +97,5 @@ def user_level_noise(
     users: int | None = None,
     grid: Exact | None = None,
 ) -> UserLevelNoise:
-    """The most accurate additive noise at user level; arguments as in :func:`barrow.mechanisms.linear_noise`.
-
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line
-    >>> round(float(user_level_noise(mean(Line(0, 10, step=5, cells=True)), 1, users=100).scale), 9)
-    0.05
-    """
+    """The most accurate additive noise at user level; arguments as in :func:`barrow.mechanisms.linear_noise`."""
     return user_level_candidates(query, epsilon, delta, noise=noise, model=model, users=users, grid=grid)[0]

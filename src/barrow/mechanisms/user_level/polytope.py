@@ -37,12 +37,6 @@ def query_polytope(query: Query) -> tuple[Polytope, Fraction] | None:
 
     Any facets would do for privacy, since each is moved out until it holds all differences, with rounding counted;
     those of the convex hull make the noise least.
-
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Euclidean
-    >>> found, unit = query_polytope(mean(Euclidean([0, 0], [2, 4], step=1)))
-    >>> len(found.facets), round(float(unit), 6)
-    (2, 3.0)
     """
     d = query.dimension
     if not 2 <= d <= MOST_OUTPUTS:
@@ -128,13 +122,6 @@ class QueryNoise:
         grid: The public grid of the answer.
         rounding_upper: How far quantising f may move an output.
         event: What drawing it will cause.
-
-    >>> from barrow.mechanisms.user_level import user_level_candidates
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Euclidean
-    >>> made = user_level_candidates(mean(Euclidean([0, 0], [2, 4], step=1)), 1, users=100, noise="polytope")[0]
-    >>> made.name, made.dimension
-    ('query K-norm', 2)
     """
 
     name: ClassVar[str] = "query K-norm"

@@ -36,10 +36,6 @@ class SubsetSelection:
         items: k.
         epsilon: The privacy parameter of one report.
         subset: d, from 1 to k-1; None takes the most accurate, near k/(1 + e^epsilon).
-
-    >>> channel = SubsetSelection(100, 1)
-    >>> channel.subset, round(channel.epsilon, 9)
-    (27, 1.0)
     """
 
     name: ClassVar[str] = "subset selection"
@@ -59,11 +55,7 @@ class SubsetSelection:
         return math.log1p(float(self.ratio - 1))
 
     def sets(self, ids: ArrayLike, *, source: Source | None = None) -> NDArray[np.bool_]:
-        """One report for each item: rows of which items are in the set.
-
-        >>> SubsetSelection(5, 1, subset=2).sets([0, 4]).sum(axis=1).tolist()
-        [2, 2]
-        """
+        """One report for each item: rows of which items are in the set."""
         items = np.asarray(ids, dtype=np.int64).ravel()
         origin = checked_source(source)
         near = (origin.words(len(items)) >> np.uint64(2)).astype(np.int64) < self.weight
@@ -88,13 +80,7 @@ class SubsetSelection:
         return found
 
     def simulated_tally(self, counts: ArrayLike, source: Source) -> Floats:
-        """A tally for predictions: that of many reports is drawn as normal variables with the same variances.
-
-        >>> from barrow.noise.simulation import SeededSource
-        >>> found = SubsetSelection(4, 1).simulated_tally([10**6] * 4, SeededSource(1))
-        >>> found.shape, bool(abs(found.sum() / 4e6 - 1) < 0.01)
-        ((4,), True)
-        """
+        """A tally for predictions: that of many reports is drawn as normal variables with the same variances."""
         held = checked_counts(counts, self.items)
         total = int(held.sum())
         if total * self.subset <= _MOST_SETS or total == 0:
@@ -125,9 +111,6 @@ class SubsetSelection:
         Args:
             widths: How many items are in each group.
             masses: The probability that the item is in it.
-
-        >>> SubsetSelection(4, 1).variances([1, 4], [0.25, 1.0]).round(6).tolist()
-        [1.889056, 0.0]
         """
         near, k, d = self.weight / TOTAL, float(self.items), float(self.subset)
         t, mass = np.asarray(widths, dtype=np.float64), np.asarray(masses, dtype=np.float64)
@@ -147,11 +130,7 @@ class SubsetSelection:
 
 
 def best_subset(items: int, epsilon: float) -> int:
-    """The size d whose variance on uniformly spread items is least.
-
-    >>> best_subset(100, 1.0), best_subset(10, 5.0)
-    (27, 1)
-    """
+    """The size d whose variance on uniformly spread items is least."""
     gain, k = math.expm1(min(epsilon, 28.0)), float(items)
     d = np.arange(1.0, items)
     # Over uniformly spread items each is in a set with probability d/k; the own one by this much more than another.
@@ -160,12 +139,7 @@ def best_subset(items: int, epsilon: float) -> int:
 
 
 def uniform_subsets(rows: int, items: int, size: int, source: Source) -> NDArray[np.bool_]:
-    """For each row an exactly uniform subset of ``size`` of ``items``: Floyd's algorithm, all rows at once.
-
-    >>> from barrow.noise import system_source
-    >>> uniform_subsets(3, 5, 2, system_source()).sum(axis=1).tolist()
-    [2, 2, 2]
-    """
+    """For each row an exactly uniform subset of ``size`` of ``items``: Floyd's algorithm, all rows at once."""
     found = np.zeros((rows, items), dtype=bool)
     if rows == 0 or size == 0:
         return found
@@ -180,21 +154,12 @@ def uniform_subsets(rows: int, items: int, size: int, source: Source) -> NDArray
 
 
 def checked_items(items: int) -> int:
-    """``items`` as a whole number of 2 or more.
-
-    >>> checked_items(3)
-    3
-    """
+    """``items`` as a whole number of 2 or more."""
     return whole(items, "items", least=2, fix="items=100")
 
 
 def set_weight(epsilon: Exact, share: Fraction) -> int:
-    """The largest known W for which drawing from C_x with probability W/2^62 is epsilon-private, |C_x| = share K.
-
-    >>> from barrow.randomisers import TOTAL
-    >>> round(set_weight(1, Fraction(1, 2)) / TOTAL, 6)  # (e - 1)/(e + 1)
-    0.462117
-    """
+    """The largest known W for which drawing from C_x with probability W/2^62 is epsilon-private, |C_x| = share K."""
     target = min(positive(epsilon, "epsilon"), Fraction(DEEPEST))
     grown = float(share) * math.expm1(float_down(target))
     if grown < 1.0:
@@ -214,11 +179,7 @@ def set_weight(epsilon: Exact, share: Fraction) -> int:
 
 
 def checked_counts(counts: ArrayLike, items: int) -> Integers:
-    """How often each item occurs, as whole numbers.
-
-    >>> checked_counts([1, 2], 2).tolist()
-    [1, 2]
-    """
+    """How often each item occurs, as whole numbers."""
     array = np.asarray(counts)
     if array.shape != (items,) or array.dtype.kind not in "iu" or (array < 0).any():
         raise ParameterError(

@@ -146,11 +146,7 @@ class Center:
 
 
 def nearest_float(value: Fraction) -> float:
-    """The float nearest to ``value``; infinite beyond the floats.
-
-    >>> nearest_float(Fraction(1, 4)), nearest_float(Fraction(-(10**400)))
-    (0.25, -inf)
-    """
+    """The float nearest to ``value``; infinite beyond the floats."""
     try:
         return value.numerator / value.denominator
     except OverflowError:

@@ -105,11 +105,7 @@ def rounded_edges(
 
 
 def checked_edge_grid(grid: Exact | None, scale: Fraction, longest: float) -> Fraction:
-    """``grid`` as a rational of at most the noise of the longest edge, or the default one of :func:`edge_grid`.
-
-    >>> checked_edge_grid("1/8", Fraction(1), 2.0)
-    Fraction(1, 8)
-    """
+    """``grid`` as a rational of at most the noise of the longest edge, or the default one of :func:`edge_grid`."""
     finest = edge_grid(scale, longest)
     if grid is None:
         return finest
@@ -135,13 +131,6 @@ class NodeSums:
         variates: One for each edge.
         factors: -1, 0 or 1 for each edge, or None for 1 everywhere.
         inflate: Multiplies the error bound; for tests.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> source = SeededSource(1)
-    >>> drawn = SymmetricVariates(Exponential(), source.words(2), source)
-    >>> sums = NodeSums(3, np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.25]), drawn)
-    >>> bool(abs(sums.approximate().values.sum()) < 1e-12)
-    True
     """
 
     nodes: int
@@ -209,12 +198,6 @@ def cones(lengths: tuple[float, ...]) -> tuple[tuple[tuple[int, ...], ...], tupl
     """The cones of a cycle, as signs round it with a 0 at the edge that carries nothing, and their integer weights.
 
     Signs s belong to the zero edge k if -l_k < sum of s_i l_i <= l_k, decided exactly; the weight is l_k.
-
-    >>> signs, weights = cones((1.0, 1.0, 1.0, 1.0))
-    >>> len(signs), set(weights)
-    (12, {1})
-    >>> sorted(cones((1.0, 2.0, 1.0, 2.0))[1])
-    [1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]
     """
     parts = [float(x).as_integer_ratio() for x in lengths]
     below = max(d for _, d in parts)
@@ -231,11 +214,7 @@ def cones(lengths: tuple[float, ...]) -> tuple[tuple[tuple[int, ...], ...], tupl
 
 @lru_cache(maxsize=2**14)
 def cycle_moments(lengths: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
-    """E f_i f_j round a cycle, where f is 0 or +-Exp(l_i) as in the drawn cone.
-
-    >>> [round(x, 9) for x in cycle_moments((1.0, 1.0, 1.0, 1.0))[0]]
-    [1.5, -0.166666667, -0.166666667, -0.166666667]
-    """
+    """E f_i f_j round a cycle, where f is 0 or +-Exp(l_i) as in the drawn cone."""
     signs, weights = (np.array(x, dtype=np.float64) for x in cones(lengths))
     pairs = np.einsum("c,ci,cj->ij", weights / weights.sum(), signs, signs)
     moments = pairs * (1.0 + np.eye(len(lengths))) / np.outer(lengths, lengths)
@@ -243,13 +222,7 @@ def cycle_moments(lengths: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
 
 
 def cycle_signs(lengths: Floats, source: Source) -> Ints:
-    """A cone for each cycle, with probability proportional to its weight, exactly; one row of signs for each.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> signs = cycle_signs(np.ones((5, 4)), SeededSource(1))
-    >>> (signs == 0).sum(axis=1).tolist()
-    [1, 1, 1, 1, 1]
-    """
+    """A cone for each cycle, with probability proportional to its weight, exactly; one row of signs for each."""
     words = source.words(len(lengths))
     order = np.lexsort(lengths.T)
     new = np.append(True, (np.diff(lengths[order], axis=0) != 0.0).any(axis=1))
@@ -266,10 +239,6 @@ def weighted(words: Words, weights: tuple[int, ...], source: Source) -> Ints:
     """An index for each word, drawn with probability proportional to integer ``weights``, exactly.
 
     A word is the first 64 bits of a uniform number; where they do not decide, more bits are drawn.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> weighted(np.array([0, 2**63, 2**64 - 1], dtype=np.uint64), (1, 1, 2), SeededSource(1)).tolist()
-    [0, 2, 2]
     """
     sums = list(accumulate(weights))
     total = sums.pop()

@@ -24,14 +24,7 @@ _UNIT = 2.0**-53
 
 
 class HemispherePoint:
-    """A uniform point of the unit sphere on the side of ``vector`` (``near``) or on the other one.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> point = HemispherePoint([Fraction(1), Fraction(-1, 3)], True, SeededSource(1))
-    >>> z = point.approximate().values
-    >>> bool(z[0] - z[1] / 3 > 0), round(float(z @ z), 9)
-    (True, 1.0)
-    """
+    """A uniform point of the unit sphere on the side of ``vector`` (``near``) or on the other one."""
 
     def __init__(self, vector: list[Fraction], near: bool, source: Source) -> None:
         self._size = len(vector)
@@ -98,9 +91,6 @@ def rounded_hemisphere(
 
     ``radius`` is at least the length of ``vector``: it decides accuracy, never privacy. The point lies at ``length``
     from ``middle``, which is 0 by default; the grid is at most that.
-
-    >>> len(rounded_hemisphere([Fraction(1, 2), Fraction(0)], 1, "0.7", 3))
-    2
     """
     probability, reach = exact(agree, "agree"), exact(radius, "radius")
     if not (0 <= probability <= 1 and reach > 0 and vector):

@@ -56,13 +56,7 @@ class GammaRadius:
 
 
 class EuclideanNoise:
-    """Density proportional to exp(-||z||_2) in ``size`` dimensions.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> z = EuclideanNoise(3, SeededSource(1)).approximate()
-    >>> z.values.shape, z.error < 1e-10
-    ((3,), True)
-    """
+    """Density proportional to exp(-||z||_2) in ``size`` dimensions."""
 
     def __init__(self, size: int, source: Source) -> None:
         self._size = size
@@ -94,12 +88,7 @@ class EuclideanNoise:
 
 
 class CubeNoise:
-    """Density proportional to exp(-||z||_inf) in ``size`` dimensions.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> CubeNoise(3, SeededSource(1)).approximate().values.shape
-    (3,)
-    """
+    """Density proportional to exp(-||z||_inf) in ``size`` dimensions."""
 
     def __init__(self, size: int, source: Source) -> None:
         self._radius = GammaRadius(size + 1, source)
@@ -165,12 +154,7 @@ class PowerVariate:
 
 
 class PowerNoise:
-    """Density proportional to exp(-||z||_p) for any rational p >= 1: exact, but without a float path.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> bool(PowerNoise(3, Fraction(3), SeededSource(1)).ball(0, 96).is_finite())
-    True
-    """
+    """Density proportional to exp(-||z||_p) for any rational p >= 1: exact, but without a float path."""
 
     def __init__(self, size: int, p: Fraction, source: Source) -> None:
         from flint import fmpq

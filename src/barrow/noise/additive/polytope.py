@@ -34,10 +34,6 @@ class Polytope:
 
     Attributes:
         facets: The rows a_i; the first d of them are linearly independent.
-
-    >>> cross = Polytope.of([[1, 1], [1, -1]])
-    >>> cross.dimension, cross.inverse[0]
-    (2, (Fraction(1, 2), Fraction(1, 2)))
     """
 
     facets: Rows
@@ -89,13 +85,7 @@ class Polytope:
         )
 
     def points(self, count: int, source: Source) -> Floats:
-        """About uniform points of K, in floats: for predictions and never for a release.
-
-        >>> from barrow.noise.simulation import SeededSource
-        >>> cross = Polytope.of([[1, 0], [0, 1], [1, 1], [1, -1]])
-        >>> bool(np.abs(cross.points(1000, SeededSource(1))).sum(axis=1).max() <= 1.0)
-        True
-        """
+        """About uniform points of K, in floats: for predictions and never for a release."""
         inverse, others = self.floats
         words = source.words(count * self.dimension).view(np.int64).astype(np.float64).reshape(count, -1) * 2.0**-63
         kept = words if not len(others) else words[np.abs(words @ others.T).max(axis=1) <= 1.0]
@@ -103,15 +93,7 @@ class Polytope:
 
 
 class PolytopeNoise:
-    """Density proportional to exp(-||z||_K).
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> cross = Polytope.of([[1, 0], [0, 1], [1, 1], [1, -1]])
-    >>> noise = PolytopeNoise(cross, SeededSource(1))
-    >>> near = noise.approximate()
-    >>> bool(abs(float(noise.ball(0, 96).mid()) - near.values[0]) <= near.error)
-    True
-    """
+    """Density proportional to exp(-||z||_K)."""
 
     def __init__(self, polytope: Polytope, source: Source) -> None:
         self._polytope = polytope
@@ -167,9 +149,6 @@ def rounded_polytope(
     """Adds a noise vector with density proportional to exp(-||x||_K/scale) and rounds exactly to the grid.
 
     The other arguments are those of :func:`barrow.noise.rounded_laplace`.
-
-    >>> len(rounded_polytope([0, 0], 1, Polytope.of([[1, 0], [0, 1], [1, 1]])))
-    2
     """
     vector = Center.of(center)
     if len(vector) != polytope.dimension:

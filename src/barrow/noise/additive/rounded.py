@@ -92,12 +92,7 @@ def rounded_knorm(
 def rounded_vector(
     center: Centered, noise: Callable[[Source], Noise], scale: Exact, grid: Exact | None, source: Source | None
 ) -> RoundedValues:
-    """Adds ``scale`` times one noise vector, which ``noise`` draws from a source, and rounds exactly to the grid.
-
-    >>> from barrow.noise.additive.knorm import CubeNoise
-    >>> len(rounded_vector([0, 0], lambda source: CubeNoise(2, source), 1, None, None))
-    2
-    """
+    """Adds ``scale`` times one noise vector, which ``noise`` draws from a source, and rounds exactly to the grid."""
     vector, spread, origin = Center.of(center), checked_scale(scale), checked_source(source)
     cell = checked_grid(grid, spread)
     rounder = Rounder(vector, spread, cell)

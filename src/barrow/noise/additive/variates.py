@@ -96,15 +96,7 @@ class HalfNormal:
 
 
 class SymmetricVariates:
-    """Independent symmetric variates, one per word, with the given distribution of the magnitude.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> source = SeededSource(1)
-    >>> noise = SymmetricVariates(Exponential(), source.words(4), source)
-    >>> z = noise.approximate()
-    >>> all(abs(float(noise.ball(i, 96).mid()) - z.values[i]) <= z.error for i in range(4))
-    True
-    """
+    """Independent symmetric variates, one per word, with the given distribution of the magnitude."""
 
     def __init__(self, magnitude: Magnitude, words: Words, source: Source) -> None:
         self._magnitude = magnitude
@@ -162,14 +154,7 @@ class Unit:
 
 
 class UnitVariates(SymmetricVariates):
-    """Independent numbers uniform on [-1, 1], one per word.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> source = SeededSource(1)
-    >>> z = UnitVariates(source.words(4), source).approximate()
-    >>> bool(np.abs(z.values).max() <= z.largest)
-    True
-    """
+    """Independent numbers uniform on [-1, 1], one per word."""
 
     def __init__(self, words: Words, source: Source) -> None:
         super().__init__(Unit(), words, source)

@@ -31,7 +31,7 @@ FEW = 64
 def _halves(counts: Integers, source: Source) -> Integers:
     """Independent Bin(c, 1/2), 1 <= c <= 64: as many as there are ones among the first c bits of a word each."""
     words = source.words(len(counts)) >> (64 - counts).astype(np.uint64)
-    return np.bitwise_count(words).astype(np.int64)
+    return np.asarray(np.bitwise_count(words), dtype=np.int64)
 
 
 def exact_binomial(
@@ -57,23 +57,14 @@ def exact_binomial(
 
 
 def binomials(counts: Integers, chances: Chances, source: Source) -> Integers:
-    """Independent Bin(c, p): :func:`exact_binomial` for parameters that are checked and prepared.
-
-    >>> binomials(np.array([5]), Chances.of(np.array([1]), np.array([1])), checked_source(None)).tolist()
-    [5]
-    """
+    """Independent Bin(c, p): :func:`exact_binomial` for parameters that are checked and prepared."""
     return binomials_and_poisson(counts, chances, np.zeros(0, dtype=np.int64), source)[0]
 
 
 def binomials_and_poisson(
     counts: Integers, chances: Chances, means: Integers, source: Source
 ) -> tuple[Integers, Integers]:
-    """Independent Bin(c, p), and Poisson counts of whole means that are 0 or at least 17, drawn together.
-
-    >>> never = Chances.of(np.array([0]), np.array([1]))
-    >>> [a.tolist() for a in binomials_and_poisson(np.array([5]), never, np.array([0]), checked_source(None))]
-    [[0], [0]]
-    """
+    """Independent Bin(c, p), and Poisson counts of whole means that are 0 or at least 17, drawn together."""
     if counts.size == 0 or int(counts.max()) <= FEW:
         found = _by_bits(counts, chances.above, chances.below, source)
         drawn = poisson(means, source)

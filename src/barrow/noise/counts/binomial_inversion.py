@@ -58,11 +58,7 @@ def draw(counts: Integers, chances: Chances, source: Source) -> Integers:
 
 
 def partial_sums(n: Floats, p: Floats, q: Floats, columns: int) -> Floats:
-    """P[X <= j] within ``ERROR``: a row for each j below ``columns``, a column for each distribution.
-
-    >>> partial_sums(np.array([2.0]), np.array([0.5]), np.array([0.5]), 3).ravel().tolist()
-    [0.25, 0.75, 1.0]
-    """
+    """P[X <= j] within ``ERROR``: a row for each j below ``columns``, a column for each distribution."""
     j = np.arange(columns)[:, None]
     terms: Floats = (n + 1.0) - j
     # P[j]/P[j-1]; beyond n there is nothing.

@@ -62,9 +62,6 @@ class Distributions:
         """From n and p of the binomials, and the whole means of the Poissons; every variance ``LEAST`` or more.
 
         Means have to be floats exactly, as all below 2^53 are.
-
-        >>> Distributions.of(np.array([100]), Chances.of(np.array([1]), np.array([3])), np.array([50])).rows.shape
-        (10, 2)
         """
         k = len(counts)
         rows = np.empty((10, k + len(means)))
@@ -121,15 +118,7 @@ def draw(counts: Integers, chances: Chances, means: Integers, source: Source) ->
 
 
 def attempt(distributions: Distributions, who: Integers | None, source: Source) -> tuple[Floats, Flags]:
-    """One proposal for each distribution in ``who``, in order (None: all): k minus the nearest whole; if it is kept.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> none = np.array([], dtype=np.int64)
-    >>> distributions = Distributions.of(none, Chances.of(none, none), np.full(100, 400))
-    >>> shift, good = attempt(distributions, None, SeededSource(1))
-    >>> bool(good.sum() > 70), bool(np.abs(shift).max() <= 240)
-    (True, True)
-    """
+    """One proposal for each distribution in ``who``, in order (None: all): k minus the nearest whole; if it is kept."""
     rows, offsets, binomials, envelopes = distributions.rows, distributions.offsets, len(distributions.counts), tables()
     if who is not None:
         rows, offsets, binomials = rows.take(who, axis=1), offsets.take(who), int(who.searchsorted(binomials))
@@ -159,11 +148,7 @@ def attempt(distributions: Distributions, who: Integers | None, source: Source) 
 
 
 def stirling(x: Floats) -> Floats:
-    """What ln x! has beyond (x + 1/2) ln x - x + ln(2 pi)/2, within 1/(1260 x^5).
-
-    >>> round(float(stirling(np.array([10.0]))[0]), 7)
-    0.0083306
-    """
+    """What ln x! has beyond (x + 1/2) ln x - x + ln(2 pi)/2, within 1/(1260 x^5)."""
     r = 1.0 / x
     found: Floats = r * r
     found *= -1.0 / 360.0
@@ -173,11 +158,7 @@ def stirling(x: Floats) -> Floats:
 
 
 def error_bound(reach: float) -> float:
-    """How far a in floats may be off: docs/proofs/exact-counts.md, Section 5.
-
-    >>> error_bound(1.0) < 2.0**-19
-    True
-    """
+    """How far a in floats may be off: docs/proofs/exact-counts.md, Section 5."""
     return ERROR + reach * 2.0**-38
 
 

@@ -68,11 +68,7 @@ class Cascade:
 
     @classmethod
     def of(cls, starts: ArrayLike, ends: ArrayLike, parents: ArrayLike) -> Cascade:
-        """From the leaves below each node, first and last + 1, and the node above it, -1 for roots.
-
-        >>> Cascade.of([0, 0, 1], [2, 1, 2], [-1, 0, 0]).widths.tolist()
-        [2]
-        """
+        """From the leaves below each node, first and last + 1, and the node above it, -1 for roots."""
         first, last, above = (np.asarray(a, dtype=np.int64) for a in (starts, ends, parents))
         inner = last - first > 1
         covered = np.bincount(above[above >= 0], (last - first)[above >= 0], len(first))
@@ -122,11 +118,7 @@ class Cascade:
 
     @classmethod
     def stars(cls, rows: int, cells: int) -> Cascade:
-        """``rows`` nodes with ``cells`` leaves each.
-
-        >>> Cascade.stars(2, 3).leaves.tolist()
-        [0, 1, 2, 3, 4, 5]
-        """
+        """``rows`` nodes with ``cells`` leaves each."""
         firsts = np.arange(rows) * cells
         every = np.arange(rows * cells)
         one = np.ones(rows * cells, dtype=np.int64)
@@ -246,12 +238,7 @@ class Cascade:
 
 
 def poisson(means: Integers, source: Source) -> Integers:
-    """Independent Poisson counts; the whole means are 0 or at least 17.
-
-    >>> from barrow.noise.simulation import SeededSource
-    >>> poisson(np.array([0, 0]), SeededSource(1)).tolist()
-    [0, 0]
-    """
+    """Independent Poisson counts; the whole means are 0 or at least 17."""
     if int(means.min(initial=1)) > 0:
         return draw(_NOBODY, _NEVER, means, source)
     found = np.zeros(len(means), dtype=np.int64)

@@ -36,12 +36,7 @@ class Chances:
 
     @classmethod
     def of(cls, above: Numbers, below: Numbers) -> Chances:
-        """From any fractions between 0 and 1.
-
-        >>> made = Chances.of(np.array([1, 3], dtype=np.uint64), np.array([4, 4], dtype=np.uint64))
-        >>> made.above.tolist(), made.p.tolist(), made.flipped.tolist()
-        ([1, 1], [0.25, 0.25], [False, True])
-        """
+        """From any fractions between 0 and 1."""
         other = below - above
         flipped = (above > other).astype(np.bool_)
         some = bool(flipped.any())
@@ -52,19 +47,11 @@ class Chances:
         return cls(above, below, p, q, flipped if some else None)
 
     def take(self, which: Integers) -> Chances:
-        """Some of them, in the given order, as p <= 1/2: what was flipped is forgotten.
-
-        >>> Chances.of(np.array([1, 2]), np.array([5, 5])).take(np.array([1])).fraction(0)
-        (2, 5)
-        """
+        """Some of them, in the given order, as p <= 1/2: what was flipped is forgotten."""
         places = which if self.places is None else self.places.take(which)
         return Chances(self.above, self.below, self.p.take(which), self.q.take(which), None, places)
 
     def fraction(self, number: int) -> tuple[int, int]:
-        """Numerator and denominator of one of them.
-
-        >>> Chances.of(np.array([3]), np.array([4])).fraction(0)
-        (1, 4)
-        """
+        """Numerator and denominator of one of them."""
         place = number if self.places is None else int(self.places[number])
         return int(self.above[place]), int(self.below[place])

@@ -51,20 +51,12 @@ class Envelopes:
 
     @property
     def entries(self) -> int:
-        """How many entries one class has, the tail included, which is the last.
-
-        >>> tables().entries
-        385
-        """
+        """How many entries one class has, the tail included, which is the last."""
         return 2 * _SIDE + 1
 
 
 def slots_of(variance: Floats) -> NDArray[np.int64]:
-    """Where the slots begin of the class that serves a variance of at least ``LEAST``.
-
-    >>> (slots_of(np.array([17.0, 33.0, 1e30])) >> SLOT_BITS).tolist()
-    [0, 1, 10]
-    """
+    """Where the slots begin of the class that serves a variance of at least ``LEAST``."""
     return _BEGIN.take(np.frexp(variance)[1], mode="clip")
 
 

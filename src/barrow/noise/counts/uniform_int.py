@@ -48,9 +48,6 @@ def uniform_in_spans(
     """For each span of ``width`` from ``start`` on, so many independent uniform draws from it, span after span.
 
     Returns them, and which of them are refused and have to be drawn again: seldom one in 2^12.
-
-    >>> uniform_in_spans(np.array([5, 7]), np.array([1, 1]), np.array([1, 2]), checked_source(None))
-    (array([5, 7, 7]), None)
     """
     total, widest = int(numbers.sum()), int(widths.max(initial=1))
     words = source.words((total + 1) >> 1)
@@ -68,9 +65,6 @@ def scaled_to_spans(
 
     Of the 2^bits numbers all but 2^bits mod width serve, the same number for each result. The products must fit the
     type of the arrays.
-
-    >>> scaled_to_spans(np.arange(4, dtype=np.uint64), np.array([9]), np.array([3], dtype=np.uint64), np.array([4]), 2)
-    (array([ 9,  9, 10, 11]), array([0]))
     """
     kind = drawn.dtype.type
     product = np.repeat(widths, numbers)
@@ -138,10 +132,6 @@ def placed(
         numbers: x, each below 2^bits.
         limits: b, each from 1 to 2^bits - 1.
         bits: 32; fewer only where every x is to be tried.
-
-    >>> place, kept = placed(np.arange(8, dtype=np.uint32), np.full(8, 3, dtype=np.uint32), bits=3)
-    >>> np.bincount(place[kept]).tolist()
-    [2, 2, 2]
     """
     product = np.multiply(numbers, limits, dtype=np.uint64)
     rest = product & np.uint64(2**bits - 1)
@@ -154,11 +144,7 @@ def placed(
 
 
 def checked_counts(counts: ArrayLike) -> Integers:
-    """Whole numbers from 0 to 2^62, as 64-bit integers.
-
-    >>> checked_counts([1, 2]).tolist()
-    [1, 2]
-    """
+    """Whole numbers from 0 to 2^62, as 64-bit integers."""
     array = np.asarray(counts)
     if array.size == 0:
         return array.astype(np.int64)

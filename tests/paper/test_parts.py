@@ -1,0 +1,96 @@
+"""What internal names do, each by one known answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from barrow.accounting import price
+from barrow.audit.pairs import small_users
+from barrow.audit.verdict import Finding
+from barrow.mechanisms import item_wise
+from barrow.paper.frequencies import Setting, hadamard_matrix
+from barrow.paper.measuring import (
+    clone_pair,
+    exact_items,
+    exponent,
+    histograms,
+    hockey_stick,
+    said_of,
+    shuffled_counts,
+    sized,
+    uniforms,
+)
+from barrow.paper.page import verdicts
+from barrow.paper.registry import Effort, Grid, Plot
+from barrow.randomisers import randomised_response
+from barrow.spaces import Discrete
+
+
+def test_setting():
+    assert Setting(5, 4).k == 20
+
+
+def test_hadamard_matrix():
+    assert hadamard_matrix(3, 0.0).shape == (3, 4)
+
+
+def test_sized():
+    assert sized(24.8737) == "24.87"
+    assert sized(4.5017e-05) == "4.502e-05"
+    assert sized(100000000) == "100,000,000"
+    assert sized(0.025) == "0.025"
+
+
+def test_exact_items():
+
+    coin = randomised_response(Discrete("ab"), 1)
+    promise = price(item_wise(coin, items=2, model="local").event)
+    assert exact_items(coin, promise, small_users(2, [2])).passed
+
+
+def test_said_of():
+    assert said_of(Finding("gkrr", "local", 20, used=0.5), "Reports").numbers["pairs"] == 20
+
+
+def test_hockey_stick():
+    assert hockey_stick(np.array([0.75, 0.25]), np.array([0.25, 0.75]), 0.0) == 0.5
+
+
+def test_clone_pair():
+    p, _q = clone_pair(4, 0.5, 1.0, 1.0)
+    assert abs(p.sum() - 1) < 1e-12
+    assert p.shape == (5, 5)
+
+
+def test_shuffled_counts():
+    found = shuffled_counts([[0.75, 0.25], [0.25, 0.75]], [0, 1])
+    assert found[1, 1] == 0.625
+
+
+def test_uniforms():
+    assert (uniforms(1, 5) < 1).all()
+
+
+def test_histograms():
+    assert histograms(1, 2, 3).sum(axis=1).round(9).tolist() == [1.0, 1.0]
+
+
+def test_exponent():
+    assert round(exponent([1, 2, 4], [3, 12, 48]), 9) == 2.0
+
+
+def test_verdicts():
+    assert verdicts([{"verdict": "holds"}]) == {"holds": 1}
+
+
+def test_grid():
+    assert Grid("Errors", ("n", "error"), (("10", "0.5"),)).columns == ("n", "error")
+
+
+def test_plot():
+    assert Plot("Error", "n", "EMD", (("tree", (1.0, 2.0), (0.5, 0.25)),)).x == "n"
+
+
+def test_effort():
+    assert Effort(quick=True).of(10, 1000) == 10
+    assert Effort(quick=False).of(10, 1000) == 1000
