@@ -1,6 +1,6 @@
 """Local randomisers for histograms: randomised response, Hadamard response, projective geometry response.
 
-Each item x has a set C_x of reports. A report is drawn evenly from C_x with a rational probability w, and evenly from
+Each item x has a set C_x of reports. A report is uniform on C_x with a rational probability w, and uniform on
 all reports otherwise; so a report in C_x is 1 + wK/(s(1-w)) times as likely as any other (K reports, s of them in C_x),
 a rational number that is compared exactly with e^epsilon (benchmarks/baselines/PROOFS.md).
 """
@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level.subsets import checked_counts, checked_items, set_weight
-from barrow.noise import Source, exact_binomial, uniform_below, uniform_multinomials
+from barrow.noise import Source, exact_binomial, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
 from barrow.randomisers import TOTAL
 from benchmarks.baselines.edges import Edges, Floats, Integers, sum_to_one
+from benchmarks.baselines.uniform import uniform_multinomials
 
 _CELLS_PER_ITEM = 4
 """Drawing one report costs about as much as splitting a count between this many cells."""

@@ -203,10 +203,6 @@ def test_cascade_of():
     assert Cascade.of([0, 0, 1], [2, 1, 2], [-1, 0, 0]).widths.tolist() == [2]
 
 
-def test_cascade_stars():
-    assert Cascade.stars(2, 3).leaves.tolist() == [0, 1, 2, 3, 4, 5]
-
-
 def test_poisson():
 
     assert poisson(np.array([0, 0]), SeededSource(1)).tolist() == [0, 0]

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks.baselines.uniform import uniform_multinomials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -15,7 +16,6 @@ from barrow.noise.counts.binomial import (
     _halves,
     exact_binomial,
     exact_multinomials,
-    uniform_multinomials,
 )
 from barrow.noise.counts.uniform_int import uniform_below
 from barrow.noise.simulation import SeededSource

@@ -5,13 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks.baselines.uniform import stars, uniform_multinomials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from barrow.errors import ParameterError
 from barrow.noise.counts import cascade
-from barrow.noise.counts.binomial import uniform_multinomials
 from barrow.noise.counts.cascade import Cascade
 from barrow.noise.counts.uniform_int import scaled_to_spans, uniform_in_spans
 from barrow.noise.simulation import SeededSource
@@ -88,7 +88,7 @@ def test_the_spread_has_the_variance_of_a_multinomial():
 
 def test_a_round_hands_down_a_multinomial_given_its_sum():
     """Poisson counts of three cells, given that they sum to 60: the exact conditional distribution, by chi-square."""
-    tree = Cascade.stars(1, 3)
+    tree = stars(1, 3)
     rate = np.array([20])
     rng = SeededSource(9)
     drawn = cascade.poisson(np.tile(tree.means(rate), 60_000), rng).reshape(-1, 3)

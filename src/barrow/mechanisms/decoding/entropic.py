@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class EntropicFit:
     steps: int
 
 
+@dataclass(frozen=True, eq=False)
 class EntropicDual:
     """The dual for one set of values and C = 1, solved for one strength after the other.
 
@@ -54,25 +56,22 @@ class EntropicDual:
         longest: The largest squared length of a column of ``forward``: it sets the first step.
     """
 
-    rounds: tuple[int, ...] = (MOST_STEPS,)
+    y: Floats
+    spread: Callable[[Floats], Floats]
+    gather: Callable[[Floats], Floats]
+    forward: Callable[[Floats], Floats]
+    backward: Callable[[Floats], Floats]
+    prior: Floats
+    longest: float = 1.0
+    rounds: ClassVar[tuple[int, ...]] = (MOST_STEPS,)
     """After so many steps the units are chosen anew, where they depend on the mixture."""
-    memory: int = 20
+    memory: ClassVar[int] = 20
     """How many past steps are remembered."""
 
-    def __init__(
-        self,
-        y: Floats,
-        spread: Callable[[Floats], Floats],
-        gather: Callable[[Floats], Floats],
-        forward: Callable[[Floats], Floats],
-        backward: Callable[[Floats], Floats],
-        prior: Floats,
-        longest: float = 1.0,
-    ) -> None:
-        self.y = y
-        self.spread, self.gather, self.forward, self.backward = spread, gather, forward, backward
-        self.logs = np.log(prior)
-        self.longest = longest
+    @cached_property
+    def logs(self) -> Floats:
+        """Of the prior."""
+        return np.log(self.prior)
 
     def covaried(self, v: Floats) -> Floats:
         """C v."""

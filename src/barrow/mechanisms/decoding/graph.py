@@ -9,8 +9,7 @@ Two decoders, both of which see released values and public numbers alone (docs/p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -134,16 +133,9 @@ class GraphDecoder:
 
     def dual(self, y: Floats, prior: Floats) -> _GraphDual:
         """The dual of the smooth map for checked values."""
-        turned = self._turned
-        return _GraphDual(
-            y,
-            self.scales.spread,
-            self.scales.gather,
-            lambda x: turned @ x,
-            lambda v: self.weights @ v,
-            prior,
-            self._sparse,
-        )
+        turned, scales = self._turned, self.scales
+        both_ways = (lambda x: turned @ x), (lambda v: self.weights @ v)
+        return _GraphDual(y, scales.spread, scales.gather, *both_ways, prior, matrix=self._sparse)
 
     @cached_property
     def _sparse(self) -> Any:
@@ -182,25 +174,18 @@ class GraphDecoder:
         return found
 
 
+@dataclass(frozen=True, eq=False)
 class _GraphDual(EntropicDual):
     """The dual with a sparse covariance. Its curvature is C plus the mass at each node, divided by the strength."""
 
+    matrix: Any = field(kw_only=True)
     rounds = (6, 15, 400)
     memory = 10
 
-    def __init__(
-        self,
-        y: Floats,
-        spread: Callable[[Floats], Floats],
-        gather: Callable[[Floats], Floats],
-        forward: Callable[[Floats], Floats],
-        backward: Callable[[Floats], Floats],
-        prior: Floats,
-        covariance: Any,
-    ) -> None:
-        super().__init__(y, spread, gather, forward, backward, prior)
-        self.matrix = covariance
-        self.diagonal = covariance.diagonal()
+    @cached_property
+    def diagonal(self) -> Floats:
+        """Of the covariance."""
+        return np.asarray(self.matrix.diagonal())
 
     def covaried(self, v: Floats) -> Floats:
         return np.asarray(self.matrix @ v)

@@ -8,6 +8,7 @@ graph, whatever the space. Everything here is a function of the graph alone, whi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -68,13 +69,9 @@ class GraphScales:
             found.append(step @ found[-1])
         return np.concatenate([*found, [scores.mean()]])
 
-    @property
+    @cached_property
     def _turned(self) -> tuple[Any, ...]:
-        known = self.__dict__.get("_turned_steps")
-        if known is None:
-            known = tuple(step.T.tocsr() for step in self.steps)
-            object.__setattr__(self, "_turned_steps", known)
-        return known
+        return tuple(step.T.tocsr() for step in self.steps)
 
 
 def graph_scales(graph: NeighbourGraph, items: int | None = None) -> GraphScales:

@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow.errors import DataError
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.decoding.tree_groups import firsts, spread
 from barrow.mechanisms.decoding.tree_least_squares import best_below, consistent
@@ -94,22 +93,6 @@ class LocalSubsets:
         level = int(np.searchsorted(np.cumsum(self.weights), drawn, side="right"))
         group = int(self.cells[level].of_item[item])
         return SubsetReport(level, tuple(np.flatnonzero(self.channels[level].sets([group], source=origin)[0]).tolist()))
-
-    def tally(self, reports: Sequence[SubsetReport]) -> list[tuple[Integers, int]]:
-        """For each level, how many reports hold each group, and how many reports there are."""
-        found = [(np.zeros(channel.items, dtype=np.int64), 0) for channel in self.channels]
-        for report in reports:
-            size = len(self.channels)
-            members = np.array(report.members, dtype=np.int64)
-            channel = self.channels[report.level] if 0 <= report.level < size else None
-            if channel is None or len(set(report.members)) != channel.subset or not _within(members, channel.items):
-                raise DataError(
-                    "A report is none of this study's.", allowed="reports made with the same public numbers"
-                )
-            counts, total = found[report.level]
-            counts[members] += 1
-            found[report.level] = counts, total + 1
-        return found
 
     def estimate(self, tallies: Sequence[tuple[Integers | Floats, int]]) -> Floats:
         """The unbiased estimate of the histogram, of sum 1; entries may be negative."""
@@ -229,7 +212,3 @@ def _variances(cells: Cells, channel: SubsetSelection, reference: Floats) -> Flo
     masses = np.bincount(cells.of_item, weights=reference, minlength=count).astype(np.float64)
     found = channel.variances(np.ones(count), masses) + masses * (1.0 - masses)
     return np.asarray(found * (count / (count - 1.0)))
-
-
-def _within(members: Integers, items: int) -> bool:
-    return bool(members.size and members.min() >= 0 and members.max() < items)

@@ -16,7 +16,7 @@ from barrow.mechanisms.additive import (
     wanted_norms,
 )
 from barrow.mechanisms.user_level.polytope import QueryNoise, query_polytope
-from barrow.noise.additive.grid import checked_grid
+from barrow.noise import default_grid
 from barrow.numerics import Exact, float_down, gdp_mu_lower
 from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
@@ -33,15 +33,14 @@ def user_level_candidates(
     noise: str | Exact = "auto",
     model: str = "central",
     users: int | None = None,
-    grid: Exact | None = None,
 ) -> list[UserLevelNoise]:
     """Every additive noise that makes ``query`` (epsilon, delta)-user-level DP, the most accurate first."""
     shaped = isinstance(noise, str) and noise.strip().lower() == "polytope"
     found: list[UserLevelNoise] = []
     if not shaped:
-        found += axis_candidates(query, epsilon, delta, noise=noise, model=model, users=users, grid=grid)
+        found += axis_candidates(query, epsilon, delta, noise=noise, model=model, users=users)
     if shaped or noise == "auto":
-        found += _shaped(query, positive(epsilon, "epsilon"), *checked_model(model, users), grid)
+        found += _shaped(query, positive(epsilon, "epsilon"), *checked_model(model, users))
     if not found:
         raise ParameterError(
             "The query's differences span no polytope of few dimensions.",
@@ -59,7 +58,6 @@ def axis_candidates(
     noise: str | Exact = "auto",
     model: str = "central",
     users: int | None = None,
-    grid: Exact | None = None,
 ) -> list[AdditiveNoise]:
     """Those of :func:`user_level_candidates` that know the outputs' axes only: p-norms, and Gaussian noise."""
     budget, slack = positive(epsilon, "epsilon"), probability(delta)
@@ -70,13 +68,11 @@ def axis_candidates(
         loss = budget if p is not None else Fraction(gdp_mu_lower(float_down(budget), float_down(slack)))
         scale = Fraction(span) / (loss * divisor)
         event = UserLevelRelease(budget, delta=slack if p is None else 0, model=place)
-        found.append(
-            AdditiveNoise(p, query.dimension, scale, checked_grid(grid, scale), span, query.rounding_upper, event)
-        )
+        found.append(AdditiveNoise(p, query.dimension, scale, default_grid(scale), span, query.rounding_upper, event))
     return by_predicted_error(found, place)
 
 
-def _shaped(query: Query, budget: Fraction, place: Model, divisor: int, grid: Exact | None) -> list[UserLevelNoise]:
+def _shaped(query: Query, budget: Fraction, place: Model, divisor: int) -> list[UserLevelNoise]:
     """Noise in the norm of the query's polytope, where there is one."""
     known = query_polytope(query)
     if known is None:
@@ -84,7 +80,7 @@ def _shaped(query: Query, budget: Fraction, place: Model, divisor: int, grid: Ex
     polytope, unit = known
     scale = unit / (budget * divisor)
     event = UserLevelRelease(budget, model=place)
-    return [QueryNoise(polytope, query.dimension, scale, checked_grid(grid, scale), query.rounding_upper, event)]
+    return [QueryNoise(polytope, query.dimension, scale, default_grid(scale), query.rounding_upper, event)]
 
 
 def user_level_noise(
@@ -95,7 +91,6 @@ def user_level_noise(
     noise: str | Exact = "auto",
     model: str = "central",
     users: int | None = None,
-    grid: Exact | None = None,
 ) -> UserLevelNoise:
     """The most accurate additive noise at user level; arguments as in :func:`barrow.mechanisms.linear_noise`."""
-    return user_level_candidates(query, epsilon, delta, noise=noise, model=model, users=users, grid=grid)[0]
+    return user_level_candidates(query, epsilon, delta, noise=noise, model=model, users=users)[0]

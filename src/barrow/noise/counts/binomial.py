@@ -15,12 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
 from barrow.noise.counts import binomial_inversion, binomial_rejection
-from barrow.noise.counts.cascade import Cascade, poisson
+from barrow.noise.counts.cascade import poisson
 from barrow.noise.counts.chances import Chances, Numbers
 from barrow.noise.counts.envelopes import LEAST
 from barrow.noise.counts.uniform_int import checked_counts
 from barrow.noise.source import Source, checked_source
-from barrow.numerics import whole
 
 Integers = NDArray[np.int64]
 
@@ -160,29 +159,6 @@ def exact_multinomials(counts: ArrayLike, weights: ArrayLike, *, source: Source 
         first[busy] = binomials(here.take(busy), Chances.of(left, both), origin)
         held = np.stack([first, here - first], axis=-1).reshape(len(totals), -1)
     return held[:, :cells].copy()
-
-
-def uniform_multinomials(counts: ArrayLike, cells: int, *, source: Source | None = None) -> Integers:
-    """Each count spread over ``cells`` equally likely cells, exactly: R x cells whole numbers.
-
-    See :class:`barrow.noise.counts.cascade.Cascade`.
-
-    >>> uniform_multinomials([7], 1).tolist()
-    [[7]]
-    >>> uniform_multinomials([7, 100], 5).sum(axis=1).tolist()
-    [7, 100]
-    """
-    totals = checked_counts(counts)
-    if totals.ndim != 1:
-        raise ParameterError("counts is not a list.", allowed="a list of counts", fix="counts=[100, 7]")
-    cells = whole(cells, "cells")
-    origin = checked_source(source)
-    if cells == 1:
-        return totals[:, None].copy()
-    found = np.zeros(len(totals) * cells, dtype=np.int64)
-    if totals.size:
-        Cascade.stars(len(totals), cells).spread(totals.copy(), found, origin)
-    return found.reshape(len(totals), cells)
 
 
 def _whole(values: ArrayLike | int, name: str) -> Numbers:

@@ -116,17 +116,6 @@ class Cascade:
             first[child[twigs]],
         )
 
-    @classmethod
-    def stars(cls, rows: int, cells: int) -> Cascade:
-        """``rows`` nodes with ``cells`` leaves each."""
-        firsts = np.arange(rows) * cells
-        every = np.arange(rows * cells)
-        one = np.ones(rows * cells, dtype=np.int64)
-        none: tuple[Integers, ...] = (np.zeros(0, dtype=np.int64),)
-        return cls(
-            np.arange(rows), ((0, rows),), firsts, np.full(rows, cells), firsts, every // cells, one, none, every, every
-        )
-
     @cached_property
     def inner(self) -> Integers:
         """Which children are inner nodes, in the order of these."""
