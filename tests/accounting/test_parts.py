@@ -84,7 +84,6 @@ def test_log_excess_upper():
 
 
 def test_rate_of_excess():
-
     def call(c):
         return math.log(math.exp(-c * c / 2) * (1 - c * float(mills(np.array([c]))[0])) / SQRT_TWO_PI)
 
@@ -158,7 +157,6 @@ def test_dominating_law():
 
 
 def test_first_order_matrix():
-
     def binary(alpha0):
         p = 1 / (1 + np.exp(-alpha0))
         return [[p, 1 - p], [1 - p, p]]

@@ -48,14 +48,12 @@ from barrow.spaces.neighbours import NeighbourGraph
 
 
 def test_bayesian_fit():
-
     fit = bayesian_update(MatrixChannel(np.array([[0.75, 0.25], [0.25, 0.75]])), [3, 1])
     assert fit.histogram.round(2).tolist() == [0.94, 0.06]
     assert fit.gap_upper <= GAP
 
 
 def test_bayesian_update():
-
     assert bayesian_update(channel_of(gkrr(Clustered.grid(2, 2, r=0.1), 20)), [70, 10, 10, 10]).histogram.round(
         2
     ).tolist() == [0.79, 0.01, 0.1, 0.1]
@@ -136,12 +134,10 @@ def test_nearest_in_simplex():
 
 
 def test_as_tree():
-
     assert repr(as_tree(Discrete(["a", "b", "c"]))) == "EdgeTree(3 items, 3 edges)"
 
 
 def test_edge_values():
-
     assert edge_values(Clustered.grid(2, 2, r=0.25), [0.5, 0.25, 0.125, 0.125]).tolist() == [
         0.28125,
         0.09375,
@@ -153,17 +149,14 @@ def test_edge_values():
 
 
 def test_nearest_histogram():
-
     assert nearest_histogram(Discrete(["a", "b", "c"]), [0.35, 0.25, -0.1]).round(9).tolist() == [0.6, 0.4, 0.0]
 
 
 def test_top_down_histogram():
-
     assert top_down_histogram(Line(0, 3, points=[0, 1, 3]), [0.2, 0.2]).round(9).tolist() == [0.36, 0.0, 0.64]
 
 
 def test_shrunk_histogram():
-
     values = [0.5, 0.02, -0.02, 0.01, -0.01, 0.0, 0.01, -0.01, 0.0, 0.0]
     space = Discrete([str(i) for i in range(len(values))])
     assert shrunk_histogram(space, values, variances=0.0001).round(3).tolist()[:3] == [1.0, 0.0, 0.0]
@@ -196,7 +189,6 @@ def test_project():
 
 
 def test_with_added():
-
     space = NoRecords(Line(0, 4, step=1, cells=True))
     found = with_added(histogram(space.inner), space, 1)
     assert found.outputs[-1] == "no records"
@@ -210,14 +202,12 @@ def test_without_added():
 
 
 def test_ball_noise():
-
     noise = BallNoise.of(mean(Line(0, 10, step=5, cells=True)), 1)
     assert round(float(noise.agree), 6) == 0.731059
     assert round(float(noise.length / noise.radius), 4) == 2.164
 
 
 def test_ball_noise_mean_half_width():
-
     assert round(BallNoise.of(mean(Line(0, 10, step=5, cells=True)), 1).mean_half_width(10000), 4) == 0.106
 
 
@@ -226,32 +216,27 @@ def test_half_sphere_mean():
 
 
 def test_enclosing_ball():
-
     _middle, radius = enclosing_ball(histogram(Discrete(["a", "b", "c", "d"])))
     assert round(float(radius), 3) == 0.866
 
 
 def test_grouped():
-
     found = grouped(Line(0, 16, step=1, cells=True))
     assert [len(level) for level in found.tree.levels] == [4, 16]
     assert found.names[0] == "0.5 to 3.5 (4 items)"
 
 
 def test_has_groups():
-
     assert has_groups(Line(0, 16, step=1, cells=True))
     assert not has_groups(Line(0, 8, step=1, cells=True))
 
 
 def test_grouped_of_groups():
-
     where_when = Product([Euclidean([0, 0], [4, 4], step=1), Circle.hours(3)], weights=["1/2", "1/2"])
     assert [len(level) for level in grouped(where_when).tree.levels] == [16, 128]
 
 
 def test_user_level_histogram():
-
     made = user_level_histogram(Line(0, 8, step=1), "cells", 1, users=1000)
     assert made.kind == "cells"
     assert made.event.epsilon == Fraction(1, 1)
@@ -259,13 +244,11 @@ def test_user_level_histogram():
 
 
 def test_has_levels():
-
     assert has_levels(Clustered.grid(3, 2, r=0.1))
     assert not has_levels(Discrete(["a", "b"]))
 
 
 def test_levelled_tree():
-
     assert len(levelled_tree(Clustered.grid(3, 2, r=0.1)).levels) == 2
 
 
@@ -274,13 +257,11 @@ def test_parts():
 
 
 def test_weighted_masses():
-
     space = Clustered.grid(2, 2, r=0.25)
     assert weighted_masses(space, levelled_tree(space), (600, 400)).range_upper(1) <= 2000.001
 
 
 def test_cells_of():
-
     assert [len(cells.edges) for cells in cells_of(levelled_tree(Clustered.grid(3, 2, r=0.1)))] == [3, 6]
 
 
@@ -289,12 +270,10 @@ def test_subset_report():
 
 
 def test_local_subsets():
-
     assert local_subsets(Discrete(["a", "b", "c"]), 1, users=10).event.model.value == "local"
 
 
 def test_consistent_variances():
-
     assert consistent_variances(edge_tree(Discrete(["a", "b", "c"])), np.ones(3)).round(6).tolist() == [
         0.666667,
         0.666667,
@@ -303,7 +282,6 @@ def test_consistent_variances():
 
 
 def test_parts_of_groups():
-
     assert parts_of_groups(edge_tree(Discrete(["a", "b", "c"])), np.array([1.0, 3.0, 4.0])).tolist() == [
         0.125,
         0.375,
@@ -312,7 +290,6 @@ def test_parts_of_groups():
 
 
 def test_user_level_candidates():
-
     query = histogram(Discrete(["a", "b", "c"]))
     best = user_level_candidates(query, 1, noise="laplace", users=1000)[0]
     assert best.name == "Laplace"
@@ -320,24 +297,20 @@ def test_user_level_candidates():
 
 
 def test_axis_candidates():
-
     assert axis_candidates(mean(Line(0, 10, step=5, cells=True)), 1, users=100)[0].name == "Laplace"
 
 
 def test_user_level_noise():
-
     assert round(float(user_level_noise(mean(Line(0, 10, step=5, cells=True)), 1, users=100).scale), 9) == 0.05
 
 
 def test_query_polytope():
-
     found, unit = query_polytope(mean(Euclidean([0, 0], [2, 4], step=1)))
     assert len(found.facets) == 2
     assert round(float(unit), 6) == 3.0
 
 
 def test_query_noise():
-
     made = user_level_candidates(mean(Euclidean([0, 0], [2, 4], step=1)), 1, users=100, noise="polytope")[0]
     assert made.name == "query K-norm"
     assert made.dimension == 2
@@ -354,7 +327,6 @@ def test_subset_selection_sets():
 
 
 def test_subset_selection_simulated_tally():
-
     found = SubsetSelection(4, 1).simulated_tally([10**6] * 4, SeededSource(1))
     assert found.shape == (4,)
     assert abs(found.sum() / 4000000.0 - 1) < 0.01
@@ -370,7 +342,6 @@ def test_best_subset():
 
 
 def test_uniform_subsets():
-
     assert uniform_subsets(3, 5, 2, system_source()).sum(axis=1).tolist() == [2, 2, 2]
 
 
@@ -379,7 +350,6 @@ def test_checked_items():
 
 
 def test_set_weight():
-
     assert round(set_weight(1, Fraction(1, 2)) / TOTAL, 6) == 0.462117
 
 

@@ -38,7 +38,6 @@ def test_checked_edge_grid():
 
 
 def test_node_sums():
-
     source = SeededSource(1)
     drawn = SymmetricVariates(Exponential(), source.words(2), source)
     sums = NodeSums(3, np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.25]), drawn)
@@ -62,13 +61,11 @@ def test_cycle_moments():
 
 
 def test_cycle_signs():
-
     signs = cycle_signs(np.ones((5, 4)), SeededSource(1))
     assert (signs == 0).sum(axis=1).tolist() == [1, 1, 1, 1, 1]
 
 
 def test_weighted():
-
     assert weighted(np.array([0, 2**63, 2**64 - 1], dtype=np.uint64), (1, 1, 2), SeededSource(1)).tolist() == [0, 2, 2]
 
 
@@ -87,7 +84,6 @@ def test_checked_grid():
 
 
 def test_hemisphere_point():
-
     point = HemispherePoint([Fraction(1), Fraction(-1, 3)], True, SeededSource(1))
     z = point.approximate().values
     assert z[0] - z[1] / 3 > 0
@@ -99,19 +95,16 @@ def test_rounded_hemisphere():
 
 
 def test_euclidean_noise():
-
     z = EuclideanNoise(3, SeededSource(1)).approximate()
     assert z.values.shape == (3,)
     assert z.error < 1e-10
 
 
 def test_cube_noise():
-
     assert CubeNoise(3, SeededSource(1)).approximate().values.shape == (3,)
 
 
 def test_power_noise():
-
     assert PowerNoise(3, Fraction(3), SeededSource(1)).ball(0, 96).is_finite()
 
 
@@ -122,13 +115,11 @@ def test_polytope():
 
 
 def test_polytope_points():
-
     cross = Polytope.of([[1, 0], [0, 1], [1, 1], [1, -1]])
     assert np.abs(cross.points(1000, SeededSource(1))).sum(axis=1).max() <= 1.0
 
 
 def test_polytope_noise():
-
     cross = Polytope.of([[1, 0], [0, 1], [1, 1], [1, -1]])
     noise = PolytopeNoise(cross, SeededSource(1))
     near = noise.approximate()
@@ -140,12 +131,10 @@ def test_rounded_polytope():
 
 
 def test_rounded_vector():
-
     assert len(rounded_vector([0, 0], lambda source: CubeNoise(2, source), 1, None, None)) == 2
 
 
 def test_symmetric_variates():
-
     source = SeededSource(1)
     noise = SymmetricVariates(Exponential(), source.words(4), source)
     z = noise.approximate()
@@ -153,7 +142,6 @@ def test_symmetric_variates():
 
 
 def test_unit_variates():
-
     source = SeededSource(1)
     z = UnitVariates(source.words(4), source).approximate()
     assert np.abs(z.values).max() <= z.largest
@@ -183,7 +171,6 @@ def test_distributions_of():
 
 
 def test_attempt():
-
     none = np.array([], dtype=np.int64)
     distributions = Distributions.of(none, Chances.of(none, none), np.full(100, 400))
     shift, good = attempt(distributions, None, SeededSource(1))
@@ -204,7 +191,6 @@ def test_cascade_of():
 
 
 def test_poisson():
-
     assert poisson(np.array([0, 0]), SeededSource(1)).tolist() == [0, 0]
 
 
@@ -259,7 +245,6 @@ def test_checked_counts():
 
 
 def test_lazy_uniform():
-
     u = LazyUniform(5, 3, SeededSource(1))
     u.reach(100)
     assert u.length == 131
@@ -267,7 +252,6 @@ def test_lazy_uniform():
 
 
 def test_lazy_uniform_after_sign():
-
     assert [(s, u.bits) for s, u in (LazyUniform.after_sign(w, SeededSource(1)) for w in (5, 2**64 - 6))] == [
         (1, 5),
         (-1, 5),
@@ -279,7 +263,6 @@ def test_decided():
 
 
 def test_seeded_source():
-
     first = rounded_laplace([0, 0], 1, source=SeededSource(1))
     again = rounded_laplace([0, 0], 1, source=SeededSource(1))
     assert (first.integers == again.integers).all()

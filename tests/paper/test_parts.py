@@ -42,7 +42,6 @@ def test_sized():
 
 
 def test_exact_items():
-
     coin = randomised_response(Discrete("ab"), 1)
     promise = price(item_wise(coin, items=2, model="local").event)
     assert exact_items(coin, promise, small_users(2, [2])).passed

@@ -11,20 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
 
 from barrow.accounting import price
 from barrow.audit.enumeration import ScriptedSource
-from barrow.audit.pairs import User, known_distances
+from barrow.audit.pairs import User, allowed_by, known_distances
 from barrow.audit.verdict import NEAR, Finding, Tally
 from barrow.mechanisms import AdditiveNoise, UserCounts
 from barrow.noise import Center
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import Exact, exact
-from barrow.privacy import Emd, Guarantee
+from barrow.privacy import Emd
 from barrow.queries import Query
 from barrow.spaces.base import Floats
 
@@ -54,7 +54,8 @@ def audit_additive(
     if asked is not None and isinstance(promised.definition, Emd) and promised.definition.alpha > exact(asked) * _LOOSE:
         tally.violation("alpha, of what was asked", float(promised.definition.alpha), float(exact(asked)))
     apart = known_distances(query.space, tuple(users))
-    limits = [[_limit(promised, w) for w in row] for row in apart.tolist()]
+    allowed = allowed_by(promised)
+    limits = [[allowed(w) for w in row] for row in apart.tolist()]
     whole = noise.p not in (None, "1") and noise.dimension > 1
     for rest in others:
         counts = [UserCounts.of_users(query.space, [user, *rest]) for user in users]
@@ -70,10 +71,6 @@ def audit_additive(
         _refines(tally, noise, centers[-1][0])
         _shape_conforms(tally, noise, centers[-1][0])
     return tally.finding()
-
-
-def _limit(guarantee: Guarantee, w: float) -> tuple[float, float]:
-    return guarantee.epsilon_at(w), guarantee.definition.delta_at(w)
 
 
 def _exact(center: Center) -> list[Fraction]:
@@ -122,14 +119,11 @@ def _tails_of_pairs(
     edges = np.cumsum([0, *(len(c) for c in cells)])
     low, high = low.reshape(len(users), -1), high.reshape(len(users), -1)
     _monotone(tally, noise, centers[0])
-    for i in range(len(users)):
-        for j in range(len(users)):
-            if i == j:
-                continue
-            epsilon, delta = limits[i][j]
-            found = _divergence(low[i], high[i], low[j], high[j], edges, epsilon if delta > 0.0 else None)
-            kind, most, slack = ("delta", delta, 1e-3 * NEAR) if delta > 0.0 else ("epsilon", epsilon, NEAR)
-            tally.compared(f"users {users[i]} and {users[j]}: {kind}", found, most, apart[i, j], slack)
+    for i, j in permutations(range(len(users)), 2):
+        epsilon, delta = limits[i][j]
+        found = _divergence(low[i], high[i], low[j], high[j], edges, epsilon if delta > 0.0 else None)
+        kind, most, slack = ("delta", delta, 1e-3 * NEAR) if delta > 0.0 else ("epsilon", epsilon, NEAR)
+        tally.compared(f"users {users[i]} and {users[j]}: {kind}", found, most, apart[i, j], slack)
 
 
 def _cells(noise: AdditiveNoise, entries: Sequence[Fraction]) -> list[int]:
@@ -224,13 +218,9 @@ def _norms(
     """The largest log-ratio of K-norm noise is the norm of the difference of the centers over the scale."""
     points = np.array([[float(x / noise.scale) for x in center] for center in centers])
     order = math.inf if noise.p == "inf" else float(Fraction(noise.p or "2"))
-    for i in range(len(users)):
-        sizes = np.linalg.norm(points - points[i], ord=order, axis=1)
-        for j in range(len(users)):
-            if i == j:
-                continue
-            what = f"users {users[i]} and {users[j]}: epsilon"
-            tally.compared(what, sizes[j], limits[i][j][0], apart[i, j], NEAR)
+    sizes = np.linalg.norm(points[:, None] - points, ord=order, axis=2)
+    for i, j in permutations(range(len(users)), 2):
+        tally.compared(f"users {users[i]} and {users[j]}: epsilon", sizes[i, j], limits[i][j][0], apart[i, j], NEAR)
 
 
 def _vectors_conform(tally: Tally, noise: AdditiveNoise, center: Sequence[Fraction]) -> None:

@@ -10,15 +10,8 @@ from typing import Any
 from barrow.audit.additive import audit_additive
 from barrow.audit.books import audit_ledger, audit_samplers
 from barrow.audit.edges import audit_edges
-from barrow.audit.items import (
-    allowed_by,
-    audit_amplified,
-    audit_items,
-    audit_sampled,
-    frequency_result,
-    observed_rows,
-)
-from barrow.audit.pairs import User, compare, known_distances, products, small_users
+from barrow.audit.items import audit_amplified, audit_items, audit_sampled, frequency_result, observed_rows
+from barrow.audit.pairs import User, allowed_by, compare, known_distances, products, small_users
 from barrow.audit.shaped import audit_half_sphere, audit_polytope
 from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 
 from barrow.accounting import price
-from barrow.audit.pairs import User, known_distances, small_users
-from barrow.audit.verdict import Finding, Tally
+from barrow.audit.pairs import known_distances, small_users
+from barrow.audit.verdict import NEAR, Finding, Tally
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.noise import Center
@@ -23,35 +23,26 @@ from barrow.noise.simulation import SeededSource
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
-_NEAR = 1e-9
 _UNLIKELY = 1e-6
 
 
-def audit_edges(
-    name: str, space: Space, *, sizes: Sequence[int] = (1, 2, 3, 4), others: Sequence[Sequence[User]] = (((0,), (2,)),)
-) -> list[Finding]:
-    """A histogram by noise along edges in both models, for every pair of small users."""
-    users = small_users(space.items, sizes)
+def audit_edges(name: str, space: Space) -> list[Finding]:
+    """A histogram by noise along edges in both models, for every pair of users of one to four items."""
+    users = small_users(space.items, (1, 2, 3, 4))
     apart = known_distances(space, tuple(users))
     found = []
-    for model in ("local", "central"):
+    for model, rest in (("local", []), ("central", [(0,), (2,)])):
         tally = Tally(name, model)
-        rests: Sequence[Sequence[User]] = ((),) if model == "local" else others
-        for rest in rests:
-            plan = edge_histogram(space, 2, users=1 + len(rest), model=model)
-            promised = price(plan.event)
-            counts = [UserCounts.of_users(space, [user, *rest]) for user in users]
-            centers = [[c.center(plan.query).exact_entry(v) for v in range(plan.graph.nodes)] for c in counts]
-            paths = plan.graph.distances(np.arange(plan.graph.nodes))
-            for i in range(len(users)):
-                for j in range(i):
-                    lost = _flow(centers[i], centers[j], paths) / float(plan.scale)
-                    epsilon = promised.epsilon_at(float(apart[i, j]))
-                    tally.pairs += 2
-                    tally.used = max(tally.used, lost / epsilon if epsilon > 0.0 else 0.0)
-                    if lost > epsilon * (1.0 + _NEAR) + _NEAR:
-                        tally.violation(f"users {users[i]} and {users[j]}: epsilon", lost, epsilon, apart[i, j])
-            _conforms(tally, plan, counts[-1].center(plan.query), centers[-1])
+        plan = edge_histogram(space, 2, users=1 + len(rest), model=model)
+        promised = price(plan.event)
+        counts = [UserCounts.of_users(space, [user, *rest]) for user in users]
+        centers = [[c.center(plan.query).exact_entry(v) for v in range(plan.graph.nodes)] for c in counts]
+        paths = plan.graph.distances(np.arange(plan.graph.nodes))
+        for i, j in combinations(range(len(users)), 2):
+            lost, w = _flow(centers[j], centers[i], paths) / float(plan.scale), float(apart[i, j])
+            for _ in range(2):  # the flow costs the same in both directions
+                tally.compared(f"users {users[j]} and {users[i]}: epsilon", lost, promised.epsilon_at(w), w, NEAR)
+        _conforms(tally, plan, counts[-1].center(plan.query), centers[-1])
         found.append(tally.finding())
     return found
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from barrow.accounting import price
 from barrow.audit.enumeration import ScriptedSource, distribution
-from barrow.audit.pairs import Allowed, Chances, User, compare, known_distances, products, small_users
+from barrow.audit.pairs import Chances, User, allowed_by, compare, known_distances, products, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import FrequencyEstimator, ItemWise, Reduced, item_wise, reduced
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import Exact
-from barrow.privacy import Guarantee, Model
+from barrow.privacy import Model
 from barrow.randomisers import Randomiser
 
 _CUT = Fraction(1, 2**40)
@@ -40,25 +41,17 @@ def observed_rows(draw: Callable[[int, Any], Any], items: int, *, cut: Fraction 
     return Rows([f.chances for f in found], max(float(f.left) for f in found))
 
 
-def allowed_by(guarantee: Guarantee) -> Allowed:
-    """What a guarantee allows at each distance."""
-    return lambda w: (guarantee.epsilon_at(w), guarantee.definition.delta_at(w))
-
-
 def audit_items(
     name: str,
     randomiser: Randomiser,
     *,
-    local: int = 5,
-    pooled: int = 2,
-    users: int = 3,
     result: Callable[[ItemWise], Callable[[Any], Any]] | None = None,
     cut: Fraction = _CUT,
 ) -> list[Finding]:
     """An item-wise release in all three models, for every pair of users and all data of the others.
 
-    A user holds ``local`` items alone, and ``pooled`` items among ``users`` in the other models. What ``result`` makes
-    of the counts of reports is released instead of them. Ways that are less likely than ``cut`` are not followed.
+    A user holds five items alone, and two items among three users in the other models. What ``result`` makes of the
+    counts of reports is released instead of them. Ways that are less likely than ``cut`` are not followed.
     """
     space = randomiser.space
     rows = observed_rows(lambda x, source: int(randomiser.from_items([x], source=source)[0]), space.items, cut=cut)
@@ -67,7 +60,7 @@ def audit_items(
     for model in ("local", "shuffle", "central"):
         tally = Tally(name, model)
         alone = model == "local"
-        items, n = (local, 1) if alone else (pooled, users)
+        items, n = (5, 1) if alone else (2, 3)
         plan = item_wise(randomiser, items=items, users=None if alone else n, model=model)
         allowed = allowed_by(price(plan.event))
         mine = small_users(space.items, [items])
@@ -160,7 +153,6 @@ def audit_sampled(
     randomiser: Randomiser,
     *,
     samples: int,
-    users: int = 2,
     sizes: Sequence[int] = (1, 2, 3),
     radius: str | None = None,
     delta: Exact = 0,
@@ -176,7 +168,7 @@ def audit_sampled(
     found = []
     for model in ("local", "shuffle", "central"):
         tally = Tally(name, model)
-        n = 1 if model == "local" else users
+        n = 1 if model == "local" else 2
         inner = item_wise(randomiser, items=samples, users=None if model == "local" else n, model=model, delta=delta)
         plan = reduced(inner, radius=radius)
         allowed = allowed_by(price(plan.event))
@@ -234,13 +226,9 @@ def audit_amplified(name: str, randomiser: Randomiser, *, model: str, items: int
             high = ones + ones_of_others
             parts = [binom.pmf(np.arange(n + 1), n, p) for n, p in ((total - high, chances[0]), (high, chances[1]))]
             laws.append(np.convolve(parts[0], parts[1]))
-        for i, one in enumerate(laws):
-            for j, other in enumerate(laws):
-                if i == j:
-                    continue
-                epsilon, most = allowed(min(1.0, abs(i - j) / items * diameter))
-                found = float(np.maximum(one - np.exp(epsilon) * other, 0.0).sum())
-                # The probabilities are floats: an excess below their error is none.
-                what = f"{i} and {j} ones among {ones_of_others} of others: delta"
-                tally.compared(what, found, most, slack=1e-13)
+        for i, j in permutations(range(items + 1), 2):
+            epsilon, most = allowed(min(1.0, abs(i - j) / items * diameter))
+            found = float(np.maximum(laws[i] - np.exp(epsilon) * laws[j], 0.0).sum())
+            # The probabilities are floats: an excess below their error is none.
+            tally.compared(f"{i} and {j} ones among {ones_of_others} of others: delta", found, most, slack=1e-13)
     return tally.finding()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from barrow.audit.verdict import Tally
+from barrow.privacy import Guarantee
 from barrow.randomisers import exceeds_exp
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
@@ -32,6 +33,11 @@ User = tuple[int, ...]
 """A user's items, in order."""
 
 _ROUND_UP = 1.0 + 2.0**-40
+
+
+def allowed_by(guarantee: Guarantee) -> Allowed:
+    """What a guarantee allows at each distance."""
+    return lambda w: (guarantee.epsilon_at(w), guarantee.definition.delta_at(w))
 
 
 def small_users(items: int, sizes: Iterable[int]) -> list[User]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -40,7 +40,9 @@ class Bug:
     Attributes:
         name: What it breaks.
         case: The audit that must see it.
-        patches: What is replaced: an object, the name of its attribute, and what makes the broken one.
+        owner: Where the shipped piece is.
+        piece: What it is called there.
+        broken: From the shipped piece to the broken one.
 
     >>> BUGS[0].case in CASES
     True
@@ -48,7 +50,9 @@ class Bug:
 
     name: str
     case: str
-    patches: tuple[tuple[Any, str, Patch], ...]
+    owner: Any
+    piece: str
+    broken: Patch
 
 
 @contextmanager
@@ -61,12 +65,12 @@ def planted(bug: Bug) -> Iterator[None]:
     >>> changed, additive.AdditiveNoise.draw is before
     (True, True)
     """
-    with ExitStack() as stack:
-        for owner, name, broken in bug.patches:
-            shipped = vars(owner)[name]
-            setattr(owner, name, broken(shipped))
-            stack.callback(setattr, owner, name, shipped)
+    shipped = vars(bug.owner)[bug.piece]
+    setattr(bug.owner, bug.piece, bug.broken(shipped))
+    try:
         yield
+    finally:
+        setattr(bug.owner, bug.piece, shipped)
 
 
 def try_bug(bug: Bug) -> Planted:
@@ -197,16 +201,11 @@ def _biased_bits(by_bits: Any) -> Any:
 def _half_price(price: Any) -> Any:
     def broken(event: Any) -> Any:
         found = price(event)
-        return replace(found, definition=replace_alpha(found.definition), worst_case=None)
+        true = found.definition
+        half = definitions.Emd(true.alpha / 2, true.delta, model=true.model.value, bounded=true.bounded)
+        return replace(found, definition=half, worst_case=None)
 
     return broken
-
-
-def replace_alpha(definition: Any) -> Any:
-    """The same definition of EMD-DP with half of its alpha."""
-    return definitions.Emd(
-        definition.alpha / 2, definition.delta, model=definition.model.value, bounded=definition.bounded
-    )
 
 
 def _in_order(randomise: Any) -> Any:
@@ -242,77 +241,12 @@ def _committed_only(spent_by: Any) -> Any:
     return lambda charges, account, period: spent_by(charges, account, period)[1:]
 
 
-def _times(factor: float) -> Patch:
+def _times(factor: float | Fraction) -> Patch:
     return lambda function: lambda *args, **options: function(*args, **options) * factor
 
 
 def _first_only(places: Any) -> Any:
     return lambda bounds, *, source=None: places(bounds, source=source) // 2
-
-
-_NOISE = additive.AdditiveNoise
-_QUERY = base.Query
-
-BUGS: tuple[Bug, ...] = (
-    Bug("half the scale", "Laplace", ((_NOISE, "draw", _half_scale),)),
-    Bug("a sensitivity off by 2", "Laplace", ((_QUERY, "constants", _scaled_constants(0.5, 0.5)),)),
-    Bug("a constant in the wrong norm", "l2", ((_QUERY, "constants", _scaled_constants(1 / math.sqrt(2), 1.0)),)),
-    Bug(
-        "noise divided by the users twice",
-        "tree histogram",
-        ((linear, "checked_model", lambda f: lambda model, users: (f(model, users)[0], f(model, users)[1] ** 2)),),
-    ),
-    Bug("rounding before the noise", "Laplace", ((statistics.UserCounts, "center", _rounded_center),)),
-    Bug("records weighted instead of users", "cells", ((statistics.UserCounts, "center", _weighted_by_records),)),
-    Bug("too little Gaussian noise", "Gaussian", ((linear, "gdp_mu_lower", _times(1.25)),)),
-    Bug("one word for all outputs", "tree histogram", ((variates.SymmetricVariates, "__init__", _one_word),)),
-    Bug("one-sided noise", "Laplace", ((variates.SymmetricVariates, "approximate", _one_sided),)),
-    Bug("noise cut off", "multiscale histogram", ((variates.Exponential, "approximate", _cut_off),)),
-    Bug("resampling instead of refining", "Laplace", ((lazy_uniform.LazyUniform, "reach", _resampled),)),
-    Bug("too short a radius (l2)", "l2", ((knorm.GammaRadius, "__init__", _smaller_shape),)),
-    Bug("sphere for ball (linf)", "linf", ((knorm.GammaRadius, "__init__", _smaller_shape),)),
-    Bug("surface for cone measure", "l3", ((knorm, "PowerVariate", _surface_direction),)),
-    Bug("Laplace noise for the l2 norm", "l2", ((additive, "rounded_knorm", lambda f: _as_laplace),)),
-    Bug(
-        "cones of a cycle by count, not by volume", "edge noise, cycles", ((edges, "cones", lambda f: _flat_cones(f)),)
-    ),
-    Bug(
-        "edges as long as they look on the map",
-        "edge noise",
-        ((edges.NodeSums, "__init__", lambda f: _longer_edges(f)),),
-    ),
-    Bug("the truth now and then", "exponential", ((matrix.MatrixRandomiser, "from_items", _truth_in_eight),)),
-    Bug("one word for all items", "exponential", ((matrix.MatrixRandomiser, "from_items", _same_word),)),
-    Bug("an understated alpha0", "matrix", ((matrix, "worst_triple", lambda f: _half_claim(f)),)),
-    Bug(
-        "an understated alpha0 of GKRR",
-        "gkrr",
-        ((mixture.MixtureRandomiser, "_tight", lambda f: lambda self: f(self) * Fraction(9, 10)),),
-    ),
-    Bug("a biased binomial", "samplers", ((binomial, "_by_bits", _biased_bits),)),
-    Bug("a biased binomial in a release", "planar_laplace", ((binomial, "_by_bits", _biased_bits),)),
-    Bug("a uniform number that is not", "user level subset", ((subsets, "uniform_below", _first_only),)),
-    Bug("linked reports", "exponential", ((itemwise.ItemWise, "randomise", _in_order),)),
-    Bug("half the price of reports", "exponential", ((pricing, "_price_shuffled", _half_price),)),
-    Bug("the price of one item for all", "gkrr", ((itemwise.ItemWise, "event", _one_item),)),
-    Bug("samples that are not uniform", "sampled", ((reduction, "uniform_places", _first_only),)),
-    Bug("samples taken for nothing", "sampled", ((pricing, "sampled_alpha_upper", _times(0.25)),)),
-    Bug(
-        "a histogram's range of 1 instead of 2",
-        "user level Laplace",
-        ((_QUERY, "constants", _scaled_constants(1.0, 0.5)),),
-    ),
-    Bug("levels that share one range", "user level levels", ((_QUERY, "constants", _scaled_constants(1.0, 0.5)),)),
-    Bug("a side that tells too much", "user level half sphere", ((ball, "_agree", lambda f: _bolder(f)),)),
-    Bug("half a polytope", "user level polytope", ((noise, "query_polytope", lambda f: _smaller(f)),)),
-    Bug("too large a weight of the own set", "user level subset", ((subsets, "set_weight", lambda f: _heavier(f)),)),
-    Bug("budget given back", "ledger", ((spending, "spent_by", _committed_only),)),
-    Bug("a reservation for many draws", "ledger", ((authority.Reservation, "take", lambda f: lambda self: None),)),
-    Bug(
-        "replayable noise called private", "samplers", ((simulation.SeededSource, "private", lambda f: property(_yes)),)
-    ),
-)
-"""All bugs; the first attribute of each patch is shipped code."""
 
 
 def _longer_edges(init: Any) -> Any:
@@ -330,8 +264,16 @@ def _flat_cones(cones: Any) -> Any:
     return broken
 
 
-def _yes(self: Any) -> bool:
-    return True
+def _private(private: Any) -> Any:
+    return property(lambda self: True)
+
+
+def _divided_twice(checked_model: Any) -> Any:
+    def broken(model: Any, users: Any) -> Any:
+        place, divisor = checked_model(model, users)
+        return place, divisor**2
+
+    return broken
 
 
 def _as_laplace(center: Any, scale: Any, p: Any, *, grid: Any = None, source: Any = None) -> Any:
@@ -360,3 +302,49 @@ def _smaller(polytope: Any) -> Any:
         return found, unit / 2
 
     return broken
+
+
+_NOISE = additive.AdditiveNoise
+_QUERY = base.Query
+_half_range = _scaled_constants(1.0, 0.5)
+
+BUGS: tuple[Bug, ...] = (
+    Bug("half the scale", "Laplace", _NOISE, "draw", _half_scale),
+    Bug("a sensitivity off by 2", "Laplace", _QUERY, "constants", _scaled_constants(0.5, 0.5)),
+    Bug("a constant in the wrong norm", "l2", _QUERY, "constants", _scaled_constants(1 / math.sqrt(2), 1.0)),
+    Bug("noise divided by the users twice", "tree histogram", linear, "checked_model", _divided_twice),
+    Bug("rounding before the noise", "Laplace", statistics.UserCounts, "center", _rounded_center),
+    Bug("records weighted instead of users", "cells", statistics.UserCounts, "center", _weighted_by_records),
+    Bug("too little Gaussian noise", "Gaussian", linear, "gdp_mu_lower", _times(1.25)),
+    Bug("one word for all outputs", "tree histogram", variates.SymmetricVariates, "__init__", _one_word),
+    Bug("one-sided noise", "Laplace", variates.SymmetricVariates, "approximate", _one_sided),
+    Bug("noise cut off", "multiscale histogram", variates.Exponential, "approximate", _cut_off),
+    Bug("resampling instead of refining", "Laplace", lazy_uniform.LazyUniform, "reach", _resampled),
+    Bug("too short a radius (l2)", "l2", knorm.GammaRadius, "__init__", _smaller_shape),
+    Bug("sphere for ball (linf)", "linf", knorm.GammaRadius, "__init__", _smaller_shape),
+    Bug("surface for cone measure", "l3", knorm, "PowerVariate", _surface_direction),
+    Bug("Laplace noise for the l2 norm", "l2", additive, "rounded_knorm", lambda f: _as_laplace),
+    Bug("cones of a cycle by count, not by volume", "edge noise, cycles", edges, "cones", _flat_cones),
+    Bug("edges as long as they look on the map", "edge noise", edges.NodeSums, "__init__", _longer_edges),
+    Bug("the truth now and then", "exponential", matrix.MatrixRandomiser, "from_items", _truth_in_eight),
+    Bug("one word for all items", "exponential", matrix.MatrixRandomiser, "from_items", _same_word),
+    Bug("an understated alpha0", "matrix", matrix, "worst_triple", _half_claim),
+    Bug("an understated alpha0 of GKRR", "gkrr", mixture.MixtureRandomiser, "_tight", _times(Fraction(9, 10))),
+    Bug("a biased binomial", "samplers", binomial, "_by_bits", _biased_bits),
+    Bug("a biased binomial in a release", "planar_laplace", binomial, "_by_bits", _biased_bits),
+    Bug("a uniform number that is not", "user level subset", subsets, "uniform_below", _first_only),
+    Bug("linked reports", "exponential", itemwise.ItemWise, "randomise", _in_order),
+    Bug("half the price of reports", "exponential", pricing, "_price_shuffled", _half_price),
+    Bug("the price of one item for all", "gkrr", itemwise.ItemWise, "event", _one_item),
+    Bug("samples that are not uniform", "sampled", reduction, "uniform_places", _first_only),
+    Bug("samples taken for nothing", "sampled", pricing, "sampled_alpha_upper", _times(0.25)),
+    Bug("a histogram's range of 1 instead of 2", "user level Laplace", _QUERY, "constants", _half_range),
+    Bug("levels that share one range", "user level levels", _QUERY, "constants", _half_range),
+    Bug("a side that tells too much", "user level half sphere", ball, "_agree", _bolder),
+    Bug("half a polytope", "user level polytope", noise, "query_polytope", _smaller),
+    Bug("too large a weight of the own set", "user level subset", subsets, "set_weight", _heavier),
+    Bug("budget given back", "ledger", spending, "spent_by", _committed_only),
+    Bug("a reservation for many draws", "ledger", authority.Reservation, "take", lambda f: lambda self: None),
+    Bug("replayable noise called private", "samplers", simulation.SeededSource, "private", _private),
+)
+"""All bugs."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -126,13 +127,10 @@ def audit_polytope(
     for rest in others:
         counts = [UserCounts.of_users(query.space, [user, *rest]) for user in users]
         points = np.array([_scaled(c.center(query), noise.scale) for c in counts])
-        for i in range(len(users)):
-            sizes = np.abs((points - points[i]) @ facets.T).max(axis=1)
-            for j in range(len(users)):
-                if i == j:
-                    continue
-                what, w = f"users {users[i]} and {users[j]}: epsilon", float(apart[i, j])
-                tally.compared(what, float(sizes[j]), promised.epsilon_at(w), w)
+        sizes = np.abs((points[:, None] - points) @ facets.T).max(axis=2)
+        for i, j in permutations(range(len(users)), 2):
+            what, w = f"users {users[i]} and {users[j]}: epsilon", float(apart[i, j])
+            tally.compared(what, float(sizes[i, j]), promised.epsilon_at(w), w)
     _has_its_density(tally, noise, facets)
     return tally.finding()
 

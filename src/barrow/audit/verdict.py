@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -17,7 +17,7 @@ class Violation:
         found: The privacy loss (or the delta) that was found.
         allowed: What the guarantee allows.
 
-    >>> Violation("users (0,) and (1,)", 0.5, 1.25, 1.0).to_json()["found"]
+    >>> Violation("users (0,) and (1,)", 0.5, 1.25, 1.0).found
     1.25
     """
 
@@ -25,10 +25,6 @@ class Violation:
     distance: float
     found: float
     allowed: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"what": self.what, "distance": self.distance, "found": self.found, "allowed": self.allowed}
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ class Finding:
             "draws": self.draws,
             "violations": self.wrong,
             "used": round(self.used, 6),
-            "examples": [v.to_json() for v in self.violations],
+            "examples": [asdict(v) for v in self.violations],
         }
 
 
@@ -124,10 +120,6 @@ class Planted:
     caught: bool
     by: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"name": self.name, "caught": self.caught, "by": self.by}
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -162,7 +154,7 @@ class Verdict:
             **self.summary(),
             "passed": self.passed,
             "findings": [f.to_json() for f in self.findings],
-            "planted_bugs": [p.to_json() for p in self.planted],
+            "planted_bugs": [asdict(p) for p in self.planted],
         }
 
     def lines(self) -> list[str]:

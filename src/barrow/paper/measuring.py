@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from barrow.audit.items import allowed_by, mixed_reports
-from barrow.audit.pairs import User, compare, known_distances, products, small_users
+from barrow.audit.items import mixed_reports
+from barrow.audit.pairs import User, allowed_by, compare, known_distances, products, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.noise.simulation import SeededSource
 from barrow.paper.registry import HOLDS, UNSAFE, Measured, Number
