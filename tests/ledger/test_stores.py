@@ -1,4 +1,4 @@
-"""The stores against the shared suite, and what is special to SQLite: kinds of files, schemas, migrations, settings."""
+"""The stores against the shared suite, and what is special to SQLite: kinds of files, schemas, settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from barrow.errors import LedgerError
 from barrow.ledger import (
     CorruptLedgerError,
     ForeignLedgerError,
@@ -21,7 +20,7 @@ from barrow.ledger import (
 )
 from barrow.ledger import sqlite as module
 from barrow.ledger.chain import Row
-from barrow.ledger.sqlite import APPLICATION_ID, SCHEMA_VERSION
+from barrow.ledger.sqlite import SCHEMA_VERSION
 from tests.ledger.helpers import MemoryStore, budget, pay
 from tests.ledger.store_suite import StoreSuite
 
@@ -285,46 +284,11 @@ def test_a_read_only_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert Ledger.open(path).verify().releases == 1
 
 
-def test_migrations_run_one_by_one(tmp_path: Path) -> None:
-    path, ran = made(tmp_path), []
-
-    def to_two(connection: sqlite3.Connection) -> None:
-        assert connection.in_transaction
-        connection.execute("ALTER TABLE records ADD COLUMN note TEXT")
-        ran.append(1)
-
-    def to_three(connection: sqlite3.Connection) -> None:
-        connection.execute("CREATE TABLE anchors (head TEXT)")
-        ran.append(2)
-
-    SqliteStore(path, version=3, migrations={1: to_two, 2: to_three})
-    SqliteStore(path, version=3, migrations={1: to_two, 2: to_three})
-    assert ran == [1, 2]
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (3,)
-    assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
-    assert connection.execute("SELECT count(*) FROM records").fetchone() == (2,)
-    connection.close()
-    with pytest.raises(ForeignLedgerError):
-        Ledger.open(path)
-
-
-def test_a_failed_migration_changes_nothing(tmp_path: Path) -> None:
-    path = made(tmp_path)
-
-    def broken(connection: sqlite3.Connection) -> None:
-        connection.execute("CREATE TABLE half_done (a)")
-        connection.execute("CREATE TABLE half_done (a)")
-
-    with pytest.raises(LedgerError):
-        SqliteStore(path, version=2, migrations={1: broken})
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
-    assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'half_done'").fetchone() == (0,)
-    connection.close()
-    assert Ledger.open(path).verify().releases == 1
-
-
 def test_a_schema_that_leads_nowhere(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version=0")
+    connection.commit()
+    connection.close()
     with pytest.raises(ForeignLedgerError, match="leads nowhere"):
-        SqliteStore(made(tmp_path), version=2, migrations={})
+        SqliteStore(path)

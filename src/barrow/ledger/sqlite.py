@@ -19,7 +19,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
@@ -39,11 +39,6 @@ APPLICATION_ID = 0x42415257
 
 SCHEMA_VERSION = 1
 """The schema that this version writes."""
-
-Migration = Callable[[sqlite3.Connection], None]
-
-MIGRATIONS: Mapping[int, Migration] = {}
-"""By the version they start from: each leads to the next version and runs in one transaction of its own."""
 
 BUSY_SECONDS = 30.0
 
@@ -69,7 +64,7 @@ def one_operation() -> AbstractContextManager[object]:
 
 
 class SqliteStore:
-    """Rows in one SQLite file; opening it checks that it is a ledger and brings its schema up to date.
+    """Rows in one SQLite file; opening it checks that it is a ledger, of a schema that is known.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -83,24 +78,17 @@ class SqliteStore:
     _synchronous = "EXTRA"
     _journal = "DELETE"
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        busy_seconds: float = BUSY_SECONDS,
-        version: int = SCHEMA_VERSION,
-        migrations: Mapping[int, Migration] = MIGRATIONS,
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = Path(path)
         self._busy_seconds = busy_seconds
-        self._version = version
         if not self.path.is_file():
             raise MissingLedgerError(
                 f"There is no ledger at {str(self.path)!r}.",
                 allowed="a file made by barrow ledger init",
                 fix=f"barrow ledger init {self.path} --study study.toml --alpha 25 --delta 1e-9",
             )
-        self._open(migrations)
+        with self._connection():
+            pass
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], rows: list[Row]) -> SqliteStore:
@@ -213,33 +201,18 @@ class SqliteStore:
                 fix="check the path",
             )
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > self._version:
+        if version > SCHEMA_VERSION:
             raise ForeignLedgerError(
-                f"The ledger {self.name!r} has schema {version}; this barrow knows up to {self._version}.",
-                allowed=f"schema {self._version} or older",
+                f"The ledger {self.name!r} has schema {version}; this barrow knows up to {SCHEMA_VERSION}.",
+                allowed=f"schema {SCHEMA_VERSION} or older",
                 fix="pip install --upgrade barrow",
             )
-
-    def _open(self, migrations: Mapping[int, Migration]) -> None:
-        with self._connection() as connection:
-            while (version := connection.execute("PRAGMA user_version").fetchone()[0]) < self._version:
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    # Another process may have migrated while this one waited for the lock.
-                    if connection.execute("PRAGMA user_version").fetchone()[0] == version:
-                        if version not in migrations:
-                            raise ForeignLedgerError(
-                                f"The ledger {self.name!r} has schema {version}, which leads nowhere.",
-                                allowed=f"schemas {sorted(migrations)} or {self._version}",
-                                fix="install the version of barrow that wrote it",
-                            )
-                        migrations[version](connection)
-                        connection.execute(f"PRAGMA user_version={version + 1}")
-                    connection.execute("COMMIT")
-                except BaseException:
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
-                    raise
+        if version < SCHEMA_VERSION:
+            raise ForeignLedgerError(
+                f"The ledger {self.name!r} has schema {version}, which leads nowhere.",
+                allowed=f"schema {SCHEMA_VERSION}",
+                fix="install the version of barrow that wrote it",
+            )
 
 
 class _SqliteTransaction:

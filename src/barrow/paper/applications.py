@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
-from barrow.mechanisms import EstimateError, channel_of
+from barrow.mechanisms import EstimateError, FrequencyEstimator, channel_of, item_wise
+from barrow.mechanisms.frequency import whole_counts
 from barrow.mechanisms.frequency_theorems import (
     general_utility_upper,
     gkrr_rate_upper,
@@ -15,12 +17,14 @@ from barrow.mechanisms.frequency_theorems import (
     paper_remark_upper,
 )
 from barrow.mechanisms.user_level import user_level_noise
+from barrow.noise.simulation import SeededSource
 from barrow.paper.frequencies import Setting, hadamard_matrix
 from barrow.paper.measuring import exponent, sized, uniforms
-from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, Measured, row
+from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, Measured, Number, row
 from barrow.queries import histogram
 from barrow.randomisers import gkrr
 from barrow.spaces import Clustered, Discrete
+from barrow.spaces.base import Floats
 
 
 @row(
@@ -37,10 +41,6 @@ from barrow.spaces import Clustered, Discrete
 def _estimator(effort: Effort) -> Measured:
     setting = Setting(3, 3, "0.1", users=100, items=10)
     draws, alpha0 = effort.of(400, 4000), 2.0
-    from barrow.mechanisms import FrequencyEstimator, item_wise
-    from barrow.mechanisms.frequency import whole_counts
-    from barrow.noise.simulation import SeededSource
-
     made = item_wise(gkrr(setting.space, 2), items=10, users=100)
     estimator, source = FrequencyEstimator(made), SeededSource(5)
     held = whole_counts(setting.truth, 1000)
@@ -94,16 +94,11 @@ def _hadamard(effort: Effort) -> Measured:
 )
 def _budget(effort: Effort) -> Measured:
     rows, broken, numbers = [], 0, dict[str, float]()
-    for m, eps, delta in (
-        (100, 1.0, 1e-6),
-        (1000, 1.0, 1e-6),
-        (1000, 4.0, 1e-6),
-        (1000, 8.0, 1e-4),
-        (10**4, 8.0, 1e-4),
-    ):
+    settings = ((100, 1.0, 1e-6), (1000, 1.0, 1e-6), (1000, 4.0, 1e-6), (1000, 8.0, 1e-4), (10**4, 8.0, 1e-4))
+    for m, eps, delta in settings:
         each = eps / math.sqrt(m * math.log(m / delta))
         binary = _composed(each, m, eps, 1.0)
-        half = _hadamard_composed(each, m, eps)
+        half = _composed(each, m, eps, 0.5)  # two items of Hadamard response differ on half of the reports
         broken += binary > delta
         rows.append((f"{m:,}", sized(eps), f"{delta:g}", sized(each), f"{binary:.1e}", f"{half:.1e}"))
         numbers[f"binary_{m}_{eps:g}"] = binary
@@ -128,14 +123,7 @@ def _composed(each: float, m: int, eps: float, active: float) -> float:
     return float(np.maximum(one[kept] - math.exp(eps) * other[kept], 0.0).sum())
 
 
-def _hadamard_composed(each: float, m: int, eps: float) -> float:
-    """Two items of Hadamard response differ on half of the reports, where the loss is +each or -each."""
-    return _composed(each, m, eps, 0.5)
-
-
-def _power(
-    step: np.ndarray[tuple[int], np.dtype[np.float64]], times: int
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _power(step: Floats, times: int) -> Floats:
     """The distribution of a sum of ``times`` steps, by doubling."""
     from scipy.signal import fftconvolve
 
@@ -194,24 +182,34 @@ def _settings(effort: Effort) -> list[tuple[Setting, float]]:
     steady=False,
 )
 def _general(effort: Effort) -> Measured:
+    def compared(setting: Setting, alpha0: float, decoded: float) -> tuple[float, float]:
+        channel = channel_of(gkrr(setting.space, Fraction(alpha0)))
+        ours = EstimateError(setting.space, channel).expected_upper(setting.reports)
+        return ours, general_utility_upper(setting.space, channel, reports=setting.reports)
+
+    found, shares = _against_simulation(effort, "Theorem 6.5", "barrow's bound for any data", compared)
+    text = f"{len(found.rows)} settings, a million reports each: the simulated error is {min(shares):.2f} to "
+    return _within_bound(f"{text}{max(shares):.2f} of the bound.", found, shares)
+
+
+def _against_simulation(
+    effort: Effort, theorem: str, beside: str, compared: Callable[[Setting, float, float], tuple[float, float]]
+) -> tuple[Grid, list[float]]:
+    """Simulated errors, a number beside each and a bound; and the errors as shares of the bounds."""
     rows, shares = [], []
     for i, (setting, alpha0) in enumerate(_settings(effort)):
-        channel = channel_of(gkrr(setting.space, Fraction(alpha0)))
-        bound = general_utility_upper(setting.space, channel, reports=setting.reports)
-        raw, _ = setting.simulated(alpha0, effort.of(10, 60), 50 + i)
-        ours = EstimateError(setting.space, channel).expected_upper(setting.reports)
+        raw, decoded = setting.simulated(alpha0, effort.of(10, 60), 50 + i)
+        other, bound = compared(setting, alpha0, decoded)
         shares.append(raw / bound)
-        rows.append(
-            (f"{setting.clusters} x {setting.inside}", sized(alpha0), *(sized(x, 3) for x in (raw, ours, bound)))
-        )
-    columns = ("items", "alpha0", "simulated EMD", "barrow's bound for any data", "Theorem 6.5")
-    return Measured(
-        f"{len(rows)} settings, a million reports each: the simulated error is {min(shares):.2f} to {max(shares):.2f} "
-        "of the bound.",
-        HOLDS if max(shares) <= 1.0 else UNSAFE,
-        {"least_share": min(shares), "largest_share": max(shares)},
-        (Grid("Theorem 6.5 against simulation", columns, tuple(rows)),),
-    )
+        items = f"{setting.clusters} x {setting.inside}"
+        rows.append((items, sized(alpha0), *(sized(x, 3) for x in (raw, other, bound))))
+    columns = ("items", "alpha0", "simulated EMD", beside, theorem)
+    return Grid(f"{theorem} against simulation", columns, tuple(rows)), shares
+
+
+def _within_bound(text: str, found: Grid, shares: list[float]) -> Measured:
+    numbers: dict[str, Number] = {"least_share": min(shares), "largest_share": max(shares)}
+    return Measured(text, HOLDS if max(shares) <= 1.0 else UNSAFE, numbers, (found,))
 
 
 @row(
@@ -223,23 +221,17 @@ def _general(effort: Effort) -> Measured:
     steady=False,
 )
 def _krr(effort: Effort) -> Measured:
-    rows, shares = [], []
-    for i, (setting, alpha0) in enumerate(_settings(effort)):
-        bound = gkrr_utility_upper(
-            clusters=setting.clusters, inside=setting.inside, r=float(setting.r), alpha0=alpha0, reports=setting.reports
-        )
-        raw, decoded = setting.simulated(alpha0, effort.of(10, 60), 50 + i)
-        shares.append(raw / bound)
-        rows.append(
-            (f"{setting.clusters} x {setting.inside}", sized(alpha0), *(sized(x, 3) for x in (raw, decoded, bound)))
-        )
-    columns = ("items", "alpha0", "simulated EMD", "decoded", "Theorem 6.6")
-    return Measured(
-        f"{len(rows)} settings: the simulated error is {min(shares):.3f} to {max(shares):.3f} of the bound.",
-        HOLDS if max(shares) <= 1.0 else UNSAFE,
-        {"least_share": min(shares), "largest_share": max(shares)},
-        (Grid("Theorem 6.6 against simulation", columns, tuple(rows)),),
-    )
+    def compared(setting: Setting, alpha0: float, decoded: float) -> tuple[float, float]:
+        return decoded, _printed_bound(setting, alpha0)
+
+    found, shares = _against_simulation(effort, "Theorem 6.6", "decoded", compared)
+    text = f"{len(found.rows)} settings: the simulated error is {min(shares):.3f} to {max(shares):.3f} of the bound."
+    return _within_bound(text, found, shares)
+
+
+def _printed_bound(setting: Setting, alpha0: float) -> float:
+    clusters, inside, r = setting.clusters, setting.inside, float(setting.r)
+    return gkrr_utility_upper(clusters=clusters, inside=inside, r=r, alpha0=alpha0, reports=setting.reports)
 
 
 @row(
@@ -361,7 +353,7 @@ def _central(effort: Effort) -> Measured:
         for method in ("theorem", "flow", "blanket"):
             alpha0 = setting.alpha0(method) or 0.0
             raw, decoded = setting.simulated(alpha0, effort.of(5, 40), 70 + s)
-            bound = gkrr_utility_upper(clusters=s, inside=t, r=float(r), alpha0=alpha0, reports=setting.reports)
+            bound = _printed_bound(setting, alpha0)
             shares.append(raw / bound)
             rows.append((f"{s} x {t}", method, *(sized(x, 3) for x in (alpha0, raw, decoded, bound))))
     columns = ("items", "accountant", "alpha0", "simulated EMD", "decoded", "Corollary 6.8 there")

@@ -12,7 +12,7 @@ import numpy as np
 
 from barrow.engines import Columns, engine_for, with_tables
 from barrow.paper.measuring import sized, uniforms
-from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measured, row
+from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measure, Measured, row
 from barrow.spaces import Covariates, space_from_spec
 from barrow.study import Study
 
@@ -25,9 +25,12 @@ def _file(folder: Path, name: str, rows: _Rows) -> Path:
     return folder / name
 
 
-def _within(measure: Callable[[Path], Measured]) -> Measured:
-    with tempfile.TemporaryDirectory(prefix="barrow-paper-") as folder:
-        return measure(Path(folder))
+def _in_a_folder(measure: Callable[[Path, Effort], Measured]) -> Measure:
+    def measured(effort: Effort) -> Measured:
+        with tempfile.TemporaryDirectory(prefix="barrow-paper-") as folder:
+            return measure(Path(folder), effort)
+
+    return measured
 
 
 @row(
@@ -38,11 +41,8 @@ def _within(measure: Callable[[Path], Measured]) -> Measured:
     ("barrow.study.Study", "barrow.policy.Policy", "barrow.questions.Histogram"),
     links=("how-to/places.md", "how-to/histograms.md"),
 )
-def _location(effort: Effort) -> Measured:
-    return _within(_places)
-
-
-def _places(folder: Path) -> Measured:
+@_in_a_folder
+def _location(folder: Path, effort: Effort) -> Measured:
     draws = uniforms(41, 3 * 4000).reshape(-1, 3)
     lat, lon = 40.5 + 0.5 * draws[:, 0] ** 2, -74.2 + 0.5 * draws[:, 1] ** 2
     people = (draws[:, 2] * 200).astype(int)
@@ -72,13 +72,11 @@ def _places(folder: Path) -> Measured:
     links=("how-to/words.md", "spaces.md"),
     steady=False,
 )
-def _text(effort: Effort) -> Measured:
-    return _within(lambda folder: _words(folder, effort.of(400, 3000)))
-
-
-def _words(folder: Path, count: int) -> Measured:
+@_in_a_folder
+def _text(folder: Path, effort: Effort) -> Measured:
     from scipy.special import ndtri
 
+    count = effort.of(400, 3000)
     vectors = (ndtri(uniforms(42, count * 20)).reshape(count, 20) * 0.3).round(4)
     vectors += np.repeat(ndtri(uniforms(43, 20 * 20)).reshape(20, 20).round(4), -(-count // 20), axis=0)[:count]
     lines = [f"{count} 20", *(f"w{i} " + " ".join(f"{x:.4f}" for x in v) for i, v in enumerate(vectors))]
@@ -111,11 +109,8 @@ def _words(folder: Path, count: int) -> Measured:
     "something about such an edge must price all three: d/degree + 2/(least degree) instead of d/degree.",
     links=("how-to/graphs.md", "spaces.md"),
 )
-def _graph(effort: Effort) -> Measured:
-    return _within(_circles)
-
-
-def _circles(folder: Path) -> Measured:
+@_in_a_folder
+def _graph(folder: Path, effort: Effort) -> Measured:
     ages = (20 + 50 * uniforms(44, 120)).astype(int)
     nodes = [f"p{i}" for i in range(120)]
     _file(folder, "people.csv", [("name", "age"), *zip(nodes, ages.tolist(), strict=True)])

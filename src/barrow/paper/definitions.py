@@ -16,7 +16,7 @@ from barrow.mechanisms.user_level import SubsetSelection, user_level_noise
 from barrow.paper.measuring import exact_items, histograms, said_of, sized, small_users, uniforms
 from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Measured, row
 from barrow.policy import Policy
-from barrow.privacy import DiscreteEmd, Emd, UserLevel, to_emd, to_user_level
+from barrow.privacy import DiscreteEmd, Emd, UserLevel, emd_rate_from, to_emd, to_user_level
 from barrow.queries import histogram
 from barrow.randomisers import exceeds_exp, exponential, gkrr, randomised_response
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Line
@@ -310,8 +310,6 @@ def _discrete_local(effort: Effort) -> Measured:
     links="proofs/group-privacy.md",
 )
 def _discrete_central(effort: Effort) -> Measured:
-    from barrow.privacy import emd_rate_from
-
     promise = DiscreteEmd("0.2", 0, radius="0.008", model="central")
     rate = float(emd_rate_from(promise))
     distances = np.geomspace(0.008, 1.0, 400)

@@ -9,6 +9,7 @@ import numpy as np
 
 from barrow.accounting import (
     inner_alpha_for,
+    inner_alpha_within,
     price,
     projection_distance_paper,
     projection_distance_upper,
@@ -178,8 +179,6 @@ def _simulated(effort: Effort) -> Measured:
     links=("proofs/sampling.md", "proofs/projection.md"),
 )
 def _theorem(effort: Effort) -> Measured:
-    from barrow.accounting import inner_alpha_within
-
     rows, numbers = [], dict[str, float]()
     for s in (1000, 10_000, 100_000):
         paper = 0.2 / projection_distance_paper("0.008", s, "1e-12")

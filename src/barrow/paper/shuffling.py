@@ -14,6 +14,7 @@ from barrow.accounting import (
     flow_alpha_upper,
     inner_alpha_for,
     limit_black_box,
+    one_step_delta_upper,
     paper_alpha0_at_w_one,
     paper_asymptotic_alpha0,
     per_report_composition,
@@ -403,8 +404,6 @@ def _asymptotics(effort: Effort) -> Measured:
     links=("proofs/shuffle-flow.md", "proofs/stronger-clones.md"),
 )
 def _post(effort: Effort) -> Measured:
-    from barrow.accounting import one_step_delta_upper
-
     worst, cases = 0.0, 0
     for alpha0 in (0.5, 1.0, 2.0):
         z = math.exp(alpha0) + 2.0

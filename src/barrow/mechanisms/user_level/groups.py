@@ -96,10 +96,7 @@ def _halves(group: Ids, places: Floats) -> list[Ids]:
         return [group] if len(group) < 2 else [group[: len(group) // 2], group[len(group) // 2 :]]
     middle = values[len(values) // 2]
     cut = int(np.searchsorted(values, middle, side="left"))
-    return [order[:cut], order[cut:]] if cut else _split(order, int(np.searchsorted(values, middle, side="right")))
-
-
-def _split(order: Ids, cut: int) -> list[Ids]:
+    cut = cut or int(np.searchsorted(values, middle, side="right"))
     return [order[:cut], order[cut:]]
 
 
