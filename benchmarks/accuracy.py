@@ -59,7 +59,7 @@ def ours(space: Space, alpha: float, users: int, model: str) -> Draw:
         else:
             drawn = [plan.noise.draw(Center.of(zeros), source).values for _ in range(plan.reports)]
             values = exact + np.mean(drawn, axis=0)
-        return {"default": decode(tree, values, variances=plan.variance, law=plan.law)}
+        return {"default": decode(tree, values, variances=plan.variance, distribution=plan.distribution)}
 
     return draw
 
@@ -74,7 +74,7 @@ def decoded(space: Space, estimate: Floats, variances: Floats) -> dict[str, Floa
         "simplex": nearest_in_simplex(estimate),
         "nearest": decode(tree, values, how="nearest"),
         "top_down": decode(tree, values, how="top_down", variances=spread),
-        "shrunk": decode(tree, values, how="shrunk", variances=spread, law="gaussian"),
+        "shrunk": decode(tree, values, how="empirical_bayes", variances=spread, distribution="gaussian"),
     }
 
 

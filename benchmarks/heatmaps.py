@@ -121,7 +121,7 @@ def peer_errors(peer: Peer, people: list[Any], users: int, epsilon: float, draws
                 noisy = peer.masses(truth) + generator.laplace(size=len(scale)) * scale
                 maps = {
                     f"{how} of {most or 'all'}": peer.own(noisy, scale, most, how)
-                    for how, most in (("nearest", KEPT), ("nearest", None), ("shrunk", None))
+                    for how, most in (("nearest", KEPT), ("nearest", None), ("empirical_bayes", None))
                 }
                 maps |= {f"smooth {k}": peer.smooth(noisy, scale, k / finest) for k in (0.1, 0.3)}
                 for name, weights in maps.items():
@@ -143,7 +143,7 @@ def break_even(name: str, people: list[Any], users: int, draws: int, peer: Peer)
     for epsilon in EPSILONS:
         each = peer_errors(peer, people, users, epsilon, draws)
         for lent, curve in curves.items():
-            usable = {key: value for key, value in each.items() if lent or not key.startswith("shrunk")}
+            usable = {key: value for key, value in each.items() if lent or not key.startswith("empirical_bayes")}
             best = min(usable, key=lambda key: usable[key])
             curve.append(usable[best])
             print(f"{name} n={users:,} eps={epsilon}: peer {usable[best]:.5f} ({best}), ours {ours:.5f}", flush=True)

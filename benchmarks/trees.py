@@ -26,7 +26,9 @@ from barrow.spaces import Clustered, Discrete, EdgeTree, Line, Tree, edge_tree
 from barrow.spaces.base import Floats
 
 Draw = Callable[[int], Floats]
-HOW = ("top_down", "nearest", "shrunk")
+DECODERS = {"top_down": "top_down", "nearest": "nearest", "shrunk": "empirical_bayes"}
+"""By the names that keys have had."""
+HOW = tuple(DECODERS)
 
 
 def populations(generator: np.random.Generator) -> dict[str, Draw]:
@@ -75,7 +77,9 @@ def paper(repeats: int) -> list[dict[str, object]]:
                         values = exact + noise(plan, source)
                         found["raw"].append(float(np.abs(values - exact).sum()))
                         for how in HOW:
-                            made = decode(tree, values, how=how, variances=plan.variance, law=plan.law)
+                            made = decode(
+                                tree, values, how=DECODERS[how], variances=plan.variance, distribution=plan.distribution
+                            )
                             found[how].append(float(np.abs(edge_values(tree, made) - exact).sum()))
                     means = {how: float(np.mean(x)) for how, x in found.items()}
                     shown = " ".join(f"{means[how]:.6f}" for how in HOW)
@@ -136,7 +140,7 @@ def decoders(repeats: int) -> dict[str, dict[str, float]]:
                     exact = edge_values(tree, draw(tree.items))
                     values = exact + generator.laplace(scale=scale, size=tree.edges)
                     for how in HOW:
-                        made = decode(tree, values, how=how, variances=2 * scale**2)
+                        made = decode(tree, values, how=DECODERS[how], variances=2 * scale**2)
                         errors[how].append(float(np.abs(edge_values(tree, made) - exact).sum()))
                 for how in HOW:
                     ratio = float(np.mean(errors[how]) / np.mean(errors["top_down"]))
@@ -169,7 +173,7 @@ def speed() -> dict[str, float]:
     values = exact + generator.laplace(scale=4e-8, size=tree.edges)
     for how in HOW:
         start = time.perf_counter()
-        decode(tree, values, how=how, variances=2 * 4e-8**2)
+        decode(tree, values, how=DECODERS[how], variances=2 * 4e-8**2)
         found[f"decode_1e6_seconds_{how}"] = time.perf_counter() - start
     line = edge_tree(Line(0, 1, step=1e-6))
     noisy = edge_values(line, np.full(line.items, 1e-6)) + generator.laplace(scale=1e-9, size=line.edges)

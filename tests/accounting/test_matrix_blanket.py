@@ -20,7 +20,7 @@ from barrow.accounting import (
 )
 from barrow.accounting import matrix_blanket as module
 from barrow.accounting.excess import log_excess_upper
-from barrow.accounting.matrix_blanket import MOST_INPUTS, MOST_OUTPUTS, dominating_law
+from barrow.accounting.matrix_blanket import MOST_INPUTS, MOST_OUTPUTS, dominating_distribution
 from barrow.errors import ParameterError
 from tests.accounting.routes import flow_delta_upper
 
@@ -65,7 +65,7 @@ def test_the_common_law_dominates_in_convex_order():
     rng = np.random.default_rng(1)
     for _ in range(150):
         u, g, mean = random_laws(rng)
-        mass, points = dominating_law(u, g, mean)
+        mass, points = dominating_distribution(u, g, mean)
         assert np.all(mass >= 0)
         assert mass.sum() < 1
         assert float(mass @ points) == pytest.approx(mean, abs=1e-12 * points[-1])
@@ -76,7 +76,7 @@ def test_the_common_law_is_not_much_wider_than_one_law():
     rng = np.random.default_rng(2)
     for _ in range(50):
         u, g, mean = random_laws(rng)
-        mass, points = dominating_law(u[:1], g[:1], mean)
+        mass, points = dominating_distribution(u[:1], g[:1], mean)
         exact = float(np.sum(g[0] * u[0] ** 2))
         assert exact * (1 - 1e-12) <= float(mass @ points**2) <= exact * 1.1 + 1e-6 * points[-1] ** 2
 
@@ -87,7 +87,7 @@ def test_a_law_of_the_first_kind_only_would_be_caught():
     for _ in range(50):
         u, g, mean = random_laws(rng)
         if len(u) > 1:
-            caught += misses(u, g, mean, *dominating_law(u[:1], g[:1], mean)) > 1e-6
+            caught += misses(u, g, mean, *dominating_distribution(u[:1], g[:1], mean)) > 1e-6
     assert caught > 20
 
 
@@ -122,7 +122,7 @@ def one_step_bound(a, c, reports):
     """2 e(c)/(1 - c) with e(c) from the common law of all changes, all at distance 1, so of one scale."""
     kinds = module._kinds(a, 1 - np.eye(len(a)))
     scale = float(kinds.scale.max())
-    mass, points = dominating_law(kinds.u - c / scale * kinds.v, kinds.g, -c / scale)
+    mass, points = dominating_distribution(kinds.u - c / scale * kinds.v, kinds.g, -c / scale)
     own = mass > 0
     return 2 * scale * math.exp(log_excess_upper(mass[own], points[own], c / scale, reports)) / (1 - c)
 

@@ -32,7 +32,7 @@ from barrow.accounting.matrix_blanket import (
     MatrixFamily,
     channel_profile,
     channel_within,
-    dominating_law,
+    dominating_distribution,
     first_order_matrix,
 )
 from barrow.accounting.one_step import mean_excess_upper, sign_excess_upper
@@ -150,8 +150,8 @@ def test_composed_epsilon_upper():
     assert 3.6 < composed_epsilon_upper(compose_losses([0.2] * 20, []), 0.0, 1e-06, 4.0) < 3.7
 
 
-def test_dominating_law():
-    mass, points = dominating_law(np.array([[1.0, -1.0], [0.5, -0.5]]), np.full((2, 2), 0.25), 0.0)
+def test_dominating_distribution():
+    mass, points = dominating_distribution(np.array([[1.0, -1.0], [0.5, -0.5]]), np.full((2, 2), 0.25), 0.0)
     assert round(float(mass @ points**2), 6) == 0.5
     assert abs(mass @ points) < 1e-12
 

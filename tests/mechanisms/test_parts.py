@@ -17,8 +17,8 @@ from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import (
     as_tree,
     edge_values,
+    empirical_bayes_histogram,
     nearest_histogram,
-    shrunk_histogram,
     top_down_histogram,
 )
 from barrow.mechanisms.decoding.tree_groups import firsts, multipliers, project, running, spread
@@ -156,10 +156,10 @@ def test_top_down_histogram():
     assert top_down_histogram(Line(0, 3, points=[0, 1, 3]), [0.2, 0.2]).round(9).tolist() == [0.36, 0.0, 0.64]
 
 
-def test_shrunk_histogram():
+def test_empirical_bayes_histogram():
     values = [0.5, 0.02, -0.02, 0.01, -0.01, 0.0, 0.01, -0.01, 0.0, 0.0]
     space = Discrete([str(i) for i in range(len(values))])
-    assert shrunk_histogram(space, values, variances=0.0001).round(3).tolist()[:3] == [1.0, 0.0, 0.0]
+    assert empirical_bayes_histogram(space, values, variances=0.0001).round(3).tolist()[:3] == [1.0, 0.0, 0.0]
 
 
 def test_firsts():

@@ -10,7 +10,7 @@ import pytest
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.decoding import decode, edge_values, shrunk_histogram
+from barrow.mechanisms.decoding import decode, edge_values, empirical_bayes_histogram
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise.simulation import SeededSource
@@ -162,15 +162,15 @@ def test_shrinkage_gains_much_on_even_and_sparse_populations_and_loses_little_el
         ("uneven", 4e-4, lambda: generator.dirichlet(np.full(100, 0.1))),
         ("quiet", 4e-7, lambda: generator.dirichlet(np.ones(100))),
     ]:
-        errors = {"top_down": [], "shrunk": []}
+        errors = {"top_down": [], "empirical_bayes": []}
         for _ in range(40):
             truth = draw()
             sample = generator.laplace if law == "laplace" else generator.normal
             values = edge_values(tree, truth) + sample(scale=scale, size=tree.edges)
             variance = scale**2 * (2 if law == "laplace" else 1)
             for how, found in errors.items():
-                found.append(emd(space, decode(tree, values, how=how, variances=variance, law=law), truth))
-        ratios[name] = np.mean(errors["shrunk"]) / np.mean(errors["top_down"])
+                found.append(emd(space, decode(tree, values, how=how, variances=variance, distribution=law), truth))
+        ratios[name] = np.mean(errors["empirical_bayes"]) / np.mean(errors["top_down"])
     assert ratios["even"] < 0.5
     assert ratios["sparse"] < 0.65
     assert ratios["dense"] < 0.9
@@ -181,7 +181,7 @@ def test_shrinkage_gains_much_on_even_and_sparse_populations_and_loses_little_el
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_posterior_means_are_those_of_the_law_that_made_the_values(law):
     """The second route: shares drawn from a Gamma law, and the mean of the true ones near each noisy value."""
-    from barrow.mechanisms.decoding import tree_shrinkage as engine
+    from barrow.mechanisms.decoding import tree_empirical_bayes as engine
 
     generator = np.random.default_rng(10)
     mass = generator.gamma(1.0, 2.0, size=400_000)
@@ -207,8 +207,11 @@ def test_bad_input_is_refused_kindly():
         (lambda: tree_histogram(space, 25, users=3, noise="l2"), "noise is 'l2'"),
         (lambda: tree_histogram(space, 25, users=3, noise="gaussian"), "delta is 0"),
         (lambda: tree_histogram(Circle.hours(), 25, users=3), "not those of a tree"),
-        (lambda: shrunk_histogram(space, np.zeros(12), variances=1, law="cauchy"), "law is 'cauchy'"),
-        (lambda: decode(space, np.zeros(12), how="shrunk"), "variances are missing"),
+        (
+            lambda: empirical_bayes_histogram(space, np.zeros(12), variances=1, distribution="cauchy"),
+            "distribution is 'cauchy'",
+        ),
+        (lambda: decode(space, np.zeros(12), how="empirical_bayes"), "variances are missing"),
     ]:
         with pytest.raises(ParameterError, match=words):
             wrong()

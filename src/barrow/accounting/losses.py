@@ -1,6 +1,6 @@
 """Privacy losses on a grid: Laplace and randomised-response pairs, composed by convolution, rounded up.
 
-A pair of distributions is described by the law, under the first, of its loss ln(P/Q). Mass between two grid points is
+A pair is described by the distribution, under the first of it, of its loss ln(P/Q). Mass between two grid points is
 moved to them so that both its P-mass and its Q-mass are kept: the divergence, a convex function of e^eps, is replaced
 by its chords, so the new pair dominates the old one (docs/proofs/composition.md), and domination survives products.
 All masses are positive, and convolution adds products of them, so nothing cancels.
@@ -98,7 +98,7 @@ def _power(grid: LossGrid, times: int) -> LossGrid:
 
 
 def compose_losses(laplace: list[float], response: list[float]) -> LossGrid:
-    """The law of the sum of all losses, on a grid of a few thousand points."""
+    """The distribution of the sum of all losses, on a grid of a few thousand points."""
     total = math.fsum(laplace) + math.fsum(response)
     if total <= 0.0:
         return LossGrid(0, 1.0, np.ones(1))

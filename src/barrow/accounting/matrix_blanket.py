@@ -1,10 +1,11 @@
 """The blanket accountant for any finite randomiser that is given as a matrix.
 
 Each change x -> x' is scaled to unit first-order rate; changes of similar shape form a class, and for each slope c the
-law of xi is replaced by one few-valued law that lies above all of the class in convex order: the largest of their call
-functions E(xi - t)_+, joined by chords between the points of a grid. The sum of N independent copies is then integrated
-as for response randomisers, and each change gets its own rate, its scale times the rate of its class. The cost of a
-user's change is the concave majorant of those rates over the distances. Proofs: docs/proofs/blanket.md, section 4.
+distribution of xi is replaced by a few-valued one that lies above all of the class in convex order: the largest of
+their call functions E(xi - t)_+, joined by chords between the points of a grid. The sum of N independent copies is then
+integrated as for response randomisers, and each change gets its own rate, its scale times the rate of its class. The
+cost of a user's change is the concave majorant of those rates over the distances. Proofs: docs/proofs/blanket.md,
+section 4.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MOST_OUTPUTS = 512
 _POINTS = 40
 _SAMPLE = 400
 _WIDEST = 1.01
-"""A class whose law has a variance up to this (its largest kind has 1) is not split any more."""
+"""A class whose distribution has a variance up to this (its largest kind has 1) is not split any more."""
 
 _BLURS = 35.0
 _ENDS = 1e-9
@@ -166,11 +167,11 @@ def _points(xi: Floats, g: Floats) -> Floats:
     return np.asarray(points[~close | (points == reach)])
 
 
-def dominating_law(xi: Floats, g: Floats, mean: float) -> tuple[Floats, Floats]:
-    """Masses and points of one law above all rows of ``xi`` in convex order; what is missing to 1 is mass at 0.
+def dominating_distribution(xi: Floats, g: Floats, mean: float) -> tuple[Floats, Floats]:
+    """Masses and points of a distribution above all rows of ``xi`` in convex order; what is missing to 1 is at 0.
 
     Args:
-        xi: Values, one row for each law; all rows have the same mean.
+        xi: Values, one row for each distribution; all rows have the same mean.
         g: Masses of the values, of the same shape; the rest is at 0.
         mean: The mean of all rows.
     """
@@ -182,14 +183,14 @@ def dominating_law(xi: Floats, g: Floats, mean: float) -> tuple[Floats, Floats]:
     row = np.arange(len(xi))[:, None] * size
     spread = np.bincount((row + cell).ravel(), (g * (1.0 - right)).ravel(), minlength=len(xi) * size)
     spread += np.bincount((row + cell + 1).ravel(), (g * right).ravel(), minlength=len(xi) * size)
-    law = spread.reshape(len(xi), size)
+    masses = spread.reshape(len(xi), size)
     zero = int(np.searchsorted(points, 0.0))
-    law[:, zero] += 1.0 - law.sum(axis=1)
-    mass = law[0]
-    if len(law) > 1:
+    masses[:, zero] += 1.0 - masses.sum(axis=1)
+    mass = masses[0]
+    if len(masses) > 1:
         # Call functions at the points by two sums from the top; their largest is convex; its kinks are the masses.
         gaps = np.diff(points)
-        slopes = np.cumsum(law[:, ::-1], axis=1)[:, ::-1][:, 1:]
+        slopes = np.cumsum(masses[:, ::-1], axis=1)[:, ::-1][:, 1:]
         calls = np.cumsum((slopes * gaps)[:, ::-1], axis=1)[:, ::-1]
         call = np.concatenate([calls.max(axis=0), [0.0]])
         slope = np.concatenate([[1.0], -np.diff(call) / gaps, [0.0]])
@@ -218,14 +219,14 @@ _QUICK = _Effort(12, 8)
 
 
 def _classes(kinds: _Kinds, most: int) -> list[NDArray[np.intp]]:
-    """Kinds of similar shape together: the class whose common law is widest is split until none is much too wide."""
+    """Kinds of similar shape together: the widest class is split until none is much too wide."""
     at = np.array([-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0])
     shape = np.stack([np.sum(kinds.g * np.maximum(kinds.u - t, 0.0), axis=1) for t in at], axis=1)
 
     def width(members: NDArray[np.intp]) -> float:
         if len(members) == 1:
             return 0.0
-        mass, points = dominating_law(kinds.u[members], kinds.g[members], 0.0)
+        mass, points = dominating_distribution(kinds.u[members], kinds.g[members], 0.0)
         return float(np.dot(mass, points * points))
 
     found = [np.arange(len(shape))]
@@ -252,7 +253,7 @@ def _class_rate(kinds: _Kinds, members: NDArray[np.intp], reports: float, level:
     u, v, g = kinds.u[members], kinds.v[members], kinds.g[members]
 
     def log_upper(c: float) -> float:
-        mass, points = dominating_law(u - c * v, g, -c)
+        mass, points = dominating_distribution(u - c * v, g, -c)
         used = mass > 0.0
         if not float(mass.sum()) < 1.0:
             return math.inf

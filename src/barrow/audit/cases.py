@@ -171,8 +171,8 @@ def _subsets() -> list[Finding]:
     tally = Tally("user level, subset selection", "local")
     promised = Guarantee(UserLevel(Fraction(reports, 2), model="local"), "composition", "user level")
     apart = known_distances(Discrete(["a", "b", "c", "d"]), tuple(users))
-    laws = [products(rows.chances, user) for user in users]
-    compare(tally, users, laws, apart, allowed_by(promised), slack=rows.left * reports)
+    distributions = [products(rows.chances, user) for user in users]
+    compare(tally, users, distributions, apart, allowed_by(promised), slack=rows.left * reports)
     return [tally.finding()]
 
 

@@ -56,7 +56,7 @@ def audit_items(
     space = randomiser.space
     rows = observed_rows(lambda x, source: int(randomiser.from_items([x], source=source)[0]), space.items, cut=cut)
     found = []
-    laws: dict[User, Chances] = {}
+    distributions: dict[User, Chances] = {}
     for model in ("local", "shuffle", "central"):
         tally = Tally(name, model)
         alone = model == "local"
@@ -69,12 +69,12 @@ def audit_items(
         for rest in [()] if alone else small_users(space.items, [items * (n - 1)]):
             for user in mine:
                 held = tuple(sorted((*user, *rest)))
-                if held not in laws:
-                    laws[held] = _told(products(rows.chances, held), randomiser.reports, told)
+                if held not in distributions:
+                    distributions[held] = _told(products(rows.chances, held), randomiser.reports, told)
             compare(
                 tally,
                 [(user, rest) for user in mine],
-                [laws[tuple(sorted((*user, *rest)))] for user in mine],
+                [distributions[tuple(sorted((*user, *rest)))] for user in mine],
                 apart,
                 allowed,
                 slack=rows.left * items * n,
@@ -91,11 +91,11 @@ def frequency_result(plan: ItemWise) -> Callable[[Any], Any]:
     return lambda counts: estimator.decode(counts).tobytes()
 
 
-def _told(law: Chances, reports: int, told: Callable[[Any], Any] | None) -> Chances:
+def _told(chances: Chances, reports: int, told: Callable[[Any], Any] | None) -> Chances:
     if told is None:
-        return law
+        return chances
     found: Chances = {}
-    for multiset, chance in law.items():
+    for multiset, chance in chances.items():
         key = told(np.bincount(multiset, minlength=reports))
         found[key] = found.get(key, Fraction(0)) + chance
     return found
@@ -173,11 +173,11 @@ def audit_sampled(
         plan = reduced(inner, radius=radius)
         allowed = allowed_by(price(plan.event))
         for rest in [()] if model == "local" else small_users(space.items, [n - 1]):
-            laws = []
+            distributions = []
             for user in mine:
                 mixed = [mixed_reports(rows.chances, user), *(mixed_reports(rows.chances, (x,)) for x in rest)]
-                laws.append(products(mixed, tuple(i for i in range(len(mixed)) for _ in range(samples))))
-            compare(tally, [(u, rest) for u in mine], laws, apart, allowed, slack=rows.left * samples * n)
+                distributions.append(products(mixed, tuple(i for i in range(len(mixed)) for _ in range(samples))))
+            compare(tally, [(u, rest) for u in mine], distributions, apart, allowed, slack=rows.left * samples * n)
         if model == "local":
             pair = reduced(item_wise(randomiser, items=2, model="local", delta=delta), radius=radius)
             _samples_conform(tally, pair, (0, 0, 1, 2))
@@ -221,14 +221,14 @@ def audit_amplified(name: str, randomiser: Randomiser, *, model: str, items: int
     diameter = float(randomiser.space.distance(0, 1)) * (1.0 + 2.0**-40)
     contexts = {0} if model == "local" else {0, (total - items) // 2, total - items}
     for ones_of_others in sorted(contexts):
-        laws = []
+        distributions = []
         for ones in range(items + 1):
             high = ones + ones_of_others
             parts = [binom.pmf(np.arange(n + 1), n, p) for n, p in ((total - high, chances[0]), (high, chances[1]))]
-            laws.append(np.convolve(parts[0], parts[1]))
+            distributions.append(np.convolve(parts[0], parts[1]))
         for i, j in permutations(range(items + 1), 2):
             epsilon, most = allowed(min(1.0, abs(i - j) / items * diameter))
-            found = float(np.maximum(laws[i] - np.exp(epsilon) * laws[j], 0.0).sum())
+            found = float(np.maximum(distributions[i] - np.exp(epsilon) * distributions[j], 0.0).sum())
             # The probabilities are floats: an excess below their error is none.
             tally.compared(f"{i} and {j} ones among {ones_of_others} of others: delta", found, most, slack=1e-13)
     return tally.finding()

@@ -92,7 +92,7 @@ def products(rows: Sequence[Chances], user: User) -> Chances:
 def compare(
     tally: Tally,
     names: Sequence[Any],
-    laws: Sequence[Chances],
+    distributions: Sequence[Chances],
     distances: Floats,
     allowed: Allowed,
     *,
@@ -103,10 +103,10 @@ def compare(
     Distances are rounded up, and negative for pairs that are not compared. Probabilities may be too small by ``slack``:
     what the enumeration left out.
     """
-    results = sorted({result for law in laws for result in law}, key=repr)
-    table = np.array([[float(law.get(result, 0)) for result in results] for law in laws])
+    results = sorted({result for each in distributions for result in each}, key=repr)
+    table = np.array([[float(each.get(result, 0)) for result in results] for each in distributions])
     limits: dict[float, tuple[float, float]] = {}
-    for i in range(len(laws)):
+    for i in range(len(distributions)):
         for j in np.flatnonzero(distances[i] >= 0.0).tolist():
             if i == j:
                 continue
@@ -121,7 +121,7 @@ def compare(
             tally.pairs += 1
             loss, where = _loss(table[i], table[j] + slack)
             tally.used = max(tally.used, loss / epsilon if epsilon > 0.0 else 0.0)
-            if loss > epsilon - _NEAR and _exceeds(laws[i], laws[j], results, where, epsilon, slack):
+            if loss > epsilon - _NEAR and _exceeds(distributions[i], distributions[j], results, where, epsilon, slack):
                 tally.violation(f"data {names[i]} and {names[j]}: epsilon", loss, epsilon, w)
 
 

@@ -48,7 +48,7 @@ def audit_half_sphere(name: str, noise: BallNoise, query: Query, users: Sequence
         answer: distribution(lambda source, c=c, i=i: _side(noise, c, source, i), cut=_CUT, continuations=2)  # type: ignore[misc]
         for i, (answer, c) in enumerate(dict(zip(answers, centers, strict=True)).items())
     }
-    laws: list[Any] = [found[answer].chances for answer in answers]
+    distributions: list[Any] = [found[answer].chances for answer in answers]
     left = max(float(each.left) for each in found.values())
 
     def allowed(_: float) -> tuple[float, float]:
@@ -56,13 +56,13 @@ def audit_half_sphere(name: str, noise: BallNoise, query: Query, users: Sequence
 
     if noise.dimension > 1:
         # Sides of two users may overlap in any way: the larger chance of one against the smaller of the other.
-        laws = [{"near": max(law.values()), "far": min(law.values())} for law in laws]
-        crossed = [{"near": law["far"], "far": law["near"]} for law in laws]
+        distributions = [{"near": max(each.values()), "far": min(each.values())} for each in distributions]
+        crossed = [{"near": each["far"], "far": each["near"]} for each in distributions]
         both = np.block([[apart, apart], [apart, apart]])
-        compare(tally, [*users, *users], [*laws, *crossed], both, allowed, slack=left)
+        compare(tally, [*users, *users], [*distributions, *crossed], both, allowed, slack=left)
         _uniform_on_side(tally, noise, centers[-1])
     else:
-        compare(tally, users, laws, apart, allowed, slack=left)
+        compare(tally, users, distributions, apart, allowed, slack=left)
     tally.draws += len(users)
     return tally.finding()
 

@@ -1,4 +1,4 @@
-"""A randomiser as a linear map: from the law of items to the law of reports, and back.
+"""A randomiser as a linear map: from the distribution of items to the distribution of reports, and back.
 
 Along a tree (GKRR, any tree, randomised response) the map multiplies each contrast between the branches of a node by
 one number, the chance of going on below it; so it is undone node by node, in time linear in the tree. Other channels
@@ -29,7 +29,7 @@ _DENSE = 2048
 
 
 class Channel(ABC):
-    """The linear map of a randomiser: a law h of items becomes the law h A of reports.
+    """The linear map of a randomiser: a distribution h of items becomes the distribution h A of reports.
 
     >>> issubclass(TreeChannel, Channel), issubclass(MatrixChannel, Channel)
     (True, True)
@@ -39,8 +39,8 @@ class Channel(ABC):
     reports: int
 
     @abstractmethod
-    def forward(self, law: Floats) -> Floats:
-        """The law h A of reports when items follow the law h."""
+    def forward(self, distribution: Floats) -> Floats:
+        """The distribution h A of reports when items follow the distribution h."""
 
     @abstractmethod
     def backward(self, values: Floats) -> Floats:
@@ -127,9 +127,9 @@ class TreeChannel(Channel):
             mass[above[heads]] = np.add.reduceat(mass[level], heads)
         return mass
 
-    def forward(self, law: Floats) -> Floats:
+    def forward(self, distribution: Floats) -> Floats:
         """Each node spreads what stops there evenly below it: a sum of positive numbers."""
-        share = self.stop / self.widths * self.masses(np.asarray(law, dtype=np.float64))
+        share = self.stop / self.widths * self.masses(np.asarray(distribution, dtype=np.float64))
         for level in self._levels[1:]:
             share[level] += share[self.parents[level]]
         return np.asarray(share[self.leaves])
@@ -186,7 +186,7 @@ class TreeChannel(Channel):
         return self._levels
 
     def matrix(self) -> Floats:
-        """A; row by row it is the law of the reports on one item."""
+        """A; row by row it is the distribution of the reports on one item."""
         return np.array([self.forward(row) for row in np.eye(self.items)])
 
     def right_inverse(self) -> Floats:
@@ -215,9 +215,9 @@ class MatrixChannel(Channel):
             raise _singular(f"there are {self.reports:,} different reports for {self.items:,} items")
         self._inverse, self._condition = _right_inverse(self._matrix)
 
-    def forward(self, law: Floats) -> Floats:
+    def forward(self, distribution: Floats) -> Floats:
         """The product h A."""
-        return np.asarray(law @ self._matrix)
+        return np.asarray(distribution @ self._matrix)
 
     def backward(self, values: Floats) -> Floats:
         """The product A g."""
@@ -278,9 +278,9 @@ def _probabilities(randomiser: Randomiser) -> Floats:
 
 
 def _right_inverse(matrix: Floats) -> tuple[Floats, float]:
-    """B = W A^T (A W A^T)^-1 with W = 1/(the mean law of reports), which is the inverse where A is square."""
-    law = matrix.mean(axis=0)
-    seen = np.flatnonzero(law > 0.0)
+    """B = W A^T (A W A^T)^-1 with W = 1/(the mean distribution of reports), which is the inverse where A is square."""
+    distribution = matrix.mean(axis=0)
+    seen = np.flatnonzero(distribution > 0.0)
     table = matrix[:, seen]
     inverse = np.zeros((matrix.shape[1], len(matrix)))
     if len(seen) < len(matrix):
@@ -289,7 +289,7 @@ def _right_inverse(matrix: Floats) -> tuple[Floats, float]:
         if len(seen) == len(matrix):
             inverse[seen] = np.linalg.inv(table)
         else:
-            weighted = table / law[seen]
+            weighted = table / distribution[seen]
             inverse[seen] = np.linalg.solve(weighted @ table.T, weighted).T
     except np.linalg.LinAlgError:
         raise _singular("its matrix is singular (its condition number is infinite)") from None

@@ -215,7 +215,7 @@ class FrequencyEstimator:
 
     def simulated(self, reference: Floats, source: SeededSource) -> Floats:
         """One decoded histogram if everybody's items followed ``reference``; the reports are simulated."""
-        held = whole_counts(self.error.law(reference), self.reports)
+        held = whole_counts(self.error.distribution(reference), self.reports)
         # If everybody holds the reference, their samples together are N draws from it.
         drawn = exact_multinomials([self.reports], [held], source=source)[0] if self.sampled else held
         found = self.decode(self.itemwise.randomiser.from_counts(drawn, source=source))

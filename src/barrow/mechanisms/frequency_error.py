@@ -1,8 +1,8 @@
 """How far a frequency estimate will be from the truth, from public numbers alone.
 
-The estimate v B of n users' histogram is unbiased, and its covariance is known exactly: with N reports, items that
-follow the law q and reports that follow q A, it is (B^T diag(q A) B - diag(q))/N. Along the edges of a tree this gives
-the expected error with no constant left open (docs/proofs/frequency.md).
+The estimate v B of n users' histogram is unbiased, and its covariance is known exactly: with N reports, items of the
+distribution q and reports of q A, it is (B^T diag(q A) B - diag(q))/N. Along the edges of a tree this gives the
+expected error with no constant left open (docs/proofs/frequency.md).
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class EstimateError:
         >>> flip.deviations(100).round(6).tolist()
         [0.086603]
         """
-        law = self.law(reference)
-        variance = self._moments.at(self.channel.forward(law)) - self.spans.masses(law)
+        distribution = self.distribution(reference)
+        variance = self._moments.at(self.channel.forward(distribution)) - self.spans.masses(distribution)
         return np.asarray(np.sqrt(np.maximum(variance, 0.0) / _reports(reports)))
 
     def expected(self, reports: int, reference: ArrayLike | None = None) -> float:
@@ -78,18 +78,18 @@ class EstimateError:
         Exact in the limit on line, tree, clustered and discrete spaces. On other spaces up to 2,048 items it is the
         mean of a fixed simulation with the exact covariance; on larger ones the bound along a tree.
         """
-        single = self._even if reference is None else self._single(self.law(reference))
+        single = self._uniform if reference is None else self._single(self.distribution(reference))
         return single / math.sqrt(_reports(reports))
 
     @cached_property
-    def _even(self) -> float:
-        return self._single(self.law(None))
+    def _uniform(self) -> float:
+        return self._single(self.distribution(None))
 
-    def _single(self, law: Floats) -> float:
+    def _single(self, distribution: Floats) -> float:
         """The expected error, as if of one report: it falls with the square root of their number."""
         if self.spans.exact or self.space.items > _DENSE:
-            return _HALF_NORMAL * float((self.spans.lengths * self.deviations(1, law)).sum())
-        return self._simulated(law)
+            return _HALF_NORMAL * float((self.spans.lengths * self.deviations(1, distribution)).sum())
+        return self._simulated(distribution)
 
     def expected_upper(self, reports: int) -> float:
         """No data set has a larger expected error than this.
@@ -97,12 +97,12 @@ class EstimateError:
         The sum over edges of length times standard deviation is a concave function of the histogram, hence below its
         tangent at the even one, whose largest value is at a corner.
         """
-        law = self.law(None)
-        deviations = self.deviations(1, law)
+        distribution = self.distribution(None)
+        deviations = self.deviations(1, distribution)
         lengths = self.spans.lengths
         slopes = np.divide(lengths, 2.0 * deviations, out=np.zeros_like(lengths), where=deviations > 0.0)
         gradient = self.channel.backward(self._moments.weighted(slopes)) - self.spans.spread(slopes)
-        top = float((lengths * deviations).sum()) + float(gradient.max() - gradient @ law)
+        top = float((lengths * deviations).sum()) + float(gradient.max() - gradient @ distribution)
         return top / math.sqrt(_reports(reports)) * (1.0 + 1e-9)
 
     def covariance(self, reports: int, reference: ArrayLike | None = None) -> Floats:
@@ -120,16 +120,16 @@ class EstimateError:
                 allowed=f"at most {_DENSE:,} items",
                 fix="deviations(), which needs no matrix on trees",
             )
-        law = self.law(reference)
+        distribution = self.distribution(reference)
         inverse = self.channel.right_inverse()
-        found = inverse.T @ (self.channel.forward(law)[:, None] * inverse) - np.diag(law)
+        found = inverse.T @ (self.channel.forward(distribution)[:, None] * inverse) - np.diag(distribution)
         return np.asarray(found / _reports(reports))
 
-    def _simulated(self, law: Floats) -> float:
+    def _simulated(self, distribution: Floats) -> float:
         """The mean error over fixed normal draws with the covariance of a single report."""
         from scipy.special import ndtri
 
-        covariance, k = self.covariance(1, law), len(law)
+        covariance, k = self.covariance(1, distribution), len(distribution)
         # The covariance is singular (masses add up to 1); a hair more on its diagonal lets it be factored.
         root = np.linalg.cholesky(covariance + np.eye(k) * (_HAIR * float(np.trace(covariance)) / k + _HAIR))
         draws = _MOST_DRAWS if type(self.space) in CLOSED_FORMS else max(10, min(_MOST_DRAWS // 4, 20_000 // k))
@@ -138,19 +138,23 @@ class EstimateError:
         drawn -= drawn.mean(axis=1, keepdims=True)
         return float(np.mean(kr_norm(self.space, drawn)))
 
-    def law(self, reference: ArrayLike | None) -> Floats:
+    def distribution(self, reference: ArrayLike | None) -> Floats:
         """The histogram that is meant: ``reference``, checked, or the even one."""
         k = self.space.items
         if reference is None:
             return np.full(k, 1.0 / k)
-        law = np.asarray(reference, dtype=np.float64)
-        if law.shape != (k,) or not (law >= 0.0).all() or not abs(float(law.sum()) - 1.0) <= 1e-9:
+        distribution = np.asarray(reference, dtype=np.float64)
+        if (
+            distribution.shape != (k,)
+            or not (distribution >= 0.0).all()
+            or not abs(float(distribution.sum()) - 1.0) <= 1e-9
+        ):
             raise ParameterError(
                 "The reference is not a histogram of the space.",
                 allowed=f"{k} numbers of 0 or more with the sum 1",
                 fix="leave it out for the even histogram, or decode an estimate first",
             )
-        return law
+        return distribution
 
 
 def _reports(reports: int) -> int:

@@ -152,13 +152,13 @@ def histogram_noise(
         return _of_edges(edge_histogram(space, alpha, users=users, model=model, spacing=spacing), how, noise)
     if kind == "tree":
         made = tree_histogram(space, alpha, delta, users=users, noise=noise, model=model)
-        tree, variance, law = made.tree, made.variance, made.law
+        tree, variance, distribution = made.tree, made.variance, made.distribution
         return HistogramNoise(
             kind,
             made.query,
             made.noise,
             1.0 / tree.lengths,
-            lambda values: decode(tree, values, how=how, variances=variance, law=law),
+            lambda values: decode(tree, values, how=how, variances=variance, distribution=distribution),
             made.undecoded_error,
             min(made.nearest_error_upper, 1.0),
             reports,

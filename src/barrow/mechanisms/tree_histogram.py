@@ -61,8 +61,8 @@ class TreeHistogram:
         return self.users if self.model is Model.LOCAL else 1
 
     @property
-    def law(self) -> str:
-        """The law of the noise that is left: means of 30 or more reports are taken as Gaussian."""
+    def distribution(self) -> str:
+        """That of the noise that is left: means of 30 or more reports are taken as Gaussian."""
         return "gaussian" if self.noise.p is None or self.reports >= 30 else "laplace"
 
     @property

@@ -45,10 +45,10 @@ def exact_items(made: Randomiser, promised: Guarantee, users: Sequence[User], sa
     """
     tally = Tally(made.kind, "local")
     rows = [{y: Fraction(int(x), TOTAL) for y, x in enumerate(row) if x} for row in made.weight_rows() or []]
-    laws = [
+    distributions = [
         products([mixed_reports(rows, user)], (0,) * samples) if samples else products(rows, user) for user in users
     ]
-    compare(tally, list(users), laws, known_distances(made.space, tuple(users)), allowed_by(promised))
+    compare(tally, list(users), distributions, known_distances(made.space, tuple(users)), allowed_by(promised))
     return tally.finding()
 
 

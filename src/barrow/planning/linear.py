@@ -22,7 +22,7 @@ def linear_errors(
 ) -> list[Candidate]:
     """Every additive noise that keeps (alpha, delta)-EMD-DP, with its 95 % half width, the most accurate first.
 
-    In the local model the half width is that of the mean of all reports, by the normal law.
+    In the local model the half width is that of the mean of all reports, by the normal distribution.
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line

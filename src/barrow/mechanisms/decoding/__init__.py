@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from barrow.mechanisms.decoding.tree import (
         decode,
         edge_values,
+        empirical_bayes_histogram,
         nearest_histogram,
-        shrunk_histogram,
         top_down_histogram,
     )
 else:

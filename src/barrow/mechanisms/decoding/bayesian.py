@@ -50,7 +50,7 @@ def bayesian_update(
     N (max_x g_x - 1), with g the factors of the next update (docs/proofs/frequency.md): updates stop when that is at
     most ``gap``, or after ``most_updates``.
 
-    It begins at ``start``, a histogram without zeros (the even one by default).
+    It begins at ``start``, a histogram without zeros (the uniform one by default).
     """
     reports = np.asarray(counts, dtype=np.float64)
     if reports.shape != (channel.reports,) or not (reports >= 0).all() or not np.isfinite(reports).all():
@@ -62,30 +62,30 @@ def bayesian_update(
     if not reports.any():
         raise ParameterError("There are no reports.", allowed="at least one report", fix="check the counts")
     fit = _Likelihood(channel, reports)
-    law = np.full(channel.items, 1.0 / channel.items) if start is None else _positive(start, channel.items)
-    here = fit.at(law)
+    histogram = np.full(channel.items, 1.0 / channel.items) if start is None else _positive(start, channel.items)
+    here = fit.at(histogram)
     found, updates = [here.value], 0
     while fit.gap(here) > gap and updates < most_updates:
         one = fit.at(here.updated)
         two = fit.at(one.updated)
         updates += 2
-        leap = fit.at(_leap(here.law, one.law, two.law))
+        leap = fit.at(_leap(here.histogram, one.histogram, two.histogram))
         here = leap if leap.value >= two.value else two
         found.append(here.value)
-    return BayesianFit(here.law, updates, tuple(found), fit.gap(here))
+    return BayesianFit(here.histogram, updates, tuple(found), fit.gap(here))
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
     """A histogram, its log-likelihood, and the factors of its update."""
 
-    law: Floats
+    histogram: Floats
     value: float
     factors: Floats
 
     @property
     def updated(self) -> Floats:
-        grown = self.law * self.factors
+        grown = self.histogram * self.factors
         return np.asarray(grown / grown.sum())
 
 
@@ -101,32 +101,32 @@ class _Likelihood:
                 fix="check that the counts are in the order of the randomiser's labels",
             )
 
-    def at(self, law: Floats) -> _Point:
-        expected = self._channel.forward(law)[self._some]
+    def at(self, histogram: Floats) -> _Point:
+        expected = self._channel.forward(histogram)[self._some]
         ratio = np.zeros(self._channel.reports)
         ratio[self._some] = self._shares / expected
         value = self._total * float((self._shares * np.log(expected)).sum())
-        return _Point(law, value, self._channel.backward(ratio))
+        return _Point(histogram, value, self._channel.backward(ratio))
 
     def gap(self, point: _Point) -> float:
         return self._total * max(0.0, float(point.factors.max()) - 1.0)
 
 
-def _leap(law: Floats, one: Floats, two: Floats) -> Floats:
-    """Beyond two updates along their trend: law + 2 s (one - law) + s^2 (their change), with s = |step|/|change|."""
-    step, change = one - law, two - 2.0 * one + law
+def _leap(zero: Floats, one: Floats, two: Floats) -> Floats:
+    """Beyond two updates along their trend: zero + 2 s (one - zero) + s^2 (their change), with s = |step|/|change|."""
+    step, change = one - zero, two - 2.0 * one + zero
     size = float(np.sqrt((change**2).sum()))
     times = max(1.0, float(np.sqrt((step**2).sum())) / size) if size > 0.0 else 1.0
-    far = np.maximum(law + 2.0 * times * step + times**2 * change, _SHRINK * two)
+    far = np.maximum(zero + 2.0 * times * step + times**2 * change, _SHRINK * two)
     return np.asarray(far / far.sum())
 
 
 def _positive(start: ArrayLike, items: int) -> Floats:
-    law = np.asarray(start, dtype=np.float64)
-    if law.shape != (items,) or not (law > 0.0).all() or not np.isfinite(law).all():
+    histogram = np.asarray(start, dtype=np.float64)
+    if histogram.shape != (items,) or not (histogram > 0.0).all() or not np.isfinite(histogram).all():
         raise ParameterError(
             "The start is not a histogram without zeros.",
             allowed=f"{items} numbers above 0: an item that starts at 0 stays there",
             fix="0.9 * histogram + 0.1 / items",
         )
-    return np.asarray(law / law.sum())
+    return np.asarray(histogram / histogram.sum())

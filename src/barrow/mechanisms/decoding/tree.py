@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
+from barrow.mechanisms.decoding.tree_empirical_bayes import empirical_bayes
 from barrow.mechanisms.decoding.tree_least_squares import top_down
 from barrow.mechanisms.decoding.tree_nearest import nearest_on_line, nearest_on_tree
-from barrow.mechanisms.decoding.tree_shrinkage import shrunk
 from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.base import Floats
 
-HOW = ("auto", "nearest", "top_down", "shrunk")
-LAWS = ("laplace", "gaussian")
+HOW = ("auto", "nearest", "top_down", "empirical_bayes")
+DISTRIBUTIONS = ("laplace", "gaussian")
 
 
 def as_tree(space: Space | EdgeTree) -> EdgeTree:
@@ -44,7 +44,7 @@ def decode(
     *,
     how: str = "auto",
     variances: ArrayLike | None = None,
-    law: str = "laplace",
+    distribution: str = "laplace",
 ) -> Floats:
     """The histogram that noisy edge values speak for.
 
@@ -52,12 +52,12 @@ def decode(
         space: A tree, clustered, discrete or line space, or its edges.
         values: A noisy edge value for each edge.
         how: ``"nearest"`` (see :func:`nearest_histogram`), ``"top_down"`` (see :func:`top_down_histogram`),
-            ``"shrunk"`` (see :func:`shrunk_histogram`), or ``"auto"``: the most accurate one by test
+            ``"empirical_bayes"`` (see :func:`empirical_bayes_histogram`), or ``"auto"``: the most accurate one by test
             (docs/histograms.md), which is ``"nearest"`` on a line and on trees that are deep or narrow, elsewhere
-            ``"shrunk"`` where variances are given and ``"top_down"`` where not.
+            ``"empirical_bayes"`` where variances are given and ``"top_down"`` where not.
         variances: The variance of each edge value, or one for all. Where they differ, the nearest histogram weighs
             values by the inverse of their standard deviations.
-        law: The law of their noise: ``"laplace"``, or ``"gaussian"`` (means of many reports are nearly that).
+        distribution: That of their noise: ``"laplace"``, or ``"gaussian"`` (means of many reports are nearly that).
 
     >>> from barrow.spaces import Discrete
     >>> decode(Discrete(["a", "b", "c"]), [0.35, 0.25, -0.1]).round(9).tolist()
@@ -67,7 +67,7 @@ def decode(
         raise ParameterError(f"how is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="how='auto'")
     tree = as_tree(space)
     if how == "auto":
-        how = "nearest" if _narrow(tree) else "top_down" if variances is None else "shrunk"
+        how = "nearest" if _narrow(tree) else "top_down" if variances is None else "empirical_bayes"
     if how == "nearest":
         noise = np.ones(tree.edges) if variances is None else _positive(tree, variances, "variances")
         return nearest_histogram(tree, values, weights=np.sqrt(noise.min() / noise))
@@ -75,11 +75,11 @@ def decode(
         return top_down_histogram(tree, values, variances=variances)
     if variances is None:
         raise ParameterError(
-            "how is 'shrunk', but variances are missing.",
+            "how is 'empirical_bayes', but variances are missing.",
             allowed="the variance of each edge value: how much to move a value depends on it",
             fix="variances=2*scale**2 for Laplace noise, or how='top_down'",
         )
-    return shrunk_histogram(tree, values, variances=variances, law=law)
+    return empirical_bayes_histogram(tree, values, variances=variances, distribution=distribution)
 
 
 def _narrow(tree: EdgeTree) -> bool:
@@ -111,22 +111,24 @@ def top_down_histogram(space: Space | EdgeTree, values: ArrayLike, *, variances:
     return top_down(tree, targets, noise)
 
 
-def shrunk_histogram(
-    space: Space | EdgeTree, values: ArrayLike, *, variances: ArrayLike, law: str = "laplace"
+def empirical_bayes_histogram(
+    space: Space | EdgeTree, values: ArrayLike, *, variances: ArrayLike, distribution: str = "laplace"
 ) -> Floats:
     """Empirical Bayes from the root downward: the most accurate decoder on average, without a bound on its error.
 
-    ``law`` is that of the noise, ``"laplace"`` or ``"gaussian"``. On a line it is :func:`nearest_histogram`.
+    ``distribution`` is that of the noise, ``"laplace"`` or ``"gaussian"``. On a line it is :func:`nearest_histogram`.
     """
     tree = as_tree(space)
-    if law not in LAWS:
-        raise ParameterError(f"law is {law!r}.", allowed="'laplace' or 'gaussian'", fix="law='laplace'")
+    if distribution not in DISTRIBUTIONS:
+        raise ParameterError(
+            f"distribution is {distribution!r}.", allowed="'laplace' or 'gaussian'", fix="distribution='laplace'"
+        )
     noise = _positive(tree, variances, "variances")
     if tree.path:
         return nearest_histogram(tree, values)
-    scales = np.sqrt(noise / (1.0 if law == "gaussian" else 2.0)) / tree.lengths
+    scales = np.sqrt(noise / (1.0 if distribution == "gaussian" else 2.0)) / tree.lengths
     targets = _numbers(tree, values, "values") / tree.lengths
-    return shrunk(tree, targets, scales, gaussian=law == "gaussian")
+    return empirical_bayes(tree, targets, scales, gaussian=distribution == "gaussian")
 
 
 def _scaled(space: Space | EdgeTree, values: ArrayLike, variances: ArrayLike | None) -> tuple[EdgeTree, Floats, Floats]:

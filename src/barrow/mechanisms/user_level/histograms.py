@@ -178,7 +178,9 @@ def _along(kind: str, asked: _Asked, levels: Grouped, query: Query, factors: Flo
     factors = np.append(factors, _own_factors(whole))
 
     def inside(values: Floats, times: float) -> Floats:
-        return decode(tree, values * tree.lengths, how=asked.how, variances=variances * times**2, law=asked.noise)
+        return decode(
+            tree, values * tree.lengths, how=asked.how, variances=variances * times**2, distribution=asked.noise
+        )
 
     def along(values: Floats) -> Floats:
         found = np.empty(space.items)

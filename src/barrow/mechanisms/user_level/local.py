@@ -144,7 +144,7 @@ class LocalSubsets:
             return nearest_in_simplex(estimate)
         tree = edge_tree(self.space)
         spread_of = self._uniform_variances * tree.lengths**2
-        return decode(tree, edge_values(tree, estimate), variances=spread_of, law="gaussian")
+        return decode(tree, edge_values(tree, estimate), variances=spread_of, distribution="gaussian")
 
     @cached_property
     def _uniform_variances(self) -> Floats:

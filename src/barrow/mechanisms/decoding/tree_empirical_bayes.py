@@ -1,6 +1,6 @@
 """Empirical Bayes along a tree: values that noise made large or small are moved towards what the others suggest.
 
-From the root downward, the shares of a level's edges in what is above them are taken as draws from one law: none with
+From the root downward, a level's edges have shares in what is above them: draws from one distribution, none with
 some probability, else Gamma of some shape, with the mean that the mass above dictates if all items are alike. The two
 numbers are fitted to the noisy values of the level (maximum likelihood on a grid), every value is replaced by its
 posterior mean, and the means are projected so that they add up. No bound on the error follows from it: it is chosen
@@ -33,14 +33,14 @@ _SHAPES, _EMPTY = (
     )
 )
 _DOUBT = 0.003
-"""The share of a flat law that is mixed in, so that no value is impossible."""
+"""The share of a uniform distribution that is mixed in, so that no value is impossible."""
 _RATIO = 1.3
 """Means are rounded to powers of this."""
 _FEW = 8
-"""Levels with fewer values near the noise are not shrunk."""
+"""Levels with fewer values near the noise are left as they are."""
 
 
-def shrunk(tree: EdgeTree, targets: Floats, scales: Floats, *, gaussian: bool) -> Floats:
+def empirical_bayes(tree: EdgeTree, targets: Floats, scales: Floats, *, gaussian: bool) -> Floats:
     """Histogram: posterior means of the masses below the edges, projected from the root downward.
 
     ``scales`` are those of Laplace noise on ``targets``, or the standard deviations of Gaussian noise.
