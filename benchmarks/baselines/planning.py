@@ -21,7 +21,7 @@ from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.references import Reference, reference_distribution
 from barrow.privacy import UserLevelRelease
 from barrow.privacy.definitions import positive, probability
-from barrow.spaces import TREES, Clustered, Space, Tree, edge_tree
+from barrow.spaces import Clustered, Space, Tree, edge_tree
 from barrow.spaces.base import Floats
 from barrow.transport import emd
 from benchmarks.baselines import (
@@ -172,7 +172,7 @@ def predicted_error(baseline: HistogramBaseline, reference: Floats) -> float:
     >>> round(predicted_error(made, np.full(4, 0.25)), 4)
     0.0039
     """
-    if isinstance(baseline.space, TREES):
+    if baseline.space.has_tree:
         return baseline.predicted_emd(reference)
     return float(0.5 * MEAN_ABSOLUTE * np.sqrt(baseline.variances(reference)).sum())
 
@@ -265,7 +265,7 @@ def _entries(made: LocalHistogram) -> int:
 
 def _candidate(name: str, made: HistogramBaseline, guess: Floats) -> Candidate:
     error = predicted_error(made, guess)
-    tree = isinstance(made.space, TREES)
+    tree = made.space.has_tree
     note = "" if tree else "the error is an upper bound, by total variation"
     return Candidate(name, f"user-level: {made.name}", price(made.event), error, error, None, note, made)
 

@@ -192,10 +192,10 @@ def tree_of(query):
 
 def test_geodesics_bulge_no_farther_than_said():
     """Points along geodesics between items of a northern box, against the nearest item."""
-    from barrow.queries.density import _unit_vectors
+    from barrow.spaces.sphere import unit_vectors
 
     space = Earth(box=(70, 10, 76, 30), cell=14)
-    vectors = _unit_vectors(space.points)
+    vectors = unit_vectors(space.points)
     rng, length = np.random.default_rng(0), 600 / space.diameter
     rho = engine._offset_upper(space, length) * space.diameter
     worst = 0.0

@@ -26,7 +26,7 @@ from barrow.privacy import Event, KNormNoise, Model
 from barrow.privacy.definitions import positive
 from barrow.queries import Query
 from barrow.queries.hats import hats, node_query
-from barrow.spaces import Circle, Earth, Euclidean, Line, NeighbourGraph, Space
+from barrow.spaces import NeighbourGraph, Space
 from barrow.spaces.spanners import check_memory
 
 BLOCKS = ("faces", "edges")
@@ -260,14 +260,13 @@ def spacings(space: Space) -> list[float | None]:
     [0.234375, 0.15625, 0.1171875, 0.08522727272727272, None]
     """
     space = space.held
-    if isinstance(space, Euclidean):
-        shape = np.array(space.shape)
-        extent = float(((space.high - space.low) * (shape - 1) / shape).max())
+    if space.gaps is not None:
+        extent, finest = space.diameter * (2.0 if space.goes_round else float(space.gaps.sum())), space.items - 1
+    elif space.lattice is not None:
+        shape = np.array(space.lattice.shape)
+        extent = float(((space.lattice.high - space.lattice.low) * (shape - 1) / shape).max())
         finest = int(shape.max()) - 1
-    elif isinstance(space, Line | Circle):
-        extent = space.diameter * (float(space.gaps.sum()) if isinstance(space, Line) else 2.0)
-        finest = space.items - 1
-    elif isinstance(space, Earth):
+    elif space.earth_box is not None:
         extent, finest = space.diameter, max(1, int(space.items**0.5))
     else:
         return [None]

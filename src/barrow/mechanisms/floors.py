@@ -14,7 +14,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics import Exact
 from barrow.privacy.definitions import positive
-from barrow.spaces import Circle, Euclidean, Line, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 _DOWN = 1.0 - 1e-9
@@ -46,6 +46,7 @@ def worst_case_floor_lower(space: Space, alpha: Exact, *, users: int) -> float:
     >>> from barrow.spaces import Discrete
     >>> round(worst_case_floor_lower(Discrete(["a", "b"]), 1, users=1), 6)  # 1/(1 + e)
     0.268941
+    >>> from barrow.spaces import Euclidean
     >>> square = Euclidean([0, 0], [1, 1], step=1/32)
     >>> round(worst_case_floor_lower(square, 25, users=1000), 4)
     0.0056
@@ -54,10 +55,11 @@ def worst_case_floor_lower(space: Space, alpha: Exact, *, users: int) -> float:
     if space.items < 2:
         return 0.0
     found = 0.0
-    if isinstance(space, Line | Circle):
-        found = _on_path(_positions(space), rate)
-    elif isinstance(space, Euclidean) and space.center is None and space.dimension <= 2:
-        found = _on_grid(space, rate)
+    grid = space.lattice
+    if space.gaps is not None:
+        found = _on_path(_positions(space.gaps, space.goes_round), rate)
+    elif grid is not None and grid.full and grid.dimension <= 2:
+        found = _on_grid(grid.shape, grid.widths / space.diameter, rate)
     if space.items <= _MOST_PACKED:
         found = max(found, _packed(space, rate))
     return found * _DOWN
@@ -74,11 +76,11 @@ def _pairs(size: Any, loss: Any) -> Floats:
     return np.asarray(size * np.exp(-np.logaddexp(0.0, loss)), dtype=np.float64)
 
 
-def _positions(space: Line | Circle) -> Floats:
-    if isinstance(space, Line):
-        return np.asarray(np.concatenate([[0.0], np.cumsum(space.gaps)]), dtype=np.float64)
+def _positions(gaps: Floats, goes_round: bool) -> Floats:
+    if not goes_round:
+        return np.asarray(np.concatenate([[0.0], np.cumsum(gaps)]), dtype=np.float64)
     # Half a circle is a line: the distance of two of its points is that along it.
-    return np.asarray(np.arange(space.items // 2 + 1) * (2.0 / space.items), dtype=np.float64)
+    return np.asarray(np.arange(len(gaps) // 2 + 1) * gaps[0], dtype=np.float64)
 
 
 def _on_path(at: Floats, rate: float) -> float:
@@ -92,11 +94,10 @@ def _on_path(at: Floats, rate: float) -> float:
     return best
 
 
-def _on_grid(space: Euclidean, rate: float) -> float:
+def _on_grid(shape: tuple[int, ...], gaps: Floats, rate: float) -> float:
     """Every t-th cell of a box, paired along its finer axis: tents of half the gap do not meet."""
-    shape = space.shape if space.dimension == 2 else (*space.shape, 1)
-    width = np.broadcast_to((space.high - space.low) / np.array(space.shape) / space.diameter, (len(space.shape),))
-    gaps = np.resize(width, 2) if space.dimension == 2 else np.array([width[0], 1.0])
+    if len(shape) == 1:
+        shape, gaps = (*shape, 1), np.append(gaps, 1.0)
     best = 0.0
     for axis in (0, 1):
         other = 1 - axis

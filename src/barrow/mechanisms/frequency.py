@@ -27,7 +27,7 @@ from barrow.mechanisms.itemwise import ItemWise
 from barrow.noise import exact_multinomials
 from barrow.noise.simulation import SeededSource
 from barrow.numerics import whole
-from barrow.spaces import Line, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 Integers = NDArray[np.int64]
@@ -146,7 +146,7 @@ class FrequencyEstimator:
     def _along_tree(self, estimate: Floats) -> Floats:
         """The nearest histogram in EMD itself; on a line, where errors run on, least squares are nearer on average."""
         values = edge_values(self.space, estimate)
-        if isinstance(self.space, Line):
+        if self.space.on_line:
             return top_down_histogram(self.space, values)
         return nearest_histogram(self.space, values)
 
@@ -209,7 +209,7 @@ class FrequencyEstimator:
         """
         if self.how == "none":
             return self.error_upper
-        if self.how != "tree" or isinstance(self.space, Line):
+        if self.how != "tree" or self.space.on_line:
             return None
         return min(2.0 * self.error_upper, self.space.diameter)
 

@@ -21,7 +21,6 @@ from barrow.numerics import whole
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 from barrow.transport import kr_norm
-from barrow.transport.closed_forms import CLOSED_FORMS
 
 _DENSE = 2048
 _MOST_DRAWS = 512
@@ -132,7 +131,7 @@ class EstimateError:
         covariance, k = self.covariance(1, distribution), len(distribution)
         # The covariance is singular (masses add up to 1); a hair more on its diagonal lets it be factored.
         root = np.linalg.cholesky(covariance + np.eye(k) * (_HAIR * float(np.trace(covariance)) / k + _HAIR))
-        draws = _MOST_DRAWS if type(self.space) in CLOSED_FORMS else max(10, min(_MOST_DRAWS // 4, 20_000 // k))
+        draws = _MOST_DRAWS if self.space.has_closed_form else max(10, min(_MOST_DRAWS // 4, 20_000 // k))
         words = SeededSource(2024).words(draws * k).astype(np.float64)
         drawn = ndtri((words + 0.5) * 2.0**-64).reshape(draws, k) @ root.T
         drawn -= drawn.mean(axis=1, keepdims=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from barrow.spaces import TREES, Circle, Space, edge_tree
+from barrow.spaces import Space, edge_tree
 from barrow.spaces.base import Floats, Ids
 
 if TYPE_CHECKING:
@@ -79,12 +79,12 @@ def spans_of(space: Space) -> Spans:
     every = np.arange(k)
     if k == 1:
         return Spans(np.zeros(0), every[:0], every[:0], every)
-    if isinstance(space, TREES):
+    if space.has_tree:
         tree = edge_tree(space)
         return Spans(tree.lengths, tree.starts, tree.ends, every)
-    if isinstance(space, Circle):
+    if space.gaps is not None:
         # Cut open, a circle is a line, and no way along it is shorter than on the circle.
-        return Spans(np.full(k - 1, 2.0 / k), np.zeros(k - 1, dtype=np.int64), every[1:], every, exact=False)
+        return Spans(space.gaps[:-1], np.zeros(k - 1, dtype=np.int64), every[1:], every, exact=False)
     return halving_spans(space)
 
 

@@ -123,7 +123,7 @@ def _graph(folder: Path, effort: Effort) -> Measured:
     alpha, degree = float(study.alpha), 20
     distance = 10.0 / space.diameter
     directed = alpha * distance / degree
-    changed = space.edge_change(distance, degree=degree, least_degree=degree) if isinstance(space, Covariates) else 0.0
+    changed = Covariates.edge_change(distance, degree=degree, least_degree=degree)
     rows = (
         ("directed: the edge is in one person's data", sized(distance / degree, 3), sized(directed, 3)),
         ("undirected: it is in two, and a third wins one", sized(changed, 3), sized(alpha * changed, 3)),

@@ -21,7 +21,7 @@ from barrow.planning.simulate import MOST_RANKED, Simulated, raw_error, simulate
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.randomisers import randomiser_from_spec
-from barrow.spaces import Clustered, Euclidean, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
 from barrow.transport import measure_of
 from barrow.transport.measure import MOST_MEASURED
@@ -86,6 +86,7 @@ def histogram_candidates(
         only: The name of the one candidate that is wanted.
         thorough: Whether randomised items are calibrated, for seconds, where they would err more at any alpha0.
 
+    >>> from barrow.spaces import Clustered
     >>> from barrow.planning import reference_distribution
     >>> space = Clustered.grid(5, 4, r=0.02)
     >>> terms = Terms(space, 1000, given=Fraction(25), delta=Fraction(1, 10**9))
@@ -170,10 +171,10 @@ def _refined(candidate: Candidate, target: HistogramTarget) -> Candidate:
 def _hopeless(target: HistogramTarget) -> dict[str, str]:
     """Mechanisms that take seconds to plan and lose to noise along edges wherever both were measured."""
     space, central = target.terms.space, target.terms.model is Model.CENTRAL
-    line = space.kind == "line"
+    line, grid = space.on_line, space.lattice
     if target.noise not in ("auto", "laplace") or space.items <= _FEW_ITEMS or (space.has_tree and not line):
         return {}
-    deep = isinstance(space, Euclidean) and space.dimension > 2  # where nodes have many edges scales may win
+    deep = grid is not None and grid.dimension > 2  # where nodes have many edges scales may win
     lost = ["multiscale"] if central and not (deep and space.items <= _MANY_ITEMS) else []
     if space.items > _MANY_ITEMS:
         lost += ["cells", *(["tree"] if line else [])]  # along a line it is the same noise at the finest spacing
@@ -281,7 +282,7 @@ def _check_edges(target: HistogramTarget) -> None:
     space = target.terms.space
     if space.items == 1:
         raise ParameterError("The space has one item, so its graph has no edges.")
-    if space.has_tree and space.kind != "line":
+    if space.has_tree and not space.on_line:
         raise ParameterError("The space is a tree, and noise along its edges is what the mechanism 'tree' adds.")
 
 
@@ -314,7 +315,7 @@ def _frequency(target: HistogramTarget) -> Candidate:
 def _paper(target: HistogramTarget) -> Candidate:
     """The paper's own: GKRR with the alpha0 of its Theorem 4.4, safely inverted."""
     terms = target.terms
-    if not isinstance(terms.space, Clustered):
+    if "gkrr" not in terms.space.randomisers:
         raise ParameterError("The paper's histogram is for clustered spaces.")
     n = None if terms.model is Model.LOCAL else terms.users
     choice = _choice(target)

@@ -36,7 +36,7 @@ class ItemHelp:
     >>> terms = Terms(space, 100, given=Fraction(1, 10), model=Model.LOCAL)
     >>> found = ItemHelp.of(terms, 10, False, None, randomised_response(space, "0.01"))
     >>> print(found.sentence)
-    Promises 180 times looser would make it about 0.238.
+    Promises 130 times looser would make it about 0.215.
     """
 
     terms: Terms

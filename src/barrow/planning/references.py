@@ -9,11 +9,8 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.multiscale_scales import mixed_reference
-from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
-
-GEOMETRY = (Line, Circle, Euclidean, Earth, Hexagons)
-"""Spaces whose items are places."""
 
 _WITH_RECORDS = 0.95
 """So many people hold records at a reference distribution that has a name."""
@@ -41,8 +38,8 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
         return np.append(_WITH_RECORDS * reference_distribution(space.held, reference), 1.0 - _WITH_RECORDS)
     if isinstance(reference, str):
         if reference == "auto":
-            reference = "mixed" if isinstance(space, GEOMETRY) else "zipf"
-        if reference == "mixed" and isinstance(space, GEOMETRY):
+            reference = "mixed" if space.has_map else "zipf"
+        if reference == "mixed" and space.has_map:
             return mixed_reference(space)
         if reference not in ("uniform", "zipf"):
             raise ParameterError(

@@ -29,7 +29,7 @@ def check_size(space: Space) -> None:
     key = next((name for name in ("cell", "step") if isinstance(spec.get(name), int | float)), None)
     fix = "a coarser space"
     if key is not None:
-        power = 1.0 / (getattr(part, "dimension", 2 if key == "cell" else 1))
+        power = 1.0 / (2 if part.lattice is None else part.lattice.dimension)
         size = float(spec[key]) * (seconds / _QUICK) ** power
         fix = f"{key} = {float(f'{size:.2g}'):g} takes about {_QUICK:g} s"
     raise ParameterError(

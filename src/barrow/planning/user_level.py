@@ -175,7 +175,7 @@ def _central(
 ) -> Iterator[tuple[str, HistogramNoise]]:
     inner = space.innermost
     few, added = inner.items <= _MANY_ITEMS, inner is not space
-    flat = inner.has_tree and inner.kind != "line"  # a tree has levels of its own, or none that would help
+    flat = inner.has_tree and not inner.on_line  # a tree has levels of its own, or none that would help
     levels = has_levels(inner) or (has_groups(inner) and not (flat and few))
     kinds = ["levels"] if levels else []
     if has_levels(inner) if added else inner.has_tree and (few or not has_groups(inner)):

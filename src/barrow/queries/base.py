@@ -27,7 +27,7 @@ from barrow.queries.lipschitz import (
     range_by_pairs,
 )
 from barrow.queries.quantised import Quantised, norm_order, relative_slack
-from barrow.spaces import Circle, Discrete, Line, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 
@@ -72,6 +72,7 @@ class Query:
         places: Coordinates of the outputs of a density, or None.
         cartesian: Coordinates in which near items can be found, or None, and how far to look first.
 
+    >>> from barrow.spaces import Line
     >>> from barrow.queries import distance_to
     >>> query = distance_to(Line(0, 10, unit="km", step=1), 3)
     >>> query.dimension, query.unit, round(query.lipschitz_upper(1), 6)
@@ -113,6 +114,7 @@ class Query:
         function is known on paper, twice that of its values on the grid is taken: a piecewise linear function has a
         whole cell on each of its slopes (docs/proofs/snapping.md).
 
+        >>> from barrow.spaces import Line
         >>> from barrow.queries import mean
         >>> round(mean(Line(0, 100, unit="years", step=2)).snapping_upper, 9)
         1.0
@@ -183,7 +185,7 @@ class Query:
         return [self._found[p] for p in orders]
 
     def _find(self, norms: Sequence[float]) -> dict[float, Constants]:
-        if isinstance(self.space, Line | Circle):
+        if self.space.gaps is not None:
             return by_neighbours(self.space, self.table, norms)
         closed = self._closed(norms)
         if closed is not None and self.closed_form is not None and self.closed_form.tight:
@@ -213,7 +215,7 @@ class Query:
         if chained is not None:
             return chained
         by_span = by_range(self.space, self.table, norms)
-        if isinstance(self.space, Discrete):
+        if self.space.equidistant:
             return by_span
         if declared is None:
             return None

@@ -12,7 +12,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import Exact
 from barrow.queries.base import ClosedForm, Query, check_over, check_step, step_argument
 from barrow.queries.quantised import quantise, vector_norm
-from barrow.spaces import Circle, Embedding, Euclidean, Line, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
 from barrow.spaces.checks import finite_array
 
@@ -25,6 +25,7 @@ def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Qu
         over: ``"people"``: every person counts once.
         step: The public grid of the coordinates; 50 bits of the largest by default.
 
+    >>> from barrow.spaces import Line
     >>> mean(Line(0, 100, unit="years", step=1)).description
     'the mean over people of the mean of their items (years)'
     """
@@ -36,7 +37,7 @@ def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Qu
     def bound(p: float) -> float:
         return per_distance * max(1.0, float(dimension ** (1.0 / p - 0.5))) * (1.0 + 2.0**-48)
 
-    unit = "" if isinstance(space, Embedding) else space.unit
+    unit = "" if space.lattice is None else space.unit
     query = Query(
         space,
         "mean",
@@ -44,7 +45,7 @@ def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Qu
         f"the mean over people of the mean of their items{f' ({unit})' if unit else ''}",
         quantise(points, step=step),
         step_argument(step),
-        ClosedForm(bound, tight=isinstance(space, Euclidean)),
+        ClosedForm(bound, tight=space.lattice is not None),
         lambda: ["mean"] if dimension == 1 else [f"mean of coordinate {j + 1}" for j in range(dimension)],
     )
     return check_step(query, step)
@@ -67,14 +68,14 @@ def similarity(
         over: ``"people"``: every person counts once.
         step: The public grid of the similarities.
 
+    >>> from barrow.spaces import Embedding
     >>> words = Embedding(["cat", "dog", "car"], [[1, 0], [0.8, 0.6], [-1, 0]], metric="angular")
     >>> query = similarity(words, [[1, 0], [0, 2]], names=["pets", "north"])
     >>> query.outputs, (query.table.integers[1] * float(query.step)).round(6).tolist()
     (('similarity to pets', 'similarity to north'), [0.8, 0.6])
     """
     rows = given = finite_array(vectors, "vectors", ndim=2)
-    cosine = isinstance(space, Embedding) and space.metric == "angular"
-    if cosine:
+    if space.angular:
         lengths = np.sqrt((rows**2).sum(axis=1, keepdims=True))
         if (lengths == 0.0).any():
             raise ParameterError(
@@ -82,7 +83,7 @@ def similarity(
             )
         rows = rows / lengths
     labels = [f"vector {j + 1}" for j in range(len(rows))] if names is None else [str(x) for x in names]
-    what = "cosine" if cosine else "inner product"
+    what = "cosine" if space.angular else "inner product"
     return _linear(
         space,
         rows,
@@ -108,6 +109,7 @@ def linear_embedding(
 
     Its Lipschitz constant in the 2-norm is at most ||F||_2 times the diameter (Section 6.1).
 
+    >>> from barrow.spaces import Embedding
     >>> space = Embedding(["a", "b"], [[0.0, 0.0], [1.0, 1.0]])
     >>> linear_embedding(space, [[1, 1]]).dimension
     1
@@ -193,25 +195,21 @@ def _operator_bound(rows: Floats, lengths: Floats, per_distance: float) -> Calla
 
 def _per_distance(space: Space) -> float:
     """How far points may be apart in the Euclidean norm, per normalised distance of the space."""
-    if isinstance(space, Embedding) and space.metric == "angular":
+    if space.angular:
         return space.diameter * math.pi / 180.0 * (1.0 + 2.0**-40)  # a chord is not longer than its arc
     return space.diameter
 
 
 def _points(space: Space, kind: str) -> Floats:
-    if isinstance(space, Line):
-        _ = space.items
-        return space.points[:, None]
-    if isinstance(space, Euclidean | Embedding):
-        _ = space.items
-        return space.points
+    if space.flat:
+        return space.point_rows
     what = "A mean" if kind == "mean" else "An inner product"
-    if space.kind in ("circle", "earth", "hexagons"):
+    if space.goes_round:
         raise ParameterError(
             f"{what} does not exist on the {space.kind} space: its points go round, so halfway between two of them "
             "is not one place.",
             allowed="a line, a Euclidean space or an embedding",
-            fix="circular_mean" if space.kind == "circle" else "histogram, density, region or distance",
+            fix="histogram, density, region or distance" if space.on_earth else "circular_mean",
         )
     raise ParameterError(
         f"{what} needs coordinates, and the items of the {space.kind} space have none.",
@@ -230,17 +228,19 @@ def direction(space: Space, *, step: Exact | None = None) -> Query:
         space: A circle with a public grid, or with names.
         step: The public grid of the values; 50 bits by default.
 
+    >>> from barrow.spaces import Circle
     >>> query = direction(Circle.hours())
     >>> query.outputs, 3.13 < query.lipschitz_upper(2) <= math.pi
     (('cosine', 'sine'), True)
     """
-    if not isinstance(space, Circle):
+    grid = space.lattice if space.goes_round else None
+    if grid is None:
         raise ParameterError(
             f"Directions are asked of a circle, and the space is a {space.kind}.",
             allowed="a circle, such as hours, weekdays or months",
             fix="kind = 'mean', or a circle for this column",
         )
-    angles = 2.0 * math.pi * space.points / space.period
+    angles = 2.0 * math.pi * np.asarray(space.places) / float(grid.high[0])
     return check_step(
         Query(
             space,

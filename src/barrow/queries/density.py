@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from barrow.numerics import Exact
 from barrow.queries.base import ClosedForm, Query, check_over, plain
 from barrow.queries.quantised import MOST_BITS, Quantised
 from barrow.queries.row_hats import MOST_OUTPUTS, row_hats, too_coarse, too_many
-from barrow.spaces import EARTH_RADIUS_KM, Circle, Earth, Euclidean, Hexagons, Line, Space, parse_distance
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces import EARTH_RADIUS_KM, Earth, Space, parse_distance
+from barrow.spaces.geometry import Floats, Ids, Lattice
+from barrow.spaces.sphere import unit_vectors
 
 _STEP = Fraction(1, 2**MOST_BITS)
 
@@ -36,6 +37,7 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
             a line, a circle or a box it is adjusted so that centres divide the space evenly.
         over: ``"people"``: every person counts once.
 
+    >>> from barrow.spaces import Line
     >>> query = density(Line(0, 100, unit="km", step=1), bandwidth="10 km")
     >>> query.dimension, round(query.lipschitz_upper(1), 6)  # 2/h, with h = 1/10 of the diameter
     (11, 20.0)
@@ -43,21 +45,17 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
     check_over(over)
     _ = space.items
     width = float(parse_distance(bandwidth, space))
-    if isinstance(space, Line | Circle | Euclidean):
-        columns, weights, places, closed, error = _tensor_hats(space, width)
-        cartesian = (space.points, width) if isinstance(space, Euclidean) else None
-    elif isinstance(space, Earth):
-        columns, weights, places, closed, error = row_hats(space, width)
-        cartesian = (_unit_vectors(space.points), width)
-    elif isinstance(space, Hexagons):
-        columns, weights, places, closed, error = _geodesic_hats(space, width)
-        cartesian = (_unit_vectors(space.points), width)
-    else:
+    if not space.has_map:
         raise ParameterError(
             f"A density needs places, and the items of the {space.kind} space have none.",
             allowed="a line, a circle, a Euclidean space, the Earth or hexagons",
             fix="histogram(space), or region_share(space, members=[...], ramp=...)",
         )
+    if space.cell_width > width * space.diameter / 2.0 * (1 + 1e-9):
+        raise too_coarse(space, width, space.cell_width / space.diameter)
+    hats = _geodesic_hats if space.lattice is None else _tensor_hats
+    columns, weights, places, closed, error = (hats if space.earth_box is None else row_hats)(space, width)
+    at = None if space.gaps is not None else unit_vectors(space.point_rows) if space.on_earth else space.point_rows
     return Query(
         space,
         "density",
@@ -68,7 +66,7 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
         closed,
         lambda: [",".join(f"{x:.6g}" for x in np.atleast_1d(place)) for place in places],
         places,
-        cartesian,
+        None if at is None else (at, width),
     )
 
 
@@ -87,20 +85,11 @@ def _table(columns: Ids, weights: Floats, outputs: int, error: float) -> Quantis
 # Hats on axes, and their products.
 
 
-def _tensor_hats(space: Line | Circle | Euclidean, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
+def _tensor_hats(space: Space, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
     """Products of hats along the axes: columns and weights of each item, the centres, the closed form."""
-    if isinstance(space, Euclidean):
-        low, high, points = space.low, space.high, space.points
-        item_step = (high - low) / np.array(space.shape)
-    else:
-        end = space.high if isinstance(space, Line) else space.period
-        start = space.low if isinstance(space, Line) else 0.0
-        low, high, points = np.array([start]), np.array([end]), space.points[:, None]
-        item_step = np.array([(end - start) / space.items])
+    grid, points = cast("Lattice", space.lattice), space.point_rows
+    low, high, closes = grid.low, grid.high, space.goes_round
     h = width * space.diameter
-    if (item_step > h / 2.0 * (1 + 1e-9)).any():
-        raise too_coarse(space, width, float(item_step.max()) / space.diameter)
-    closes = isinstance(space, Circle)
     intervals = np.maximum(np.rint((high - low) / h).astype(np.int64), 3 if closes else 1)
     spacing = (high - low) / intervals
     counts = intervals if closes else intervals + 1
@@ -137,19 +126,17 @@ def _tensor_hats(space: Line | Circle | Euclidean, width: float) -> tuple[Ids, F
 # Geodesic hats on the sphere.
 
 
-def _geodesic_hats(space: Hexagons, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
+def _geodesic_hats(space: Space, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
     """Normalised hats max(0, 1 - d(x, c)/h) around centres about h apart."""
     from scipy.spatial import cKDTree
 
     h = width * space.diameter
-    spacing = space.least_distance_lower
-    if spacing > width / 2.0 * (1 + 1e-9):
-        raise too_coarse(space, width, spacing)
-    centres = _centres(space, h)
+    points = space.point_rows
+    centres = _centres(points, h)
     if len(centres) > MOST_OUTPUTS:
         raise too_many(width, space)
-    tree = cKDTree(_unit_vectors(centres))
-    vectors = _unit_vectors(space.points)
+    tree = cKDTree(unit_vectors(centres))
+    vectors = unit_vectors(points)
 
     def reach(angle: float) -> float:
         return 2.0 * math.sin(min(angle, math.pi) / 2.0) * (1.0 + 2.0**-30)
@@ -192,8 +179,8 @@ def _geodesic_bound(tree: Any, vectors: Floats, total: Floats, angle: float, wid
     return ClosedForm(lambda p: bound, tight=False)  # the 1-norm is the largest of all norms
 
 
-def _centres(space: Hexagons, h: float) -> Floats:
-    lat, lon = space.points[:, 0], space.points[:, 1]
+def _centres(points: Floats, h: float) -> Floats:
+    lat, lon = points[:, 0], points[:, 1]
     pad = 1e-6
     box = (
         max(-90.0, float(lat.min()) - pad),
@@ -202,8 +189,3 @@ def _centres(space: Hexagons, h: float) -> Floats:
         min(180.0, float(lon.max()) + pad),
     )
     return Earth(box=box, cell=h).points
-
-
-def _unit_vectors(places: Floats) -> Floats:
-    lat, lon = np.radians(places[:, 0]), np.radians(places[:, 1])
-    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.queries.quantised import Quantised, relative_slack, row_norms
-from barrow.spaces import EARTH_RADIUS_KM, Circle, Earth, Euclidean, Line, Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces import EARTH_RADIUS_KM, Space
+from barrow.spaces.geometry import Floats, Ids, Lattice
 
 DECLARED = "declared"
 """The method of a constant that is somebody's word."""
@@ -112,15 +112,9 @@ def range_by_pairs(table: Quantised, p: float) -> float:
     return largest * float_up(table.step) * (1.0 + relative_slack(table.shape[1]))
 
 
-def by_neighbours(space: Line | Circle, table: Quantised, norms: Sequence[float]) -> dict[float, Constants]:
-    """The same on a line or a circle, where the way between two items leads through their neighbours.
-
-    >>> from barrow.queries.quantised import quantise
-    >>> line = Line(0, 4, step=1)
-    >>> round(by_neighbours(line, quantise(line.points[:, None]), [2.0])[2.0].lipschitz_upper, 9)
-    4.0
-    """
-    a = np.arange(space.items - 1 if isinstance(space, Line) else space.items)
+def by_neighbours(space: Space, table: Quantised, norms: Sequence[float]) -> dict[float, Constants]:
+    """The same where the way between two items leads through their neighbours, as on a line or a circle."""
+    a = np.arange(len(cast("Floats", space.gaps)))
     b = (a + 1) % space.items
     best = {p: _Best() for p in norms}
     values = table.floats()
@@ -192,29 +186,24 @@ def by_chains(space: Space, table: Quantised, norms: Sequence[float]) -> dict[fl
 
     A step of the grid is one pass over the table, so that large spaces are quick; the chains cost a factor of at most
     1 + 2/(c (c-2)) (docs/proofs/lipschitz.md). None for other spaces, and where even c = 5 is too much work.
-
-    >>> from barrow.queries.quantised import quantise
-    >>> square = Euclidean([0, 0], [1, 1], step=1/64)
-    >>> found = by_chains(square, quantise(square.points[:, :1]), [1.0])
-    >>> 1.0 <= found[1.0].lipschitz_upper / square.diameter < 1.01, found[1.0].method
-    (True, 'chains')
     """
-    if not isinstance(space, Euclidean) or space.center is not None or table.sparse:
+    grid = space.lattice
+    if grid is None or not grid.full or space.gaps is not None or table.sparse:
         return None
-    widths = (space.high - space.low) / np.array(space.shape) / space.diameter
+    widths = grid.widths / space.diameter
     for c in (20.0, 14.0, 10.0, 7.0, 5.0):
-        offsets = _offsets(space.shape, widths, 2.0 * c * space.snapping_upper * (1.0 + 2.0**-30))
+        offsets = _offsets(grid.shape, widths, 2.0 * c * space.snapping_upper * (1.0 + 2.0**-30))
         if offsets is not None and len(offsets) * space.items * (table.shape[1] + 16.0) <= PAIR_WORK:
             break
     else:
         return None
-    values = table.floats().reshape(*space.shape, table.shape[1])
+    values = table.floats().reshape(*grid.shape, table.shape[1])
     best = dict.fromkeys(norms, 0.0)
     for offset in offsets:
         # Coordinates are rounded relative to the corners; the least of all distances with this offset is not below it.
         far = float(np.sqrt(((offset * widths) ** 2).sum())) * (1.0 - 2.0**-30)
-        one = tuple(slice(max(0, -s), n - max(0, s)) for s, n in zip(offset.tolist(), space.shape, strict=True))
-        two = tuple(slice(max(0, s), n - max(0, -s)) for s, n in zip(offset.tolist(), space.shape, strict=True))
+        one = tuple(slice(max(0, -s), n - max(0, s)) for s, n in zip(offset.tolist(), grid.shape, strict=True))
+        two = tuple(slice(max(0, s), n - max(0, -s)) for s, n in zip(offset.tolist(), grid.shape, strict=True))
         rows = (values[one] - values[two]).reshape(-1, table.shape[1])
         for p in norms:
             best[p] = max(best[p], float(row_norms(rows, p).max(initial=0.0)) / far)
@@ -255,14 +244,14 @@ def _visits(space: Space, tree: Any, points: Floats, radius: float) -> tuple[flo
     """
 
     def pairs(distance: float) -> float:
-        if isinstance(space, Euclidean):
-            return _flat_pairs(space, distance)
+        if space.lattice is not None:
+            return _flat_pairs(space, space.lattice, distance)
         return float(tree.count_neighbors(tree, _chord(space, points, distance)) - len(points)) / 2.0
 
     if pairs(radius) <= _EASY_PAIRS:
         return radius, 1.0
     # Products of hats have a formula that a fine grid attains but for a few per cent: long visits gain nothing there.
-    patience = _FLAT_PAIRS if isinstance(space, Euclidean) else _NEAR_PAIRS
+    patience = _NEAR_PAIRS if space.lattice is None else _FLAT_PAIRS
     rho = _offset_upper(space, radius)
     if rho is not None:
         for c in (20.0, 14.0, 10.0, 7.0, 5.0):
@@ -272,10 +261,10 @@ def _visits(space: Space, tree: Any, points: Floats, radius: float) -> tuple[flo
     return (radius, 1.0) if pairs(radius) <= patience else None
 
 
-def _flat_pairs(space: Euclidean, distance: float) -> float:
+def _flat_pairs(space: Space, grid: Lattice, distance: float) -> float:
     """About how many pairs of a Euclidean grid are within ``distance``: a ball's volume in cells for each item."""
-    items, t = space.items, space.dimension
-    cells = float(np.prod(distance * space.diameter * np.array(space.shape) / (space.high - space.low)))
+    items, t = space.items, grid.dimension
+    cells = float(np.prod(distance * space.diameter * np.array(grid.shape) / (grid.high - grid.low)))
     ball = float(math.pi ** (t / 2.0)) / math.gamma(t / 2.0 + 1.0) * cells
     return items / 2.0 * min(float(items), ball)
 
@@ -287,11 +276,11 @@ def _offset_upper(space: Space, length: float) -> float | None:
     out of it towards a pole: if its ends are no farther north than phi, sin(its highest latitude) is at most
     sin(phi)/cos(length/2).
     """
-    if isinstance(space, Euclidean):
+    if space.lattice is not None:
         return space.snapping_upper
-    if not isinstance(space, Earth):
+    if space.earth_box is None:
         return None
-    south, west, north, east = space.box
+    south, west, north, east = space.earth_box
     half = length * space.diameter / EARTH_RADIUS_KM / 2.0
     if half > 0.7 or 180.0 < east - west < 360.0:
         return None  # the short way round may lead through the part of the Earth that the box leaves out
@@ -305,7 +294,7 @@ def _offset_upper(space: Space, length: float) -> float | None:
 
 def _chord(space: Space, points: Floats, radius: float) -> float:
     """A Cartesian distance that no pair within normalised distance ``radius`` exceeds."""
-    if points.shape[1] == 3 and space.kind in ("earth", "hexagons"):
+    if space.on_earth:
         angle = min(radius * space.diameter / EARTH_RADIUS_KM, math.pi)
         return 2.0 * math.sin(angle / 2.0) * (1.0 + 2.0**-30) + 2.0**-40
     return radius * space.diameter * (1.0 + 2.0**-30)

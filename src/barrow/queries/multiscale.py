@@ -21,7 +21,7 @@ from barrow.queries.base import ClosedForm, Query, check_over, plain
 from barrow.queries.density import density
 from barrow.queries.quantised import MOST_BITS, Quantised
 from barrow.queries.tables import histogram
-from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Space, parse_distance
+from barrow.spaces import Space, parse_distance
 
 CELLS = "cells"
 """The name of the finest level: one output for each item."""
@@ -39,6 +39,7 @@ class Level:
         width: The bandwidth as a share of the diameter; of the cells, the least distance.
         outputs: Where the level's outputs are among its.
 
+    >>> from barrow.spaces import Line
     >>> query = multiscale(Line(0, 100, unit="km", step=1, cells=True), bandwidths=["25 km", "cells"])
     >>> [(level.outputs.stop, round(level.weight, 3)) for level in query.levels]
     [(5, 1.0), (105, 0.04)]
@@ -63,6 +64,7 @@ class MultiscaleQuery(Query):
     Attributes:
         levels: The scales, in the order of the outputs.
 
+    >>> from barrow.spaces import Line
     >>> multiscale(Line(0, 1, step=0.1), bandwidths=["1/2", "1/4"]).kind
     'multiscale'
     """
@@ -98,6 +100,7 @@ def multiscale(
             share w and Lipschitz constant about ell has a weight proportional to w/ell.
         over: ``"people"``: every person counts once.
 
+    >>> from barrow.spaces import Line
     >>> query = multiscale(Line(0, 100, unit="km", step=1), bandwidths=["25 km", "10 km"], shares=["1/4", "3/4"])
     >>> query.dimension, round(query.lipschitz_upper(1), 6)  # weights 25/4 : 30/4, so (8/1.2 + 20)
     (16, 26.666667)
@@ -140,18 +143,13 @@ def multiscale(
 def dyadic_bandwidths(space: Space) -> list[str]:
     """Half the width of the space, a quarter and so on while at least two cells wide, and the cells themselves.
 
+    >>> from barrow.spaces import Line
     >>> dyadic_bandwidths(Line(0, 100, unit="km", step=5, cells=True))
     ['50 km', '25 km', '12.5 km', 'cells']
     """
     _check_geometry(space)
-    if isinstance(space, Euclidean):
-        extent, cell = float((space.high - space.low).max()), float(((space.high - space.low) / space.shape).max())
-    elif isinstance(space, Line | Circle):
-        extent = space.high - space.low if isinstance(space, Line) else space.period
-        cell = extent / space.items
-    else:
-        extent = space.diameter / 2.0**0.5
-        cell = float(space.cell or 0.0) if isinstance(space, Earth) else space.least_distance_lower * space.diameter
+    grid, cell = space.lattice, space.cell_width
+    extent = space.diameter / 2.0**0.5 if grid is None else float((grid.high - grid.low).max())
     found: list[str] = []
     width = min(extent, space.diameter) / 2.0
     while width >= 2.0 * cell * (1.0 - 1e-9) and len(found) < _MOST_LEVELS - 1:
@@ -212,25 +210,25 @@ def _cartesian(levels: Sequence[Level]) -> Any:
     finest = max(min(level.width for level in levels), 2.5 * space.least_distance_lower)
     if known:
         return known[0][0], finest
-    return (space.points, finest) if isinstance(space, Euclidean) else None
+    return (space.point_rows, finest) if space.lattice is not None and space.gaps is None else None
 
 
 def usual_constant(level_query: Query, width: float) -> float:
     """The usual l1-Lipschitz constant of a level, by which a share becomes a weight: a convention, no bound.
 
+    >>> from barrow.spaces import Line
     >>> line = Line(0, 1, step=0.01)
     >>> usual_constant(density(line, bandwidth="1/10"), 0.1)
     20.0
     """
-    if level_query.kind == "histogram" or isinstance(level_query.space, Line | Circle):
+    grid = level_query.space.lattice
+    if level_query.kind == "histogram":
         return 2.0 / width
-    if isinstance(level_query.space, Euclidean):
-        return 2.0 * float(level_query.space.dimension**0.5) / width
-    return 3.0 / width
+    return (3.0 if grid is None else 2.0 * float(grid.dimension**0.5)) / width
 
 
 def _check_geometry(space: Space) -> None:
-    if not isinstance(space, Line | Circle | Euclidean | Earth | Hexagons):
+    if not space.has_map:
         raise ParameterError(
             f"densities at several scales needs places, and the items of the {space.kind} space have none.",
             allowed="a line, a circle, a Euclidean space, the Earth or hexagons",

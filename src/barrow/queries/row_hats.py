@@ -9,13 +9,14 @@ section 3).
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.queries.base import ClosedForm
-from barrow.spaces import EARTH_RADIUS_KM, Earth, Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces import EARTH_RADIUS_KM, Space
+from barrow.spaces.geometry import Box, Floats, Ids
 
 MOST_OUTPUTS = 10**7
 _SURE = 1.0 + 2.0**-30
@@ -23,18 +24,10 @@ _FEWEST_ROUND = 3
 """Fewer centres round the Earth would have two ways from one to the other: such a row is one centre."""
 
 
-def row_hats(space: Earth, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
-    """Columns and weights of each item, the centres, the closed form, and what floats may be off.
-
-    >>> columns, weights, places, closed, _ = row_hats(Earth(box=(0, 0, 2, 2), cell=10), 0.5)
-    >>> weights.shape[1], bool(np.allclose(weights.sum(axis=1), 1.0)), bool(len(places) == columns.max() + 1)
-    (4, True, True)
-    """
+def row_hats(space: Space, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
+    """Columns and weights of each item, the centres, the closed form, and what floats may be off."""
     h = width * space.diameter
-    cell = float(space.cell or 0.0)
-    if cell > h / 2.0 * (1 + 1e-9):
-        raise too_coarse(space, width, cell / space.diameter)
-    south, west, north, east = space.box
+    south, west, north, east = cast("Box", space.earth_box)
     degree = EARTH_RADIUS_KM * math.pi / 180.0
     rows = max(1, round((north - south) * degree / h))
     tall = (north - south) / rows
@@ -54,7 +47,7 @@ def row_hats(space: Earth, width: float) -> tuple[Ids, Floats, Floats, ClosedFor
     if float(nodes.sum()) > MOST_OUTPUTS:
         raise too_many(width, space)
     first = np.concatenate([[0], np.cumsum(nodes)[:-1]])
-    lat, lon = space.points[:, 0], space.points[:, 1]
+    lat, lon = space.point_rows.T
     up = (lat - south) / tall
     below = np.clip(np.floor(up), 0, rows - 1).astype(np.int64)
     share = np.clip(up - below, 0.0, 1.0)
@@ -94,11 +87,7 @@ def _shorter(edge: float, length: float) -> float:
 
 
 def too_coarse(space: Space, width: float, spacing: float) -> ParameterError:
-    """The error for a bandwidth below two cells.
-
-    >>> too_coarse(Earth(cell=500), 0.01, 0.02).fix[:9]
-    'bandwidth'
-    """
+    """The error for a bandwidth below two cells."""
     wide, fine = width * space.diameter, spacing * space.diameter
     return ParameterError(
         f"The bandwidth is {wide:.6g} {space.unit}, but the space's grid is too coarse for it: its cells are "
@@ -109,11 +98,7 @@ def too_coarse(space: Space, width: float, spacing: float) -> ParameterError:
 
 
 def too_many(width: float, space: Space) -> ParameterError:
-    """The error for a bandwidth with too many centres.
-
-    >>> too_many(0.01, Earth(cell=500)).fix
-    'a larger bandwidth'
-    """
+    """The error for a bandwidth with too many centres."""
     return ParameterError(
         f"The bandwidth {width * space.diameter:.6g} {space.unit} makes more than {MOST_OUTPUTS:,} outputs.",
         allowed="fewer outputs",

@@ -119,7 +119,7 @@ def function(
 
 def _evaluated(space: Space, values: ArrayLike | Callable[[Any], Any]) -> Floats:
     if callable(values):
-        points = getattr(space, "points", None)
+        points = space.point_rows if space.flat and space.places is None else space.places
         arguments = space.labels if points is None else list(points)
         values = [values(x) for x in arguments[: space.items]]
     try:

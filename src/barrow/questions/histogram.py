@@ -25,7 +25,7 @@ from barrow.questions.collecting import Collected, Collector
 from barrow.questions.frequency import Frequency
 from barrow.questions.linear import LinearPlan, _averaged, noise_sentence
 from barrow.questions.plan import Plan, Rows, labelled
-from barrow.spaces import Product, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
@@ -200,11 +200,9 @@ def _sets(question: Histogram, target: planning.HistogramTarget, best: Candidate
 
 def _marginals(space: Space, shares: Floats) -> dict[str, Rows]:
     """The histogram of each part of a product, from the one that was drawn: nothing more is paid for them."""
-    if not isinstance(space, Product):
-        return {}
     return {
-        f"marginal_{i + 1}_{part.kind}": labelled(part, {"share": space.marginal(shares, i).tolist()})
-        for i, part in enumerate(space.parts)
+        f"marginal_{i}_{part.kind}": labelled(part, {"share": own.tolist()})
+        for i, (part, own) in enumerate(space.marginals(shares), start=1)
     }
 
 

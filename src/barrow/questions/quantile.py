@@ -73,7 +73,7 @@ class Quantile(ReadOff):
 
     def query(self, space: Space) -> Query:
         """The share below each point, times the way to the next one."""
-        if not isinstance(space, Line):
+        if not space.on_line:
             raise ParameterError(
                 f"Quantiles are asked of a line, and the space is a {space.kind}.",
                 allowed="a line with a grid",
@@ -84,7 +84,7 @@ class Quantile(ReadOff):
     def _alone(self, terms: Terms) -> ReadOffPlan:
         """With as many values as give the narrowest intervals."""
         line = terms.space.held
-        if self.every != AUTO or not isinstance(line, Line):
+        if self.every != AUTO or not line.on_line:
             return super()._alone(terms)
         made = [replace(self, every=every)._alone(terms) for every in _worth_trying(line, terms)]
         return min(made, key=lambda plan: float(plan.error))
@@ -97,7 +97,7 @@ class Quantile(ReadOff):
         return QuantilePlan(self, made.terms, made.query, made.chosen, made.others, pair)
 
 
-def _worth_trying(line: Line, terms: Terms) -> list[int]:
+def _worth_trying(line: Space, terms: Terms) -> list[int]:
     """Three numbers of points around the best by a formula: noise of the share below, and the width of a step.
 
     >>> from barrow.planning.terms import Terms

@@ -10,7 +10,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down
 from barrow.randomisers.base import DEEPEST, wanted_alpha0
 from barrow.randomisers.matrix import MOST_ENTRIES, MatrixRandomiser, too_many, whole_rows
-from barrow.spaces import Earth, Euclidean, Hexagons, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 _HALVINGS = 30
@@ -80,7 +80,7 @@ def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser:
     >>> grid.distortion < 1.5
     True
     """
-    if not isinstance(space, Earth | Hexagons | Euclidean):
+    if "planar_laplace" not in space.randomisers:
         raise ParameterError(
             f"Planar Laplace noise needs a map, and the space is {space.kind!r}.",
             allowed="earth, hexagons or euclidean",

@@ -17,7 +17,7 @@ from typing import Any
 
 from barrow.numerics import exact_text
 from barrow.randomisers.base import DEEPEST, TOTAL
-from barrow.spaces import Clustered, Discrete, Space
+from barrow.spaces import Space
 
 CLOSE = Fraction(1, 10**12)
 """How near, relatively, the probabilities that are drawn are to those of the name."""
@@ -32,9 +32,6 @@ class Even:
         clusters: S, two or more.
         members: T.
         radius: r, exact; 1 where T is 1.
-
-    >>> even_clusters(Clustered.grid(3, 4, r=0.25)).name
-    'gkrr:3x4:0.25'
     """
 
     clusters: int
@@ -53,9 +50,6 @@ class Even:
 
         The first two are rounded up and the last takes up the difference: items give their own report a little less
         often, so that no ratio of probabilities is above that of the family.
-
-        >>> sum(even_clusters(Discrete(["a", "b"])).stops(1.0)) == 2**62
-        True
         """
         if not 0.0 < slope <= DEEPEST:
             return None
@@ -73,11 +67,6 @@ class Even:
             weights: 2^62 times the probability of a report that has this many items below the node where it parts
                 from the item: 1 for the item itself, T for its cluster, S T elsewhere.
             alpha0: The parameter.
-
-        >>> pair = even_clusters(Discrete(["a", "b"]))
-        >>> half = {1: Fraction(TOTAL, 2), 2: Fraction(TOTAL, 2)}
-        >>> pair.keeps(half, Fraction(1, 10**13)), pair.keeps(half, Fraction(1, 10**11))
-        (True, False)
         """
         from flint import arb, fmpq
 
@@ -122,15 +111,5 @@ def _balls() -> Iterator[None]:
 
 
 def even_clusters(space: Space) -> Even | None:
-    """The clusters of a space where they are of one size and there are two or more; items of a discrete one are such.
-
-    >>> even_clusters(Discrete(["a", "b", "c"])).name, even_clusters(Clustered({"a": ["1"], "b": ["2", "3"]}, r=0.1))
-    ('krr:3', None)
-    """
-    if isinstance(space, Discrete):
-        return Even(space.items, 1, Fraction(1)) if space.items > 1 else None
-    if isinstance(space, Clustered) and space.equal_shape is not None:
-        clusters, members = space.equal_shape
-        if clusters > 1:
-            return Even(clusters, members, Fraction(space.r) if members > 1 else Fraction(1))
-    return None
+    """The clusters of a space, items of a discrete one too, where they are of one size and there are two or more."""
+    return None if space.even_clusters is None else Even(*space.even_clusters)

@@ -23,7 +23,7 @@ from barrow.randomisers.claim import LOG_ERROR, log_rate_upper
 from barrow.randomisers.family import even_clusters
 from barrow.randomisers.pooled import PooledStops
 from barrow.randomisers.shape import Shape, star_shape, tree_shape
-from barrow.spaces import Clustered, Discrete, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
 
 _HALVINGS = 30
@@ -131,7 +131,7 @@ class MixtureRandomiser(Randomiser):
         """A lower bound on the distance from a leaf to the leaves that part from it at ``node``."""
         exact = min(Fraction(1), self.shape.depths[leaf] - self.shape.depths[node] + other)
         # Clustered and discrete distances are the very numbers r and 1; others were computed.
-        known = self.shape.true_metric and isinstance(self.space, Clustered | Discrete)
+        known = self.shape.true_metric and self.space.exact_distances
         return exact if known else exact * (1 - Fraction(self.space.distance_error))
 
     @property
@@ -241,7 +241,7 @@ def gkrr(space: Space, alpha0: Exact) -> MixtureRandomiser:
     >>> round(math.log(stay / across), 6)
     2.0
     """
-    if not isinstance(space, Clustered):
+    if "gkrr" not in space.randomisers:
         raise ParameterError(
             f"GKRR needs clusters, and the space is {space.kind!r}.",
             allowed="a clustered space",
@@ -269,8 +269,7 @@ def randomised_response(space: Space, alpha0: Exact) -> MixtureRandomiser:
     0.4519
     """
     least = Fraction(space.least_distance_lower)
-    true_metric = space.kind == "discrete"
-    shape = star_shape(space.items, least / 2, true_metric=true_metric)
+    shape = star_shape(space.items, least / 2, true_metric=space.equidistant)
     return _fitted("response", space, shape, alpha0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.spaces import Clustered, Discrete, Space, Tree
+from barrow.spaces import Space
 
 Integers = NDArray[np.int64]
 
@@ -83,40 +83,20 @@ class Shape:
 
 
 def tree_shape(space: Space) -> Shape:
-    """The tree of a clustered, tree or discrete space.
-
-    >>> tree_shape(Clustered.grid(2, 3, r=0.1)).widths.tolist()
-    [6, 3, 1, 1, 1, 3, 1, 1, 1]
-    """
-    half = Fraction(1, 2)
-    if isinstance(space, Discrete):
-        return star_shape(space.items, half)
-    if isinstance(space, Clustered):
-        r = Fraction(space.r)
-        starts = space.starts.tolist()
-        edges = [(a, b, (1 - r) / 2) for a, b in zip(starts, [*starts[1:], space.items], strict=True)]
-        return _shape([*edges, *((x, x + 1, r / 2) for x in range(space.items))], space.items)
-    if isinstance(space, Tree):
-        scale = Fraction(space.diameter)
-        spans = zip(space.starts.tolist(), space.ends.tolist(), space.lengths.tolist(), strict=True)
-        return _shape([(a, b, Fraction(length) / scale) for a, b, length in spans], space.items)
-    raise ParameterError(
-        f"The space is {space.kind!r}, which is no tree.",
-        allowed="clustered, tree or discrete",
-        fix="exponential(space, alpha0), which works on every finite space",
-    )
+    """The tree of a clustered, tree or discrete space."""
+    if not space.has_tree or space.gaps is not None:
+        raise ParameterError(
+            f"The space is {space.kind!r}, which is no tree.",
+            allowed="clustered, tree or discrete",
+            fix="exponential(space, alpha0), which works on every finite space",
+        )
+    starts, ends, _ = space.edge_spans()
+    return _shape(list(zip(starts.tolist(), ends.tolist(), space.edge_lengths(), strict=True)), space.items)
 
 
 def star_shape(items: int, arm: Fraction, *, true_metric: bool = True) -> Shape:
-    """All items right below the root.
-
-    >>> star_shape(2, Fraction(1, 2)).parents.tolist()
-    [-1, 0, 0]
-    """
-    if items == 1:
-        return _shape([], 1)
-    made = _shape([(x, x + 1, arm) for x in range(items)], items)
-    return Shape(made.starts, made.ends, made.parents, made.depths, true_metric)
+    """All items right below the root."""
+    return replace(_shape([(x, x + 1, arm) for x in range(items)], items), true_metric=true_metric)
 
 
 def _shape(edges: list[tuple[int, int, Fraction]], items: int) -> Shape:

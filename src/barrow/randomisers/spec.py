@@ -16,7 +16,7 @@ from barrow.randomisers.laplace import laplace
 from barrow.randomisers.mapped import MappedRandomiser
 from barrow.randomisers.matrix import MOST_ENTRIES, MatrixRandomiser, matrix_randomiser
 from barrow.randomisers.mixture import gkrr, randomised_response, tree_response
-from barrow.spaces import Clustered, Discrete, Earth, Embedding, Euclidean, Hexagons, Space, Tree
+from barrow.spaces import Space
 
 RANDOMISERS: dict[str, Callable[[Space, Exact], Randomiser]] = {
     "gkrr": gkrr,
@@ -27,25 +27,20 @@ RANDOMISERS: dict[str, Callable[[Space, Exact], Randomiser]] = {
     "laplace": laplace,
 }
 """Every kind of randomiser that a space and alpha0 determine, by its name in plain data."""
+_MATRICES = ("exponential", "planar_laplace")
+"""These have a probability for each pair of items."""
 
 
 def suited(space: Space) -> str:
     """The kind of randomiser that suits a space, if nobody names one.
 
+    >>> from barrow.spaces import Clustered, Discrete
     >>> suited(Clustered.grid(2, 2, r=0.1)), suited(Discrete(["a", "b"]))
     ('gkrr', 'response')
     """
-    if isinstance(space, Clustered):
-        return "gkrr"
-    if isinstance(space, Tree):
-        return "tree"
-    if isinstance(space, Discrete):
-        return "response"
-    if space.items**2 <= MOST_ENTRIES:
-        return "planar_laplace" if isinstance(space, Earth | Hexagons | Euclidean) else "exponential"
-    if isinstance(space, Euclidean | Embedding):
-        return "laplace"
-    return "exponential"  # refuses, and says what to do
+    small = space.items**2 <= MOST_ENTRIES
+    # Where nothing else is left, "exponential" refuses and says what to do.
+    return next((name for name in space.randomisers if small or name not in _MATRICES), "exponential")
 
 
 def family_of_spec(space: Space, spec: Mapping[str, Any] | str | None = None) -> str | None:
@@ -53,6 +48,7 @@ def family_of_spec(space: Space, spec: Mapping[str, Any] | str | None = None) ->
 
     The randomiser itself has the last word (:attr:`Randomiser.family`): at an extreme alpha0 it may keep no name.
 
+    >>> from barrow.spaces import Discrete
     >>> family_of_spec(Discrete(["a", "b"])), family_of_spec(Discrete(["a", "b"]), "exponential")
     ('krr:2', None)
     """
@@ -61,7 +57,7 @@ def family_of_spec(space: Space, spec: Mapping[str, Any] | str | None = None) ->
         if named.get("kind") == "mapped":
             return family_of_spec(space, named.get("inner"))
         named = str(named.get("kind"))
-    if named not in ("gkrr", "tree", "response") or (named == "response" and not isinstance(space, Discrete)):
+    if named not in ("gkrr", "tree", "response") or (named == "response" and not space.equidistant):
         return None
     even = even_clusters(space)
     return None if even is None else even.name
@@ -76,6 +72,7 @@ def randomiser_from_spec(space: Space, alpha0: Exact, spec: Mapping[str, Any] | 
         spec: The name of a kind, or a table with ``kind``; ``matrix`` needs ``matrix`` (probabilities) or ``weights``
             (whole numbers of the sum 2^62), ``mapped`` needs ``inner`` and ``answers``.
 
+    >>> from barrow.spaces import Discrete
     >>> randomiser_from_spec(Discrete(["a", "b"]), 1).kind
     'response'
     >>> randomiser_from_spec(Discrete(["a", "b"]), 1, "gkr")

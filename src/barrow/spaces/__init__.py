@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from barrow.spaces.circle import Circle
     from barrow.spaces.clustered import Clustered
     from barrow.spaces.covariates import Covariates
-    from barrow.spaces.edges import TREES, EdgeTree, edge_names, edge_tree
+    from barrow.spaces.edges import EdgeTree, edge_names, edge_tree
     from barrow.spaces.elsewhere import Elsewhere
     from barrow.spaces.embedding import Embedding
     from barrow.spaces.euclidean import Euclidean

@@ -12,24 +12,23 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from barrow.errors import DataError, ParameterError, check_options, reading
 from barrow.numerics import digest_of
 from barrow.spaces.files import remembered, without_names
+from barrow.spaces.geometry import Floats, Geometry, Ids
 
 if TYPE_CHECKING:
     from barrow.figures import Figure, Places
     from barrow.spaces.neighbours import NeighbourGraph
 
-Ids = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Unknown = Literal["error", "nearest", "default"]
 
 DISTANCE_ERROR = 2.0**-44
@@ -41,7 +40,7 @@ _BLOCK = 2**22
 """How many distances are held at once when all pairs are visited."""
 
 
-class Space(ABC):
+class Space(Geometry, ABC):
     """A public set of items with a normalised metric.
 
     Items are the integers 0 .. size-1. ``unit`` names what distances are measured in, and ``diameter`` is the public
@@ -54,10 +53,6 @@ class Space(ABC):
     """Its class methods that make spaces people ask for by name, such as ``hours``."""
     axes: ClassVar[tuple[str, ...]] = ("x", "y", "z", "u", "v", "w")
     """What the columns of :attr:`places` are called."""
-    on_earth: ClassVar[bool] = False
-    """Whether the places are latitudes and longitudes."""
-    has_tree: ClassVar[bool] = False
-    """Whether distances are lengths of ways in a tree, so that histograms have closed forms."""
     apart: Fraction | None = None
     """How far people without records are from every item, where these have one more item for them; else None."""
 
@@ -95,10 +90,17 @@ class Space(ABC):
     def to_spec(self) -> dict[str, Any]:
         """Plain data (TOML, JSON) from which :func:`barrow.spaces.space_from_spec` makes an equal space."""
 
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Space:
+        """The space that ``spec`` describes, which has no ``kind``."""
+        made: Space = cls(**spec)
+        return made
+
     @property
     def default_item(self) -> int:
         """The public item that stands in for missing data: what a user without items is taken to hold."""
-        return 0
+        default = getattr(self, "default", None)
+        return 0 if default is None else int(self._encode([default], "error")[0])
 
     @property
     def metric_name(self) -> str:
@@ -397,11 +399,12 @@ class Space(ABC):
         return graph
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
-        """By default a sparse graph whose paths are nearly as short as the distances, divided by what they exceed."""
+        """The tree, or a sparse graph whose paths are nearly as short as the distances, divided by what they exceed."""
+        from barrow.spaces.edges import tree_graph
         from barrow.spaces.spanners import spanner_graph
 
         self._no_spacing(spacing)
-        return spanner_graph(self)
+        return tree_graph(self) if self.has_tree else spanner_graph(self)
 
     def _no_spacing(self, spacing: Any) -> None:
         if spacing is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -13,6 +13,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
 from barrow.spaces.checks import positive_number, private_numbers
+from barrow.spaces.geometry import Lattice
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
 from barrow.spaces.neighbours import NeighbourGraph
@@ -43,6 +44,7 @@ class Circle(Space):
     """
 
     kind: ClassVar[str] = "circle"
+    goes_round: ClassVar[bool] = True
     ready: ClassVar[tuple[str, ...]] = ("hours", "weekdays", "months")
     period: float
     step: float | None
@@ -126,14 +128,19 @@ class Circle(Space):
         found.setflags(write=False)
         return found
 
+    @cached_property
+    def gaps(self) -> Floats:
+        """Equal steps round the circle, of circumference 2."""
+        return np.full(self.items, 2.0 / self.items)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The turn from 0 to the period."""
+        return Lattice(np.array([0.0]), np.array([self.period]), (self.items,), full=self.names is None)
+
     def label(self, item: int) -> str:
         """The name or the position of item number ``item``."""
         return self.names.labels[item] if self.names is not None else f"{self.points[item]:.12g}"
-
-    @property
-    def default_item(self) -> int:
-        """The item of the default record."""
-        return 0 if self.default is None else int(self._encode([self.default], "error")[0])
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         steps = np.abs(a - b)
@@ -241,8 +248,3 @@ class Circle(Space):
         if self.default is not None:
             spec["default"] = self.default
         return spec
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Circle:
-        """The space that ``spec`` describes."""
-        return cls(**spec)

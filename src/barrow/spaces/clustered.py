@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,8 +15,8 @@ from barrow.numerics import whole
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
 from barrow.spaces.checks import positive_number
 from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.geometry import ones
 from barrow.spaces.labels import LabelIndex
-from barrow.spaces.neighbours import NeighbourGraph
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -38,7 +39,10 @@ class Clustered(LabelledSpace):
     """
 
     kind: ClassVar[str] = "clustered"
+    _unit, _diameter = "", 1.0
     has_tree: ClassVar[bool] = True
+    exact_distances: ClassVar[bool] = True
+    randomisers: ClassVar[tuple[str, ...]] = ("gkrr", "exponential")
     clusters: tuple[tuple[str, tuple[str, ...]], ...]
     r: float
     cluster_of: Ids = field(repr=False)
@@ -73,16 +77,6 @@ class Clustered(LabelledSpace):
         clusters, items = whole(clusters, "clusters", fix="clusters=10"), whole(items, "items", fix="items=10")
         return cls({str(b): [f"{b}/{c}" for c in range(items)] for b in range(clusters)}, r=r)
 
-    @property
-    def unit(self) -> str:
-        """No unit: the distance across clusters is 1."""
-        return ""
-
-    @property
-    def diameter(self) -> float:
-        """1."""
-        return 1.0
-
     @cached_property
     def equal_shape(self) -> tuple[int, int] | None:
         """(number of clusters, items in each) where all clusters are of one size, else None.
@@ -102,6 +96,45 @@ class Clustered(LabelledSpace):
         """
         return np.flatnonzero(np.diff(self.cluster_of, prepend=-1))
 
+    @property
+    def _ends(self) -> Ids:
+        return np.append(self.starts[1:], self.size)
+
+    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
+        """Two levels: clusters, then items."""
+        each = np.arange(self.size)
+        lengths = np.repeat([(1.0 - self.r) / 2.0, self.r / 2.0], [len(self.starts), self.size])
+        return np.concatenate([self.starts, each]), np.concatenate([self._ends, each + 1]), lengths
+
+    def edge_lengths(self) -> list[Fraction]:
+        """(1 - r)/2 above clusters, r/2 above items."""
+        r = Fraction(self.r)
+        return [(1 - r) / 2] * len(self.starts) + [r / 2] * self.size
+
+    def group_names(self) -> dict[tuple[int, int], str]:
+        """The clusters' names."""
+        spans = zip(self.starts.tolist(), self._ends.tolist(), strict=True)
+        return {span: name for span, (name, _) in zip(spans, self.clusters, strict=True)}
+
+    @cached_property
+    def even_clusters(self) -> tuple[int, int, Fraction] | None:
+        """The clusters, where they are of one size and there are two or more."""
+        clusters, members = self.equal_shape or (0, 0)
+        return (clusters, members, Fraction(self.r) if members > 1 else Fraction(1)) if clusters > 1 else None
+
+    def flow_cost(self, difference: Floats) -> Floats:
+        """r/2 sum_x |d_x| + (1-r)/2 sum_clusters |D_c|: the clustered space is a two-level tree.
+
+        >>> Clustered.grid(2, 2, r=0.1).flow_cost(np.array([1.0, -1.0, 0.0, 0.0])).item()
+        0.1
+        """
+        if self.equal_shape is None:
+            sums = np.add.reduceat(difference, self.starts, axis=-1)
+        else:
+            sums = difference.reshape(*difference.shape[:-1], *self.equal_shape).dot(ones(self.equal_shape[1]))
+        leaves = np.abs(difference).dot(ones(difference.shape[-1]))
+        return np.asarray((self.r / 2.0) * leaves + ((1.0 - self.r) / 2.0) * np.abs(sums).dot(ones(sums.shape[-1])))
+
     def _distance(self, a: Ids, b: Ids) -> Floats:
         across = self.cluster_of[a] != self.cluster_of[b]
         return np.where(across, 1.0, np.where(a != b, self.r, 0.0))
@@ -116,13 +149,6 @@ class Clustered(LabelledSpace):
         from barrow.figures import icicle
 
         return icicle([(name, label) for name, labels in self.clusters for label in labels], values, **style)
-
-    def _graph(self, spacing: Any) -> NeighbourGraph:
-        """A tree: items below their cluster, clusters below the root."""
-        from barrow.spaces.edges import tree_graph
-
-        self._no_spacing(spacing)
-        return tree_graph(self)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

@@ -89,7 +89,8 @@ class Covariates(Embedding):
             "neighbour then changes three people's data: α (d/degree + 2/least degree) instead of α d/degree"
         )
 
-    def edge_change(self, distance: float, *, degree: int, least_degree: int = 1) -> float:
+    @staticmethod
+    def edge_change(distance: float, *, degree: int, least_degree: int = 1) -> float:
         """How much people's data move in all, in EMD, if somebody replaces one neighbour, the edge being undirected.
 
         Their own data move by distance/degree; the neighbour that is lost and the one that is won have one item less

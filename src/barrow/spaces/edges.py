@@ -15,14 +15,8 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import Floats, Ids, Space
-from barrow.spaces.clustered import Clustered
-from barrow.spaces.finite import Discrete
-from barrow.spaces.line import Line
+from barrow.spaces.geometry import masses_below
 from barrow.spaces.neighbours import NeighbourGraph
-from barrow.spaces.tree import Tree
-
-TREES = (Tree, Clustered, Discrete, Line)
-"""The kinds of spaces whose distances are sums of edge lengths."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +34,7 @@ class EdgeTree:
         parents: The edge right above; -1 below the root.
         path: Whether this is a line (or has two items): every item but the last is right below an edge of its own.
 
+    >>> from barrow.spaces import Clustered
     >>> tree = edge_tree(Clustered.grid(2, 2, r=0.25))
     >>> tree.starts.tolist(), tree.ends.tolist(), tree.lengths.tolist()
     ([0, 2, 0, 1, 2, 3], [2, 4, 1, 2, 3, 4], [0.375, 0.375, 0.125, 0.125, 0.125, 0.125])
@@ -72,11 +67,7 @@ class EdgeTree:
 
     @cached_property
     def levels(self) -> list[Ids]:
-        """The edges of each level, from the root downward.
-
-        >>> [len(level) for level in edge_tree(Clustered.grid(2, 3, r=0.1)).levels]
-        [2, 6]
-        """
+        """The edges of each level, from the root downward."""
         if self.path:
             return [np.array([e]) for e in range(self.edges - 1, -1, -1)]
         # Edges are in the order of levels: a level ends before the first edge whose parent is in it.
@@ -90,11 +81,7 @@ class EdgeTree:
 
     @cached_property
     def owners(self) -> Ids:
-        """The lowest edge above each item; -1 where an item is at the root.
-
-        >>> edge_tree(Line(0, 3, points=[0, 1, 3])).owners.tolist()
-        [0, 1, -1]
-        """
+        """The lowest edge above each item; -1 where an item is at the root."""
         if self.path:
             return np.append(np.arange(self.edges), -1)
         owners = np.full(self.items, -1, dtype=np.int64)
@@ -103,14 +90,8 @@ class EdgeTree:
         return owners
 
     def masses(self, weights: Floats) -> Floats:
-        """The mass of ``weights`` (one for each item, along the last axis; they may be negative) below each edge.
-
-        >>> edge_tree(Line(0, 3, points=[0, 1, 3])).masses(np.array([0.5, 0.25, 0.25])).tolist()
-        [0.5, 0.75]
-        """
-        running = np.zeros((*weights.shape[:-1], weights.shape[-1] + 1))
-        np.cumsum(weights, axis=-1, out=running[..., 1:])
-        below = running[..., self.ends] - running[..., self.starts]
+        """The mass of ``weights`` (one for each item, along the last axis; they may be negative) below each edge."""
+        below = masses_below(weights, self.starts, self.ends)
         single = self.ends - self.starts == 1
         below[..., single] = weights[..., self.starts[single]]  # a difference of running sums would round
         return below
@@ -119,6 +100,7 @@ class EdgeTree:
 def edge_tree(space: Space) -> EdgeTree:
     """The edges of a tree, clustered, discrete or line space.
 
+    >>> from barrow.spaces import Tree
     >>> edge_tree(Tree([("a", "left", 1), ("b", "left", 1), ("left", "root", 2), ("c", "root", 3)]))
     EdgeTree(3 items, 4 edges)
     """
@@ -129,33 +111,14 @@ def edge_tree(space: Space) -> EdgeTree:
             allowed="a space with at least two items",
             fix="nothing needs to be asked: every record is that item",
         )
-    each = np.arange(k)
-    if isinstance(space, Line):
-        gaps = np.arange(k - 1)
-        return EdgeTree(k, np.zeros(k - 1, dtype=np.int64), gaps + 1, space.gaps, np.append(gaps[1:], -1), path=True)
-    if isinstance(space, Discrete):
-        return nested_edges(k, each, each + 1, np.full(k, 0.5))
-    if isinstance(space, Clustered):
-        clusters = len(space.starts)
-        starts = np.concatenate([space.starts, each])
-        ends = np.concatenate([np.append(space.starts[1:], k), each + 1])
-        return nested_edges(k, starts, ends, np.repeat([(1.0 - space.r) / 2.0, space.r / 2.0], [clusters, k]))
-    if isinstance(space, Tree):
-        return nested_edges(k, space.starts, space.ends, space.lengths / space.diameter)
-    raise ParameterError(
-        f"The space is {space.kind!r}, whose distances are not those of a tree.",
-        allowed="tree, clustered, discrete or line",
-        fix="a Tree or Clustered space over the same items, or the query 'density'",
-    )
+    if space.gaps is None or space.goes_round:
+        return nested_edges(k, *space.edge_spans())
+    gaps = np.arange(k - 1)
+    return EdgeTree(k, np.zeros(k - 1, dtype=np.int64), gaps + 1, space.gaps, np.append(gaps[1:], -1), path=True)
 
 
 def tree_graph(space: Space) -> NeighbourGraph:
-    """The tree of a space as a graph: items first, then the nodes in between, the root last.
-
-    >>> graph = tree_graph(Clustered.grid(2, 2, r=0.25))
-    >>> graph.nodes, graph.tails.tolist(), graph.heads.tolist()
-    (7, [4, 5, 0, 1, 2, 3], [6, 6, 4, 4, 5, 5])
-    """
+    """The tree of a space as a graph: items first, then the nodes in between, the root last."""
     tree = edge_tree(space)
     below = np.full(tree.edges, -1, dtype=np.int64)  # the node below each edge
     owned = tree.owners >= 0
@@ -174,24 +137,17 @@ def tree_graph(space: Space) -> NeighbourGraph:
 def edge_names(space: Space) -> list[str]:
     """What lies below each edge, in the order of :func:`edge_tree`: an item, a cluster, a node, or all up to a point.
 
+    >>> from barrow.spaces import Clustered
     >>> edge_names(Clustered({"fruit": ["apple", "pear"], "tool": ["saw"]}, r=0.1))
     ['fruit', 'saw', 'apple', 'pear']
     """
     tree = edge_tree(space)
-    if isinstance(space, Line):
+    if space.gaps is not None:
         return [f"up to {space.label(e)}" for e in range(tree.edges)]
-    names: dict[tuple[int, int], str] = {}
-    if isinstance(space, Clustered):
-        ends = np.append(space.starts[1:], space.items)
-        names = {(int(a), int(b)): name for a, b, (name, _) in zip(space.starts, ends, space.clusters, strict=True)}
-    elif isinstance(space, Tree):
-        # Of nodes with the same items the lowest gives its name: later ones replace those that are above them.
-        for (child, above, _), a, b in zip(space.edges, space.starts.tolist(), space.ends.tolist(), strict=True):
-            if names.get((a, b), above) == above:
-                names[a, b] = child
+    names = space.group_names()
     labels = space.labels
     spans = zip(tree.starts.tolist(), tree.ends.tolist(), strict=True)
-    return [labels[a] if b == a + 1 else names[a, b] for a, b in spans]
+    return [labels[a] if b == a + 1 else names.get((a, b), f"{labels[a]} to {labels[b - 1]}") for a, b in spans]
 
 
 def nested_edges(items: int, starts: Ids, ends: Ids, lengths: Floats) -> EdgeTree:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +48,8 @@ class Embedding(LabelledSpace):
     """
 
     kind: ClassVar[str] = "embedding"
+    flat: ClassVar[bool] = True
+    randomisers: ClassVar[tuple[str, ...]] = ("exponential", "laplace")
     vectors: Floats = field(repr=False)
     points: Floats = field(repr=False)
     metric: Metric
@@ -91,6 +93,7 @@ class Embedding(LabelledSpace):
         points.setflags(write=False)
         object.__setattr__(self, "vectors", rows)
         object.__setattr__(self, "points", points)
+        object.__setattr__(self, "angular", metric == "angular")
         object.__setattr__(self, "_unit", unit)
         object.__setattr__(self, "_diameter", chosen)
         self._check_different(points)
@@ -222,11 +225,6 @@ class Embedding(LabelledSpace):
             "unit": self._unit,
             **self._default_spec(),
         }
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
-        """The space that ``spec`` describes."""
-        return cls(**spec)
 
 
 def _nearest(points: Floats, rows: Ids, precision: Any) -> tuple[Ids, float]:

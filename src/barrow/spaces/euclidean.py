@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -13,6 +13,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
 from barrow.spaces.checks import finite_array, positive_number, private_numbers
+from barrow.spaces.geometry import Lattice
 from barrow.spaces.lattices import (
     bits_for,
     checked_spacing,
@@ -57,6 +58,8 @@ class Euclidean(Space):
     """
 
     kind: ClassVar[str] = "euclidean"
+    flat: ClassVar[bool] = True
+    randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "laplace", "exponential")
     low: Floats
     high: Floats
     center: Floats | None
@@ -174,6 +177,11 @@ class Euclidean(Space):
             )
         return inside
 
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The cells; in a ball those of the box around it."""
+        return Lattice(self.low, self.high, self.shape, full=self.center is None)
+
     def _into_ball(self, x: Floats) -> Floats:
         if self.center is None or self.radius is None:
             return x
@@ -195,11 +203,6 @@ class Euclidean(Space):
     def label(self, item: int) -> str:
         """The coordinates of item number ``item``."""
         return ",".join(f"{x:.12g}" for x in self.points[item])
-
-    @property
-    def default_item(self) -> int:
-        """The item of the default point."""
-        return 0 if self.default is None else int(self._encode([self.default], "error")[0])
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
@@ -366,11 +369,6 @@ class Euclidean(Space):
         if self.default is not None:
             spec["default"] = list(self.default)
         return spec
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Euclidean:
-        """The space that ``spec`` describes."""
-        return cls(**spec)
 
 
 def _check_corners(low: Floats, high: Floats) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,8 +15,8 @@ from barrow.errors import ParameterError
 from barrow.spaces.axioms import check_metric
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
 from barrow.spaces.checks import finite_array, positive_number
+from barrow.spaces.geometry import ones
 from barrow.spaces.labels import LabelIndex
-from barrow.spaces.neighbours import NeighbourGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +51,6 @@ class LabelledSpace(Space):
     def label(self, item: int) -> str:
         """The label of item number ``item``."""
         return self.index.labels[item]
-
-    @property
-    def default_item(self) -> int:
-        """The id of the label that stands in for missing data."""
-        return 0 if self.default is None else int(self.index.find([self.default])[0])
 
     def _encode(self, records: Any, unknown: Unknown) -> Ids:
         if unknown == "nearest":
@@ -137,11 +133,6 @@ class Finite(LabelledSpace):
             **self._default_spec(),
         }
 
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Finite:
-        """The space that ``spec`` describes."""
-        return cls(**spec)
-
 
 @dataclass(frozen=True, eq=False)
 class Discrete(LabelledSpace):
@@ -152,22 +143,16 @@ class Discrete(LabelledSpace):
     """
 
     kind: ClassVar[str] = "discrete"
+    _unit, _diameter = "", 1.0
     has_tree: ClassVar[bool] = True
+    equidistant: ClassVar[bool] = True
+    exact_distances: ClassVar[bool] = True
+    randomisers: ClassVar[tuple[str, ...]] = ("response", "exponential")
 
     def __init__(self, labels: Sequence[str], *, default: str | None = None) -> None:
         object.__setattr__(self, "index", LabelIndex(labels))
         object.__setattr__(self, "default", default)
         self._check_default()
-
-    @property
-    def unit(self) -> str:
-        """No unit: different or not."""
-        return ""
-
-    @property
-    def diameter(self) -> float:
-        """1."""
-        return 1.0
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         return np.asarray(a != b, dtype=np.float64)
@@ -177,18 +162,20 @@ class Discrete(LabelledSpace):
         """1."""
         return 1.0
 
-    def _graph(self, spacing: Any) -> NeighbourGraph:
+    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
         """A star with edges of 1/2."""
-        from barrow.spaces.edges import tree_graph
+        each = np.arange(self.size)
+        return each, each + 1, np.full(self.size, 0.5)
 
-        self._no_spacing(spacing)
-        return tree_graph(self)
+    @cached_property
+    def even_clusters(self) -> tuple[int, int, Fraction] | None:
+        """Clusters of one item each."""
+        return (self.size, 1, Fraction(1)) if self.size > 1 else None
+
+    def flow_cost(self, difference: Floats) -> Floats:
+        """Total variation: half the sum of |d_x|."""
+        return np.asarray(np.abs(difference).dot(ones(difference.shape[-1])) * 0.5)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""
         return {"kind": self.kind, "labels": list(self.labels), **self._default_spec()}
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Discrete:
-        """The space that ``spec`` describes."""
-        return cls(**spec)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,6 +13,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
 from barrow.spaces.checks import positive_number, private_numbers
+from barrow.spaces.geometry import Box
 from barrow.spaces.latitudes import latitude_graph
 from barrow.spaces.lattices import checked_spacing, mean_to_middle
 from barrow.spaces.neighbours import NeighbourGraph
@@ -21,7 +22,6 @@ from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, box_dia
 if TYPE_CHECKING:
     from barrow.figures import Figure, Places
 
-Box = tuple[float, float, float, float]
 _MOST_CELLS = 10**8
 
 
@@ -70,6 +70,8 @@ class Earth(Space):
     kind: ClassVar[str] = "earth"
     axes: ClassVar[tuple[str, ...]] = ("lat", "lon")
     on_earth: ClassVar[bool] = True
+    goes_round: ClassVar[bool] = True
+    randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "exponential")
     box: Box
     cell: float | None
     default: tuple[float, float] | None
@@ -85,6 +87,7 @@ class Earth(Space):
         default: Sequence[float] | None = None,
     ) -> None:
         object.__setattr__(self, "box", (-90.0, -180.0, 90.0, 180.0) if box is None else _check_box(box))
+        object.__setattr__(self, "earth_box", self.box)
         object.__setattr__(self, "cell", None if cell is None else positive_number(cell, "cell", fix="cell=10"))
         widest = box_diameter_upper(*self.box)
         least = HALF_CIRCUMFERENCE_KM if widest >= math.pi else widest * EARTH_RADIUS_KM * (1.0 + 2.0**-50)
@@ -170,6 +173,11 @@ class Earth(Space):
         lon = west + (east - west) * (column + 0.5) / rows.columns[row]
         return np.stack([lat, lon], axis=1)
 
+    @property
+    def cell_width(self) -> float:
+        """The size that no cell exceeds."""
+        return float(self.cell or 0.0)
+
     @cached_property
     def size(self) -> int | None:
         """The number of cells; None without a grid."""
@@ -182,11 +190,6 @@ class Earth(Space):
         """Latitude and longitude of the middle of cell number ``item``."""
         lat, lon = self.points[item]
         return f"{lat:.6f},{lon:.6f}"
-
-    @property
-    def default_item(self) -> int:
-        """The cell of the default place."""
-        return 0 if self.default is None else int(self._encode([self.default], "error")[0])
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         lat, lon = self.points[:, 0], self.points[:, 1]
@@ -304,11 +307,6 @@ class Earth(Space):
         if self.default is not None:
             spec["default"] = list(self.default)
         return spec
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Earth:
-        """The space that ``spec`` describes."""
-        return cls(**spec)
 
 
 def _nearest_longitude(lon: Floats, west: float, east: float) -> Floats:

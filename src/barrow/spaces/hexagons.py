@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -50,6 +50,8 @@ class Hexagons(LabelledSpace):
     kind: ClassVar[str] = "hexagons"
     axes: ClassVar[tuple[str, ...]] = ("lat", "lon")
     on_earth: ClassVar[bool] = True
+    goes_round: ClassVar[bool] = True
+    randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "exponential")
     resolution: int
     points: Floats = field(repr=False)
 
@@ -168,8 +170,3 @@ class Hexagons(LabelledSpace):
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""
         return {"kind": self.kind, "cells": list(self.labels), **self._default_spec()}
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Hexagons:
-        """The space that ``spec`` describes."""
-        return cls(**spec)

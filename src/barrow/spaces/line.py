@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -15,6 +15,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import digest_of
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
 from barrow.spaces.checks import finite_array, positive_number, private_numbers
+from barrow.spaces.geometry import Lattice
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -47,6 +48,7 @@ class Line(Space):
     """
 
     kind: ClassVar[str] = "line"
+    flat: ClassVar[bool] = True
     has_tree: ClassVar[bool] = True
     low: float
     high: float
@@ -178,11 +180,6 @@ class Line(Space):
         """The coordinate of item number ``item``."""
         return f"{self.points[item]:.12g}"
 
-    @property
-    def default_item(self) -> int:
-        """The item of the default value."""
-        return 0 if self.default is None else int(self._encode([self.default], "error")[0])
-
     def _distance(self, a: Ids, b: Ids) -> Floats:
         return np.minimum(np.abs(self.points[a] - self.points[b]) / self.diameter, 1.0)
 
@@ -233,6 +230,11 @@ class Line(Space):
         [0.25, 0.75]
         """
         return np.diff(self.points) / self.diameter
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """One axis from low to high."""
+        return Lattice(np.array([self.low]), np.array([self.high]), (self.items,), full=self.cells)
 
     @property
     def start(self) -> float:
@@ -353,8 +355,3 @@ class Line(Space):
 
     def _arguments(self) -> dict[str, Any]:
         return {name: value for name, value in super()._arguments().items() if (name, value) != ("cells", False)}
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Line:
-        """The space that ``spec`` describes."""
-        return cls(**spec)

@@ -9,6 +9,7 @@ import numpy as np
 
 from barrow.numerics.printed import near
 from barrow.spaces.base import Floats, Space
+from barrow.spaces.geometry import Pairs
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -64,6 +65,16 @@ class OneMore(Space):
     def snapping_means(self) -> Floats:
         """As inside, and nothing for the one more."""
         return np.append(self.inner.snapping_means, 0.0)
+
+    def near_pairs(self) -> Pairs:
+        """Those inside, and every item is joined to the one that is beside them all."""
+        if self.inner.items > 1:
+            tails, heads, nodes, lengths = self.inner.near_pairs()
+            if nodes == self.inner.items:
+                each, last = np.arange(nodes), np.full(nodes, nodes)
+                ways = np.concatenate([lengths, self.distance(each, last)])
+                return np.concatenate([tails, each]), np.concatenate([heads, last]), nodes + 1, ways
+        return super().near_pairs()
 
     @property
     def captions(self) -> list[str]:

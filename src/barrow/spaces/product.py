@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,11 +15,15 @@ import numpy as np
 from barrow.errors import DataError, ParameterError
 from barrow.numerics import Exact, exact, exact_text
 from barrow.spaces.base import Floats, Ids, Space, Unknown
+from barrow.spaces.geometry import Pairs
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.products import product_graph
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
+
+_FEW_ITEMS = 50
+"""All pairs of a part of so few items count as near ones, unless it has axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,7 @@ class Product(Space):
     """
 
     kind: ClassVar[str] = "product"
+    _unit, _diameter = "", 1.0
     parts: tuple[Space, ...]
     weights: tuple[Fraction, ...]
 
@@ -57,24 +63,9 @@ class Product(Space):
         object.__setattr__(self, "weights", shares)
 
     @property
-    def unit(self) -> str:
-        """No unit of its own: distances are shares of the largest one."""
-        return ""
-
-    @property
-    def diameter(self) -> float:
-        """1."""
-        return 1.0
-
-    @property
     def size(self) -> int | None:
         """The product of the parts' sizes; None if one of them has no grid."""
-        total = 1
-        for part in self.parts:
-            if part.size is None:
-                return None
-            total *= part.size
-        return total
+        return None if any(part.size is None for part in self.parts) else math.prod(part.items for part in self.parts)
 
     def _grid_fix(self) -> str:
         return next(part._grid_fix() for part in self.parts if part.size is None)
@@ -209,6 +200,26 @@ class Product(Space):
         """
         found = np.asarray(shares, dtype=np.float64).reshape(self._shape)
         return np.asarray(found.sum(axis=tuple(i for i in range(len(self.parts)) if i != part)))
+
+    def marginals(self, shares: Floats) -> list[tuple[Space, Floats]]:
+        """Each part with its histogram."""
+        return [(part, self.marginal(shares, i)) for i, part in enumerate(self.parts)]
+
+    def near_pairs(self) -> Pairs:
+        """Distances are sums over the parts, so that moves along one part at a time are enough."""
+        ids = np.arange(self.items).reshape(self._shape)
+        tails, heads, lengths = [], [], []
+        for axis, (part, weight) in enumerate(self.summands):
+            if part.items == 1:
+                continue
+            few = part.items <= _FEW_ITEMS and part.lattice is None and part.earth_box is None
+            rows, columns = np.triu_indices(part.items, 1) if few else part.near_pairs()[:2]
+            own = np.asarray(part.distance(rows, columns), dtype=np.float64) * float(weight)
+            here, there = np.take(ids, rows, axis=axis), np.take(ids, columns, axis=axis)
+            tails.append(here.ravel())
+            heads.append(there.ravel())
+            lengths.append(np.moveaxis(np.broadcast_to(own, (*np.moveaxis(here, axis, -1).shape,)), -1, axis).ravel())
+        return np.concatenate(tails), np.concatenate(heads), self.items, np.concatenate(lengths)
 
     @property
     def coordinates(self) -> Floats:

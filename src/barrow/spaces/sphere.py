@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from barrow.spaces.base import Floats
+from barrow.spaces.geometry import Floats
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean radius of the Earth (IUGG)."""
@@ -31,6 +31,12 @@ def great_circle(lat_a: Floats, lon_a: Floats, lat_b: Floats, lon_b: Floats) -> 
     h = np.sin((lat_a - lat_b) * half) ** 2 + cosines * np.sin(turn) ** 2
     g = np.sin((lat_a + lat_b) * half) ** 2 + cosines * np.cos(turn) ** 2
     return np.asarray(2.0 * np.arctan2(np.sqrt(h), np.sqrt(g)))
+
+
+def unit_vectors(places: Floats) -> Floats:
+    """Vectors of length 1 from rows of latitude and longitude in degrees."""
+    lat, lon = np.radians(places[:, 0]), np.radians(places[:, 1])
+    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
 
 
 def box_diameter_upper(south: float, west: float, north: float, east: float) -> float:

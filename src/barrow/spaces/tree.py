@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,8 +15,8 @@ from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
 from barrow.spaces.checks import positive_number
 from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.geometry import masses_below
 from barrow.spaces.labels import LabelIndex
-from barrow.spaces.neighbours import NeighbourGraph
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -40,6 +41,7 @@ class Tree(LabelledSpace):
 
     kind: ClassVar[str] = "tree"
     has_tree: ClassVar[bool] = True
+    randomisers: ClassVar[tuple[str, ...]] = ("tree", "exponential")
     edges: tuple[Edge, ...] = field(repr=False)
     starts: Ids = field(repr=False)
     ends: Ids = field(repr=False)
@@ -133,6 +135,32 @@ class Tree(LabelledSpace):
             LabelIndex(paths, "paths")
         return cls(list(edges.values()), unit=unit, default=default)
 
+    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
+        """One edge above every node but the root."""
+        return self.starts, self.ends, self.lengths / self._diameter
+
+    def edge_lengths(self) -> list[Fraction]:
+        """The given lengths over the diameter."""
+        scale = Fraction(self._diameter)
+        return [Fraction(length) / scale for length in self.lengths.tolist()]
+
+    def group_names(self) -> dict[tuple[int, int], str]:
+        """Of nodes with the same items the lowest gives its name: later ones replace those that are above them."""
+        names: dict[tuple[int, int], str] = {}
+        for (child, above, _), a, b in zip(self.edges, self.starts.tolist(), self.ends.tolist(), strict=True):
+            if names.get((a, b), above) == above:
+                names[a, b] = child
+        return names
+
+    def flow_cost(self, difference: Floats) -> Floats:
+        """sum_e len(e) |mass of d below e|: leaves below an edge are consecutive.
+
+        >>> Tree([("a", "root", 1), ("b", "root", 3)]).flow_cost(np.array([1.0, -1.0])).item()
+        0.9999999999999716
+        """
+        below = masses_below(difference, self.starts, self.ends)
+        return np.asarray(np.abs(below, out=below).dot(self.lengths) / self._diameter)
+
     @cached_property
     def _least_meets(self) -> list[Floats]:
         """Sparse table: level j holds, at i, the least of 2^j consecutive meeting depths from i on."""
@@ -185,13 +213,6 @@ class Tree(LabelledSpace):
 
         above = {child: parent for child, parent, _ in self.edges}
         return icicle([_way(leaf, above) for leaf in self.labels], values, **style)
-
-    def _graph(self, spacing: Any) -> NeighbourGraph:
-        """The tree itself."""
-        from barrow.spaces.edges import tree_graph
-
-        self._no_spacing(spacing)
-        return tree_graph(self)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

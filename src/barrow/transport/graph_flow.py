@@ -8,7 +8,6 @@ upper bound) and a potential (so a lower one). Proofs in docs/proofs/edge-decodi
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces import Circle, Earth, Euclidean, Graph, Hexagons, Line, OneMore, Product, Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces import Space
+from barrow.spaces.geometry import Floats, Ids, Pairs
 from barrow.transport.solvers import pot
 
 EXACT_NODES = 50_000
 """Up to so many nodes the network simplex is used where it is installed."""
-_FEW_NODES, _FEW_PARTS = 15_000, 50
+_FEW_NODES = 15_000
 _MOST_STEPS = 600
 _RELAXED = 1.6
 
@@ -319,6 +318,7 @@ def emd_flow_upper(space: Space, a: Any, b: Any) -> float:
     On the Earth and on boxes each item is joined to all within 2.4 cells (at most 2.8 % too large in two dimensions),
     products along one part at a time; elsewhere along the space's own neighbourhood graph.
 
+    >>> from barrow.spaces import Euclidean
     >>> square = Euclidean([0, 0], [1, 1], step=1/8)
     >>> round(emd_flow_upper(square, np.eye(64)[0], np.eye(64)[63]), 6)  # the diagonal, exactly
     0.875
@@ -332,85 +332,6 @@ def emd_flow_upper(space: Space, a: Any, b: Any) -> float:
 
 
 @lru_cache(maxsize=8)
-def near_pairs(space: Space) -> tuple[Ids, Ids, int, Floats]:
-    """Tails, heads, the number of nodes, and distances of pairs of near items whose paths stand in for distances.
-
-    >>> tails, heads, nodes, lengths = near_pairs(Euclidean([0, 0], [1, 1], step=1/4))
-    >>> nodes, len(tails), sorted(set((lengths * 4 * 2**0.5).round(6).tolist()))
-    (16, 66, [1.0, 1.414214, 2.236068])
-    """
-    tails: Ids
-    heads: Ids
-    if isinstance(space, Product):
-        return _along_parts(space)
-    if isinstance(space, OneMore) and space.inner.items > 1:
-        tails, heads, nodes, lengths = near_pairs(space.inner)
-        if nodes == space.inner.items:  # every item is joined to the one that is beside them all
-            last = np.full(nodes, nodes)
-            pairs = np.concatenate([tails, np.arange(nodes)]), np.concatenate([heads, last])
-            return *pairs, nodes + 1, np.concatenate([lengths, space.distance(np.arange(nodes), last)])
-    found = None
-    if isinstance(space, Euclidean) and space.center is None and space.dimension <= 3:
-        found = _touching(space.shape)
-    elif isinstance(space, Earth | Hexagons):
-        found = _near_on_earth(space)
-    if found is not None:
-        tails, heads = found
-    else:
-        graph = space.graph()
-        if graph.weights is not None or graph.nodes != space.items:
-            return graph.tails, graph.heads, graph.nodes, graph.lengths * float(graph.stretch)
-        tails, heads = graph.tails, graph.heads
-        if isinstance(space, Graph):  # its edges are shortest paths, so that none need be looked for
-            return tails, heads, space.items, np.asarray(graph.lengths * float(graph.stretch))
-    return tails, heads, space.items, np.asarray(space.distance(tails, heads), dtype=np.float64)
-
-
-def _along_parts(space: Product) -> tuple[Ids, Ids, int, Floats]:
-    """Distances of products are sums over their parts, so that moves along one part at a time are enough."""
-    ids = np.arange(space.items).reshape([part.items for part in space.parts])
-    tails, heads, lengths = [], [], []
-    for axis, (part, weight) in enumerate(zip(space.parts, space.weights, strict=True)):
-        if part.items == 1:
-            continue
-        few = part.items <= _FEW_PARTS and not isinstance(part, Line | Circle | Earth | Euclidean)
-        rows, columns = np.triu_indices(part.items, 1) if few else near_pairs(part)[:2]
-        own = np.asarray(part.distance(rows, columns), dtype=np.float64) * float(weight)
-        here, there = np.take(ids, rows, axis=axis), np.take(ids, columns, axis=axis)
-        tails.append(here.ravel())
-        heads.append(there.ravel())
-        lengths.append(np.moveaxis(np.broadcast_to(own, (*np.moveaxis(here, axis, -1).shape,)), -1, axis).ravel())
-    return np.concatenate(tails), np.concatenate(heads), space.items, np.concatenate(lengths)
-
-
-def _near_on_earth(space: Earth | Hexagons) -> tuple[Ids, Ids] | None:
-    """All pairs of cells within 2.4 of the usual gap; None if they do not hang together."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-    from scipy.spatial import cKDTree
-
-    lat, lon = np.radians(space.points[:, 0]), np.radians(space.points[:, 1])
-    at = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
-    tree = cKDTree(at)
-    some = at[:: max(1, len(at) // 500)]
-    gap = float(np.median(np.asarray(tree.query(some, k=min(4, len(at)))[0])[:, -1]))
-    pairs = tree.query_pairs(2.4 * gap, output_type="ndarray").astype(np.int64)
-    tails, heads = pairs[:, 0], pairs[:, 1]
-    links = coo_array((np.ones(len(tails)), (tails, heads)), shape=(len(at), len(at)))
-    return (tails, heads) if connected_components(links, directed=False)[0] == 1 else None
-
-
-def _touching(shape: tuple[int, ...]) -> tuple[Ids, Ids]:
-    """Pairs of cells of a grid whose coordinates differ by at most 1; in two dimensions also by 1 and 2."""
-    ids = np.arange(int(np.prod(shape))).reshape(shape)
-    tails, heads = [], []
-    reach = 2 if len(shape) == 2 else 1
-    for move in np.ndindex(*[2 * reach + 1] * len(shape)):
-        offset = tuple(x - reach for x in move)
-        if offset <= (0,) * len(shape) or math.gcd(*offset) > 1:
-            continue
-        here = ids[tuple(slice(max(0, -o), n - max(0, o)) for o, n in zip(offset, shape, strict=True))]
-        there = ids[tuple(slice(max(0, o), n - max(0, -o)) for o, n in zip(offset, shape, strict=True))]
-        tails.append(here.ravel())
-        heads.append(there.ravel())
-    return np.concatenate(tails).astype(np.int64), np.concatenate(heads).astype(np.int64)
+def near_pairs(space: Space) -> Pairs:
+    """Tails, heads, the number of nodes, and distances of pairs of near items whose paths stand in for distances."""
+    return space.near_pairs()

@@ -12,9 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from barrow.spaces import Earth, Euclidean, Hexagons, Product, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
-from barrow.transport.closed_forms import CLOSED_FORMS
 from barrow.transport.emd import kr_norm
 from barrow.transport.graph_flow import emd_flow_upper
 from barrow.transport.solvers import pot
@@ -61,7 +60,7 @@ class Measure:
 def measure_of(space: Space, most: int = MOST_MEASURED) -> Measure:
     """The measure of ``space``, on at most about ``most`` items.
 
-    >>> from barrow.spaces import Line
+    >>> from barrow.spaces import Euclidean, Line
     >>> measure_of(Line(0, 4, step=1)).method, measure_of(Euclidean([0, 0], [1, 1], step=1/200)).method
     ('exact', 'coarser grid')
     """
@@ -76,9 +75,10 @@ def measure_of(space: Space, most: int = MOST_MEASURED) -> Measure:
 
 def _exact(space: Space) -> bool:
     """Whether it has a closed form, or is small enough for all pairs."""
-    if type(space) in CLOSED_FORMS:
+    if space.has_closed_form:
         return True
     if pot() is None:
         return space.items <= _EXACT_ITEMS_WITHOUT_POT
-    many = isinstance(space.held, Earth | Euclidean | Hexagons | Product)  # where paths are as good, and quicker
+    held = space.held
+    many = held.summands or (held.has_map and held.gaps is None)  # where paths are as good, and quicker
     return space.items <= (_EXACT_ON_GRIDS if many else _EXACT_ITEMS)

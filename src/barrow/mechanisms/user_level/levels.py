@@ -18,7 +18,7 @@ from barrow.errors import ParameterError
 from barrow.queries import Query
 from barrow.queries.base import ClosedForm
 from barrow.queries.quantised import Quantised
-from barrow.spaces import TREES, EdgeTree, Space, edge_names, edge_tree
+from barrow.spaces import EdgeTree, Space, edge_names, edge_tree
 from barrow.spaces.base import Floats, Ids
 
 Integers = NDArray[np.int64]
@@ -29,7 +29,7 @@ PARTS = 1000
 
 def has_levels(space: Space) -> bool:
     """Whether the space is a tree of two levels or more."""
-    if not isinstance(space, TREES) or space.items < 3:
+    if not space.has_tree or space.items < 3:
         return False
     tree = edge_tree(space)
     return not tree.path and len(tree.levels) > 1

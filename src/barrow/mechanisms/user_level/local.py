@@ -24,7 +24,7 @@ from barrow.noise.simulation import SeededSource
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
 from barrow.privacy import UserLevelRelease
-from barrow.spaces import TREES, EdgeTree, Space, edge_tree
+from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.base import Floats
 
 _POOL = 10**6
@@ -140,7 +140,7 @@ class LocalSubsets:
 
     def decode(self, estimate: Floats) -> Floats:
         """A histogram: along the tree by the decoder of EMD-DP's edge values where there is one, else the nearest."""
-        if not isinstance(self.space, TREES) or self.space.items < 2:
+        if not self.space.has_tree or self.space.items < 2:
             return nearest_in_simplex(estimate)
         tree = edge_tree(self.space)
         spread_of = self._uniform_variances * tree.lengths**2
