@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from types import FrameType
 
 import barrow as bw
 from barrow.cli.main import cli
+from barrow.questions import Plan, Question, question_kinds
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "barrow"
@@ -120,3 +122,67 @@ def test_a_report_takes_the_walk(tmp_path):
         counted.add_all([bw.Client(items, "items(items=2)", memory=tmp_path / "him.json").report(["a", "a"]).to_text()])
 
     assert files_in(section("The walk of one report")) <= passed_by(walk)
+
+
+def kinds_of_questions() -> set[str]:
+    """The classes of all kinds of questions and plans; what is asked for them all, Question and Plan, is no kind."""
+
+    def below(cls: type) -> set[type]:
+        return {cls}.union(*(below(one) for one in cls.__subclasses__()))
+
+    question_kinds()
+    return {cls.__name__ for root in (Question, Plan) for cls in below(root)} - {"Question", "Plan"}
+
+
+def asks_of_kinds(source: str, kinds: set[str]) -> list[str]:
+    """Where a source asks of what kind a question, a plan or a query is."""
+
+    def last(node: ast.AST) -> str:
+        return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+    def about(node: ast.AST) -> bool:
+        return re.fullmatch(r"_?(\w+_)?(question|plan|query)", last(node)) is not None
+
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        name = last(node.func) if isinstance(node, ast.Call) else ""
+        if name in ("isinstance", "issubclass"):
+            wrong = bool({last(each) for each in ast.walk(node.args[1])} & kinds)
+        elif name in ("hasattr", "getattr", "type"):
+            wrong = about(node.args[0])
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            wrong = any(last(side) == "kind" and about(side.value) for side in sides if isinstance(side, ast.Attribute))
+            wrong = wrong and not any(isinstance(side, ast.Call) for side in sides)  # the list of all kinds
+        else:
+            wrong = isinstance(node, ast.MatchClass) and last(node.cls) in kinds
+        if wrong:
+            found.append(ast.unparse(node))
+    return found
+
+
+def test_nothing_outside_questions_asks_of_what_kind_one_is():
+    kinds = kinds_of_questions()
+    assert {"Mean", "Linear", "LinearPlan", "ItemsPlan", "SubsetsPlan"} <= kinds
+    planted = [
+        "isinstance(plan, LinearPlan)", "isinstance(x, (int, questions.Histogram))", "isinstance(q, Linear | Items)",
+        "hasattr(plan, 'made')", "getattr(self.plan, 'versus', None)", "plan.query.kind == 'density'",
+        "question.kind in ('mean', 'items')", "type(plan) is LinearPlan",
+        "match plan:\n    case LinearPlan():\n        pass",
+    ]  # fmt: skip
+    assert [text for text in planted if not asks_of_kinds(text, kinds)] == []
+    fine = ["isinstance(x, Question)", "space.kind == 'line'", "getattr(row, 'x')", "plan.question.kind", "kind == 'a'"]
+        "isinstance(x, Question)",
+        "space.kind == 'line'",
+        "getattr(row, 'x')",
+        "plan.question.kind",
+        "kind == 'mean'",
+    ]
+    assert [text for text in fine if asks_of_kinds(text, kinds)] == []
+    found = {
+        path.relative_to(SOURCE).as_posix(): wrong
+        for path in SOURCE.rglob("*.py")
+        if path.relative_to(SOURCE).parts[0] not in ("questions", "queries")
+        and (wrong := asks_of_kinds(path.read_text(encoding="utf-8"), kinds))
+    }
+    assert found == {}

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import barrow as bw
 from barrow.cli.main import cli
 from barrow.collect import make_card
-from barrow.collect.analyser import analyse, analyse_reports, open_batch, plan_for
+from barrow.collect.analyser import analyse, analyse_reports, open_batch
 from barrow.collect.batches import read_batch, write_batch
 from barrow.collect.keys import unb64
 from barrow.collect.sealing import seal
@@ -99,7 +99,7 @@ def test_fewer_people_are_a_weaker_promise(ledger, tmp_path):
     with pytest.raises(ParameterError, match="100 people"):
         analyse(card, batch, key("analyser"), ledger=book, out=tmp_path / "out")
     plan = card.survey.plan
-    fewer = plan_for(plan, 100)
+    fewer = plan.for_people(100)
     assert fewer.event.reports == 2 * 90
     assert fewer.guarantee.epsilon_at(1) > plan.guarantee.epsilon_at(1)
     assert np.array_equal(fewer.itemwise.randomiser.stops, plan.itemwise.randomiser.stops)

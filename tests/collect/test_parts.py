@@ -6,7 +6,6 @@ import hashlib
 import pytest
 
 from barrow.collect import make_card
-from barrow.collect.analyser import plan_for
 from barrow.collect.batches import Head, read_batch, write_batch
 from barrow.collect.card import signed_bytes
 from barrow.collect.collector import Collector
@@ -49,7 +48,7 @@ def test_what_a_card_says():
 def test_fewer_people_than_planned_cost_more():
     study = Study("discrete(labels=['a', 'b'])", alpha=1, users=1000, delta="1e-6", model="shuffle", honest="0.9")
     plan = Survey(study, "frequency(items=2)").plan
-    fewer = plan_for(plan, 50)
+    fewer = plan.for_people(50)
     assert (fewer.terms.users, fewer.event.reports) == (50, 90)
     assert fewer.guarantee.epsilon_at(1) > plan.guarantee.epsilon_at(1)
 

@@ -4,18 +4,18 @@ import pytest
 
 from barrow.errors import ParameterError
 from barrow.policy import Policy, Promise
-from barrow.questions import Mean, question_kinds
-from barrow.spaces import Earth, Line
+from barrow.questions import Density, Mean, question_kinds
+from barrow.spaces import Earth, Line, NoRecords
 from barrow.study import Study
 from barrow.web.app import world_path
 from barrow.web.asked import Asked, MisfitError, at, space_of
 from barrow.web.catalogue import catalogue, distances, entry_of, grids, steps
 from barrow.web.child import Cancelled, Child, columns
-from barrow.web.design import Design, can_preview, coarser, commands, cost, quick, quick_plan, toml_of
+from barrow.web.design import Design, can_preview, coarser, commands, cost, quick, toml_of
 from barrow.web.example import Pictured, cities, population
 from barrow.web.guard import random_name
 from barrow.web.saving import StudyPlace
-from barrow.web.suggest import suggestion, with_grid
+from barrow.web.suggest import suggestion
 from barrow.web.words import guesses, promise_rows
 
 KILOMETRES = Line(0, 100, unit="km", step=1)
@@ -44,7 +44,7 @@ def test_a_design_and_what_is_asked():
     assert toml_of(Study(SMALL, alpha=1)).splitlines()[0] == "alpha = 1"
     assert cost(Study(SMALL, alpha=2, users=9).plan("mean")) == {"name": "α", "value": "2"}
     counted = Study(SMALL, ["all, 0.5, 1"], users=99, questions="histogram")
-    assert quick_plan(counted.terms(counted.question()), counted.question(), counted.space).chosen.name == "tree"
+    assert counted.question().preview(counted.terms(counted.question()), counted.space).chosen.name == "tree"
     assert space_of({"call": "line(low=0, high=1, step=0.5)"}).items == 2
 
 
@@ -55,8 +55,10 @@ def test_what_does_not_fit_says_where():
 
 
 def test_grids_and_examples():
-    assert coarser(Line(0, 100, step=0.01), Mean()).items == 399
-    assert with_grid(Line(0, 10, step=1), 5).items == 3
+    assert coarser(Line(0, 100, step=0.01), Mean()).items == 400
+    assert coarser(Line(0, 100, step=0.01), Density(bandwidth="0.001")).items == 3200
+    assert coarser(Line(0, 10, step=1), Mean()).items == 11
+    assert coarser(NoRecords(Line(0, 100, step=0.01)), Mean()).items == 401
     weights, words = population(Earth(box=(10, -172, 72, -59), cell=500))
     assert weights.sum() == pytest.approx(1.0)
     assert words == "people of large cities"

@@ -14,7 +14,7 @@ import numpy as np
 from barrow.audit.sampling import MOST_EPSILON, SampledFinding, audit_mechanism
 from barrow.engines import Counts
 from barrow.numerics import float_up
-from barrow.questions import LinearPlan, Plan
+from barrow.questions import Plan
 from barrow.study import Study
 
 _WORK = 4 * 10**6
@@ -85,15 +85,14 @@ def _audited(plan: Plan, draws: int) -> StudyFinding:
     first, second = plan.statistics(one), plan.statistics(other)
 
     def draw(statistics: Any) -> Any:
-        found = plan.draw(statistics)[0]
-        return getattr(found, "raw", found)
+        return plan.noisy(plan.draw(statistics)[0])
 
     found = audit_mechanism(draw, plan.guarantee, first, second, distance=distance, draws=count)
     control = None
-    if isinstance(plan, LinearPlan):
+    if plan.center(first) is not None:
 
         def halved(statistics: Any) -> Any:
-            center = np.asarray(statistics.approximation)
+            center = np.asarray(plan.center(statistics))
             return center + (np.asarray(draw(statistics)) - center) / 2.0
 
         control = audit_mechanism(halved, plan.guarantee, first, second, distance=distance, draws=count)

@@ -120,10 +120,7 @@ def _bare(space: Any) -> Any:
 
 def _settled(study: Study) -> Study:
     """The study with what was left to be chosen written out."""
-    chosen = [
-        study.plan(question).question if getattr(question, "bandwidth", None) == AUTO else question
-        for question in study.questions
-    ]
+    chosen = [question if question.settled else study.plan(question).question for question in study.questions]
     return study if chosen == list(study.questions) else study.replace(questions=chosen)
 
 

@@ -15,7 +15,6 @@ from barrow.errors import ParameterError
 from barrow.local import Survey
 from barrow.mechanisms.histogram_regions import ReleasedShares
 from barrow.privacy import Model
-from barrow.questions.histogram import HistogramPlan
 from barrow.study import Study
 from barrow.study.polygons import polygon_inside
 from barrow.study.result import Release
@@ -115,9 +114,7 @@ def _collected(path: str, study: Study, asked: str | None) -> ReleasedShares:
             allowed="a folder of a release, or what barrow local aggregate --json printed",
             fix="barrow local aggregate --json reports/ > collected.json",
         ) from None
-    plan = survey.plan
-    size = plan.query.dimension if isinstance(plan, HistogramPlan) else -1
-    shares = plan.shares_of(means, people) if isinstance(plan, HistogramPlan) and means.shape == (size,) else None
+    shares = survey.plan.shares_of(means, people)
     if digest != survey.digest or shares is None:
         raise ParameterError(
             "The reports belong to another study or question, or are no histogram of these cells.",

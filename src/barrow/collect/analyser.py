@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,6 @@ from barrow.ledger import Ledger
 from barrow.local import Server
 from barrow.local.mixing import kinds_of
 from barrow.local.server import Received
-from barrow.mechanisms.reduction import reduced
-from barrow.questions import Plan
-from barrow.questions.frequency import FrequencyPlan
-from barrow.questions.histogram import HistogramPlan
-from barrow.questions.items import ItemsPlan
 from barrow.study import Release
 from barrow.study.release import Gathered, release_gathered
 
@@ -77,22 +72,6 @@ def open_batch(card: Card, batch: SealedBatch, key: X25519PrivateKey) -> Opened:
     return Opened(counts, seen // each, dict(refused))
 
 
-def plan_for(plan: ItemsPlan, people: int) -> ItemsPlan:
-    """The same channel, priced and decoded for as many people as really took part."""
-    terms = replace(plan.terms, users=people)
-    made = replace(plan.itemwise, users=terms.hiding)
-    guarantee = plan.guarantee_for(people)
-    changes: dict[str, Any] = {
-        "terms": terms,
-        "choice": replace(plan.choice, mechanism=made),
-        "mechanism": made if plan.samples is None else reduced(made),
-        "guarantee": guarantee,
-    }
-    if isinstance(plan, FrequencyPlan):
-        changes["estimator"] = plan.estimator.for_users(people)
-    return replace(plan, **changes)
-
-
 def conditions_of(card: Card, people: int) -> tuple[str, ...]:
     """What a shuffled guarantee about so many people rests on, in words that follow "if"."""
     plan = card.survey.plan
@@ -129,7 +108,7 @@ def analyse(
     """
     mixed = batch if isinstance(batch, SealedBatch) else read_batch(batch)
     plan = card.survey.plan
-    if not isinstance(plan, ItemsPlan) or not card.shuffled:
+    if not card.shuffled:
         raise ParameterError("The card is local.", allowed="a shuffle card", fix="barrow collect analyse --store FILE")
     opened = open_batch(card, mixed, key)
     planned = plan.terms.users
@@ -150,7 +129,7 @@ def analyse(
         "counted": mixed.head.counted,
         "refused": opened.refused,
     }
-    gathered = Gathered(plan_for(plan, opened.people), opened.counts, named, conditions_of(card, opened.people))
+    gathered = Gathered(plan.for_people(opened.people), opened.counts, named, conditions_of(card, opened.people))
     return _released(card, gathered, "batch", ledger, out)
 
 
@@ -167,7 +146,7 @@ def analyse_reports(
     server = Server(card.survey)
     server.add_all(reports)
     found = server.result()
-    plan = _for_reports(card.survey.plan, found.n)
+    plan = card.survey.plan.for_people(found.n)
     named = {"card": card.digest, "reports": found.n, "refused": dict(found.refused)}
     conditions = (
         "each person's own client drew the report, once, and sent nothing else; nobody else has to be trusted with it",
@@ -176,16 +155,6 @@ def analyse_reports(
     said = (None, None) if counts is not None else (found.tables, found.lines[:_LINES])
     gathered = Gathered(plan, counts, named, conditions, *said)
     return _released(card, gathered, "set of reports", ledger, out)
-
-
-def _for_reports(plan: Plan, people: int) -> Plan:
-    """The same promise, with errors for as many reports as there are."""
-    if isinstance(plan, ItemsPlan):
-        return plan_for(plan, people)
-    changes: dict[str, Any] = {"terms": replace(plan.terms, users=people)}
-    if isinstance(plan, HistogramPlan):
-        changes["chosen"] = replace(plan.chosen, mechanism=plan.for_users(people))
-    return replace(plan, **changes)  # type: ignore[type-var]
 
 
 def _released(

@@ -18,13 +18,11 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from barrow.collect.channel import channel_of, epsilon_upper, local_guarantee
 from barrow.collect.keys import b64, price_of, public_bytes, unb64
 from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
 from barrow.collect.tokens import VARIANT
 from barrow.errors import ParameterError
 from barrow.local import Survey
-from barrow.questions.items import ItemsPlan
 from barrow.study import Study
 from barrow.study.file import study_from_text, study_text
 from barrow.study.study import Asked
@@ -173,8 +171,9 @@ def signed_bytes(data: Mapping[str, Any]) -> bytes:
 def _facts(survey: Survey) -> dict[str, Any]:
     """What a card says that follows from its study."""
     plan, terms = survey.plan, survey.plan.terms
-    channel, metric = channel_of(survey)
-    mixed = isinstance(plan, ItemsPlan) and survey.shuffled
+    # What cannot be written down is drawn by clients that plan the study again.
+    alike = {"kind": "survey", "messages": survey.collector().length}, {"kind": "survey"}
+    channel, metric = plan.channel or alike
     space = survey.study.space
     return {
         "survey": survey.digest,
@@ -183,12 +182,12 @@ def _facts(survey: Survey) -> dict[str, Any]:
         "promises": [promise.text for promise in terms.promises],
         "people": terms.users,
         "honest": str(terms.honest),
-        "messages": plan.itemwise.items if isinstance(plan, ItemsPlan) and survey.shuffled else 1,
+        "messages": plan.messages if survey.shuffled else 1,
         "labels": [] if channel["kind"] == "survey" else [str(label) for label in space.labels],
         "metric": metric,
         "channel": channel,
-        "local": {"definition": str(local_guarantee(survey).definition), "epsilon": str(epsilon_upper(survey))},
-        "claimed": {"definition": str(plan.guarantee.definition), "hiding": terms.hiding} if mixed else None,
+        "local": {"definition": str(plan.alone.definition), "epsilon": str(plan.alone_epsilon)},
+        "claimed": {"definition": str(plan.guarantee.definition), "hiding": terms.hiding} if survey.shuffled else None,
     }
 
 

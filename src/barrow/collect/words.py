@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from barrow.collect.card import Card
 from barrow.numerics import float_up
 from barrow.policy import odds_upper, percent_up
-from barrow.questions.items import ItemsPlan
 
 
 def card_text(card: Card) -> str:
@@ -57,15 +56,9 @@ def answered_by(card: Card) -> str:
     """Which clients can answer a card, and what to do if phones should."""
     if card.everywhere:
         return "Python, browsers and Node"
-    plan = card.survey.plan
-    other = (
-        "randomiser = 'response' in the question, with a larger error"
-        if isinstance(plan, ItemsPlan)
-        else "kind = 'frequency' with randomiser = 'response', or a mean or distance, with another error"
-    )
     return (
         "Python only: the best plan for this question draws in a way that the JavaScript client cannot prove, and it "
-        f"refuses such cards. What phones can answer: {other}"
+        f"refuses such cards. What phones can answer: {card.survey.plan.on_phones}"
     )
 
 
@@ -76,7 +69,6 @@ def _at_most(epsilon: float) -> str:
 
 def _leaves(card: Card) -> list[str]:
     """What leaves the phone."""
-    plan = card.survey.plan
     kept = "It is drawn once and kept: asked again, your phone sends the same, because a second draw would tell more."
     if card.shuffled:
         return [
@@ -84,9 +76,5 @@ def _leaves(card: Card) -> list[str]:
             "holds one item that was replaced by a random one, encrypted so that only the analyser can open it, and "
             f"nothing that says that two are yours. {kept}"
         ]
-    what = (
-        f"the numbers of {plan.itemwise.items:,} item(s), each replaced by a random one"
-        if isinstance(plan, ItemsPlan)
-        else "your own answer with noise added on your phone, as whole numbers"
-    )
+    what = card.survey.plan.leaves
     return [f"What leaves your phone: {what}, and a random number so that a copy is not counted twice. {kept}"]

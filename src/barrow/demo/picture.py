@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.questions import LinearPlan
-from barrow.spaces import Earth
+from barrow.questions import Plan
 from barrow.spaces.base import Floats
 
 SHADES = ((0.1, "█"), (0.03, "▓"), (0.01, "▒"), (0.0, "░"))
 """The shade of a share above each of these; a share within the noise is left blank."""
 
 
-def heat_map(plan: LinearPlan, values: Floats, *, width: int = 64) -> list[str]:
+def heat_map(plan: Plan, values: Floats, *, width: int = 64) -> list[str]:
     """The lines of a picture of a released density on Earth, north on top, with its axes and its key.
 
     A place is drawn only if its share is above what the noise alone reaches anywhere with probability 5 %. Rows
@@ -24,6 +23,7 @@ def heat_map(plan: LinearPlan, values: Floats, *, width: int = 64) -> list[str]:
         values: Its released values.
         width: How many columns the box is wide.
 
+    >>> from barrow.spaces import Earth
     >>> from barrow.study import Study
     >>> space = Earth(box=(0, 0, 20, 10), cell=100)
     >>> plan = Study(space, alpha=100, users=10**6).plan("density(bandwidth='400 km')")
@@ -37,15 +37,14 @@ def heat_map(plan: LinearPlan, values: Floats, *, width: int = 64) -> list[str]:
              0°E
              ░ above the noise   ▒ above 1 %   ▓ above 3 %   █ above 10 %
     """
-    space, places = plan.space, plan.query.places
-    if not isinstance(space, Earth) or places is None:
+    box, places, noise = plan.space.earth_box, plan.places, plan.threshold
+    if box is None or places is None or noise is None:
         raise ParameterError(
             f"The release is not a map: {plan.description}.",
             allowed="a density on a box of the Earth",
             fix="density(bandwidth='400 km')",
         )
-    _, west, _, east = space.box
-    noise = plan.half_width_all
+    _, west, _, east = box
     lon = west + (east - west) * (np.arange(width) + 0.5) / width
     drawn = []
     for lat in np.unique(places[:, 0])[::-1]:
@@ -58,9 +57,9 @@ def heat_map(plan: LinearPlan, values: Floats, *, width: int = 64) -> list[str]:
     return [*drawn[seen[0] : seen[-1] + 1], f"{'':9}{_axis(west, east, width)}", f"{'':9}{key}"]
 
 
-def standing_out(plan: LinearPlan, values: Floats) -> int:
+def standing_out(plan: Plan, values: Floats) -> int:
     """How many released shares are above what the noise alone reaches anywhere with probability 5 %."""
-    return int((values > plan.half_width_all).sum())
+    return 0 if plan.threshold is None else int((values > plan.threshold).sum())
 
 
 def _shade(share: float, noise: float) -> str:

@@ -19,7 +19,7 @@ from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.numerics import exact_text
 from barrow.policy import Policy, odds_upper
-from barrow.questions import LinearPlan
+from barrow.questions import Plan
 from barrow.study import LostReleaseError, Release, Study
 
 _FEW = 10
@@ -38,7 +38,7 @@ class Shown:
     """
 
     release: Release
-    plan: LinearPlan
+    plan: Plan
     true_error: float
     ratio: str
 
@@ -116,11 +116,11 @@ def _plain(name: str, shown: Shown) -> dict[str, Any]:
         "description": plan.description,
         "fraction": exact_text(plan.terms.fraction),
         "alpha": said["alpha"],
-        "outputs": plan.query.dimension,
+        "outputs": said["outputs"],
         **values,
-        "unit": plan.query.unit,
-        "half_width_95": plan.half_width,
-        "half_width_95_all": plan.half_width_all,
+        "unit": said["unit_of_values"],
+        "half_width_95": said["half_width_95"],
+        "half_width_95_all": said["half_width_95_all"],
         "true_error_largest": shown.true_error,
         "compared": shown.ratio,
         "worst_case": said["worst_case"],
@@ -168,11 +168,11 @@ def run_demo(out: str | Path = "barrow-demo", data: str = "flights") -> DemoResu
 def _shown(study: Study, name: str, folder: Path) -> Shown:
     release = study.release(name, out=folder / name)
     plan, data = release.plan, study.data
-    if not isinstance(plan, LinearPlan) or data is None:
-        raise ParameterError("The demo shows linear questions.", allowed="mean, distance, density, …")
     # Only because these data are public may the truth be looked at; barrow itself never shows it.
-    counts = data.count(data.engine(), study.space, study.users)
-    truth = np.asarray(plan.statistics(counts).approximation)
+    counts = None if data is None else data.count(data.engine(), study.space, study.users)
+    truth = None if counts is None or plan is None else plan.center(plan.statistics(counts))
+    if truth is None or plan is None:
+        raise ParameterError("The demo shows linear questions.", allowed="mean, distance, density, …")
     return Shown(release, plan, float(np.abs(release.values - truth).max()), study.compare(name).sentence)
 
 

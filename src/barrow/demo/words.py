@@ -88,7 +88,7 @@ def _promises(result: DemoResult) -> list[str]:
 
 def _release(name: str, title: str, shown: Shown) -> list[str]:
     plan, release = shown.plan, shown.release
-    unit, part = plan.query.unit, plan.terms.fraction
+    unit, part = release.statement["unit_of_values"], plan.terms.fraction
     share = "" if part == 1 else f" ({part.numerator}/{part.denominator} of every promise)"
     texts = [f"{title}{share}"]
     rows, each = release.rows(), f"± {up(release.error, 2)} {unit}".rstrip()
@@ -96,16 +96,16 @@ def _release(name: str, title: str, shown: Shown) -> list[str]:
     after = block(
         "", [shown.ratio, f"really off by at most {wrong}: these data are public, so the truth may be looked up"]
     )
-    if plan.query.places is not None:
+    if plan.threshold is not None:
         out = standing_out(plan, release.values)
         texts += [
-            f"{len(rows):,} shares, each {each} (95 %), all at once ± {up(plan.half_width_all, 2)}",
+            f"{len(rows):,} shares, each {each} (95 %), all at once ± {up(plan.threshold, 2)}",
             f"{out:,} stand out of the noise:",
         ]
         return [*block(name.capitalize(), texts), *heat_map(plan, release.values, width=_WIDTH - 14), *after]
     if len(rows) == 1:
         return [*block(name.capitalize(), [*texts, f"{rows[0]['value']:,.1f} {each} (95 %)"]), *after]
-    names = plan.query.arguments.get("names") or plan.query.outputs
+    names = plan.question.to_spec().get("names") or [row["output"] for row in rows]
     values = [f"{'':<{_LABEL}}{x:<12} {row['value']:8.3f} {each}" for x, row in zip(names, rows, strict=True)]
     return [*block(name.capitalize(), texts), *values, *block("", ["each with probability 95 %"]), *after]
 

@@ -148,7 +148,7 @@ class Client:
         if not self.survey.shuffled:
             raise ParameterError("The study is local.", allowed="one report a person", fix="client.report(records)")
         report = self._report(records, ids, unknown)
-        kinds = len(self.survey.plan.itemwise.randomiser.report_labels)  # type: ignore[attr-defined]
+        kinds = self.survey.plan.message_kinds or 0
         return tuple(message_of(report.study, value, kinds) for value in sorted(report.values))
 
     def _report(self, records: Any, ids: ArrayLike | None, unknown: Unknown) -> Report:

@@ -145,11 +145,11 @@ def read_batch(survey: Survey, lines: Iterable[str]) -> Batch:
 
 def kinds_of(survey: Survey) -> int:
     """How many kinds of messages a survey has."""
-    made = getattr(survey.plan, "itemwise", None)
-    if not survey.shuffled or made is None:
+    kinds = survey.plan.message_kinds
+    if not survey.shuffled or kinds is None:
         raise ParameterError(
             "The study is not one of mixed messages.",
             allowed="model = 'shuffle' and a question about items or frequencies",
             fix="barrow local aggregate, for reports",
         )
-    return len(made.randomiser.report_labels)
+    return kinds

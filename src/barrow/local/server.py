@@ -17,7 +17,6 @@ from barrow.local.mixing import Batch
 from barrow.local.report import Report, read_for
 from barrow.questions import Collected
 from barrow.questions.collecting import Counted
-from barrow.questions.items import ItemsPlan
 from barrow.study.study import Asked, Study
 
 Received = Report | str | bytes | Mapping[str, Any]
@@ -167,7 +166,7 @@ class Server:
         lines = list(found.lines)
         planned = plan.terms.users
         weaker = self.survey.shuffled and found.guarantee != plan.guarantee and self.n < planned
-        if weaker and isinstance(plan, ItemsPlan):
+        if weaker:
             lines.append(
                 f"Promised to each person: {plan.guarantee}. What now holds is weaker: {found.guarantee}, because "
                 f"{self.n:,} people's messages were mixed and not {planned:,}."

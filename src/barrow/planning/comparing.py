@@ -79,7 +79,7 @@ def compare(
     else:
         terms = replace(terms, given=positive(alpha or 0, "alpha"))
     query = query if isinstance(query, Query) else query_from_spec(space, dict(query))
-    if query.kind == "histogram":
+    if query.of_items:
         target = HistogramTarget(terms, reference_distribution(space, reference), items, noise, decode)
         asked = _histogram(target)
         own, cannot = histogram_candidates(target)

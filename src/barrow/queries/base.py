@@ -127,6 +127,11 @@ class Query:
         return 2.0 * self.lipschitz_upper("inf") * rho
 
     @property
+    def of_items(self) -> bool:
+        """Whether the outputs are the shares of the items themselves."""
+        return self.kind == "histogram"
+
+    @property
     def snapping_counted(self) -> bool:
         """Whether half widths hold what snapping moves; densities and tables are about snapped records and say so."""
         return self.kind not in ("density", "histogram", "function")

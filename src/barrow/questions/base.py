@@ -17,6 +17,7 @@ from barrow.privacy.definitions import share
 if TYPE_CHECKING:
     from barrow.figures import Figure
     from barrow.planning.terms import Terms
+    from barrow.privacy import Model
     from barrow.questions.plan import Plan
     from barrow.spaces import Space
 
@@ -49,6 +50,12 @@ class Question(NamedOptions, ABC):
 
     knows_missing: ClassVar[bool] = False
     """Whether it tells people without records apart where they have an item of their own."""
+    error_words: ClassVar[str] = "earth mover's distance"
+    """What its error is."""
+    leads_grid: ClassVar[bool] = False
+    """Whether a grid is chosen for it, wherever it stands among the questions of a study."""
+    at_once: ClassVar[int] = 700
+    """It is planned at once on spaces of up to so many items."""
 
     name: str = ""
     fraction: Fraction | None = None
@@ -83,9 +90,68 @@ class Question(NamedOptions, ABC):
     def fits(self, space: Space) -> None:
         """Refuse, within a second, a space on which it has no answer."""
 
+    @property
+    def items(self) -> int | None:
+        """m, where every person holds the same public number of items; None where they may hold any number."""
+        return None
+
+    @property
+    def samples(self) -> int | None:
+        """s, where so many items are drawn from each person; None otherwise."""
+        return None
+
+    @property
+    def in_percent(self) -> bool:
+        """Whether its error is one of shares."""
+        return False
+
+    @property
+    def smoothed_over(self) -> Any:
+        """The distance over which it smooths, as it was typed; None where it does not."""
+        return None
+
+    def bandwidths(self, terms: Terms) -> tuple[tuple[float, float], ...]:
+        """Bandwidths that can be chosen, in the space's unit, each with the predicted error; mostly nothing."""
+        return ()
+
+    @property
+    def settled(self) -> bool:
+        """Whether it can be written down; where not, the question of its plan can."""
+        return True
+
     @abstractmethod
     def plan(self, terms: Terms) -> Plan:
         """The most accurate answer that keeps the terms; it reads no data."""
+
+    def compared_as(self, space: Space) -> dict[str, Any]:
+        """What :func:`barrow.planning.compare` takes of it: what it knows of people's items is their histogram."""
+        return {"space": space, "query": {"kind": "histogram"}, "items": self.items or self.samples}
+
+    def for_grid(self) -> Question:
+        """What is planned in its place while a grid is chosen."""
+        return self
+
+    # While somebody waits: whether a plan is there at once, and what can stand in for it.
+
+    def ready(self, space: Space) -> bool:
+        """Whether it is planned at once."""
+        return space.size is not None and space.items <= self.at_once
+
+    def preview_items(self, space: Space) -> int:
+        """How many items the grid of a preview has."""
+        return 400
+
+    def previewed(self, model: Model, finer: bool) -> bool:
+        """Whether a preview can stand in for the plan on this grid, or on one that is ``finer`` than its own."""
+        return finer
+
+    def quick(self, space: Space) -> Question:
+        """The same question, asked so that a plan on ``space`` takes no time."""
+        return self
+
+    def preview(self, terms: Terms, space: Space) -> Plan:
+        """A plan on ``space`` with the alpha of ``terms``."""
+        return self.quick(space).plan(at_alpha(terms, space, terms.alpha))
 
     # What a statement says, from its plain data alone, so that an old one can be explained without its study.
 
@@ -140,3 +206,8 @@ class Question(NamedOptions, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.options().items())})"
+
+
+def at_alpha(terms: Terms, space: Space, alpha: Fraction) -> Terms:
+    """The same people on another space, with an alpha in place of promises."""
+    return dataclasses.replace(terms, space=space, promises=(), given=alpha, fraction=Fraction(1))

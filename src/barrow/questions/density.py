@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow import planning
-from barrow.errors import ParameterError
 from barrow.numerics import Exact
+from barrow.numerics.printed import at_most
 from barrow.planning.terms import Terms
 from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
-from barrow.questions.base import Said
+from barrow.questions.base import Question, Said
+from barrow.questions.histogram import Histogram
 from barrow.questions.linear import Linear, LinearPlan
-from barrow.questions.plan import Plan, Rows, placed
+from barrow.questions.plan import Rows, placed
 from barrow.spaces import Space, parse_distance
 
 
@@ -46,17 +47,29 @@ class Density(Linear):
 
     def fits(self, space: Space) -> None:
         """Refuse, within a second, a space on which it has no answer."""
-        if self.bandwidth != "auto":
+        if self.settled:
             super().fits(space)
 
-    def plan(self, terms: Terms) -> Plan:
+    @property
+    def smoothed_over(self) -> Any:
+        """The bandwidth."""
+        return self.bandwidth if self.settled else None
+
+    @property
+    def settled(self) -> bool:
+        """Not while the bandwidth is to be chosen."""
+        return self.bandwidth != "auto"
+
+    def for_grid(self) -> Question:
+        """A histogram, while the bandwidth is to be chosen."""
+        return self if self.settled else Histogram(mechanism="edges", definition="emd")
+
+    def plan(self, terms: Terms) -> LinearPlan:
         """The most accurate noise that keeps the terms; it reads no data."""
-        if self.bandwidth == "auto":
+        if not self.settled:
             chosen = planning.best_of(self.bandwidths(terms))
             return replace(self, bandwidth=_typed(chosen, terms.space)).plan(terms)
         made = super().plan(terms)
-        if not isinstance(made, LinearPlan):
-            return made
         return DensityPlan(self, terms, made.query, made.chosen, made.others, own=made.own, rivals=made.rivals)
 
     def bandwidths(self, terms: Terms) -> tuple[tuple[float, float], ...]:
@@ -72,14 +85,12 @@ class Density(Linear):
         reference = planning.reference_distribution(inner.space)
         return planning.bandwidth_errors(inner.space, reference, lambda width: self._on(inner, width))
 
-    def _over_holders(self, terms: Terms) -> Plan:
+    def _over_holders(self, terms: Terms) -> LinearPlan:
         return self._planned(terms)
 
     def _on(self, terms: Terms, width: float) -> planning.DensityMap:
         """The map that would be decoded with a bandwidth of ``width`` in the space's unit."""
         made = Linear.plan(replace(self, bandwidth=_typed(width, terms.space)), terms)
-        if not isinstance(made, LinearPlan):
-            raise ParameterError("A density needs additive noise.", allowed="noise='auto'", fix="noise='auto'")
         return planning.DensityMap(made.query, made.noise)
 
     @classmethod
@@ -108,6 +119,16 @@ class DensityPlan(LinearPlan):
     >>> [row["share"] for row in plan.tables(np.array([0.7, 0.5, -0.1]))["values"]]
     [0.6, 0.4, 0.0]
     """
+
+    @property
+    def threshold(self) -> float | None:
+        """All values at once."""
+        return self.half_width_all if self.query.dimension > 1 else None
+
+    def answer_lines(self) -> list[str]:
+        """The noise, the error, and from which size on a share stands out."""
+        above = f"          a share surely stands out of the noise if it is above {at_most(self.half_width_all)}"
+        return [*super().answer_lines(), above]
 
     def _wider(self, times: float) -> str:
         """Noise falls as the bandwidth grows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from barrow.questions.items import (
     reports_sentence,
 )
 from barrow.questions.plan import Plan, Rows, labelled
+from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
     from barrow.planning.resample import Resampled
@@ -139,6 +140,16 @@ class FrequencyPlan(ItemsPlan):
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
         return self.space.on_earth
+
+    def for_people(self, users: int) -> Self:
+        """The same channel, priced and estimated for as many people as really took part."""
+        return replace(super().for_people(users), estimator=self.estimator.for_users(users))
+
+    def simulated(self, people: Floats, seed: int) -> Floats:
+        """A histogram decoded from simulated reports."""
+        from barrow.noise.simulation import SeededSource
+
+        return np.asarray(self.estimator.simulated(people, SeededSource(seed)))
 
     def tables(self, drawn: Any) -> dict[str, Rows]:
         """One row for each item: the decoded share, and the unbiased one, which may be negative; and the reports."""

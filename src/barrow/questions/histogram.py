@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from barrow.planning.sizes import check_size
 from barrow.planning.terms import Terms
 from barrow.planning.versus import checked_definition, kept_user_level, preferred, versus
 from barrow.privacy import Model
-from barrow.questions.base import Question, Said
+from barrow.progress import track
+from barrow.questions.base import Question, Said, at_alpha
 from barrow.questions.collecting import Collected, Collector
 from barrow.questions.frequency import Frequency
 from barrow.questions.linear import LinearPlan, _averaged, noise_sentence
@@ -75,6 +76,8 @@ class Histogram(Question):
         "multiscale": _of_scales,
     }
     knows_missing: ClassVar[bool] = True
+    leads_grid: ClassVar[bool] = True
+    at_once: ClassVar[int] = 8  # several mechanisms are simulated
     mechanism: str = "auto"
     items: int | None = None
     reference: Any = "auto"
@@ -99,6 +102,27 @@ class Histogram(Question):
                 allowed="'auto', 'edges', 'tree', 'multiscale', 'cells' or 'frequency'",
                 fix="mechanism = 'frequency', the same randomiser with a tighter accountant",
             )
+
+    def compared_as(self, space: Space) -> dict[str, Any]:
+        """With its own reference, noise and decoder."""
+        own = {"noise": self.noise, "decode": self.decode, "reference": self.reference}
+        return {**super().compared_as(space), **own}
+
+    def for_grid(self) -> Question:
+        """Along edges, which is quick to predict."""
+        return Histogram(mechanism="edges", definition="emd", reference=self.reference)
+
+    def preview_items(self, space: Space) -> int:
+        """More along a tree than of cells."""
+        return 2000 if space.has_tree else 64
+
+    def previewed(self, model: Model, finer: bool) -> bool:
+        """A mechanism that takes no time to simulate stands in for the choice of a curator, on any grid."""
+        return self.mechanism == "auto" and self.items is None and model is Model.CENTRAL
+
+    def quick(self, space: Space) -> Question:
+        """By a mechanism that takes no time to simulate."""
+        return replace(self, mechanism="tree" if space.has_tree else "cells", definition="emd")
 
     def target(self, terms: Terms) -> planning.HistogramTarget:
         """What is wanted of mechanisms."""
@@ -299,9 +323,55 @@ class HistogramPlan(LinearPlan):
         return f"the histogram of people's items over {self.space.items:,} items"
 
     @property
+    def places(self) -> Floats | None:
+        """Where the items are."""
+        return self.space.held.places
+
+    @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
         return self.space.held.on_earth
+
+    @property
+    def each_alone(self) -> bool:
+        """The error is that of all shares together."""
+        return False
+
+    @property
+    def scales(self) -> bool:
+        """What decoding leaves falls in its own way."""
+        return False
+
+    def errors_at(self, times: Sequence[float], *, thorough: bool) -> dict[float, float]:
+        """The error by the same mechanism at other alphas, each simulated."""
+        if not thorough or self.alpha is None:
+            return {}
+        found, rate = {1.0: self.error}, Fraction(self.terms.alpha)
+        near_by = [each for each in times if 0.05 < each < 20 and each != 1.0]
+        for each in track(near_by, "simulating other alphas"):
+            target = replace(self.target, terms=at_alpha(self.terms, self.space, rate * Fraction(each)))
+            try:
+                found[each] = planning.histogram_candidates(target, only=self.made.kind)[0][0].error
+            except ParameterError:
+                continue
+        return found
+
+    def remarks(self) -> list[str]:
+        """What a guess errs by, and why each of the other mechanisms was not chosen."""
+        guess = (
+            f"A guess without any data would be off by {self.sized(self.uniform_guess)} at the same public reference."
+        )
+        return [guess, *(f"{name}: {why}." for name, why in self._reasons.items())]
+
+    def noisy(self, drawn: HistogramDraw) -> Floats:
+        """What was decoded."""
+        return drawn.raw
+
+    def simulated(self, people: Floats, seed: int) -> Floats:
+        """A histogram decoded from simulated noise."""
+        from barrow.noise.simulation import SeededSource
+
+        return np.asarray(self.made.simulated(people, SeededSource(seed)))
 
     def draw(self, statistics: Any) -> tuple[HistogramDraw, bool]:
         """Noisy values and the histogram decoded from them, and whether the noise was the system's."""
@@ -347,8 +417,7 @@ class HistogramPlan(LinearPlan):
     def collected(self, collector: Collector) -> Collected:
         """The histogram decoded from the means of all reports."""
         sums = _averaged(collector)
-        terms = replace(self.terms, users=sums.n)
-        here = replace(self, terms=terms, chosen=replace(self.chosen, mechanism=self.for_users(sums.n)))
+        here = self.for_people(sums.n)
         drawn = HistogramDraw(np.array(sums.means(self.noise.grid)), np.zeros(0))
         drawn = replace(drawn, shares=here.made.decode(drawn.raw))
         histogram = dict(zip(self.space.labels, drawn.shares.tolist(), strict=True))
@@ -366,13 +435,10 @@ class HistogramPlan(LinearPlan):
         return Collected(sums.n, here.tables(drawn), lines, details, self.guarantee, shares=shares)
 
     def shares_of(self, raw: Any, users: int) -> mechanisms.ReleasedShares | None:
-        """The unbiased shares that released values are, or means of so many people's reports; None for other kinds.
-
-        Args:
-            raw: The noisy values of the query.
-            users: How many people they are about.
-        """
-        made = self.for_users(users)
+        """The shares of outputs along edges, along a tree or of cells."""
+        made = self._made_for(users)
+        if np.shape(raw) != (self.query.dimension,):
+            return None
         plan = made.noise.plan if isinstance(made.noise, mechanisms.EdgeNoise) else None
         if plan is None and (made.kind not in ("tree", "cells") or made.noise.p not in (None, "1")):
             return None
@@ -387,7 +453,12 @@ class HistogramPlan(LinearPlan):
             plan,
         )
 
-    def for_users(self, users: int) -> mechanisms.HistogramNoise:
+    def for_people(self, users: int) -> Self:
+        """The same promise, with the decoder for as many reports as there are."""
+        chosen = replace(self.chosen, mechanism=self._made_for(users))
+        return replace(self, terms=replace(self.terms, users=users), chosen=chosen)
+
+    def _made_for(self, users: int) -> mechanisms.HistogramNoise:
         """The same mechanism when other than the planned number of people report."""
         if users == self.terms.users:
             return self.made

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -50,6 +50,11 @@ class ItemWiseQuestion(Question):
             )
         self._whole("items", 10**12)
         self._whole("samples", MOST_SAMPLES)
+
+    @property
+    def listed(self) -> bool:
+        """Whether all reports are released one by one."""
+        return False
 
     def _whole(self, name: str, most: int) -> None:
         if getattr(self, name) is not None:
@@ -105,12 +110,17 @@ class Items(ItemWiseQuestion):
                 f"output is {self.output!r}.", allowed="'histogram' or 'list'", fix="output = 'histogram'"
             )
 
+    @property
+    def listed(self) -> bool:
+        """Whether all reports are released one by one."""
+        return self.output == "list"
+
     def plan(self, terms: Terms) -> Plan:
         """The randomiser that keeps the terms; it reads no data."""
         choice, made, guarantee = self.choose(terms)
         plan = ItemsPlan(self, terms, choice, made, guarantee)
         reports = terms.users * plan.itemwise.items
-        if self.output == "list" and reports > _MOST_LISTED:
+        if self.listed and reports > _MOST_LISTED:
             raise ParameterError(
                 f"The sorted list would hold {reports:,} reports.",
                 allowed=f"at most {_MOST_LISTED:,}; the histogram says the same",
@@ -235,8 +245,7 @@ class ItemsPlan(Plan):
     @property
     def description(self) -> str:
         """What is released, in plain words."""
-        output = getattr(self.question, "output", "histogram")
-        return f"the {'histogram' if output == 'histogram' else 'sorted list'} of randomised items"
+        return f"the {'sorted list' if self.question.listed else 'histogram'} of randomised items"
 
     @property
     def event(self) -> Event:
@@ -252,14 +261,22 @@ class ItemsPlan(Plan):
     @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return (
-            self.space.on_earth and getattr(self.question, "output", "") == "histogram" and self._points() is not None
-        )
+        return self.space.on_earth and not self.question.listed and self._points() is not None
+
+    @property
+    def rows(self) -> int:
+        """One more for each report of a sorted list."""
+        return super().rows + (self.terms.users * self.itemwise.items if self.question.listed else 0)
 
     def _points(self) -> Floats | None:
         labels, points = self.itemwise.randomiser.report_labels, self.space.places
         same = points is not None and len(points) == len(labels) and list(labels) == list(self.space.labels)
         return points if same else None
+
+    @property
+    def by_curator(self) -> bool:
+        """Reports of all people can be drawn by whoever holds the records."""
+        return True
 
     def statistics(self, counts: Counts) -> Any:
         """How often each item occurs among all people, and whether samples were drawn with the system's randomness.
@@ -287,7 +304,7 @@ class ItemsPlan(Plan):
         """One row for each kind of report with its count, or one for each report of the sorted list."""
         labels: Sequence[str] = self.itemwise.randomiser.report_labels
         counted = list(zip(labels, np.asarray(drawn).tolist(), strict=True))
-        if getattr(self.question, "output", "") == "list":
+        if self.question.listed:
             return {"values": [{"report": label} for label, count in counted for _ in range(count)]}
         points = self._points()
         rows = [
@@ -318,6 +335,59 @@ class ItemsPlan(Plan):
             return self.guarantee
         here = mechanisms.item_wise(made.randomiser, items=made.items, users=hiding, model="shuffle", delta=made.delta)
         return accounting.price(here.event if self.samples is None else mechanisms.reduced(here).event)
+
+    def for_people(self, users: int) -> Self:
+        """The same channel, priced for as many people as really took part."""
+        terms = replace(self.terms, users=users)
+        made = replace(self.itemwise, users=terms.hiding)
+        return replace(
+            self,
+            terms=terms,
+            choice=replace(self.choice, mechanism=made),
+            mechanism=made if self.samples is None else mechanisms.reduced(made),
+            guarantee=self.guarantee_for(users),
+        )
+
+    @property
+    def alone(self) -> Guarantee:
+        """Without anybody's messages to hide among."""
+        if self.itemwise.model is Model.LOCAL:
+            return self.guarantee
+        alone = replace(self.itemwise, users=None, model=Model.LOCAL, delta=Fraction(0))
+        return accounting.price(alone.event if self.samples is None else mechanisms.reduced(alone).event)
+
+    @property
+    def alone_epsilon(self) -> Fraction:
+        """What the reports on all items cost together."""
+        return self.itemwise.items * self.itemwise.randomiser.alpha0_upper
+
+    @property
+    def messages(self) -> int:
+        """One for each item."""
+        return self.itemwise.items
+
+    @property
+    def message_kinds(self) -> int:
+        """As many as there are reports."""
+        return len(self.itemwise.randomiser.report_labels)
+
+    @property
+    def channel(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Stopping weights along a tree, where the randomiser is of that kind."""
+        from barrow.questions.channels import stops_channel
+
+        made = self.itemwise
+        return stops_channel(made.randomiser, items=made.items, sampled=self.samples is not None)
+
+    @property
+    def leaves(self) -> str:
+        """What leaves a phone, in words."""
+        return f"the numbers of {self.itemwise.items:,} item(s), each replaced by a random one"
+
+    @property
+    def on_phones(self) -> str:
+        """Another randomiser."""
+        return "randomiser = 'response' in the question, with a larger error"
 
     def collected(self, collector: Collector) -> Collected:
         """The histogram of all reports."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
+
+import numpy as np
 
 from barrow import mechanisms, planning
 from barrow.engines import Counts
@@ -20,12 +22,16 @@ from barrow.planning.terms import Terms
 from barrow.planning.versus import Versus, checked_definition, kept_user_level, preferred, versus
 from barrow.privacy import Event, Guarantee, Model
 from barrow.queries import Query
-from barrow.questions.base import Question, Said
+from barrow.questions.base import Question, Said, at_alpha
 from barrow.questions.collecting import Averaged, Collected, Collector
-from barrow.questions.kept import kept_query
+from barrow.questions.kept import Kept, kept_query, query_ready
 from barrow.questions.plan import Plan, Rows, placed
 from barrow.spaces import Space
-from barrow.spaces.base import Ids
+from barrow.spaces.base import Floats, Ids
+
+_QUICK = 5_000_000
+"""Entries of a table up to which user-level DP is planned in milliseconds."""
+_SIMULATED: Kept[Floats] = Kept(12)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -43,6 +49,7 @@ class Linear(Question):
     """
 
     knows_missing: ClassVar[bool] = True
+    error_words: ClassVar[str] = "95 % half width"
     noise: str = "auto"
     definition: str = "auto"
 
@@ -58,8 +65,35 @@ class Linear(Question):
         """Refuse, within a second, a space on which it has no answer."""
         kept_query(self, space.held)
 
-    def plan(self, terms: Terms) -> Plan:
+    @property
+    def in_percent(self) -> bool:
+        """As the values."""
+        return self.of_shares
+
+    def compared_as(self, space: Space) -> dict[str, Any]:
+        """By its query; people without records cost both definitions alike."""
+        return {"space": space.held, "query": kept_query(self, space.held), "items": self.items}
+
+    def ready(self, space: Space) -> bool:
+        """Whether it is planned at once: the space is small, or its query was made before."""
+        return super().ready(space) or query_ready(self, space)
+
+    def previewed(self, model: Model, finer: bool) -> bool:
+        """User-level DP costs as much on every grid, and a preview is one of EMD-DP."""
+        return finer and self.definition != "user_level"
+
+    def preview(self, terms: Terms, space: Space) -> Plan:
+        """A plan on ``space`` with the alpha that ``terms`` leave to a query of its range."""
+        ratio = self.plan(at_alpha(terms, space, Fraction(1))).ratio
+        return self.plan(at_alpha(terms, space, terms.alpha_for(ratio)))
+
+    def plan(self, terms: Terms) -> LinearPlan:
         """The most accurate noise that keeps the terms; it reads no data."""
+        self._check(terms)
+        return self._over_holders(terms) if terms.space.apart is not None else self._planned(terms)
+
+    def _check(self, terms: Terms) -> None:
+        """Refuse terms on which there is nothing to average."""
         if terms.model is Model.SHUFFLE:
             raise ParameterError(
                 f"The question {self.kind!r} gains nothing from shuffling.",
@@ -72,9 +106,8 @@ class Linear(Question):
                 allowed="2 or more people",
                 fix="model='local', where each person adds noise",
             )
-        return self._over_holders(terms) if terms.space.apart is not None else self._planned(terms)
 
-    def _planned(self, terms: Terms) -> Plan:
+    def _planned(self, terms: Terms) -> LinearPlan:
         query = kept_query(self, terms.space)
         found = planning.kept_errors(query, terms, self.noise)
         rivals: list[Candidate] = []
@@ -85,7 +118,7 @@ class Linear(Question):
         others = [candidate for candidate in found if candidate is not best]
         return LinearPlan(self, terms, query, best, tuple(others), own=tuple(found), rivals=tuple(rivals))
 
-    def _over_holders(self, terms: Terms) -> Plan:
+    def _over_holders(self, terms: Terms) -> LinearPlan:
         """The mean over people with records, where the others have an item of their own."""
         from barrow.questions.holders import plan_holders
 
@@ -311,9 +344,44 @@ class LinearPlan(Plan):
         )
 
     @property
+    def places(self) -> Floats | None:
+        """Where the outputs are."""
+        return self.query.places
+
+    @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return self.query.places is not None and self.space.held.on_earth
+        return self.places is not None and self.space.held.on_earth
+
+    @property
+    def each_alone(self) -> bool:
+        """Each value has its half width."""
+        return True
+
+    @property
+    def scales(self) -> bool:
+        """What is made of the noisy values errs in its own way, and user-level DP has no alpha."""
+        return self.alpha is not None and self.error == self.half_width
+
+    def errors_at(self, times: Sequence[float], *, thorough: bool) -> dict[float, float]:
+        """The half width at so many times alpha: noise without delta scales exactly."""
+        return {each: self._error_at(each) for each in times} if self.scales else {}
+
+    def _error_at(self, times: float) -> float:
+        if self.noise.p is not None:
+            return self.chosen.error / times + self._moved
+        alpha, terms = Fraction(self.alpha or 1) * Fraction(times), self.terms
+        found = planning.linear_errors(
+            self.query, alpha, self.delta, users=terms.users, model=terms.model.value, noise="gaussian"
+        )
+        return found[0].error + self._moved
+
+    def rival_error(self, *, thorough: bool) -> tuple[float, float] | None:
+        """The best of user-level DP at the same promises; on large tables it is looked for if ``thorough``."""
+        found: Sequence[Candidate] = self.rivals
+        if self.terms.promises and not found and (thorough or self._rivals_are_quick):
+            found = self.by_user_level(min(self.terms.epsilons))
+        return (found[0].error + self._moved, found[0].guarantee.epsilon_at(1)) if found else None
 
     def statistics(self, counts: Counts) -> Any:
         """The exact mean over people, from an engine's integers (private)."""
@@ -321,6 +389,30 @@ class LinearPlan(Plan):
             self.space, item=counts.items, size=counts.sizes, count=counts.counts, users=self.terms.users
         )
         return held.center(self.query)
+
+    @property
+    def _rivals_are_quick(self) -> bool:
+        table = self.query.table
+        return table.sparse or table.shape[0] * self.query.dimension <= _QUICK
+
+    def center(self, statistics: Any) -> Floats:
+        """The mean over people, as floats (private)."""
+        return np.asarray(statistics.approximation)
+
+    def simulated(self, people: Floats, seed: int) -> Floats:
+        """The values with simulated noise: of scale 1 it is drawn once for each kind and number of outputs."""
+        noise = self.noise
+
+        def drawn() -> Floats:
+            from barrow.noise.additive.center import Center
+            from barrow.noise.simulation import SeededSource
+
+            zeros = Center.from_integers(np.zeros(self.query.dimension, dtype=np.int64))
+            return np.asarray(noise.draw(zeros, SeededSource(seed)).values) / float(noise.scale)
+
+        true = np.asarray(self.query.table.floats().T @ people).ravel() * float(self.query.step)
+        key = f"{seed} {noise.name} {noise.p} {self.query.dimension}"
+        return np.asarray(true + _SIMULATED.get(key, drawn) * float(noise.scale))
 
     def draw(self, statistics: Any) -> tuple[Any, bool]:
         """The released values, and whether the noise was the system's."""
@@ -360,6 +452,13 @@ class LinearPlan(Plan):
         numbers: list[int] = self.noise.draw(center).integers.tolist()
         return numbers
 
+    @property
+    def channel(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """A table with the scale and grid of Laplace noise, where the metric is a line or a tree."""
+        from barrow.questions.channels import laplace_channel
+
+        return laplace_channel(self.query, self.noise)
+
     def collector(self) -> Collector:
         """Sums of reports."""
         return Averaged(self.noise.limits(self.query.table))
@@ -367,7 +466,7 @@ class LinearPlan(Plan):
     def collected(self, collector: Collector) -> Collected:
         """The mean of all reports with its half widths."""
         sums = _averaged(collector)
-        here = replace(self, terms=replace(self.terms, users=sums.n))
+        here = self.for_people(sums.n)
         means = sums.means(self.noise.grid)
         noise = self.noise.mean_half_width(sums.n)
         spread = sums.half_widths(self.noise.grid)
@@ -441,9 +540,6 @@ class LinearPlan(Plan):
         _, method, constant = self.constant
         if many and constant is not None:
             lines.append(f"Constant  {constant:.4g}{unit} per largest distance, by {method}")
-        if self.query.kind in ("density", "histogram"):
-            above = at_most(self.half_width_all)
-            lines.append(f"          a share surely stands out of the noise if it is above {above}")
         return lines
 
     def other_lines(self) -> list[str]:

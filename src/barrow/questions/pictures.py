@@ -164,6 +164,6 @@ def picture(
     if where is not None and items and where.size == len(rows):
         return where.figure(values, redraws=known.redraws, outline=outline, **style)
     if "lat" in rows[0] and "lon" in rows[0]:
-        places = places_of(rows, None if where is None else getattr(where, "box", None))
+        places = places_of(rows, None if where is None else where.earth_box)
         return map_figure(places, values, redraws=known.redraws, outline=outline, **style)
     return bars(names_of(rows), values, **style)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -22,7 +23,9 @@ from barrow.spaces.base import Floats, Ids
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
+    from barrow.mechanisms import ReleasedShares
     from barrow.planning.resample import Resampled
+    from barrow.planning.versus import Versus
     from barrow.questions.collecting import Collected, Collector
     from barrow.questions.pictures import Bounds
 
@@ -81,6 +84,43 @@ class Plan(ABC):
         return self.space.unit
 
     @property
+    def uniform_guess(self) -> float | None:
+        """What a guess without any data errs by, in the unit of :attr:`error`; None where that is not known."""
+        return None
+
+    @property
+    def each_alone(self) -> bool:
+        """Whether the error is that of each value by itself."""
+        return False
+
+    @property
+    def threshold(self) -> float | None:
+        """What noise alone reaches anywhere with 5 %, where values stand out of it one by one; else None."""
+        return None
+
+    @property
+    def versus(self) -> Versus | None:
+        """What is released beside the best of the other definition, EMD-DP or user-level DP; None if nothing is."""
+        return None
+
+    @property
+    def scales(self) -> bool:
+        """Whether the first of :attr:`error_parts` falls as alpha and the number of people grow, and nothing else."""
+        return False
+
+    def errors_at(self, times: Sequence[float], *, thorough: bool) -> dict[float, float]:
+        """The error at so many times alpha, as far as it is known; if ``thorough``, also what takes long."""
+        return {}
+
+    def rival_error(self, *, thorough: bool) -> tuple[float, float] | None:
+        """The error and the epsilon of user-level DP that keeps the same promises; None where it is not known."""
+        return None
+
+    def remarks(self) -> list[str]:
+        """Sentences of a report about mechanisms that were not chosen."""
+        return []
+
+    @property
     def items(self) -> int | None:
         """m, where the guarantee is bounded; None where people may hold any number of items."""
         return None
@@ -89,6 +129,11 @@ class Plan(ABC):
     def samples(self) -> int | None:
         """s, where items are drawn from each person first; None otherwise."""
         return None
+
+    @property
+    def rows(self) -> int:
+        """How many rows the tables have, at most."""
+        return int(self.fields().get("outputs", 1)) + (self.space.size or 0)
 
     @property
     def ratio(self) -> Fraction:
@@ -109,6 +154,23 @@ class Plan(ABC):
     @abstractmethod
     def draw(self, statistics: Any) -> tuple[Any, bool]:
         """What is released, the statistics with noise, and whether the noise was the system's."""
+
+    @property
+    def by_curator(self) -> bool:
+        """Whether somebody who holds the records can draw it."""
+        return self.terms.model is Model.CENTRAL
+
+    def center(self, statistics: Any) -> Floats | None:
+        """What additive noise is added to (private); None where there is no such noise."""
+        return None
+
+    def noisy(self, drawn: Any) -> Any:
+        """The values with noise themselves, before anything is made of them."""
+        return drawn
+
+    def simulated(self, people: Floats, seed: int) -> Floats:
+        """What would be released of public shares of the items, with simulated noise; for pictures only."""
+        return people
 
     @abstractmethod
     def tables(self, drawn: Any) -> dict[str, Rows]:
@@ -136,6 +198,20 @@ class Plan(ABC):
         """Whether the rows are places on a map."""
         return False
 
+    @property
+    def places(self) -> Floats | None:
+        """Where the values belong; None where nowhere."""
+        return self.space.held.places
+
+    def shares_of(self, raw: Any, users: int) -> ReleasedShares | None:
+        """The unbiased shares that released values are, or means of so many people's reports; None for other kinds.
+
+        Args:
+            raw: The values with noise.
+            users: How many people they are about.
+        """
+        return None
+
     # Local: what one person reports, and what a server makes of many reports.
 
     def report(self, items: Ids) -> list[int]:
@@ -149,6 +225,48 @@ class Plan(ABC):
     def collected(self, collector: Collector) -> Collected:
         """What the reports say together."""
         raise self._central_only()
+
+    def for_people(self, users: int) -> Self:
+        """The same channel, priced and decoded for as many people as really took part."""
+        return replace(self, terms=replace(self.terms, users=users))  # type: ignore[type-var]
+
+    @property
+    def alone(self) -> Guarantee:
+        """What holds for one person's report even if everybody else colludes."""
+        return self.guarantee
+
+    @property
+    def alone_epsilon(self) -> Fraction:
+        """What one person's report may cost at most, whatever anybody knows."""
+        return Fraction(self.alone.epsilon_at(1))
+
+    @property
+    def messages(self) -> int:
+        """Into how many messages a report can be cut, none of which says whose it is."""
+        return 1
+
+    @property
+    def message_kinds(self) -> int | None:
+        """How many kinds of messages there are; None where a report cannot be cut."""
+        return None
+
+    @property
+    def channel(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """What a client does to one person's items as whole numbers, and the metric by which it proves it.
+
+        None where only a client that can plan the study again can do it (docs/collect-format.md).
+        """
+        return None
+
+    @property
+    def leaves(self) -> str:
+        """What leaves a phone, in words."""
+        return "your own answer with noise added on your phone, as whole numbers"
+
+    @property
+    def on_phones(self) -> str:
+        """What could be asked instead, if the channel cannot be written down."""
+        return "kind = 'frequency' with randomiser = 'response', or a mean or distance, with another error"
 
     def _central_only(self) -> ParameterError:
         return ParameterError(

@@ -20,7 +20,6 @@ from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
 from barrow.questions.base import Said
 from barrow.questions.linear import Linear, LinearPlan, noise_sentence, user_level_of
-from barrow.questions.plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -56,7 +55,7 @@ class ReadOff(Linear):
     def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
         """The plan of the answer from that of the values; over holders of records where there is a pair."""
 
-    def plan(self, terms: Terms) -> Plan:
+    def plan(self, terms: Terms) -> ReadOffPlan:
         """The noise that keeps the terms, and the intervals to expect; it reads no data.
 
         EMD-DP and user-level DP are compared by what is read off: that is what people get.
@@ -85,22 +84,18 @@ class ReadOff(Linear):
 
     def _alone(self, terms: Terms) -> ReadOffPlan:
         """The plan by the definition that is asked for."""
-        found = super().plan(terms)
-        if not isinstance(found, ReadOffPlan):
-            raise ParameterError(f"{self.plural} need additive noise.", allowed="noise='auto'", fix="noise='auto'")
-        return found
+        self._check(terms)
+        return self._over_holders(terms) if terms.space.apart is not None else self._planned(terms)
 
     def freed(self) -> ReadOff:
         """The question without what a plan has settled."""
         return self
 
-    def _planned(self, terms: Terms) -> Plan:
+    def _planned(self, terms: Terms) -> ReadOffPlan:
         made = super()._planned(terms)
-        if not isinstance(made, LinearPlan):
-            return made
         return self._best(made, made.rivals if made.chosen.user_level else made.own, None)
 
-    def _over_holders(self, terms: Terms) -> Plan:
+    def _over_holders(self, terms: Terms) -> ReadOffPlan:
         """Sums over people with records, and their share, with one constant (docs/proofs/no-records.md)."""
         inner, ranged = self.query(terms.space.held), self.definition == "user_level"
         made = []
@@ -139,6 +134,11 @@ class ReadOffPlan(LinearPlan):
     question: ReadOff
     pair: Holders | None = None
     beside: ReadOffPlan | None = field(default=None, kw_only=True)
+
+    @property
+    def scales(self) -> bool:
+        """What is read off errs in its own way."""
+        return False
 
     @cached_property
     def versus(self) -> Versus | None:

@@ -37,6 +37,11 @@ class Region(Linear):
     members: Sequence[Any] | None = None
     step: Exact | None = None
 
+    @property
+    def smoothed_over(self) -> Any:
+        """The soft edge."""
+        return self.ramp
+
     def query(self, space: Space) -> Query:
         """The question on ``space``."""
         return region_share(

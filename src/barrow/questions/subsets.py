@@ -133,6 +133,12 @@ class SubsetsPlan(Plan):
             fix="study.replace(model='central')",
         )
 
+    def simulated(self, people: Floats, seed: int) -> Floats:
+        """A histogram decoded from simulated sets."""
+        from barrow.noise.simulation import SeededSource
+
+        return np.asarray(self.made.simulated(people, SeededSource(seed)))
+
     def report(self, items: Ids) -> list[int]:
         """The level, the groups of the set, and nothing up to the size of all reports."""
         made: SubsetReport = self.made.report(items)

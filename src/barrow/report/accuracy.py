@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from barrow.errors import ParameterError
 from barrow.figures import Curve, Figure, Here, growth, tradeoff
 from barrow.numerics import float_up
-from barrow.planning.candidates import Candidate, reasons
-from barrow.planning.histograms import HistogramTarget, histogram_candidates
-from barrow.planning.linear import linear_errors
 from barrow.policy import describe_change, odds_upper
 from barrow.privacy import Model
-from barrow.progress import track
-from barrow.questions import LinearPlan, Plan
-from barrow.questions.histogram import HistogramPlan
-from barrow.questions.quantile import QuantilePlan
+from barrow.questions import Plan
 from barrow.report.model import Picture
 
 WIDE, NARROW = 720, 360
 _TIMES = (1 / 30, 1 / 10, 1 / 3, 1.0, 3.0, 10.0, 30.0)
 _GUESSES = (0.51, 0.52, 0.55, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999)
 _RIVAL = "user-level DP"
-_QUICK = 5_000_000
-"""Entries of a table up to which user-level DP is planned in milliseconds."""
 _PREDICTED = "Predicted before the release, from public numbers only; no private value is in these curves."
 
 
@@ -38,88 +28,34 @@ def accuracy_of(plan: Plan | None, *, thorough: bool = False) -> tuple[list[str]
 
     If ``thorough``, also what takes as long as planning: histograms at other alphas, user-level DP on large tables.
     """
-    if isinstance(plan, HistogramPlan):
-        return _histogram(plan, thorough)
-    if not isinstance(plan, LinearPlan) or isinstance(plan, QuantilePlan) or plan.alpha is None:
+    if plan is None:
         return [], []
-    if plan.error != plan.half_width:  # what is made of the noisy values errs in its own way
-        return [], []
-    moved = plan.snapping if plan.snapping_included else 0.0
-    delta, users, model = plan.delta, plan.terms.users, plan.terms.model.value
-
-    def error(times: float) -> float:
-        """The half width at so many times alpha: noise without delta scales exactly."""
-        if plan.noise.p is not None:
-            return plan.chosen.error / times + moved
-        alpha = Fraction(plan.alpha or 1) * Fraction(times)
-        return linear_errors(plan.query, alpha, delta, users=users, model=model, noise="gaussian")[0].error + moved
-
-    quick = plan.query.table.sparse or plan.query.table.shape[0] * plan.query.dimension <= _QUICK
-    level, words = _rival(plan, moved, quick or thorough)
-    unit = "%" if plan.question.of_shares else plan.error_unit
-    return _pictures(plan, error, level, words, unit, "95 % half width of each value")
-
-
-def _histogram(plan: HistogramPlan, thorough: bool) -> tuple[list[str], list[Picture]]:
-    lost = reasons(plan.candidates)
-    texts = [f"{name}: {why}." for name, why in lost.items() if name != plan.chosen.name]
-    guess = plan.uniform_guess
-    texts.insert(0, f"A guess without any data would be off by {plan.sized(guess)} at the same public reference.")
-    if not thorough or plan.alpha is None:
-        return [_PREDICTED, *texts], []
-    target, terms = plan.target, plan.terms
-    rate = Fraction(terms.alpha)
-    found: dict[float, float] = {1.0: plan.error}
-    for times in track([t for t in _TIMES if 0.05 < t < 20 and t != 1.0], "simulating other alphas"):
-        here = replace(target, terms=replace(terms, promises=(), given=rate * Fraction(times), fraction=Fraction(1)))
-        try:
-            found[times] = _error_at(here, plan.made.kind)
-        except ParameterError:
-            continue
-    level, words = _rival(plan, 0.0, True)
-    unit, what = plan.space.unit, "earth mover's distance after decoding"
-    said, pictures = _pictures(plan, found.__getitem__, level, words, unit, what, times=sorted(found), others=False)
-    return [*said, *texts], pictures
-
-
-def _rival(plan: LinearPlan, moved: float, looked_for: bool) -> tuple[float | None, str]:
-    """The error of user-level DP that keeps the same promises, and its name."""
-    found: Sequence[Candidate] = plan.rivals
-    if plan.terms.promises and not found and looked_for:
-        found = plan.by_user_level(min(plan.terms.epsilons))
-    if not found:
-        return None, ""
-    return found[0].error + moved, f"{_RIVAL}, ε = {found[0].guarantee.epsilon_at(1):.3g}"
-
-
-def _error_at(target: HistogramTarget, kind: str) -> float:
-    return histogram_candidates(target, only=kind)[0][0].error
+    remarks, errors = plan.remarks(), plan.errors_at(_TIMES, thorough=thorough)
+    known = [*errors.values(), plan.error] if errors else [0.0]
+    if not all(0.0 < error < math.inf for error in known):
+        return [_PREDICTED, *remarks] if remarks else [], []
+    said, pictures = _pictures(plan, errors, plan.rival_error(thorough=thorough))
+    return [*said, *remarks], pictures
 
 
 def _pictures(
-    plan: Plan,
-    error: Callable[[float], float],
-    level: float | None,
-    words: str,
-    unit: str,
-    what: str,
-    *,
-    times: Sequence[float] = _TIMES,
-    others: bool = True,
+    plan: Plan, errors: Mapping[float, float], rival: tuple[float, float] | None
 ) -> tuple[list[str], list[Picture]]:
+    times = sorted(errors)
+    level, words = (None, "") if rival is None else (rival[0], f"{_RIVAL}, ε = {rival[1]:.3g}")
+    unit = "%" if plan.question.in_percent else plan.error_unit
+    what = f"{plan.question.error_words} {'of each value' if plan.scales else 'after decoding'}"
     alpha, people = float_up(plan.alpha or Fraction(0)), plan.terms.users
-    alphas, errors = np.array([alpha * t for t in times]), np.array([error(t) for t in times])
-    if not (errors > 0).all() or not np.isfinite(errors).all() or plan.error <= 0:
-        return [], []
+    alphas, sizes = np.array([alpha * t for t in times]), np.array([errors[t] for t in times])
     # The mean of local reports falls with the root of their number.
     root = 0.5 if plan.terms.model is Model.LOCAL else 1.0
-    curves = [Curve("this study", alphas, errors)]
+    curves = [Curve("this study", alphas, sizes)]
     if level is not None and level > 0:
         curves.append(Curve(_RIVAL, alphas, np.full(len(alphas), level)))
-    if others:
+    if plan.scales:
         for factor in (0.1, 10.0):
             count = max(1, round(people * factor))
-            curves.append(Curve(f"{count:,} people", alphas, errors / factor**root, style="faint"))
+            curves.append(Curve(f"{count:,} people", alphas, sizes / factor**root, style="faint"))
     here = Here("this study", alpha, plan.error)
     guesses, promise = _guesses(plan, alpha)
 
@@ -130,7 +66,7 @@ def _pictures(
     if level is not None and level > 0:
         texts.append(_compared(level / plan.error, words))
     pictures = [Picture(draw(WIDE), "Right and down is more accurate, left is more private.", draw(NARROW))]
-    if others:
+    if plan.scales:
         pictures.append(_grown(plan, level, words, unit, what, root))
     return texts, pictures
 

@@ -123,6 +123,21 @@ class Space(Geometry, ABC):
         return getattr(self, "points", None)
 
     @property
+    def earth_box(self) -> tuple[float, float, float, float] | None:
+        """South, west, north and east in degrees, where the space is a box on Earth; else None."""
+        return None
+
+    @property
+    def marks(self) -> tuple[Fraction, ...] | None:
+        """Where the items are on a line, as exact shares of its length; None for spaces that are no line.
+
+        >>> from barrow.spaces import Line
+        >>> Line(0, 8, step=4).marks
+        (Fraction(0, 1), Fraction(1, 2), Fraction(1, 1))
+        """
+        return None
+
+    @property
     def held(self) -> Space:
         """The space of records, where there is one more item for people without them; else itself.
 

@@ -267,6 +267,11 @@ class Earth(Space):
         degree = math.pi / 180.0 * EARTH_RADIUS_KM / self._diameter
         return mean_to_middle(height * degree, wide * degree * np.cos(np.radians(self.points[:, 0])))
 
+    @property
+    def earth_box(self) -> tuple[float, float, float, float]:
+        """The box."""
+        return self.box
+
     def coarser(self, most: int) -> tuple[Space, Ids]:
         """Larger cells of the same box."""
         factor = math.ceil(math.sqrt(self.items / most))

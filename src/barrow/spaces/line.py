@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -286,6 +287,12 @@ class Line(Space):
         below = self.points - np.concatenate([[self.low], between])
         above = np.concatenate([between, [self.high]]) - self.points
         return np.asarray((below**2 + above**2) / (2.0 * np.maximum(below + above, 1e-300)) / self.diameter)
+
+    @property
+    def marks(self) -> tuple[Fraction, ...]:
+        """Every point."""
+        low, width = Fraction(self.low), Fraction(self.high) - Fraction(self.low)
+        return tuple((Fraction(float(x)) - low) / width for x in self.points)
 
     def coarser(self, most: int) -> tuple[Space, Ids]:
         """Wider cells."""

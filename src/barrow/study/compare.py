@@ -8,8 +8,7 @@ from typing import Any
 from barrow.numerics import Exact
 from barrow.planning import Comparison, compare
 from barrow.policy import Promise
-from barrow.questions import Histogram, Linear, Question
-from barrow.questions.kept import kept_query
+from barrow.questions import Question
 from barrow.study.study import Study
 
 
@@ -30,21 +29,15 @@ def compare_study(
     'laplace'
     """
     terms = study.terms(question)
-    # To linear questions people without records cost both alike; a histogram has them as one of its items.
-    space = study.space.held if isinstance(question, Linear) else study.space
-    asked: Any = kept_query(question, space) if isinstance(question, Linear) else {"kind": "histogram"}
-    each = items if items is not None else getattr(question, "items", None) or getattr(question, "samples", None)
+    asked = question.compared_as(study.space)
+    given = {"items": items, "reference": reference}
     promises = [Promise(p.share_text, p.distance, p.epsilon * terms.fraction) for p in study.promises]
     return compare(
-        space,
-        asked,
-        None if promises else terms.alpha,
-        terms.delta,
+        alpha=None if promises else terms.alpha,
+        delta=terms.delta,
         users=terms.users,
-        items=each,
         model=study.model.value,
         promises=promises or None,
         epsilons=tuple(epsilons) if epsilons or promises else ("1",),
-        reference=reference or getattr(question, "reference", "auto"),
-        **({"noise": question.noise, "decode": question.decode} if isinstance(question, Histogram) else {}),
+        **{**asked, **{name: value for name, value in given.items() if value is not None}},
     )

@@ -188,21 +188,14 @@ def _without(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _asked(study: Study) -> tuple[Question, Question]:
     """What the grid is chosen for, the first histogram or else the first question, and what is planned in its place."""
-    from barrow.questions import Density, Histogram
-
     if not study.questions:
         raise ParameterError(
             'The cells are "auto", but no question says what they are for.',
             allowed="a question in the study",
             fix='questions="histogram", or a size in place of "auto"',
         )
-    for question in study.questions:
-        if isinstance(question, Histogram):
-            return question, Histogram(mechanism="edges", definition="emd", reference=question.reference)
-    first = study.questions[0]
-    if isinstance(first, Density) and first.bandwidth == AUTO:
-        return first, Histogram(mechanism="edges", definition="emd")
-    return first, first
+    chosen = next((question for question in study.questions if question.leads_grid), study.questions[0])
+    return chosen, chosen.for_grid()
 
 
 def _row(cells: tuple[float, ...], plan: Plan, seconds: float) -> Grid:

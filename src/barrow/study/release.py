@@ -17,10 +17,9 @@ from barrow.engines import Counts, Engine
 from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, Reservation, SpaceRef, Staged
 from barrow.ledger.pricing import emd_upper
-from barrow.privacy import Model
 from barrow.progress import task
 from barrow.queries.base import plain
-from barrow.questions import LinearPlan, Plan, Question
+from barrow.questions import Plan, Question
 from barrow.study.bars import bars
 from barrow.study.data import Data
 from barrow.study.outputs import Stage, digest_of, value_files
@@ -389,7 +388,7 @@ def _charges(book: Ledger, plan: Plan) -> list[Fraction] | None:
 
 
 def _check_plan(plan: Plan) -> None:
-    if isinstance(plan, LinearPlan) and plan.terms.model is not Model.CENTRAL:
+    if not plan.by_curator:
         raise ParameterError(
             f"model is {plan.terms.model.value!r}, but a release from data already held adds noise centrally.",
             allowed="'central'",
@@ -428,10 +427,7 @@ def _place(book: Ledger, out: str | os.PathLike[str] | None, name: str) -> Path:
 
 def _room(plan: Plan) -> int:
     """A generous guess of the bytes that the files will need."""
-    outputs = int(plan.fields().get("outputs", 1)) + (plan.space.size or 0)
-    if getattr(plan.question, "output", "") == "list":
-        outputs += plan.terms.users * (plan.items or plan.samples or 1)
-    return 2**20 + 600 * outputs
+    return 2**20 + 600 * plan.rows
 
 
 def parameters_of(study: Study, plan: Plan) -> dict[str, Any]:

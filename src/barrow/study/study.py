@@ -263,7 +263,7 @@ class Study(NamedOptions):
                 allowed="dataset and users",
                 fix='dataset = "visits"\nusers = 100000',
             )
-        held = {getattr(question, "items", None) for question in self.questions} - {None}
+        held = {question.items for question in self.questions} - {None}
         # Where one question is about people of exactly m items, the budget is: unbounded releases pay in it too.
         items = held.pop() if len(held) == 1 else None
         bounded = items is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
@@ -18,24 +18,19 @@ from barrow.numerics import float_up
 from barrow.numerics.printed import PERCENT
 from barrow.planning.versus import Versus
 from barrow.policy import describe_change, odds_upper
-from barrow.privacy import Model
-from barrow.questions import Histogram, Linear, LinearPlan, Plan, Question, Terms
-from barrow.questions.kept import Kept, query_ready
-from barrow.spaces import Earth, Line, Space, parse_distance
+from barrow.questions import Plan, Question
+from barrow.questions.kept import Kept
+from barrow.spaces import Space, parse_distance
 from barrow.study import Study
 from barrow.study.file import study_text
 from barrow.study.statement import make_statement, statement_text
 from barrow.web.asked import Asked, at
-from barrow.web.example import Pictured, of_shares
+from barrow.web.example import Pictured
 from barrow.web.words import grid_words, guess, promise_rows
 
 _PLANS: Kept[Plan] = Kept(32)
-_QUICK = 700
-"""Items up to which everything is planned at once."""
-_FEW = 8
-"""The same for histograms, of which several mechanisms are simulated."""
-_COARSE, _TREE, _CELLS = 400, 2000, 64
-"""Items of the grid of a preview: of a linear question, of a histogram along a tree, and of one of cells."""
+_WITHIN = 5.0
+"""In a preview, snapping moves records by at most this part of the distance over which a question smooths."""
 _GUESSES = (0.51, 0.52, 0.55, 0.6, 0.7, 0.8, 0.9, 0.99)
 _SHARES = (("everything", Fraction(1)), ("half of it", Fraction(1, 2)), ("1 in 10", Fraction(1, 10)))
 
@@ -57,14 +52,14 @@ class Design:
             return _PLANS.get(key, lambda: study.plan(question.label) if self.exact else self._preview())
 
     def _preview(self) -> Plan:
-        terms = self.asked.study.terms(self.asked.question)
-        return quick_plan(terms, self.asked.question, coarser(terms.space, self.asked.question))
+        question = self.asked.question
+        terms = self.asked.study.terms(question)
+        return question.preview(terms, coarser(terms.space, question))
 
     @property
     def versus(self) -> Versus | None:
         """User-level DP beside it, or EMD-DP where user-level DP is better; a preview has none."""
-        found: Versus | None = getattr(self.plan, "versus", None) if self.exact else None
-        return found
+        return self.plan.versus if self.exact else None
 
     @property
     def sentence(self) -> str:
@@ -110,13 +105,12 @@ class Design:
     def cards(self) -> dict[str, dict[str, str]]:
         """The four numbers."""
         plan, space = self.plan, self.asked.study.space
-        unit = PERCENT if self._shares else plan.error_unit
+        unit = PERCENT if plan.question.in_percent else plan.error_unit
         largest = f"{space.diameter:,.0f} {space.unit}" if space.unit else "largest distance"
         about = "" if self.exact else "≈ "
-        linear = self.pictured.linear
-        error = f"± {at_most(plan.error, unit)}" if linear else at_most(plan.error, unit)
-        seen = self.pictured.standing_out
-        guessed = getattr(plan, "uniform_guess", None)
+        alone = plan.each_alone
+        error = f"± {at_most(plan.error, unit)}" if alone else at_most(plan.error, unit)
+        seen, guessed = self.pictured.standing_out, plan.uniform_guess
         if seen is not None:
             last = {"value": f"{about}{seen[0]:,} of {seen[1]:,}", "label": "places stand out of the noise"}
         elif guessed:
@@ -127,7 +121,7 @@ class Design:
             "alpha": {"value": at_most(self.asked.study.alpha, digits=4), "label": f"α, per {largest}"},
             "error": {
                 "value": f"{about}{error}",
-                "label": "95 % half width of each value" if linear else "earth mover's distance from the truth",
+                "label": f"{plan.question.error_words} {'of each value' if alone else 'from the truth'}",
             },
             "worst": {
                 "value": f"{about}≤ {guess(plan.worst_epsilon)}".replace("≤ more than", ">"),
@@ -141,10 +135,6 @@ class Design:
         """The share of the most costly promise that the question uses."""
         promised = [promise.epsilon for promise in self.asked.study.promises]
         return at_most(max(c / e for c, e in zip(self.charges, promised, strict=True)), PERCENT)
-
-    @property
-    def _shares(self) -> bool:
-        return self.pictured.linear and of_shares(self.plan)
 
     def belief(self) -> fig.Figure:
         """What anyone can learn about one person from this release."""
@@ -180,18 +170,16 @@ class Design:
     def accuracy(self) -> fig.Figure | None:
         """The error against alpha, with other numbers of people and user-level DP beside it."""
         plan, versus = self.plan, self.versus
-        if not self.pictured.linear or not isinstance(plan, LinearPlan) or plan.alpha is None:
-            return None
-        if plan.error != plan.half_width:  # what is made of the values errs in its own way
+        if not plan.scales or plan.alpha is None:
             return None
         alpha, users = float_up(plan.alpha), plan.terms.users
-        fixed = plan.error - plan.chosen.error
+        noise, fixed = plan.error_parts
         x = np.geomspace(alpha / 12, alpha * 12, 25)
 
         def line(n: float) -> list[float]:
-            return [fixed + plan.chosen.error * (alpha / a) * (users / n) for a in x.tolist()]
+            return [fixed + noise * (alpha / a) * (users / n) for a in x.tolist()]
 
-        unit = PERCENT if self._shares else plan.error_unit
+        unit = PERCENT if plan.question.in_percent else plan.error_unit
         curves = [
             fig.Curve("this study", x, line(users)),
             fig.Curve(f"{max(users // 10, 1):,} people", x, line(max(users // 10, 1)), "faint"),
@@ -218,34 +206,16 @@ class Design:
         return statement_text(said)
 
 
-def quick_plan(terms: Terms, question: Question, space: Space) -> Plan:
-    """A plan on ``space`` with the alpha of ``terms``: of histograms by mechanisms that take no time to simulate."""
-    alike: dict[str, Any] = {"users": terms.users, "delta": terms.delta, "model": terms.model}
-    ratio = Fraction(1)
-    if isinstance(question, Histogram):
-        question = replace(question, mechanism="tree" if space.has_tree else "cells", definition="emd")
-    elif isinstance(question, Linear):
-        ratio = question.plan(Terms(space, given=Fraction(1), **alike)).ratio
-    return question.plan(Terms(space, given=terms.alpha_for(ratio), **alike))
-
-
 def quick(asked: Asked) -> bool:
-    """Whether the exact plan is there at once: its query was made before, or the space is small."""
+    """Whether the exact plan is there at once: it was made before, or takes no time."""
     study, question = asked.study, asked.question
-    most = _FEW if isinstance(question, Histogram) else _QUICK
-    if study.space.size is not None and study.space.items <= most:
-        return True
-    if isinstance(question, Linear):
-        return query_ready(question, study.space)
-    return _PLANS.ready(f"True {question!r} {study.terms(question).to_spec()}")
+    return question.ready(study.space) or _PLANS.ready(f"True {question!r} {study.terms(question).to_spec()}")
 
 
 def can_preview(asked: Asked) -> bool:
-    """Whether a coarser grid can stand in for a while."""
+    """Whether a coarser grid, or a mechanism that takes no time, can stand in for a while."""
     space, question = asked.study.space, asked.question
-    if isinstance(question, Histogram):
-        return question.mechanism == "auto" and question.items is None and asked.study.model is Model.CENTRAL
-    return coarser(space, question) is not space and getattr(question, "definition", "") != "user_level"
+    return question.previewed(asked.study.model, coarser(space, question) is not space)
 
 
 def cost(plan: Plan) -> dict[str, str]:
@@ -258,21 +228,15 @@ def cost(plan: Plan) -> dict[str, str]:
 def coarser(space: Space, question: Question) -> Space:
     """The same space with a grid of a few hundred cells, for a preview; itself where it has no grid to change.
 
-    A question that smooths keeps three cells within what it smooths over.
+    A question that smooths keeps a few cells within what it smooths over.
     """
-    most = _COARSE
-    if isinstance(question, Histogram):
-        most = _TREE if space.has_tree else _CELLS
-    if space.size is None or space.items <= most:
-        return space
-    smooth = [getattr(question, name, None) for name in ("bandwidth", "ramp")]
-    widest = min([float(parse_distance(x, space)) * space.diameter / 3 for x in smooth if x is not None] or [math.inf])
-    if isinstance(space, Earth) and space.cell is not None:
-        cell = min(space.cell * math.sqrt(space.items / most), widest)
-        return Earth(box=space.box, cell=cell, diameter=space.diameter) if cell > 1.2 * space.cell else space
-    if isinstance(space, Line):
-        step = min((space.high - space.low) / (most - 1), widest)
-        return Line(space.low, space.high, unit=space.unit, step=step)
+    typed, most = question.smoothed_over, question.preview_items(space)
+    widest = math.inf if typed is None else float(parse_distance(typed, space)) / _WITHIN
+    while space.size is not None and most < space.items:
+        found = space.coarser(most)
+        if found is None or found[0].snapping_upper <= widest:
+            return space if found is None else found[0]
+        most *= 2
     return space
 
 

@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 
 from barrow import figures as fig
-from barrow.noise.additive.center import Center
-from barrow.noise.simulation import SeededSource
 from barrow.planning import reference_distribution
-from barrow.questions import LinearPlan, Plan
+from barrow.questions import Plan
 from barrow.questions.kept import Kept
-from barrow.spaces import Earth, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 _SEED = 7
@@ -30,7 +28,6 @@ _FEW = 8
 """A box with fewer large cities than this is shown with a made-up distribution."""
 _MOST_LABELS = 60
 _PEOPLE: Kept[tuple[Floats, str]] = Kept(8)
-_NOISE: Kept[Floats] = Kept(12)
 
 
 @cache
@@ -47,13 +44,14 @@ def population(space: Space) -> tuple[Floats, str]:
 
 
 def _population(space: Space) -> tuple[Floats, str]:
-    if isinstance(space, Earth):
-        south, west, north, east = space.box
+    inner = space.innermost
+    if inner.earth_box is not None:
+        south, west, north, east = inner.earth_box
         lat, lon, size = cities().T
         turned = west + (lon - west) % 360.0
         inside = (lat >= south) & (lat <= north) & (turned <= east)
         if int(inside.sum()) >= _FEW:
-            found = space.encode(np.stack([lat[inside], turned[inside]], axis=1))
+            found = inner.encode(np.stack([lat[inside], turned[inside]], axis=1))
             weights = np.bincount(found, weights=size[inside], minlength=space.items).astype(np.float64)
             # Some live in the country: a little everywhere.
             return 0.9 * weights / weights.sum() + 0.1 / space.items, "people of large cities"
@@ -74,38 +72,12 @@ class Pictured:
     @cached_property
     def values(self) -> Floats:
         """The values that would be released, with simulated noise."""
-        plan, (people, _) = self.plan, population(self.plan.space)
-        simulable = getattr(plan, "made", None) or getattr(plan, "estimator", None)
-        if simulable is not None:
-            return np.asarray(simulable.simulated(people, SeededSource(_SEED)))
-        if not isinstance(plan, LinearPlan):
-            return people
-        table, step = plan.query.table, float(plan.query.step)
-        true = np.asarray(table.floats().T @ people).ravel() * step
-        return np.asarray(true + self._unit_noise(plan) * float(plan.noise.scale))
-
-    @staticmethod
-    def _unit_noise(plan: LinearPlan) -> Floats:
-        """Noise of scale 1: drawn once for each kind and number of outputs."""
-        noise = plan.noise
-
-        def drawn() -> Floats:
-            zeros = Center.from_integers(np.zeros(plan.query.dimension, dtype=np.int64))
-            return np.asarray(noise.draw(zeros, SeededSource(_SEED)).values) / float(noise.scale)
-
-        return _NOISE.get(f"{noise.name} {noise.p} {plan.query.dimension}", drawn)
-
-    @property
-    def linear(self) -> bool:
-        """Whether each value has the plan's half width."""
-        return isinstance(self.plan, LinearPlan) and not hasattr(self.plan, "made")
+        return self.plan.simulated(population(self.plan.space)[0], _SEED)
 
     @property
     def threshold(self) -> float | None:
-        """What noise alone reaches anywhere with 5 %, where each value has a half width."""
-        plan = self.plan
-        many = isinstance(plan, LinearPlan) and self.linear and plan.query.kind == "density" and len(self.values) > 1
-        return plan.half_width_all if many and isinstance(plan, LinearPlan) else None
+        """What noise alone reaches anywhere with 5 %, where values stand out of it one by one."""
+        return self.plan.threshold
 
     @property
     def standing_out(self) -> tuple[int, int] | None:
@@ -119,25 +91,26 @@ class Pictured:
         plan, values, space = self.plan, self.values, self.plan.space
         title = "What the map would look like" if plan.mapped else "What the answer would look like"
         options: dict[str, Any] = {"title": title, "width": width}
-        if self.threshold is not None and plan.mapped and isinstance(space, Earth):
-            places, labels = _places(plan, space)
+        if self.threshold is not None and plan.mapped and plan.places is not None:
+            places, labels = _places(plan.places, space.held.earth_box)
             return fig.map_figure(
                 places,
-                values,
+                values[: len(labels)],
                 noise=self.threshold,
-                box=space.box,
+                box=space.held.earth_box,
                 labels=labels,
                 most_height=width * 3 // 4,
                 **options,
             )
-        if self.linear or len(values) != space.items:
+        if plan.each_alone or len(values) != space.items:
             return self._bars(options)
         return space.figure(values, **options)
 
     def _bars(self, options: Mapping[str, Any]) -> fig.Figure:
         """The rows of values with their intervals; what noise hides altogether is left out."""
         plan = self.plan
-        rows = plan.tables(self.values)["values"] if self.linear else [{"output": "", "value": v} for v in self.values]
+        plain = [{"output": "", "value": v} for v in self.values]
+        rows = plan.tables(self.values)["values"] if plan.each_alone else plain
         rows = [row for row in rows if row.get("value") is not None][:_MOST_LABELS]
         names = [str(row.get("output", row.get("quantile", k + 1))) for k, row in enumerate(rows)]
         found = np.array([float(row["value"]) for row in rows]) if rows else np.zeros(1)
@@ -145,27 +118,21 @@ class Pictured:
         ends = [(row.get("low_95"), row.get("high_95")) for row in rows] or [(None, None)]
         low = [v - h if a is None or a > v else a for v, h, (a, _) in zip(found.tolist(), half, ends, strict=True)]
         high = [v + h if b is None or b < v else b for v, h, (_, b) in zip(found.tolist(), half, ends, strict=True)]
-        unit = "%" if of_shares(plan) or not self.linear else plan.error_unit
+        unit = "%" if plan.question.in_percent or not plan.each_alone else plan.error_unit
         return fig.bars(names or ["hidden by the noise"], found, low=low, high=high, unit=unit, **options)
-
-
-def of_shares(plan: Plan) -> bool:
-    """Whether its values are shares of people's items."""
-    return isinstance(plan, LinearPlan) and plan.query.kind in ("density", "region_share", "region")
 
 
 _PLACES: Kept[tuple[fig.Places, list[str]]] = Kept(8)
 
 
-def _places(plan: Plan, space: Earth) -> tuple[fig.Places, list[str]]:
+def _places(found: Floats, box: Any) -> tuple[fig.Places, list[str]]:
     """Where the values belong, and what each place is called."""
-    own = plan.query.places if isinstance(plan, LinearPlan) and not hasattr(plan, "made") else None
-    points = np.asarray(space.places if own is None else own, dtype=np.float64)
+    points = np.asarray(found, dtype=np.float64)
 
     def made() -> tuple[fig.Places, list[str]]:
         from barrow.figures.map import place_name
 
-        places = fig.Places.around(points[:, 0], points[:, 1], box=space.box)
+        places = fig.Places.around(points[:, 0], points[:, 1], box=box)
         return places, [place_name(float(a), float(b)) for a, b in points[:, :2]]
 
     return _PLACES.get(hashlib.sha256(points.tobytes()).hexdigest(), made)

@@ -10,8 +10,6 @@ from barrow import figures as fig
 from barrow.errors import ParameterError
 from barrow.numerics.printed import PERCENT
 from barrow.planning.bandwidths import best_of
-from barrow.questions import Density, Linear
-from barrow.spaces import Circle, Earth, Line, Space
 from barrow.study.grids import AUTO, KEYS, choose_grid
 from barrow.study.study import MISSING
 from barrow.web.asked import Asked, at
@@ -57,11 +55,8 @@ def _grids(asked: Asked) -> Rows:
     _, found = choose_grid(
         {**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone], missing=missing)
     )
-    unit, what = found.error_unit, "95 % half width, snapping included"
-    if isinstance(question, Linear) and question.of_shares:
-        unit, what = PERCENT, "95 % half width"
-    elif question.of_shares:
-        what = "earth mover's distance, snapping included"
+    unit = PERCENT if question.in_percent else found.error_unit
+    what = f"{question.error_words}, snapping included"
     rows: list[dict[str, Any]] = [
         {
             "at": grid.cell,
@@ -87,10 +82,11 @@ def _grids(asked: Asked) -> Rows:
 def _bandwidths(asked: Asked) -> Rows:
     """What ``bandwidth = "auto"`` tries and takes, on a grid that is not too fine to try them all."""
     study, question = asked.study, asked.question
-    if not isinstance(question, Density):
+    coarse = study.space.coarser(_MOST_ITEMS) if study.space.items > _MOST_ITEMS else None
+    space = study.space if coarse is None else coarse[0]
+    tried = question.bandwidths(study.replace(space=space).terms(question))
+    if not tried:
         raise ParameterError("This question has no bandwidth.", allowed="a smooth map", fix="choose by hand")
-    space = _coarse(study.space)
-    terms = study.replace(space=space).terms(question)
     scale = 1.0 if space.unit else space.diameter
     rows: list[dict[str, Any]] = [
         {
@@ -101,7 +97,7 @@ def _bandwidths(asked: Asked) -> Rows:
             "what": "earth mover's distance of the map",
             "items": space.items,
         }
-        for size, error in question.bandwidths(terms)
+        for size, error in tried
     ]
     size = best_of([(row["at"], row["error"]) for row in rows])
     best = next(row for row in rows if row["at"] == size)
@@ -112,27 +108,3 @@ def _bandwidths(asked: Asked) -> Rows:
         f"narrower is noisier.{about}"
     )
     return rows, best, words
-
-
-def _coarse(space: Space) -> Space:
-    """The same space with fewer cells, where it has too many."""
-    if space.items <= _MOST_ITEMS or not isinstance(space, Earth | Line):
-        return space
-    if isinstance(space, Earth):
-        return (
-            space
-            if space.cell is None
-            else with_grid(space, space.cell * math.sqrt(space.items / _MOST_ITEMS)) or space
-        )
-    return with_grid(space, (space.high - space.low) / (_MOST_ITEMS - 1)) or space
-
-
-def with_grid(space: Space, size: float) -> Space | None:
-    """The same space with cells of another size; None where it has none."""
-    if isinstance(space, Earth):
-        return Earth(box=space.box, cell=size, default=space.default)
-    if isinstance(space, Line):
-        return Line(space.low, space.high, unit=space.unit, step=size)
-    if isinstance(space, Circle) and space.step is not None:
-        return Circle(space.period, unit=space.unit, step=size)
-    return None
