@@ -12,6 +12,8 @@ from types import FrameType
 import barrow as bw
 from barrow.cli.main import cli
 from barrow.questions import Plan, Question, question_kinds
+from barrow.spaces import Space
+from barrow.spaces.spec import space_kinds
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "barrow"
@@ -124,14 +126,12 @@ def test_a_report_takes_the_walk(tmp_path):
     assert files_in(section("The walk of one report")) <= passed_by(walk)
 
 
-def kinds_of_questions() -> set[str]:
-    """The classes of all kinds of questions and plans; what is asked for them all, Question and Plan, is no kind."""
-
-    def below(cls: type) -> set[type]:
-        return {cls}.union(*(below(one) for one in cls.__subclasses__()))
-
-    question_kinds()
-    return {cls.__name__ for root in (Question, Plan) for cls in below(root)} - {"Question", "Plan"}
+def kinds_below(*roots: type) -> set[str]:
+    """The names of all classes below these; what stands for them all is no kind."""
+    found: set[str] = set()
+    for root in roots:
+        found |= {cls.__name__ for cls in root.__subclasses__()} | kinds_below(*root.__subclasses__())
+    return found
 
 
 def asks_of_kinds(source: str, kinds: set[str]) -> list[str]:
@@ -162,7 +162,8 @@ def asks_of_kinds(source: str, kinds: set[str]) -> list[str]:
 
 
 def test_nothing_outside_questions_asks_of_what_kind_one_is():
-    kinds = kinds_of_questions()
+    question_kinds()
+    kinds = kinds_below(Question, Plan)
     assert {"Mean", "Linear", "LinearPlan", "ItemsPlan", "SubsetsPlan"} <= kinds
     planted = [
         "isinstance(plan, LinearPlan)", "isinstance(x, (int, questions.Histogram))", "isinstance(q, Linear | Items)",
@@ -172,17 +173,23 @@ def test_nothing_outside_questions_asks_of_what_kind_one_is():
     ]  # fmt: skip
     assert [text for text in planted if not asks_of_kinds(text, kinds)] == []
     fine = ["isinstance(x, Question)", "space.kind == 'line'", "getattr(row, 'x')", "plan.question.kind", "kind == 'a'"]
-        "isinstance(x, Question)",
-        "space.kind == 'line'",
-        "getattr(row, 'x')",
-        "plan.question.kind",
-        "kind == 'mean'",
-    ]
     assert [text for text in fine if asks_of_kinds(text, kinds)] == []
+    assert in_folders(kinds, lambda folder: folder not in ("questions", "queries")) == {}
+
+
+def test_the_page_and_the_service_do_not_ask_of_what_kind_a_space_is():
+    space_kinds()
+    kinds = kinds_below(Space)
+    assert asks_of_kinds("isinstance(space, Earth | Line)", kinds)
+    assert in_folders(kinds, lambda folder: folder in ("web", "collect", "report", "local", "audit", "demo")) == {}
+
+
+def in_folders(kinds: set[str], wanted: Callable[[str], bool]) -> dict[str, list[str]]:
+    """What asks of kinds in each file of some folders."""
+    files = (path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
     found = {
-        path.relative_to(SOURCE).as_posix(): wrong
-        for path in SOURCE.rglob("*.py")
-        if path.relative_to(SOURCE).parts[0] not in ("questions", "queries")
-        and (wrong := asks_of_kinds(path.read_text(encoding="utf-8"), kinds))
+        path.as_posix(): asks_of_kinds((SOURCE / path).read_text(encoding="utf-8"), kinds)
+        for path in files
+        if wanted(path.parts[0])
     }
-    assert found == {}
+    return {name: asked for name, asked in found.items() if asked}

@@ -52,6 +52,8 @@ class Question(NamedOptions, ABC):
     """Whether it tells people without records apart where they have an item of their own."""
     error_words: ClassVar[str] = "earth mover's distance"
     """What its error is."""
+    each_alone: ClassVar[bool] = False
+    """Whether that is the error of each value by itself, and not of all together."""
     leads_grid: ClassVar[bool] = False
     """Whether a grid is chosen for it, wherever it stands among the questions of a study."""
     at_once: ClassVar[int] = 700

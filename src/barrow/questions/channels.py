@@ -25,7 +25,7 @@ MOST_ENTRIES = 2**20
 """Tables larger than this are not written down."""
 
 
-def stops_channel(randomiser: Any, *, items: int, sampled: bool) -> Channel | None:
+def stops_channel(randomiser: Any, *, items: int, sampled: bool, default: int) -> Channel | None:
     """Stopping weights along a tree; None for randomisers of other kinds."""
     if not isinstance(randomiser, MixtureRandomiser):
         return None
@@ -35,7 +35,7 @@ def stops_channel(randomiser: Any, *, items: int, sampled: bool) -> Channel | No
         "kind": "stops",
         "messages": items,
         "sampled": sampled,
-        "default": randomiser.space.default_item,
+        "default": default,
         "alpha0": str(randomiser.alpha0_upper),
         "nodes": [[start, end, parent, str(stop)] for start, end, parent, stop in nodes],
     }

@@ -332,16 +332,6 @@ class HistogramPlan(LinearPlan):
         """Whether the rows are places on a map."""
         return self.space.held.on_earth
 
-    @property
-    def each_alone(self) -> bool:
-        """The error is that of all shares together."""
-        return False
-
-    @property
-    def scales(self) -> bool:
-        """What decoding leaves falls in its own way."""
-        return False
-
     def errors_at(self, times: Sequence[float], *, thorough: bool) -> dict[float, float]:
         """The error by the same mechanism at other alphas, each simulated."""
         if not thorough or self.alpha is None:

@@ -377,7 +377,8 @@ class ItemsPlan(Plan):
         from barrow.questions.channels import stops_channel
 
         made = self.itemwise
-        return stops_channel(made.randomiser, items=made.items, sampled=self.samples is not None)
+        sampled, default = self.samples is not None, self.space.default_item
+        return stops_channel(made.randomiser, items=made.items, sampled=sampled, default=default)
 
     @property
     def leaves(self) -> str:

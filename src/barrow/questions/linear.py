@@ -50,6 +50,7 @@ class Linear(Question):
 
     knows_missing: ClassVar[bool] = True
     error_words: ClassVar[str] = "95 % half width"
+    each_alone: ClassVar[bool] = True
     noise: str = "auto"
     definition: str = "auto"
 
@@ -354,14 +355,9 @@ class LinearPlan(Plan):
         return self.places is not None and self.space.held.on_earth
 
     @property
-    def each_alone(self) -> bool:
-        """Each value has its half width."""
-        return True
-
-    @property
     def scales(self) -> bool:
-        """What is made of the noisy values errs in its own way, and user-level DP has no alpha."""
-        return self.alpha is not None and self.error == self.half_width
+        """The noise of each value does; user-level DP has no alpha."""
+        return self.question.each_alone and self.alpha is not None
 
     def errors_at(self, times: Sequence[float], *, thorough: bool) -> dict[float, float]:
         """The half width at so many times alpha: noise without delta scales exactly."""

@@ -89,11 +89,6 @@ class Plan(ABC):
         return None
 
     @property
-    def each_alone(self) -> bool:
-        """Whether the error is that of each value by itself."""
-        return False
-
-    @property
     def threshold(self) -> float | None:
         """What noise alone reaches anywhere with 5 %, where values stand out of it one by one; else None."""
         return None

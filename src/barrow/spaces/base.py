@@ -123,9 +123,13 @@ class Space(Geometry, ABC):
         return getattr(self, "points", None)
 
     @property
-    def earth_box(self) -> tuple[float, float, float, float] | None:
-        """South, west, north and east in degrees, where the space is a box on Earth; else None."""
+    def cell_range(self) -> tuple[float, float] | None:
+        """The narrowest and the widest cells worth trying, in units; None where there is no grid to change."""
         return None
+
+    def takes_cells(self, width: float) -> bool:
+        """Whether cells can be so wide."""
+        return True
 
     @property
     def marks(self) -> tuple[Fraction, ...] | None:
@@ -237,6 +241,14 @@ class Space(Geometry, ABC):
         For predictions only: no guarantee rests on it.
         """
         return np.full(self.items, 0.5 * self.snapping_upper)
+
+    @property
+    def corners(self) -> tuple[Floats, Floats] | None:
+        """The lower and the upper corner of every item's cell, in the coordinates of :attr:`places`; a row each.
+
+        For predictions only; None where records are not snapped to cells with corners.
+        """
+        return None
 
     def coarser(self, most: int) -> tuple[Space, Ids] | None:
         """A space with the same distances and about ``most`` items at most, and to which of them each item belongs.

@@ -206,6 +206,21 @@ class Circle(Space):
         named = self.names is not None
         return np.full(self.items, 0.0 if named else 0.5 / self.items)
 
+    @property
+    def corners(self) -> tuple[Floats, Floats]:
+        """The ends of every arc."""
+        ends = self.period * np.arange(self.items + 1)[:, None] / self.items
+        return ends[:-1], ends[1:]
+
+    @property
+    def cell_range(self) -> tuple[float, float] | None:
+        """From quarters to the minutes of a day."""
+        return None if self.step is None else (self.period / 1440, self.period / 4)
+
+    def takes_cells(self, width: float) -> bool:
+        """Cells that come round."""
+        return (self.period / width) % 1 == 0
+
     def coarser(self, most: int) -> tuple[Space, Ids]:
         """Wider cells."""
         wide = Circle(self.period, unit=self._unit, step=self.period / max(1, most))

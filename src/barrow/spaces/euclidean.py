@@ -285,6 +285,13 @@ class Euclidean(Space):
             mean = 0.97 * float(np.sqrt((widths**2).sum() / 12.0))
         return np.full(self.items, mean)
 
+    @property
+    def corners(self) -> tuple[Floats, Floats]:
+        """Of the cells, which reach beyond a ball at its rim."""
+        lower, upper = self._cell_corners
+        kept = slice(None) if self._cell_ids is None else self._cell_ids >= 0
+        return lower[kept], upper[kept]
+
     def coarser(self, most: int) -> tuple[Space, Ids] | None:
         """Larger cells of the same box."""
         if self.center is not None:

@@ -116,11 +116,18 @@ class Earth(Space):
         """The cells of the grid."""
         from barrow.figures import Places
 
+        lower, upper = self.corners
+        return Places.cells(lower[:, 0], lower[:, 1], upper[:, 0], upper[:, 1])
+
+    @property
+    def corners(self) -> tuple[Floats, Floats]:
+        """South-west and north-east."""
         rows, (south, west, north, east) = self.rows, self.box
         ends = np.linspace(south, north, len(rows.columns) + 1)
         row = np.repeat(np.arange(len(rows.columns)), rows.columns)
         column, wide = np.arange(self.items) - rows.first[row], (east - west) / rows.columns[row]
-        return Places.cells(ends[row], west + column * wide, ends[row + 1], west + (column + 1) * wide)
+        lower = np.stack([ends[row], west + column * wide], axis=1)
+        return lower, np.stack([ends[row + 1], west + (column + 1) * wide], axis=1)
 
     def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
         """A map of the cells."""
@@ -268,9 +275,12 @@ class Earth(Space):
         return mean_to_middle(height * degree, wide * degree * np.cos(np.radians(self.points[:, 0])))
 
     @property
-    def earth_box(self) -> tuple[float, float, float, float]:
-        """The box."""
-        return self.box
+    def cell_range(self) -> tuple[float, float] | None:
+        """From some dozens of cells to some hundred thousand."""
+        if self.cell is None:
+            return None
+        area = self.items * self.cell**2
+        return math.sqrt(area / 200_000), math.sqrt(area / 40)
 
     def coarser(self, most: int) -> tuple[Space, Ids]:
         """Larger cells of the same box."""

@@ -283,16 +283,27 @@ class Line(Space):
         """Of a record anywhere between the middles of the gaps around its point; 0 for whole numbers."""
         if self.whole:
             return np.zeros(self.items)
-        between = (self.points[1:] + self.points[:-1]) / 2.0
-        below = self.points - np.concatenate([[self.low], between])
-        above = np.concatenate([between, [self.high]]) - self.points
+        lower, upper = self.corners
+        below, above = self.points - lower[:, 0], upper[:, 0] - self.points
         return np.asarray((below**2 + above**2) / (2.0 * np.maximum(below + above, 1e-300)) / self.diameter)
+
+    @property
+    def corners(self) -> tuple[Floats, Floats]:
+        """The middles of the gaps around every point."""
+        ends = np.concatenate([[self.low], (self.points[1:] + self.points[:-1]) / 2.0, [self.high]])[:, None]
+        return ends[:-1], ends[1:]
 
     @property
     def marks(self) -> tuple[Fraction, ...]:
         """Every point."""
         low, width = Fraction(self.low), Fraction(self.high) - Fraction(self.low)
         return tuple((Fraction(float(x)) - low) / width for x in self.points)
+
+    @property
+    def cell_range(self) -> tuple[float, float] | None:
+        """From five cells to ten thousand."""
+        length = self.high - self.low
+        return (length / 10_000, length / 5) if (self.size or 0) > 1 else None
 
     def coarser(self, most: int) -> tuple[Space, Ids]:
         """Wider cells."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from barrow.questions import question_kinds
-from barrow.spaces import Circle, Earth, Line, Space
+from barrow.spaces import Circle, Space
 
 Field = dict[str, Any]
 
@@ -191,14 +191,8 @@ def distances(space: Space) -> list[str]:
 
 def grids(space: Space) -> list[float]:
     """Widths of cells for a slider: from some dozens of cells to some hundred thousand."""
-    if isinstance(space, Earth) and space.cell is not None:
-        area = space.items * space.cell**2
-        return steps(math.sqrt(area / 200_000), math.sqrt(area / 40))
-    if isinstance(space, Line) and space.items > 1:
-        return steps((space.high - space.low) / 10_000, (space.high - space.low) / 5)
-    if isinstance(space, Circle) and space.step is not None:
-        return [value for value in steps(space.period / 1440, space.period / 4) if (space.period / value) % 1 == 0]
-    return []
+    inner = space.innermost
+    return [] if inner.cell_range is None else [size for size in steps(*inner.cell_range) if inner.takes_cells(size)]
 
 
 def catalogue() -> dict[str, Any]:

@@ -108,7 +108,7 @@ class Design:
         unit = PERCENT if plan.question.in_percent else plan.error_unit
         largest = f"{space.diameter:,.0f} {space.unit}" if space.unit else "largest distance"
         about = "" if self.exact else "≈ "
-        alone = plan.each_alone
+        alone = plan.question.each_alone
         error = f"± {at_most(plan.error, unit)}" if alone else at_most(plan.error, unit)
         seen, guessed = self.pictured.standing_out, plan.uniform_guess
         if seen is not None:

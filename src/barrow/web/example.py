@@ -102,7 +102,7 @@ class Pictured:
                 most_height=width * 3 // 4,
                 **options,
             )
-        if plan.each_alone or len(values) != space.items:
+        if plan.question.each_alone or len(values) != space.items:
             return self._bars(options)
         return space.figure(values, **options)
 
@@ -110,7 +110,7 @@ class Pictured:
         """The rows of values with their intervals; what noise hides altogether is left out."""
         plan = self.plan
         plain = [{"output": "", "value": v} for v in self.values]
-        rows = plan.tables(self.values)["values"] if plan.each_alone else plain
+        rows = plan.tables(self.values)["values"] if plan.question.each_alone else plain
         rows = [row for row in rows if row.get("value") is not None][:_MOST_LABELS]
         names = [str(row.get("output", row.get("quantile", k + 1))) for k, row in enumerate(rows)]
         found = np.array([float(row["value"]) for row in rows]) if rows else np.zeros(1)
@@ -118,7 +118,7 @@ class Pictured:
         ends = [(row.get("low_95"), row.get("high_95")) for row in rows] or [(None, None)]
         low = [v - h if a is None or a > v else a for v, h, (a, _) in zip(found.tolist(), half, ends, strict=True)]
         high = [v + h if b is None or b < v else b for v, h, (_, b) in zip(found.tolist(), half, ends, strict=True)]
-        unit = "%" if plan.question.in_percent or not plan.each_alone else plan.error_unit
+        unit = "%" if plan.question.in_percent or not plan.question.each_alone else plan.error_unit
         return fig.bars(names or ["hidden by the noise"], found, low=low, high=high, unit=unit, **options)
 
 
