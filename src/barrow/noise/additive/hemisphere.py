@@ -14,6 +14,8 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.noise.additive.grid import RoundedValues
+from barrow.noise.additive.knorm import is_positive
+from barrow.noise.additive.polytope import dot
 from barrow.noise.additive.rounded import Centered, rounded_vector
 from barrow.noise.additive.variates import Approximation, HalfNormal, SymmetricVariates
 from barrow.noise.lazy_uniform import Ball, LazyUniform, decided
@@ -43,18 +45,7 @@ class HemispherePoint:
         if abs(product) > error:
             return product > 0.0
 
-        def side(precision: int) -> bool | None:
-            from flint import arb, fmpq
-
-            total = arb(0)
-            for j, x in enumerate(scaled):
-                if x:
-                    total += arb(fmpq(x.numerator, x.denominator)) * self._normals.ball(j, precision)
-            if total > 0:
-                return True
-            return False if total < 0 else None
-
-        return bool(decided(side))
+        return bool(decided(lambda precision: is_positive(dot(scaled, self._normals, precision))))
 
     def approximate(self) -> Approximation:
         """Floats for the whole vector."""

@@ -140,14 +140,14 @@ class PowerVariate:
         choice, self._uniform, keep = (LazyUniform.fresh(source) for _ in range(3))
 
         def beyond_body(precision: int) -> bool | None:
-            return _is_positive(choice.ball(precision) * (1 + arb(-1).exp() / self._p) - 1)
+            return is_positive(choice.ball(precision) * (1 + arb(-1).exp() / self._p) - 1)
 
         def kept(precision: int) -> bool | None:
             x = self.magnitude(precision)
             cost = x**self._p
             if self._in_tail:
                 cost -= 1 + self._p * (x - 1)
-            return _is_positive(-keep.ball(precision).log() - cost)
+            return is_positive(-keep.ball(precision).log() - cost)
 
         self._in_tail = bool(decided(beyond_body))
         return bool(decided(kept))
@@ -181,7 +181,8 @@ def _sum(terms: Floats) -> float:
     return math.fsum(np.add.reduceat(terms, np.arange(0, len(terms), _RUN)).tolist())
 
 
-def _is_positive(ball: Ball) -> bool | None:
+def is_positive(ball: Ball) -> bool | None:
+    """Whether a ball is above 0; None where it holds 0."""
     if ball > 0:
         return True
     return False if ball < 0 else None

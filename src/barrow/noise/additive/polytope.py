@@ -19,7 +19,7 @@ from barrow.noise.additive.center import Center
 from barrow.noise.additive.grid import RoundedValues
 from barrow.noise.additive.knorm import GammaRadius
 from barrow.noise.additive.rounded import Centered, rounded_vector
-from barrow.noise.additive.variates import Approximation, Floats, UnitVariates
+from barrow.noise.additive.variates import Approximation, Floats, SymmetricVariates, UnitVariates
 from barrow.noise.lazy_uniform import Ball, decided
 from barrow.noise.source import Source
 from barrow.numerics import Exact, exact
@@ -118,7 +118,7 @@ class PolytopeNoise:
             return True
 
         def holds(precision: int) -> bool | None:
-            left = [1 - abs(_dot(row, self._products, precision)) for row in self._polytope.others]
+            left = [1 - abs(dot(row, self._products, precision)) for row in self._polytope.others]
             if any(ball < 0 for ball in left):
                 return False
             return True if all(ball > 0 for ball in left) else None
@@ -140,7 +140,7 @@ class PolytopeNoise:
         """A ball around one entry."""
         if self._ball is None or self._ball[0] < precision:
             self._ball = precision, self._radius.ball(precision)
-        return self._ball[1] * _dot(self._polytope.inverse[index], self._products, precision)
+        return self._ball[1] * dot(self._polytope.inverse[index], self._products, precision)
 
 
 def rounded_polytope(
@@ -160,7 +160,8 @@ def rounded_polytope(
     return rounded_vector(vector, lambda origin: PolytopeNoise(polytope, origin), scale, grid, source)
 
 
-def _dot(row: Sequence[Fraction], variates: UnitVariates, precision: int) -> Ball:
+def dot(row: Sequence[Fraction], variates: SymmetricVariates, precision: int) -> Ball:
+    """The inner product of exact numbers and variates."""
     from flint import arb, fmpq
 
     total: Any = arb(0)

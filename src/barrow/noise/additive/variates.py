@@ -104,9 +104,6 @@ class SymmetricVariates:
         self._source = source
         self._opened: dict[int, tuple[int, LazyUniform]] = {}
 
-    def __len__(self) -> int:
-        return len(self._words)
-
     def approximate(self) -> Approximation:
         """Floats for all variates; the rare ones with a tiny U are computed from more bits."""
         signed = self._words.view(np.int64).astype(np.float64)
