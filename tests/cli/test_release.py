@@ -104,6 +104,10 @@ def test_all_questions_are_released_and_none_twice(barrow, tmp_path, monkeypatch
     assert (tmp_path / "release" / "mean" / "values.csv").read_bytes() == before
     out = barrow("release", "curve")[1]
     assert ("Wrote" in out, "nothing was drawn, nothing spent" in out) == (False, True)
+    several = barrow("release")[1]  # a screen holds them: what it is and what can be learnt, not each whole statement
+    assert several.count("A 50 % guess about one person can become at most") == 2
+    assert "Not hidden" in out
+    assert "Not hidden" not in several
     shown = barrow("ledger", "show", "ages.ledger")[1]
     assert "all data by 5 years" in shown
 

@@ -28,7 +28,7 @@ from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
 from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items
 from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, exact_text, float_down, largest_safe, whole
+from barrow.numerics import Exact, exact, exact_text, float_down, largest_safe, short_down, whole
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.privacy.definitions import share
 
@@ -42,6 +42,8 @@ _LARGEST = 150.0
 _STEPS = 7
 _STEEP = 1.5
 """Steps of the search for alpha0, and how steeply alpha is taken to grow with alpha0 before that is known."""
+_BITS = 16
+"""Binary digits of every alpha0 that is tried: a client must find the same one as whoever published its card."""
 
 ENTRY = 4e-12
 """What a rate allows for: probabilities, twice rounded and matched with others, that are off by a relative ENTRY."""
@@ -325,6 +327,7 @@ def search_alpha0(
     # A few secant steps, in logarithms, towards the target; only an alpha0 that was priced within it is returned.
     power, last = 1.0 / steep, (0.0, 0.0)
     for _ in range(_STEPS):
+        guess = short_down(guess, _BITS)
         if guess <= best:
             break
         cost = price(guess)

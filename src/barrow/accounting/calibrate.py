@@ -28,13 +28,15 @@ from barrow.accounting.theorem import (
     theorem_alpha_upper,
 )
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, float_down, whole
+from barrow.numerics import Exact, exact, float_down, short_down, whole
 from barrow.privacy import ItemChannel
 from barrow.privacy.definitions import positive, probability, to_model
 
 METHODS = ("per_report_composition", "theorem", "flow_standard", "flow_strong", "blanket")
 """The certified methods for shuffled reports, simplest first; the first of equals wins."""
 
+_BITS = 26
+"""Binary digits of an alpha0 that a bisection found: all processors find the same."""
 _GUESS = 0.02
 """How exactly a guess at alpha0 is looked for, relatively; it is raised by as much."""
 
@@ -167,14 +169,14 @@ def calibrate_shuffle(
         "flow": None,
     }
     if small > 0:
-        methods["theorem"] = theorem_alpha0_lower(target, reports=n, items=m, delta=small)
-        standard = flow_alpha0_lower(
-            target, reports=n, items=m, delta=small, clones="standard", least_distance=least_distance
-        )
-        strong = flow_alpha0_lower(
-            target, reports=n, items=m, delta=small, clones="strong", least_distance=least_distance
-        )
-        methods |= {"flow_standard": standard, "flow_strong": strong, "flow": max(standard, strong)}
+        theorem = theorem_alpha0_lower(target, reports=n, items=m, delta=small)
+        methods["theorem"] = None if theorem is None else short_down(theorem, _BITS)
+        for clones in ("standard", "strong"):
+            found = flow_alpha0_lower(
+                target, reports=n, items=m, delta=small, clones=clones, least_distance=least_distance
+            )
+            methods[f"flow_{clones}"] = short_down(found, _BITS)
+            methods["flow"] = max(methods["flow"] or 0.0, short_down(found, _BITS))
     if randomiser is not None:
         methods["blanket"] = None
     if randomiser is not None and small > 0:

@@ -40,6 +40,9 @@ _SAMPLE = 400
 _WIDEST = 1.01
 """A class whose distribution has a variance up to this (its largest kind has 1) is not split any more."""
 
+_STEADY = 9
+"""Decimals by which kinds are compared: those that are alike but for rounding are told apart alike everywhere."""
+
 _BLURS = 35.0
 _ENDS = 1e-9
 """Mass moved from 0 to both ends of the grid: it raises call functions by more than all their rounding."""
@@ -218,16 +221,25 @@ _QUICK = _Effort(12, 8)
 """For a first look at how deep the levels must be."""
 
 
+def _steady(found: Floats) -> Floats:
+    """Without the last digits, in which processors differ."""
+    return np.asarray(np.round(found, _STEADY))
+
+
 def _classes(kinds: _Kinds, most: int) -> list[NDArray[np.intp]]:
     """Kinds of similar shape together: the widest class is split until none is much too wide."""
     at = np.array([-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0])
     shape = np.stack([np.sum(kinds.g * np.maximum(kinds.u - t, 0.0), axis=1) for t in at], axis=1)
+    variance = np.sum(kinds.g * kinds.u**2, axis=1)
 
     def width(members: NDArray[np.intp]) -> float:
         if len(members) == 1:
             return 0.0
         mass, points = dominating_distribution(kinds.u[members], kinds.g[members], 0.0)
-        return float(np.dot(mass, points * points))
+        return round(float(np.dot(mass, points * points)), _STEADY)
+
+    def away(members: NDArray[np.intp], kind: Floats) -> Floats:
+        return _steady(np.linalg.norm(shape[members] - kind, axis=1))
 
     found = [np.arange(len(shape))]
     widths = [width(found[0])]
@@ -235,11 +247,10 @@ def _classes(kinds: _Kinds, most: int) -> list[NDArray[np.intp]]:
         members = found.pop(worst := int(np.argmax(widths)))
         widths.pop(worst)
         # The kind farthest from the widest one and the kind farthest from that: all others go with the nearer.
-        start = shape[members[int(np.argmax(np.sum(kinds.g[members] * kinds.u[members] ** 2, axis=1)))]]
-        one = shape[members[int(np.argmax(np.linalg.norm(shape[members] - start, axis=1)))]]
-        away = np.linalg.norm(shape[members] - one, axis=1)
-        other = shape[members[int(np.argmax(away))]]
-        nearer = away <= np.linalg.norm(shape[members] - other, axis=1)
+        start = shape[members[int(np.argmax(_steady(variance[members])))]]
+        one = shape[members[int(np.argmax(away(members, start)))]]
+        other = shape[members[int(np.argmax(away(members, one)))]]
+        nearer = away(members, one) <= away(members, other)
         if np.all(nearer):
             nearer = np.arange(len(members)) < len(members) // 2
         for part in (members[nearer], members[~nearer]):

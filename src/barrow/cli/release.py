@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,13 @@ import click
 from barrow.cli.report import show_page
 from barrow.cli.study_options import asked_of, asking_options, output_options
 from barrow.errors import ParameterError
+from barrow.policy import percent_up
 from barrow.study import Release, Study
 from barrow.study.release import run_release
+from barrow.study.statement import kind_of
+
+_SHOWN = 3
+"""How many values of each release are shown, beside the first line, where there are several."""
 
 
 @click.command()
@@ -53,9 +59,11 @@ def release(
         result, again = _released(study, question, _place(out, question.label), key, quiet or as_json)
         done.append(result)
         if not as_json:
-            _show(result, again, quiet)
+            _show(result, again, quiet, several=len(asked) > 1)
         if opened and result.report.is_file():
             show_page(result.report)
+    if len(asked) > 1 and not (as_json or quiet):
+        click.echo("\nNext: open a report.html, barrow verify FOLDER, barrow explain FOLDER; statement.txt says it all")
     if as_json:
         told = [_plain(result) for result in done]
         click.echo(json.dumps(told[0] if len(told) == 1 else {"releases": told}, ensure_ascii=False))
@@ -87,15 +95,30 @@ def _plain(result: Release) -> dict[str, Any]:
     return {**result.statement, "folder": str(result.folder), "values": rows}
 
 
-def _show(result: Release, again: bool, quiet: bool) -> None:
+def _show(result: Release, again: bool, quiet: bool, *, several: bool) -> None:
     if quiet:
         click.echo(str(result.folder))
         return
-    click.echo(str(result))
+    click.echo(_brief(result) if several else str(result))
     if again:
         entry = result.statement["ledger"]["entry"]
         click.echo(f"This is the same answer again (entry {entry} of the ledger): nothing was drawn, nothing spent.")
     click.echo(
         f"{'In' if again else 'Wrote'} {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir()))
     )
-    click.echo(f"Next: open {result.report}, barrow verify {result.folder}, barrow explain {result.folder}")
+    if not several:
+        click.echo(f"Next: open {result.report}, barrow verify {result.folder}, barrow explain {result.folder}")
+
+
+def _brief(result: Release) -> str:
+    """One of several releases: what it is, what anyone can learn about one person, and the first values."""
+    said = result.statement
+    odds = [(row["odds"], f"if {row['if']}") for row in said["protected"]]
+    odds.append((said["worst_case"]["odds"], "if everything had been different"))
+    learnt = "; ".join(f"{percent_up(most)} {change}" for most, change in odds)
+    first, *rest = result.summary or [""]
+    more = [f"… and {len(rest) - _SHOWN:,} lines more"] if len(rest) > _SHOWN else []
+    lines = [kind_of(said).released(said), f"A 50 % guess about one person can become at most {learnt}."]
+    return "\n".join(
+        [f"── {said['name']}", *(textwrap.fill(line, 100) for line in lines), first, *rest[:_SHOWN], *more]
+    )

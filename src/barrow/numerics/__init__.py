@@ -1,6 +1,6 @@
 """Numbers with a stated side: exact rationals, directed rounding, safe search, normal tails."""
 
 from barrow.numerics.digest import digest_of
-from barrow.numerics.exact import Exact, exact, exact_text, float_down, float_up, ungrouped, whole
+from barrow.numerics.exact import Exact, exact, exact_text, float_down, float_up, short_down, ungrouped, whole
 from barrow.numerics.gdp import gdp_delta_upper, gdp_epsilon_upper, gdp_mu_lower
 from barrow.numerics.search import largest_safe, smallest_safe

@@ -184,3 +184,16 @@ def float_down(value: Fraction) -> float:
     True
     """
     return -float_up(-value)
+
+
+def short_down(value: float, bits: int) -> float:
+    """The largest float of at most ``bits`` binary digits that is not above ``value``.
+
+    What a search finds depends on the last digits of sums, which processors add in different orders: cut off, all of
+    them find the same.
+
+    >>> short_down(0.7, 4), short_down(3.5090661096, 16)
+    (0.6875, 3.509033203125)
+    """
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(math.floor(math.ldexp(mantissa, bits)), exponent - bits)
