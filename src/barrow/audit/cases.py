@@ -124,10 +124,10 @@ def _levels() -> list[Finding]:
     line = Line(0, 16, step=1, cells=True)
     found = []
     others: Others = [[(1, 3)], [(0, 0, 2)]]
-    for space, users in ((_clusters(), small_users(4, (1, 2, 3))), (line, small_users(16, (1, 2))[::3])):
+    few, some = small_users(4, (1, 2, 3)), small_users(16, (1, 2))[::3]
+    for name, space, users in (("levels", _clusters(), few), ("groups", line, some)):
         made = user_level_histogram(space, "levels", 1, users=2)
-        name = "user level, levels" if space.kind == "clustered" else "user level, groups"
-        found.append(audit_additive(name, "central", made.noise, made.query, users, others=others))
+        found.append(audit_additive(f"user level, {name}", "central", made.noise, made.query, users, others=others))
     return found
 
 
