@@ -1,13 +1,18 @@
-"""The page on architecture names files and folders that exist, and walks that releases and reports really take."""
+"""The page on architecture names files and folders that exist, and walks that releases and reports really take.
+
+And what a space knows is asked of the space: no file outside ``spaces/`` tests of which kind one is.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+
+import pytest
 
 import barrow as bw
 from barrow.cli.main import cli
@@ -177,13 +182,6 @@ def test_nothing_outside_questions_asks_of_what_kind_one_is():
     assert in_folders(kinds, lambda folder: folder not in ("questions", "queries")) == {}
 
 
-def test_the_page_and_the_service_do_not_ask_of_what_kind_a_space_is():
-    space_kinds()
-    kinds = kinds_below(Space)
-    assert asks_of_kinds("isinstance(space, Earth | Line)", kinds)
-    assert in_folders(kinds, lambda folder: folder in ("web", "collect", "report", "local", "audit", "demo")) == {}
-
-
 def in_folders(kinds: set[str], wanted: Callable[[str], bool]) -> dict[str, list[str]]:
     """What asks of kinds in each file of some folders."""
     files = (path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
@@ -193,3 +191,97 @@ def in_folders(kinds: set[str], wanted: Callable[[str], bool]) -> dict[str, list
         if wanted(path.parts[0])
     }
     return {name: asked for name, asked in found.items() if asked}
+
+
+SPACES_ARE_CALLED = re.compile(r".*space|part|inner|innermost|held|bare")
+
+
+def kinds_of_spaces() -> tuple[set[str], set[str]]:
+    """The names of all classes of spaces below the most general one, and of their kinds in plain data."""
+    kinds, classes, waiting = set(space_kinds()), set(), [Space]
+    while waiting:
+        waiting += (below := waiting.pop().__subclasses__())
+        classes |= {kind.__name__ for kind in below if kind.__module__.startswith("barrow.")}
+    return classes, kinds
+
+
+def asked_kinds(source: str) -> Iterator[int]:
+    """Lines where a file asks of which kind a space is: by class, by type, by the name of its kind, by attributes."""
+    classes, kinds = kinds_of_spaces()
+
+    def called(node: ast.AST) -> str:
+        return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+    def space(node: ast.AST) -> bool:
+        return SPACES_ARE_CALLED.fullmatch(called(node)) is not None
+
+    def kind(node: ast.AST) -> bool:
+        return isinstance(node, ast.Attribute) and node.attr == "kind" and space(node.value)
+
+    def typed(node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and called(node.func) == "type" and space(node.args[0])
+
+    for node in ast.walk(ast.parse(source)):
+        below = [*ast.iter_child_nodes(node)]
+        if isinstance(node, ast.Call) and called(node.func) in ("isinstance", "issubclass"):
+            found = any(called(name) in classes for name in ast.walk(node.args[1]))
+        elif isinstance(node, ast.Call) and called(node.func) in ("hasattr", "getattr"):
+            found = space(node.args[0])
+        elif isinstance(node, ast.Compare):
+            words = {word.value for word in ast.walk(node) if isinstance(word, ast.Constant)}
+            found = any(map(typed, below)) or (any(map(kind, below)) and bool(words & kinds))
+        elif isinstance(node, ast.Subscript):
+            found = typed(node.slice) or kind(node.slice)
+        elif isinstance(node, ast.Match):
+            found = typed(node.subject) or kind(node.subject)
+        else:
+            found = isinstance(node, ast.MatchClass) and called(node.cls) in classes
+        if found:
+            yield node.lineno if not isinstance(node, ast.Match) else node.subject.lineno
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "isinstance(space, Line)",
+        "isinstance(study.space.held, bw.Earth | Hexagons)",
+        "issubclass(kind, (Tree, Discrete))",
+        "space.kind == 'line'",
+        "'earth' != self.space.kind",
+        "part.kind in ('circle', 'week')",
+        "CLOSED_FORMS[type(space)]",
+        "type(self.space) in CLOSED_FORMS",
+        "hasattr(space, 'step')",
+        "getattr(self.space, 'box', None)",
+        "match space:\n    case Product(parts=parts): pass",
+        "match space.kind:\n    case 'line': pass",
+    ],
+)
+def test_tests_for_kinds_of_spaces_are_found(line):
+    assert list(asked_kinds(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "isinstance(space, Space)",
+        "isinstance(formula, Cells)",
+        "source.kind == 'duckdb'",
+        "self.made.kind == 'tree'",
+        "f'{space.kind} space'",
+        "type(space).__name__",
+    ],
+)
+def test_other_tests_are_not(line):
+    assert not list(asked_kinds(line))
+
+
+def test_a_space_is_asked_and_not_told_apart():
+    """A new kind of space is one file in ``spaces/``."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        lines = [] if name.startswith("spaces/") else sorted(set(asked_kinds(path.read_text(encoding="utf-8"))))
+        if lines:
+            found[name] = lines
+    assert found == {}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from barrow.engines import Columns
-from barrow.engines.columns import flat_groups, reads_numbers, width
+from barrow.engines.columns import flat_groups
 from barrow.errors import BarrowError, DataError
 from barrow.spaces import (
     Circle,
@@ -42,7 +42,7 @@ class Case:
 
     @property
     def columns(self):
-        return Columns("uid", [f"c{i}" for i in range(width(self.space))])
+        return Columns("uid", [f"c{i}" for i in range(self.space.reads.columns)])
 
     @property
     def modes(self):
@@ -139,9 +139,9 @@ def encode_one(space, values, mode):
         groups = []
         start = 0
         for part in space.parts:
-            chunk = values[start : start + width(part)]
+            chunk = values[start : start + part.reads.columns]
             groups.append(_record(part, chunk))
-            start += width(part)
+            start += part.reads.columns
         records = groups
     else:
         records = _record(space, values)
@@ -153,8 +153,8 @@ def _record(space, chunk):
     if isinstance(space, Product):
         groups, start = [], 0
         for part in space.parts:
-            groups.append(_record(part, chunk[start : start + width(part)]))
-            start += width(part)
+            groups.append(_record(part, chunk[start : start + part.reads.columns]))
+            start += part.reads.columns
         return groups
     return [chunk[0]] if len(chunk) == 1 else [tuple(chunk)]
 
@@ -180,7 +180,7 @@ def some_rows(case, mode, seed, number=120):
 
 def numeric(case):
     """For each item column: whether it holds numbers."""
-    return [reads_numbers(part) for part, group in flat_groups(case.columns, case.space) for _ in group]
+    return [reads.numbers for _, group, reads in flat_groups(case.columns, case.space) for _ in group]
 
 
 class EngineSuite:

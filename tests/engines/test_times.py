@@ -20,7 +20,7 @@ from barrow.engines.conformance import items_in_sql
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB
 from barrow.engines.sql.postgres import PostgresEngine
-from barrow.engines.times import parsed_moment, time_use
+from barrow.engines.times import parsed_moment
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Circle, Line
 
@@ -219,6 +219,6 @@ def test_postgres_reads_the_same_moments():
 
 
 def test_the_use_is_found_by_unit():
-    assert time_use(Circle(12, step=1)) is None
-    assert time_use(Circle(3, names=["a", "b", "c"])) is None
-    assert time_use(Circle(1440, unit="min", step=1)).unit == 60_000_000
+    assert Circle(12, step=1).reads.moments is None
+    assert Circle(3, names=["a", "b", "c"]).reads.moments is None
+    assert Circle(1440, unit="min", step=1).reads.moments.unit == 60_000_000

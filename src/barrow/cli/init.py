@@ -20,10 +20,10 @@ from barrow.cli.study_options import (
 from barrow.engines import Source, engine_for
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
-from barrow.spaces import parse_space, parse_spec, space_from_spec, units_of
+from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
 from barrow.study import Study
 from barrow.study.bars import bars
-from barrow.study.grids import AUTO, KEYS, auto_spec, coarsest
+from barrow.study.grids import AUTO, auto_spec, coarsest
 from barrow.study.study import MISSING
 
 _CATALOGUE = (
@@ -99,10 +99,8 @@ def _with_cells(space: Any) -> Any:
         return space
     if isinstance(spec.get("parts"), list):
         return {**spec, "parts": [_with_cells(part) for part in spec["parts"]]}
-    key = KEYS.get(str(spec.get("kind")))
-    if key is None or spec["kind"] == "hours":  # an hour each by default
-        return spec
-    if any(spec.get(name) is not None for name in (key, "points", "names")):
+    key = cell_key(spec.get("kind"))
+    if not key or spec.get(key) is not None or space_from_spec(spec).size is not None:  # it has items already
         return spec
     return {**spec, key: AUTO}
 
@@ -114,7 +112,7 @@ def _bare(space: Any) -> Any:
         return parse_space(space).to_spec()  # says why not
     if isinstance(spec.get("parts"), list):
         return {**spec, "parts": [_bare(part) for part in spec["parts"]]}
-    key = KEYS.get(str(spec.get("kind")))
+    key = cell_key(spec.get("kind"))
     return {name: value for name, value in spec.items() if name != key or value != AUTO}
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from barrow.engines.times import time_use
+import numpy as np
+
 from barrow.errors import ParameterError, nearest_name
-from barrow.spaces import Circle, Earth, Euclidean, Hexagons, Line, Product, Space
-from barrow.spaces.elsewhere import within
+from barrow.spaces import Space
+from barrow.spaces.base import Unknown
+from barrow.spaces.records import Reads
 
 NUMBERS = ("integer", "real", "decimal", "text", "any")
 LABELS = ("integer", "text", "any")
@@ -65,12 +67,11 @@ class Columns:
         >>> Columns("uid", ["lat", "lon", "hour"]).groups(space)
         (('lat', 'lon'), ('hour',))
         """
-        parts = space.parts if isinstance(space, Product) else (space,)
-        if isinstance(space, Hexagons) and len(self.items) == 2:
-            return (self.items,)
-        wanted = [width(part) for part in parts]
+        parts = [part for part, _ in space.summands]
+        each = [part.reads for part in parts] or [space.reads.form(len(self.items))]
+        wanted = [reads.columns for reads in each]
         if sum(wanted) != len(self.items):
-            names = ", ".join(what(part) for part in parts)
+            names = ", ".join(reads.words for reads in each)
             raise ParameterError(
                 f"There {'is' if len(self.items) == 1 else 'are'} {len(self.items)} item column"
                 f"{'s' * (len(self.items) != 1)} ({', '.join(self.items)}).",
@@ -79,34 +80,6 @@ class Columns:
             )
         ends = [sum(wanted[: i + 1]) for i in range(len(wanted))]
         return tuple(self.items[end - size : end] for end, size in zip(ends, wanted, strict=True))
-
-
-def width(space: Space) -> int:
-    """How many columns the space reads."""
-    if isinstance(space, Product):
-        return sum(width(part) for part in space.parts)
-    space = within(space)
-    if isinstance(space, Earth):
-        return 2
-    return space.dimension if isinstance(space, Euclidean) else 1
-
-
-def what(space: Space) -> str:
-    """What the columns of a space hold, in words."""
-    if isinstance(space, Product):
-        return ", ".join(what(part) for part in space.parts)
-    space = within(space)
-    if isinstance(space, Earth):
-        return "latitude and longitude"
-    if isinstance(space, Euclidean):
-        return f"{space.dimension} coordinates"
-    return "a number" if reads_numbers(space) else "a label"
-
-
-def reads_numbers(space: Space) -> bool:
-    """Whether the space's columns hold numbers and not labels; not asked of a product."""
-    space = within(space)
-    return isinstance(space, Line | Earth | Euclidean) or (isinstance(space, Circle) and space.names is None)
 
 
 def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, header_is_sure: bool = True) -> None:
@@ -124,21 +97,27 @@ def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, h
         raise _wrong_type(columns.weight, found[columns.weight], "whole numbers")
     if found[columns.user] not in USERS:
         raise _wrong_type(columns.user, found[columns.user], "whole numbers or texts")
-    for part, group in flat_groups(columns, space):
-        numbers = reads_numbers(part) or len(group) > 1
+    for _, group, reads in flat_groups(columns, space):
         for name in group:
-            if found[name] in TIMES and len(group) == 1 and time_use(part) is not None:
+            if found[name] in TIMES and reads.moments is not None:
                 continue
-            if found[name] not in (NUMBERS if numbers else LABELS):
-                raise _wrong_type(name, found[name], "numbers" if numbers else "texts or whole numbers (labels)")
+            if found[name] not in (NUMBERS if reads.numbers else LABELS):
+                raise _wrong_type(name, found[name], "numbers" if reads.numbers else "texts or whole numbers (labels)")
 
 
-def flat_groups(columns: Columns, space: Space) -> list[tuple[Space, tuple[str, ...]]]:
-    """The parts of a product, of products of products too, each with its columns."""
-    if not isinstance(space, Product):
-        return [(space, columns.groups(space)[0])]
-    pairs = zip(space.parts, columns.groups(space), strict=True)
-    return [pair for part, group in pairs for pair in flat_groups(Columns(columns.user, group), part)]
+def flat_groups(columns: Columns, space: Space) -> list[tuple[Space, tuple[str, ...], Reads]]:
+    """The parts of a product, of products of products too, each with its columns and what they hold."""
+    groups = columns.groups(space)
+    if not space.summands:
+        return [(space, groups[0], space.reads.form(len(groups[0])))]
+    pairs = zip(space.summands, groups, strict=True)
+    return [found for (part, _), group in pairs for found in flat_groups(Columns(columns.user, group), part)]
+
+
+def refuse_unknown(columns: Columns, space: Space, unknown: Unknown) -> None:
+    """Refuse what the space cannot do with unknown records, and a space without items."""
+    for part, group, _ in flat_groups(columns, space):
+        part.encode(np.zeros((0, len(group))) if len(group) > 1 else [], unknown=unknown)
 
 
 def no_header(name: str) -> ParameterError:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.engines.columns import Columns, width
+from barrow.engines.columns import Columns
 from barrow.engines.memory import encoded
 from barrow.engines.registry import engine_for
 from barrow.engines.source import Source
@@ -158,24 +158,10 @@ def every_case(rows: int) -> Iterator[tuple[str, Space, Unknown, str, np.ndarray
 
 def boundaries(space: Space) -> list[Floats]:
     """Values where the item changes, for each column."""
-    if isinstance(space, Product):
-        return [edges for part in space.parts for edges in boundaries(part)]
-    if isinstance(space, Elsewhere):
-        return boundaries(space.inner)
-    if isinstance(space, Line):
-        edges = space.thresholds if space.exact_points else space.start + np.arange(space.items + 1) / space.scale
-        return [np.array([space.low, space.high, *edges])]
-    if isinstance(space, Circle):
-        return [np.array([0.0, space.period, *(np.arange(space.items + 1) / space.scale)])]
-    if isinstance(space, Earth):
-        rows, (south, west, north, east) = space.rows, space.box
-        columns = [west + i / s for s in rows.column_scale[:3] for i in range(9)]
-        lines = [south, north, *(south + np.arange(len(rows.first) + 1) / rows.row_scale)]
-        return [np.array(lines), np.array([west, east, *columns])]
-    if isinstance(space, Euclidean):
-        sides = zip(space.low, space.high, space.shape, space.scale, strict=True)
-        return [np.array([low, high, *(low + np.arange(n + 1) / scale)]) for low, high, n, scale in sides]
-    return []
+    parts = [part for part, _ in space.summands]
+    if parts:
+        return [edges for part in parts for edges in boundaries(part)]
+    return space.formula.boundaries
 
 
 def adversarial_rows(space: Space, rows: int) -> Floats:
@@ -191,7 +177,7 @@ def adversarial_rows(space: Space, rows: int) -> Floats:
 
 def items_in_python(space: Space, values: np.ndarray[Any, np.dtype[Any]], mode: Unknown) -> Ids:
     """Items by the space itself, -1 where a row is lost."""
-    columns = Columns("u", [f"c{i}" for i in range(width(space))])
+    columns = Columns("u", [f"c{i}" for i in range(space.reads.columns)])
     return encoded({f"c{i}": values[:, i] for i in range(values.shape[1])}, columns, space, mode)
 
 

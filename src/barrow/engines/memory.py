@@ -11,18 +11,19 @@ import numpy as np
 
 from barrow.engines.advice import advise
 from barrow.engines.base import Asked, Engine
-from barrow.engines.columns import Columns, check_columns, flat_groups, reads_numbers
+from barrow.engines.columns import Columns, check_columns, flat_groups, refuse_unknown
 from barrow.engines.counts import MOST_WEIGHT, CheckReport, Counts, Sampled, merged
 from barrow.engines.frames import narwhal
 from barrow.engines.numbers import to_number
 from barrow.engines.refusals import refuse_empty, refuse_lost_items, refuse_null_users, refuse_weights
 from barrow.engines.sampling import RunSampler, Sampler
 from barrow.engines.source import Source
-from barrow.engines.times import time_use, to_micros
+from barrow.engines.times import to_micros
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Source as Randomness
-from barrow.spaces import Hexagons, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids, Unknown
+from barrow.spaces.records import Reads
 
 Column = np.ndarray[Any, np.dtype[Any]]
 
@@ -46,7 +47,7 @@ class MemoryEngine(Engine):
 
     def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
         """Refuse missing columns and wrong types, from public facts only."""
-        _check_unknown(space, columns, unknown)
+        refuse_unknown(columns, space, unknown)
         check_columns(columns, space, self.columns(source))
 
     def _count(self, asked: Asked) -> Counts:
@@ -120,17 +121,6 @@ class MemoryEngine(Engine):
         )
 
 
-def _check_unknown(space: Space, columns: Columns, unknown: Unknown) -> None:
-    for part, group in flat_groups(columns, space):
-        if len(group) == 1 and not reads_numbers(part):
-            part.encode([], unknown=unknown)
-    if unknown not in ("error", "nearest", "default"):
-        raise ParameterError(
-            f"unknown is {unknown!r}.", allowed="'error', 'nearest' or 'default'", fix="unknown='default'"
-        )
-    _ = space.items
-
-
 def _table(source: Any) -> dict[str, Column]:
     where = Source.of(source)
     if where.kind == "frame":
@@ -201,17 +191,19 @@ def _weights(table: Mapping[str, Column], columns: Columns) -> Ids:
 def encoded(table: Mapping[str, Column], columns: Columns, space: Space, unknown: Unknown) -> Ids:
     """Ids of all records by the space itself, -1 where an item is lost."""
     groups = flat_groups(columns, space)
-    ids = [_encode_part(table, part, group, unknown) for part, group in groups]
+    ids = [_encode_part(table, *group, unknown) for group in groups]
     lost = np.any([x < 0 for x in ids], axis=0)
     items = np.zeros(len(lost), dtype=np.int64)
-    for (part, _), part_ids in zip(groups, ids, strict=True):
+    for (part, _, _), part_ids in zip(groups, ids, strict=True):
         items = items * part.items + np.where(lost, 0, part_ids)
     return np.where(lost, space.default_item if unknown == "default" else -1, items).astype(np.int64)
 
 
-def _encode_part(table: Mapping[str, Column], space: Space, group: tuple[str, ...], unknown: Unknown) -> Ids:
+def _encode_part(
+    table: Mapping[str, Column], space: Space, group: tuple[str, ...], reads: Reads, unknown: Unknown
+) -> Ids:
     """Ids of one part as the space encodes them; -1 where a record is lost."""
-    use = time_use(space) if len(group) == 1 else None
+    use = reads.moments
     if use is not None and _is_time(table[group[0]]):
         micros = to_micros(table[group[0]])
         records: Any = use.labels(micros) if use.names else use.numbers(micros)
@@ -221,11 +213,9 @@ def _encode_part(table: Mapping[str, Column], space: Space, group: tuple[str, ..
     elif use is not None and table[group[0]].dtype.kind in "OUT":
         numbers = _numbers(table[group[0]])
         records = np.where(np.isnan(numbers), use.numbers(to_micros(table[group[0]])), numbers)
-    elif reads_numbers(space) or len(group) > 1:
+    elif reads.numbers:
         values = np.stack([_numbers(table[name]) for name in group], axis=1)
         records = values if len(group) > 1 else values[:, 0]
-        if isinstance(space, Hexagons):
-            records = [tuple(row) for row in values.tolist()]
     else:
         records = table[group[0]]
     # What "default" stands for is the default item of the whole product, so a part only says which are lost.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from barrow.spaces.one_more import OneMore
     from barrow.spaces.product import Product
     from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
-    from barrow.spaces.spec import parse_call, parse_space, parse_spec, space_from_spec, space_kinds
+    from barrow.spaces.spec import cell_key, parse_call, parse_space, parse_spec, space_from_spec, space_kinds
     from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
     from barrow.spaces.tree import Tree
     from barrow.spaces.units import parse_distance, units_of

@@ -24,6 +24,7 @@ from barrow.errors import DataError, ParameterError, check_options, reading
 from barrow.numerics import digest_of
 from barrow.spaces.files import remembered, without_names
 from barrow.spaces.geometry import Floats, Geometry, Ids
+from barrow.spaces.records import Formula, Labels, Reads
 
 if TYPE_CHECKING:
     from barrow.figures import Figure, Places
@@ -53,6 +54,8 @@ class Space(Geometry, ABC):
     """Its class methods that make spaces people ask for by name, such as ``hours``."""
     axes: ClassVar[tuple[str, ...]] = ("x", "y", "z", "u", "v", "w")
     """What the columns of :attr:`places` are called."""
+    cell_key: ClassVar[str] = ""
+    """What the size of its cells is called, where it has one to choose."""
     apart: Fraction | None = None
     """How far people without records are from every item, where these have one more item for them; else None."""
 
@@ -78,9 +81,15 @@ class Space(Geometry, ABC):
     def _distance(self, a: Ids, b: Ids) -> Floats:
         """Normalised distances of broadcastable arrays of valid ids."""
 
-    @abstractmethod
     def _encode(self, records: Any, unknown: Unknown) -> Ids:
         """Ids of records, -1 where a record is missing or outside and ``unknown`` does not map it."""
+        if unknown == "nearest" and not self.reads.numbers:
+            raise ParameterError(
+                f"unknown is 'nearest', but the {self.kind} space has only names, and no name is near an unknown one.",
+                allowed="'error' or 'default'",
+                fix="unknown='default'",
+            )
+        return self.formula.find(records, unknown == "nearest")
 
     @abstractmethod
     def label(self, item: int) -> str:
@@ -165,6 +174,11 @@ class Space(Geometry, ABC):
     def has_outside(self) -> bool:
         """Whether there is one more item for records outside."""
         return self.held is not self.innermost
+
+    @property
+    def numbered(self) -> str:
+        """How the space is typed with numbers for its names, where these have an order that people know."""
+        return ""
 
     @property
     def summands(self) -> tuple[tuple[Space, Fraction], ...]:
@@ -258,6 +272,19 @@ class Space(Geometry, ABC):
         >>> from barrow.spaces import Discrete
         >>> Discrete(["a", "b"]).coarser(1) is None
         True
+        """
+        return None
+
+    @property
+    def fitting_cells(self) -> list[float]:
+        """Sizes of cells that fit into the space a few times, the first to be tried for a part of a product."""
+        return []
+
+    @property
+    def plane(self) -> tuple[Floats, Floats, Floats] | None:
+        """For each item the middle and two opposite corners around its cell, as x and y; None outside of planes.
+
+        On the Earth x is the longitude. An item that lies nowhere has NaN.
         """
         return None
 
@@ -373,6 +400,36 @@ class Space(Geometry, ABC):
         ['a']
         """
         return records
+
+    @property
+    def reads(self) -> Reads:
+        """What the columns of a record hold.
+
+        >>> from barrow.spaces import Earth
+        >>> Earth().reads.words, Earth().reads.columns
+        ('latitude and longitude', 2)
+        """
+        return Reads()
+
+    @property
+    def formula(self) -> Formula:
+        """How a record becomes an item, as public numbers; refused where only :meth:`encode` can say.
+
+        >>> from barrow.spaces import Discrete
+        >>> Discrete(["a", "b"]).formula
+        Labels(known={'a': 0, 'b': 1})
+        """
+        if self.reads.columns != 1 or self.reads.numbers:
+            raise self.only_in_python()
+        return Labels({label: i for i, label in enumerate(self.labels)})
+
+    def only_in_python(self) -> ParameterError:
+        """The refusal of records that engines cannot encode."""
+        return ParameterError(
+            f"The {self.kind} space cannot be encoded inside the engine.",
+            allowed="line, circle, euclidean (a ball in at most 7 dimensions), earth, product, and spaces of labels",
+            fix="add a column of labels to the records and use a space of labels",
+        )
 
     def distances_from(self, record: Any) -> Floats:
         """Normalised distances of all items from one public record (a point or a label).

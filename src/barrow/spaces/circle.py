@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
-from barrow.spaces.checks import positive_number, private_numbers
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
+from barrow.spaces.checks import positive_number
 from barrow.spaces.geometry import Lattice
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
 from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.records import Formula, Labels, Moments, Reads, Turn
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -45,6 +46,7 @@ class Circle(Space):
 
     kind: ClassVar[str] = "circle"
     goes_round: ClassVar[bool] = True
+    cell_key: ClassVar[str] = "step"
     ready: ClassVar[tuple[str, ...]] = ("hours", "weekdays", "months")
     period: float
     step: float | None
@@ -159,33 +161,25 @@ class Circle(Space):
         gap = np.abs(self.points - float(record))
         return np.minimum(np.minimum(gap, self.period - gap) / self.diameter, 1.0)
 
-    def _encode(self, records: Any, unknown: Unknown) -> Ids:
+    @property
+    def reads(self) -> Reads:
+        """A number or a name; of circles of 24 hours or 7 days also a moment."""
         if self.names is not None:
-            if unknown == "nearest":
-                raise ParameterError(
-                    "unknown is 'nearest', but the circle has names, and no name is near an unknown one.",
-                    allowed="'error' or 'default'",
-                    fix="unknown='default'",
-                )
-            return self.names.find(records)
-        x = private_numbers(records)
-        if unknown == "nearest":  # outside [0, period) means another turn of the same circle
-            x = np.where(np.abs(x) <= MOST_TURNS * self.period, x, np.nan)
-            x = x - self.period * np.floor(x * (1.0 / self.period))
-            x = np.where((x < 0.0) | (x >= self.period), 0.0, x)
-        x = np.where(x == self.period, 0.0, x)  # 24:00 is 0:00
-        inside = (x >= 0.0) & (x < self.period)
-        ids = np.floor(np.where(inside, x, 0.0) * self.scale).astype(np.int64)
-        return np.where(inside, np.minimum(ids, (self.size or 1) - 1), -1).astype(np.int64)
+            return Reads(moments=Moments.weekday(tuple(self.names.labels)))
+        return Reads(numbers=True, words="a number", moments=Moments.round(self.period, self.unit))
 
     @property
-    def scale(self) -> float:
-        """Public factor: a record's cell is floor(x * scale).
+    def formula(self) -> Formula:
+        """Cells round the circle, or the table of names."""
+        if self.names is not None:
+            return Labels(self.names.known)
+        count = self.size or 1
+        return Turn(self.period, count / self.period, count, MOST_TURNS * self.period)
 
-        >>> Circle.hours().scale
-        1.0
-        """
-        return (self.size or 1) / self.period
+    @property
+    def numbered(self) -> str:
+        """With names that are numbers."""
+        return "" if self.names is None else f"circle(period={self.period:g}, unit='{self.unit}', names=['1', '2', …])"
 
     @property
     def metric_name(self) -> str:
@@ -225,6 +219,11 @@ class Circle(Space):
         """Wider cells."""
         wide = Circle(self.period, unit=self._unit, step=self.period / max(1, most))
         return wide, wide.encode(self.points)
+
+    @property
+    def fitting_cells(self) -> list[float]:
+        """A quarter, a sixth and an eighth where these are round: 6, 4 and 3 hours."""
+        return [cell for k in (4, 6, 8) if (cell := float(f"{self.period / k:.2g}")) * k == self.period]
 
     @property
     def least_distance_lower(self) -> float:

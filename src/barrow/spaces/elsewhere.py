@@ -9,6 +9,7 @@ moves, and promises hold for all of them (docs/proofs/elsewhere.md).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,11 +19,11 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import Floats, Ids, Space, Unknown
-from barrow.spaces.checks import private_numbers
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.line import Line
 from barrow.spaces.one_more import OneMore
+from barrow.spaces.records import Outside
 from barrow.spaces.sphere import EARTH_RADIUS_KM
 
 _DOWN = 1.0 - 2.0**-30
@@ -105,19 +106,14 @@ class Elsewhere(OneMore):
                 allowed="'error' or 'default' (for missing records)",
                 fix="unknown='error'",
             )
-        ids = self.inner._encode(records, "error")
-        return np.where((ids < 0) & self._placed(records), self.inner.items, ids)
+        return super()._encode(records, unknown)
 
-    def _placed(self, records: Any) -> Any:
-        """Which records are points at all, inside or outside."""
+    @cached_property
+    def formula(self) -> Outside:
+        """The inner one, and the item for every other point."""
         inner = self.inner
-        if isinstance(inner, Line):
-            x = private_numbers(records)
-            return np.isfinite(x) & (np.floor(x) == x) if inner.whole else np.isfinite(x)
-        x = private_numbers(records, columns=2 if isinstance(inner, Earth) else inner.dimension)
-        if isinstance(inner, Earth):
-            return (np.abs(x[:, 0]) <= 90.0) & (np.abs(x[:, 1]) <= 180.0)
-        return np.isfinite(x).all(axis=1)
+        most = (90.0, 180.0) if isinstance(inner, Earth) else (sys.float_info.max,) * self.reads.columns
+        return Outside(inner.formula, inner.items, most, whole=isinstance(inner, Line) and inner.whole)
 
     def distances_from(self, record: Any) -> Floats:
         """Refused: the outside is at no one distance from a point."""
@@ -167,12 +163,3 @@ def _edges_on_earth(earth: Earth) -> Floats:
             "The box is the whole Earth, so nothing lies outside.", allowed="a smaller box", fix="outside='error'"
         )
     return np.asarray(np.min(found, axis=0) * EARTH_RADIUS_KM, dtype=np.float64)
-
-
-def within(space: Space) -> Space:
-    """The space inside, where ``space`` has an item for the outside; else ``space`` itself.
-
-    >>> within(Elsewhere(Line(0, 10, step=2.5))).kind, within(Line(0, 1)).kind
-    ('line', 'line')
-    """
-    return space.inner if isinstance(space, Elsewhere) else space

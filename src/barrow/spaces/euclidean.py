@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
-from barrow.spaces.checks import finite_array, positive_number, private_numbers
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
+from barrow.spaces.checks import finite_array, positive_number
 from barrow.spaces.geometry import Lattice
 from barrow.spaces.lattices import (
     bits_for,
@@ -24,6 +24,7 @@ from barrow.spaces.lattices import (
     rounded_points,
 )
 from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.records import Axis, Ball, Cells, Formula, Reads, into_ball
 from barrow.spaces.spanners import MOST_CERTIFIED, certified_graph
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Euclidean(Space):
     kind: ClassVar[str] = "euclidean"
     flat: ClassVar[bool] = True
     randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "laplace", "exponential")
+    cell_key: ClassVar[str] = "step"
     low: Floats
     high: Floats
     center: Floats | None
@@ -116,7 +118,7 @@ class Euclidean(Space):
                 allowed="fewer cells",
                 fix="step larger",
             )
-        if self.default is not None and self._encode([self.default], "error")[0] < 0:
+        if self.default is not None and not self._holds(np.array(self.default)):
             raise ParameterError(f"default is {default}.", allowed="a point of the space", fix="choose one inside")
 
     @property
@@ -167,7 +169,7 @@ class Euclidean(Space):
         middles = (lower + upper) / 2.0
         if self.center is None or self.radius is None or self._cell_ids is None:
             return middles
-        inside = self._into_ball(middles[self._cell_ids >= 0])
+        inside = into_ball(middles[self._cell_ids >= 0], self.center, self.radius)
         if len(np.unique(inside, axis=0)) < len(inside):
             # From five dimensions on, two cells at the rim may share their nearest point of the ball.
             raise ParameterError(
@@ -181,13 +183,6 @@ class Euclidean(Space):
     def lattice(self) -> Lattice:
         """The cells; in a ball those of the box around it."""
         return Lattice(self.low, self.high, self.shape, full=self.center is None)
-
-    def _into_ball(self, x: Floats) -> Floats:
-        if self.center is None or self.radius is None:
-            return x
-        away = np.sqrt(((x - self.center) ** 2).sum(axis=-1, keepdims=True))
-        shrink = np.where(away > self.radius, self.radius * (1.0 - 2.0**-50) / np.maximum(away, 1e-300), 1.0)
-        return self.center + (x - self.center) * shrink
 
     @cached_property
     def size(self) -> int | None:
@@ -218,7 +213,7 @@ class Euclidean(Space):
         [0.0]
         """
         point = finite_array(record, "the point", ndim=1)
-        if point.shape != self.low.shape or not self._inside(point[None, :])[0]:
+        if not self._holds(point):
             raise ParameterError(
                 f"The point {list(record)} is outside the space.",
                 allowed=f"{self.dimension} coordinates inside it",
@@ -227,36 +222,28 @@ class Euclidean(Space):
         away = np.sqrt(((self.points - point) ** 2).sum(axis=1))
         return np.asarray(np.minimum(away / self._diameter, 1.0))
 
-    def _inside(self, x: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def _holds(self, point: Floats) -> bool:
+        """Whether a public point is inside."""
+        if point.shape != self.low.shape:
+            return False
         if self.center is not None and self.radius is not None:
-            return np.asarray(np.sqrt(((x - self.center) ** 2).sum(axis=1)) <= self.radius)
-        return np.asarray(((x >= self.low) & (x <= self.high)).all(axis=1))
-
-    def _encode(self, records: Any, unknown: Unknown) -> Ids:
-        x = private_numbers(records, columns=self.dimension)
-        if unknown == "nearest":
-            if self.center is not None:
-                near = (np.abs(x - self.center) <= FARTHEST).all(axis=1, keepdims=True)
-                x = np.where(near, self._into_ball(x), np.nan)
-            else:
-                x = np.clip(x, self.low, self.high)
-        inside = self._inside(x)
-        safe = np.where(inside[:, None], x, self.low)
-        if self.step is None:
-            return np.where(inside, 0, -1)
-        cells = np.minimum(np.floor((safe - self.low) * self.scale).astype(np.int64), np.array(self.shape) - 1)
-        flat = np.ravel_multi_index(tuple(cells.T), self.shape).astype(np.int64)
-        ids = flat if self._cell_ids is None else self._cell_ids[flat]
-        return np.where(inside, ids, -1).astype(np.int64)
+            return bool(np.sqrt(((point - self.center) ** 2).sum()) <= self.radius)
+        return bool(((point >= self.low) & (point <= self.high)).all())
 
     @property
-    def scale(self) -> Floats:
-        """Public factors: a record's cell along each axis is floor((x - low) * scale).
+    def reads(self) -> Reads:
+        """The coordinates."""
+        return Reads(self.dimension, numbers=True, words=f"{self.dimension} coordinates")
 
-        >>> Euclidean([0, 0], [1, 2], step=0.5).scale.tolist()
-        [2.0, 2.0]
-        """
-        return np.array(self.shape) / (self.high - self.low)
+    @cached_property
+    def formula(self) -> Formula:
+        """Cells along each axis, of the box around a ball."""
+        scale = np.array(self.shape) / (self.high - self.low)
+        sides = zip(self.low.tolist(), self.high.tolist(), scale.tolist(), self.shape, strict=True)
+        ball = None
+        if self.center is not None and self.radius is not None and self._cell_ids is not None:
+            ball = Ball(self.center, self.radius, FARTHEST, self._cell_ids)
+        return Cells(tuple(Axis(low, high, low, scale, count) for low, high, scale, count in sides), ball=ball)
 
     @property
     def metric_name(self) -> str:
@@ -299,6 +286,14 @@ class Euclidean(Space):
         factor = float(np.ceil((self.items / most) ** (1.0 / self.dimension)))
         large = Euclidean(self.low.tolist(), self.high.tolist(), unit=self._unit, step=float(self.step or 1.0) * factor)
         return large, large.encode(self.points)
+
+    @property
+    def plane(self) -> tuple[Floats, Floats, Floats] | None:
+        """The cells, where there are two coordinates."""
+        if self.dimension != 2:
+            return None
+        ids, (low, high) = self._cell_ids, self._cell_corners
+        return (self.points, low, high) if ids is None else (self.points, low[ids >= 0], high[ids >= 0])
 
     @cached_property
     def least_distance_lower(self) -> float:

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.spaces.axioms import check_metric
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import finite_array, positive_number
 from barrow.spaces.geometry import ones
 from barrow.spaces.labels import LabelIndex
+from barrow.spaces.records import Formula, Labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +53,10 @@ class LabelledSpace(Space):
         """The label of item number ``item``."""
         return self.index.labels[item]
 
-    def _encode(self, records: Any, unknown: Unknown) -> Ids:
-        if unknown == "nearest":
-            raise ParameterError(
-                f"unknown is 'nearest', but the {self.kind} space has only names, and no name is near an unknown one.",
-                allowed="'error' or 'default'",
-                fix="unknown='default'",
-            )
-        return self.index.find(records)
+    @property
+    def formula(self) -> Formula:
+        """The table of labels, and of what else stands for them."""
+        return Labels(self.index.known)
 
     def _default_spec(self) -> dict[str, Any]:
         return {} if self.default is None else {"default": self.default}

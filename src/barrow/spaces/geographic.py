@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
-from barrow.spaces.checks import positive_number, private_numbers
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
+from barrow.spaces.checks import positive_number
 from barrow.spaces.geometry import Box
 from barrow.spaces.latitudes import latitude_graph
 from barrow.spaces.lattices import checked_spacing, mean_to_middle
 from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.records import Formula, Reads, Rows
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, box_diameter_upper, great_circle
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Earth(Space):
     on_earth: ClassVar[bool] = True
     goes_round: ClassVar[bool] = True
     randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "exponential")
+    cell_key: ClassVar[str] = "cell"
+    reads: ClassVar[Reads] = Reads(2, numbers=True, words="latitude and longitude")
     box: Box
     cell: float | None
     default: tuple[float, float] | None
@@ -103,7 +106,8 @@ class Earth(Space):
         object.__setattr__(self, "default", None if default is None else (float(default[0]), float(default[1])))
         if self.cell is not None:
             _ = self.rows
-        if self.default is not None and self._encode([self.default], "error")[0] < 0:
+        south, west, north, east = self.box
+        if self.default is not None and not (south <= self.default[0] <= north and west <= self.default[1] <= east):
             raise ParameterError(f"default is {default}.", allowed="a (lat, lon) in the box", fix="choose one inside")
 
     @property
@@ -128,6 +132,14 @@ class Earth(Space):
         column, wide = np.arange(self.items) - rows.first[row], (east - west) / rows.columns[row]
         lower = np.stack([ends[row], west + column * wide], axis=1)
         return lower, np.stack([ends[row + 1], west + (column + 1) * wide], axis=1)
+
+    @property
+    def plane(self) -> tuple[Floats, Floats, Floats]:
+        """The cells of the grid, by longitude and latitude."""
+        rows, middle = self.rows, self.points[:, ::-1]
+        row = np.repeat(np.arange(len(rows.columns)), rows.columns)
+        half = np.stack([0.5 / rows.column_scale[row], np.full(len(row), 0.5 / rows.row_scale)], axis=1)
+        return middle, middle - half, middle + half
 
     def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
         """A map of the cells."""
@@ -223,22 +235,10 @@ class Earth(Space):
         angle = great_circle(self.points[:, 0], self.points[:, 1], np.array(lat), np.array(lon))
         return np.asarray(angle * (EARTH_RADIUS_KM / self._diameter))
 
-    def _encode(self, records: Any, unknown: Unknown) -> Ids:
-        x = private_numbers(records, columns=2)
-        south, west, north, east = self.box
-        lat, lon = x[:, 0], x[:, 1]
-        on_earth = (lat >= -90.0) & (lat <= 90.0) & (lon >= -180.0) & (lon <= 180.0)
-        if unknown == "nearest":
-            lat, lon = np.clip(lat, south, north), _nearest_longitude(lon, west, east)
-        inside = on_earth & (lat >= south) & (lat <= north) & (lon >= west) & (lon <= east)
-        if self.cell is None:
-            return np.where(inside, 0, -1)
-        rows = self.rows
-        row = np.floor((np.where(inside, lat, south) - south) * rows.row_scale).astype(np.int64)
-        row = np.minimum(row, len(rows.columns) - 1)
-        column = np.floor((np.where(inside, lon, west) - west) * rows.column_scale[row]).astype(np.int64)
-        column = np.minimum(column, rows.columns[row] - 1)
-        return np.where(inside, rows.first[row] + column, -1).astype(np.int64)
+    @property
+    def formula(self) -> Formula:
+        """Rows of latitude and their columns."""
+        return Rows(self.box, self.rows)
 
     @property
     def metric_name(self) -> str:
@@ -322,13 +322,6 @@ class Earth(Space):
         if self.default is not None:
             spec["default"] = list(self.default)
         return spec
-
-
-def _nearest_longitude(lon: Floats, west: float, east: float) -> Floats:
-    """Longitudes outside the box go to the nearer of its two sides, the short way round the Earth."""
-    beyond_west = np.mod(west - lon, 360.0)
-    beyond_east = np.mod(lon - east, 360.0)
-    return np.where((lon >= west) & (lon <= east), lon, np.where(beyond_west < beyond_east, west, east))
 
 
 def _check_box(box: Sequence[float]) -> Box:

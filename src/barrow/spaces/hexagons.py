@@ -18,6 +18,7 @@ from barrow.spaces.labels import LabelIndex
 from barrow.spaces.latitudes import scattered_graph
 from barrow.spaces.lattices import checked_spacing
 from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.records import Reads
 from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, great_circle
 
@@ -52,6 +53,7 @@ class Hexagons(LabelledSpace):
     on_earth: ClassVar[bool] = True
     goes_round: ClassVar[bool] = True
     randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "exponential")
+    reads: ClassVar[Reads] = Reads(also=Reads(2, numbers=True, words="latitude and longitude"))
     resolution: int
     points: Floats = field(repr=False)
 
@@ -131,7 +133,7 @@ class Hexagons(LabelledSpace):
 
     def _encode(self, records: Any, unknown: Unknown) -> Ids:
         first = next(iter(records), None)
-        if not isinstance(first, tuple | list | np.ndarray):
+        if not isinstance(first, tuple | list | np.ndarray) and np.shape(records) != (0, 2):
             return super()._encode(records, unknown)
         h3 = _h3()
         x = private_numbers(records, columns=2)
@@ -146,12 +148,26 @@ class Hexagons(LabelledSpace):
                 ids[i] = int(great_circle(self.points[:, 0], self.points[:, 1], *x[i]).argmin())
         return ids
 
+    def only_in_python(self) -> ParameterError:
+        """The refusal of latitudes and longitudes."""
+        return ParameterError(
+            "Hexagons are found from latitude and longitude in Python only, not inside the engine.",
+            allowed="one column of H3 cells, or a space with a grid of its own",
+            fix="add a column of H3 cells to the records, or use an Earth space: earth(box=…, cell=1)",
+        )
+
     @cached_property
     def shapes(self) -> Places:
         """The hexagons."""
         from barrow.figures import Places
 
         return Places.polygons([_h3().cell_to_boundary(cell) for cell in self.labels])
+
+    @property
+    def plane(self) -> tuple[Floats, Floats, Floats]:
+        """The bounding boxes of the hexagons, by longitude and latitude."""
+        found = [np.array(_h3().cell_to_boundary(cell))[:, ::-1] for cell in self.labels]
+        return self.points[:, ::-1], np.array([c.min(axis=0) for c in found]), np.array([c.max(axis=0) for c in found])
 
     def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
         """A map of the hexagons."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from barrow.errors import ParameterError
-from barrow.spaces.base import Ids
+from barrow.spaces.records import Ids, Labels
 
 
 class LabelIndex:
@@ -56,25 +54,4 @@ class LabelIndex:
 
     def find(self, records: Any) -> Ids:
         """Ids of ``records`` (a sequence or an array), -1 where a record is missing or unknown."""
-        array = records if isinstance(records, np.ndarray) else _as_array(records)
-        if array.dtype.kind in "iu":
-            distinct, inverse = np.unique(array, return_inverse=True)
-            table = np.array([self._ids.get(str(int(x)), -1) for x in distinct], dtype=np.int64)
-            return table[inverse.reshape(array.shape)] if array.size else np.zeros(0, dtype=np.int64)
-        get = self._ids.get
-        return np.fromiter((get(_name(x), -1) for x in array.tolist()), dtype=np.int64, count=len(array))
-
-
-def _as_array(records: Any) -> np.ndarray[Any, np.dtype[Any]]:
-    items = list(records)
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array
-
-
-def _name(record: object) -> str:
-    if isinstance(record, str):
-        return record
-    if isinstance(record, int | np.integer) and not isinstance(record, bool):
-        return str(int(record))
-    return ""  # never a label: missing values, NaN and other types are unknown
+        return Labels(self._ids).find(records)

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.numerics import digest_of
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
-from barrow.spaces.checks import finite_array, positive_number, private_numbers
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
+from barrow.spaces.checks import finite_array, positive_number
 from barrow.spaces.geometry import Lattice
+from barrow.spaces.records import Axis, Cells, Formula, Moments, Reached, Reads
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -51,6 +52,7 @@ class Line(Space):
     kind: ClassVar[str] = "line"
     flat: ClassVar[bool] = True
     has_tree: ClassVar[bool] = True
+    cell_key: ClassVar[str] = "step"
     low: float
     high: float
     step: float | None
@@ -199,29 +201,19 @@ class Line(Space):
         _ = self.items
         return np.minimum(np.abs(self.points - float(record)) / self.diameter, 1.0)
 
-    def _encode(self, records: Any, unknown: Unknown) -> Ids:
-        x = private_numbers(records)
-        if unknown == "nearest":
-            x = np.clip(x, self.low, self.high)  # NaN stays NaN and is refused
-        inside = (x >= self.low) & (x <= self.high)
-        safe = np.where(inside, x, self.low)
-        if self.exact_points:
-            ids = np.searchsorted(self.thresholds, safe, side="right")
-        else:
-            ids = np.floor((safe - self.start) * self.scale).astype(np.int64)
-            ids = np.minimum(ids, self.items - 1)
-        if self.whole:
-            inside &= np.floor(safe) == safe
-        return np.where(inside, ids, -1).astype(np.int64)
+    @property
+    def reads(self) -> Reads:
+        """A number, or a moment where the unit is one of time."""
+        return Reads(numbers=True, words="a number", moments=Moments.since_1970(self.unit))
 
     @cached_property
-    def thresholds(self) -> Floats:
-        """Public table: midpoints between neighbouring points; a record's item is how many of them it reaches.
-
-        >>> Line(0, 4, points=[0, 1, 4]).thresholds.tolist()
-        [0.5, 2.5]
-        """
-        return (self.points[1:] + self.points[:-1]) / 2.0
+    def formula(self) -> Formula:
+        """Half-way between points the next one begins; cells, and points at equal steps, have one width."""
+        if self.exact_points:
+            return Reached(self.low, self.high, (self.points[1:] + self.points[:-1]) / 2.0)
+        start = self.low if self.cells else self.low - float(self.step or 0.0) / 2.0
+        scale = self.items / (self.high - self.low) if self.cells else 1.0 / float(self.step or 1.0)
+        return Cells((Axis(self.low, self.high, start, scale, self.items),), whole=self.whole)
 
     @cached_property
     def gaps(self) -> Floats:
@@ -236,24 +228,6 @@ class Line(Space):
     def lattice(self) -> Lattice:
         """One axis from low to high."""
         return Lattice(np.array([self.low]), np.array([self.high]), (self.items,), full=self.cells)
-
-    @property
-    def start(self) -> float:
-        """Where the first item's records would begin: ``low``, or half a step below it where items are points.
-
-        >>> Line(0, 10, step=2).start, Line(0, 10, step=2.5).start
-        (-1.0, 0.0)
-        """
-        return self.low if self.cells else self.low - float(self.step or 0.0) / 2.0
-
-    @property
-    def scale(self) -> float:
-        """Public factor: a record's item is floor((x - start) * scale).
-
-        >>> Line(0, 10, step=2.5).scale
-        0.4
-        """
-        return self.items / (self.high - self.low) if self.cells else 1.0 / float(self.step or 1.0)
 
     @property
     def metric_name(self) -> str:

@@ -20,6 +20,7 @@ from barrow.numerics import Exact, exact, exact_text, float_down
 from barrow.spaces.base import Floats, Ids, Space, Unknown
 from barrow.spaces.neighbours import Ints, NeighbourGraph
 from barrow.spaces.one_more import OneMore
+from barrow.spaces.records import Formula
 
 LABEL = "no records"
 _SAFE = 2.0**-30
@@ -114,6 +115,11 @@ class NoRecords(OneMore):
 
     def _encode(self, records: Any, unknown: Unknown) -> Ids:
         return self.inner._encode(records, unknown)
+
+    @property
+    def formula(self) -> Formula:
+        """The inner one."""
+        return self.inner.formula
 
     def distances_from(self, record: Any) -> Floats:
         """Normalised distances of all items from one public record."""

@@ -10,6 +10,7 @@ import numpy as np
 from barrow.numerics.printed import near
 from barrow.spaces.base import Floats, Space
 from barrow.spaces.geometry import Pairs
+from barrow.spaces.records import Reads
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -77,9 +78,22 @@ class OneMore(Space):
         return super().near_pairs()
 
     @property
+    def plane(self) -> tuple[Floats, Floats, Floats] | None:
+        """The one more lies nowhere."""
+        if (found := self.inner.plane) is None:
+            return None
+        middle, low, high = (np.vstack([corners, [np.nan, np.nan]]) for corners in found)
+        return middle, low, high
+
+    @property
     def captions(self) -> list[str]:
         """Those inside, and the one more."""
         return [*self.inner.captions, self.last_label]
+
+    @property
+    def reads(self) -> Reads:
+        """As the inner space does."""
+        return self.inner.reads
 
     def columns_of(self, records: list[Any]) -> Any:
         """As the inner space reads them."""

@@ -18,6 +18,7 @@ from barrow.spaces.base import Floats, Ids, Space, Unknown
 from barrow.spaces.geometry import Pairs
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.products import product_graph
+from barrow.spaces.records import Reads
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -76,6 +77,12 @@ class Product(Space):
 
     def _split(self, ids: Ids) -> tuple[Ids, ...]:
         return tuple(x.astype(np.int64) for x in np.unravel_index(ids, self._shape))
+
+    @property
+    def reads(self) -> Reads:
+        """What the parts read, one after the other."""
+        each = [part.reads for part in self.parts]
+        return Reads(sum(x.columns for x in each), all(x.numbers for x in each), ", ".join(x.words for x in each))
 
     def columns_of(self, records: list[Any]) -> Any:
         """One sequence for each part."""

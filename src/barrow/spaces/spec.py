@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -34,6 +35,24 @@ def space_kinds() -> dict[str, type[Space]]:
     return dict(sorted(found.items()))
 
 
+def _ready() -> dict[str, Callable[..., Space]]:
+    """What makes the spaces that people ask for by name."""
+    return {word: getattr(kind, word) for kind in space_kinds().values() for word in vars(kind).get("ready", ())}
+
+
+def cell_key(name: object) -> str:
+    """What the size of cells is called in the plain data of a space with this name; nothing where there is none.
+
+    >>> cell_key("earth"), cell_key("hours"), cell_key("weekdays")
+    ('cell', 'step', '')
+    """
+    made: Any = space_kinds().get(str(name)) or _ready().get(str(name))
+    if made is None:
+        return ""
+    key: str = getattr(made, "__self__", made).cell_key
+    return key if key in inspect.signature(made).parameters else ""
+
+
 def space_from_spec(spec: Mapping[str, Any]) -> Space:
     """The space that plain data describe; the way back is ``space.to_spec()``.
 
@@ -48,20 +67,18 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     """
     rest = plain_table(spec, "The space")
     name, written = rest.pop("kind", None), rest.pop("written", None)
-    kinds: dict[str, Any] = dict(space_kinds())
-    ready = {word: kind for kind in kinds.values() for word in vars(kind).get("ready", ())}
+    kinds, ready = space_kinds(), _ready()
     if isinstance(name, str) and name in ready:
         with reading(f"The space {name!r}", allowed="its own arguments", fix=f'kind = "{name}", and nothing else'):
-            made: Space = getattr(ready[name], name)(**rest)
-            return made
-    kinds |= ready
-    kind = kinds.get(str(name))
+            return ready[name](**rest)
+    kind: Any = kinds.get(str(name))
     if kind is None:
-        close = nearest_name(name, kinds)
+        known = [*kinds, *ready]
+        close = nearest_name(name, known)
         hint = f" Did you mean {close!r}?" if close else ""
         raise ParameterError(
             f"The kind of space is {name!r}.{hint}",
-            allowed=", ".join(kinds),
+            allowed=", ".join(known),
             fix=f'kind = "{close or "earth"}"',
         )
     if not isinstance(rest.get("unit", ""), str):

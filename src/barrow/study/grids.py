@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from barrow.errors import ParameterError
 from barrow.progress import task
-from barrow.spaces import Circle, Space, parse_spec, space_from_spec
+from barrow.spaces import Space, cell_key, parse_spec, space_from_spec
 
 if TYPE_CHECKING:
     from barrow.questions import Plan, Question
@@ -23,14 +23,10 @@ if TYPE_CHECKING:
     from barrow.study.grid_table import Grid, GridChoice
     from barrow.study.study import Study
 
-KEYS = {"earth": "cell", "line": "step", "circle": "step", "hours": "step", "euclidean": "step"}
-"""What the size of a cell is called, for each kind of space that has one."""
 AUTO = "auto"
 _NICE = (1.0, 2.0, 5.0)
 _COARSEST, _COARSEST_PART, _MOST_ITEMS = 8.0, 2.0, 40_000
 """The first cell is this fraction of the extent of a space, or of a product's part; more items are not tried."""
-_TURNS = (4, 6, 8)
-"""In so many cells a circle is cut first, where that gives round sizes."""
 
 
 Place = tuple[str | int, ...]
@@ -141,7 +137,7 @@ class _Search:
 
     def refused(self) -> ParameterError:
         """Why there is no grid."""
-        keys = " and ".join(dict.fromkeys(KEYS[str(_at(self.spec, place)["kind"])] for place in self.places))
+        keys = " and ".join(dict.fromkeys(cell_key(_at(self.spec, place)["kind"]) for place in self.places))
         if self.coarsest > _MOST_ITEMS:
             return ParameterError(
                 f"The coarsest cells that are tried make {self.coarsest:,} items together with the other parts.",
@@ -157,8 +153,8 @@ class _Search:
 
 def _places(spec: Mapping[str, Any], above: Place = ()) -> list[Place]:
     """Where in plain data cells are to be chosen."""
-    key = KEYS.get(str(spec.get("kind")))
-    found = [above] if key is not None and isinstance(spec.get(key), str) and spec[key] == AUTO else []
+    key = cell_key(spec.get("kind"))
+    found = [above] if key and isinstance(spec.get(key), str) and spec[key] == AUTO else []
     parts = spec.get("parts")
     inside = list(enumerate(parts)) if isinstance(parts, list | tuple) else []
     nested = [((*above, "parts", i), part) for i, part in inside] + [((*above, "inner"), spec.get("inner"))]
@@ -174,7 +170,7 @@ def _at(spec: Any, place: Place) -> dict[str, Any]:
 def _put(spec: Any, place: Place, cell: float) -> Any:
     """Plain data with the cells at a place."""
     if not place:
-        return {**spec, KEYS[str(spec["kind"])]: cell}
+        return {**spec, cell_key(spec["kind"]): cell}
     inner = _put(spec[place[0]], place[1:], cell)
     if isinstance(place[0], str):
         return {**spec, place[0]: inner}
@@ -183,7 +179,8 @@ def _put(spec: Any, place: Place, cell: float) -> Any:
 
 def _without(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Plain data of a space without the size of its cells."""
-    return {name: value for name, value in spec.items() if name != KEYS[str(spec["kind"])]}
+    key = cell_key(spec["kind"])
+    return {name: value for name, value in spec.items() if name != key}
 
 
 def _asked(study: Study) -> tuple[Question, Question]:
@@ -221,10 +218,8 @@ def _sizes(bare: Space, alone: bool) -> list[float]:
     """Round numbers, from an eighth of the extent (half of it in a product) to a ten-thousandth of it."""
     extent = bare.diameter
     largest = extent / (_COARSEST if alone else _COARSEST_PART)
-    first: list[float] = []
-    if isinstance(bare, Circle) and not alone:  # cells of 6, 4 and 3 hours
-        first = [turn for k in _TURNS if (turn := float(f"{bare.period / k:.2g}")) * k == bare.period]
-        largest = min([largest, *(0.99 * turn for turn in first)])
+    first = [] if alone else bare.fitting_cells
+    largest = min([largest, *(0.99 * size for size in first)])
     top = math.floor(math.log10(largest))
     ladder = [float(f"{step * 10.0**power:.6g}") for power in range(top, top - 6, -1) for step in reversed(_NICE)]
     return first + [size for size in ladder if extent / 20_000.0 <= size <= largest]

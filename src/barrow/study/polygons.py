@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces import Earth, Elsewhere, Euclidean, Hexagons, NoRecords, Space
+from barrow.spaces import Space
 
 _LARGEST = 2**26
 
@@ -23,44 +23,22 @@ def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any
     On the Earth coordinates are longitude and latitude, as GeoJSON has them, and sides are straight in these.
     Hexagons count as cut where their bounding box is.
     """
-    if isinstance(space, Elsewhere | NoRecords):  # their last item lies nowhere
-        inside, cut = polygon_inside(space.inner, path)
-        return np.append(inside, False), np.append(cut, False)
-    if not (isinstance(space, Earth | Hexagons) or (isinstance(space, Euclidean) and space.dimension == 2)):
+    if space.plane is None:
         raise ParameterError(
-            f"The {space.kind} space is not in the plane.",
+            f"The {space.innermost.kind} space is not in the plane.",
             allowed="a polygon on the Earth, on hexagons or in a plane",
             fix="--items with labels",
         )
-    at = np.asarray(space.points, dtype=np.float64)
-    x, y = (at[:, 0], at[:, 1]) if isinstance(space, Euclidean) else (at[:, 1], at[:, 0])
-    boxes = _boxes(space)
+    middles, *boxes = space.plane
     inside, cut = np.zeros((2, space.items), dtype=bool)
     for polygon in _polygons(Path(path)):
         here = np.zeros(space.items, dtype=bool)
         for ring in polygon:  # holes are rings that are crossed once more
             corners = np.array([point[:2] for point in ring], dtype=np.float64)
-            here ^= _crossed(corners, x, y)
+            here ^= _crossed(corners, *middles.T)
             cut |= _cut(corners, *boxes)
         inside |= here
     return inside, cut
-
-
-def _boxes(space: Space) -> tuple[Any, Any]:
-    """The lower and upper corners (x, y) of every cell."""
-    if isinstance(space, Euclidean):
-        ids, (low, high) = space._cell_ids, space._cell_corners
-        return (low, high) if ids is None else (low[ids >= 0], high[ids >= 0])
-    if isinstance(space, Earth):
-        rows = space.rows
-        row = np.repeat(np.arange(len(rows.columns)), rows.columns)
-        half = np.stack([0.5 / rows.column_scale[row], np.full(len(row), 0.5 / rows.row_scale)], axis=1)
-        middle = space.points[:, ::-1]
-        return middle - half, middle + half
-    import h3  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-    found = [np.array(h3.cell_to_boundary(label)) for label in space.labels]
-    return np.array([c.min(axis=0)[::-1] for c in found]), np.array([c.max(axis=0)[::-1] for c in found])
 
 
 def _cut(ring: Any, low: Any, high: Any) -> Any:

@@ -10,7 +10,7 @@ from barrow import figures as fig
 from barrow.errors import ParameterError
 from barrow.numerics.printed import PERCENT
 from barrow.planning.bandwidths import best_of
-from barrow.study.grids import AUTO, KEYS, choose_grid
+from barrow.study.grids import AUTO, choose_grid
 from barrow.study.study import MISSING
 from barrow.web.asked import Asked, at
 
@@ -47,8 +47,8 @@ def _grids(asked: Asked) -> Rows:
     study, question = asked.study, asked.question
     # Whether there are points or cells between whole numbers is settled by each step.
     spec = {name: value for name, value in study.space.held.to_spec().items() if name not in ("cells", "whole")}
-    key = KEYS.get(str(spec.get("kind")))
-    if key is None or spec.get(key) is None:
+    key = study.space.held.cell_key
+    if not key or spec.get(key) is None:
         raise ParameterError("This space has no grid.", allowed="a grid that can be finer", fix="choose by hand")
     alone = replace(question, fraction=study.terms(question).fraction)
     missing = MISSING[0] if study.space.apart is not None else None

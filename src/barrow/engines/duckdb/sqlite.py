@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from barrow.engines.columns import Columns, flat_groups, reads_numbers
+from barrow.engines.columns import Columns, flat_groups
 from barrow.engines.duckdb.relations import Relation
 from barrow.engines.duckdb.session import Session
 from barrow.engines.numbers import to_number
@@ -22,7 +22,7 @@ from barrow.engines.queries import admit, missing_table, refuse_view
 from barrow.engines.refusals import PrivateTextError
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Words
-from barrow.engines.times import time_use, to_micros
+from barrow.engines.times import to_micros
 from barrow.errors import ParameterError
 from barrow.spaces import Space
 
@@ -92,9 +92,8 @@ def load(session: Session, source: Source, columns: Columns, space: Space) -> tu
 
     Users are told apart as SQLite tells values apart: 7 and 7.0 are one user, '7' is another.
     """
-    groups = flat_groups(columns, space)
-    are_numbers = [reads_numbers(part) or len(group) > 1 for part, group in groups for _ in group]
-    uses = [time_use(part) for part, group in groups for _ in group]
+    each = [reads for _, group, reads in flat_groups(columns, space) for _ in group]
+    are_numbers, uses = [reads.numbers for reads in each], [reads.moments for reads in each]
     are_numbers += [] if columns.weight is None else [True]
     names = ["u", *(f"c{i}" for i in range(len(are_numbers)))]
     types = {"u": "VARCHAR", **{f"c{i}": "DOUBLE" if x else "VARCHAR" for i, x in enumerate(are_numbers)}}

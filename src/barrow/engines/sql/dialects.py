@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from barrow.engines.numbers import BLANKS, INFINITE, LONG_EXPONENT, MOST_CHARACTERS, NUMBER
-from barrow.engines.times import DAY, MOMENT, PADDING, TimeUse
+from barrow.engines.times import MOMENT, PADDING
+from barrow.spaces.records import DAY, Moments
 
 Table = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
@@ -142,7 +143,7 @@ class Dialect(Words, ABC):
         clock = f"((({hour} * 60 + {minute}) * 60 + {second}) * 1000000 + {micro})"
         return f"CASE WHEN {self.matches(text, MOMENT)} THEN CASE WHEN {good} THEN {days} * {DAY} + {clock} END END"
 
-    def moment(self, micros: str, use: TimeUse) -> str:
+    def moment(self, micros: str, use: Moments) -> str:
         """What a space reads of a moment in microseconds: a double, or the name of its day."""
         moved = f"({micros} + {use.offset})"
         if use.turn is not None:

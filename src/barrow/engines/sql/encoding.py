@@ -1,26 +1,24 @@
 """Spaces in SQL: from columns to item ids with +, -, *, floor and comparisons against public tables only.
 
-Every expression is the one that :meth:`barrow.spaces.Space.encode` evaluates, on IEEE doubles, operation by operation,
-so ids are identical bit for bit on every engine. An item is found in two steps: *keys* are computed for each record and
-grouped by; *items* are computed from the few distinct keys afterwards (labels are looked up once for each label).
+It is written from the formula of the space: every expression is the one that :meth:`barrow.spaces.Space.encode`
+evaluates, on IEEE doubles, operation by operation, so ids are identical bit for bit on every engine. An item is found
+in two steps: *keys* are computed for each record and grouped by; *items* are computed from the few distinct keys
+afterwards (labels are looked up once for each label).
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from barrow.engines.columns import Columns, flat_groups
+from barrow.engines.columns import Columns, flat_groups, refuse_unknown
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
 from barrow.errors import ParameterError
-from barrow.spaces import Circle, Earth, Elsewhere, Euclidean, Hexagons, Line, Space
+from barrow.spaces import Space
 from barrow.spaces.base import Floats, Unknown
-from barrow.spaces.circle import MOST_TURNS
-from barrow.spaces.euclidean import FARTHEST
-from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.records import Ball, Cells, Formula, Inside, Labels, Outside, Reached, Rows, Turn
 
 _WIDEST_BUCKET = 16
 _MOST_BUCKETS = 2**20
@@ -54,17 +52,17 @@ class Encoding:
 
 def encoding_for(space: Space, columns: Columns, unknown: Unknown, dialect: Dialect = DUCKDB) -> Encoding:
     """The SQL that finds items; refuses a space that only Python can encode."""
-    if unknown not in ("error", "nearest", "default"):
-        raise ParameterError(
-            f"unknown is {unknown!r}.", allowed="'error', 'nearest' or 'default'", fix="unknown='default'"
-        )
     if space.items >= 2**62:
         raise ParameterError("The space has more than 2^62 items.", allowed="fewer items", fix="a coarser grid")
-    writer = _Writer(dialect, Encoding())
-    groups = flat_groups(columns, space)
+    writer = _Writer(dialect, unknown, Encoding())
     item = ""
-    for part, group in groups:
-        term = writer.part(part, len(group), unknown)
+    refuse_unknown(columns, space, unknown)
+    for part, group, reads in flat_groups(columns, space):
+        formula = part.formula
+        ball = isinstance(formula, Cells) and formula.ball is not None
+        if reads != part.reads or (ball and len(group) > _MOST_BALL_DIMENSIONS):
+            raise part.only_in_python()
+        term = writer.part(formula, len(group))
         # Row-major numbering is the same for a product of products as for one flat product.
         item = f"({item}) * {part.items} + ({term})" if item else term
     writer.result.item = item
@@ -76,50 +74,52 @@ class _Writer:
     """Writes the expressions of one space after another in one dialect."""
 
     dialect: Dialect
+    unknown: Unknown
     result: Encoding
 
-    def part(self, space: Space, columns: int, unknown: Unknown) -> str:
-        """Add one space that is not a product; the expression for its item over the keys."""
+    def part(self, formula: Formula, columns: int) -> str:
+        """Add the formula of one space that is not a product; the expression for its item over the keys."""
         result = self.result
         y = [f"y{len(result.moves) + i}" for i in range(columns)]
         x = [f"x{len(result.moves) + i}" for i in range(columns)]
-        key = f"k{len(result.keys)}"
-        if isinstance(space, Elsewhere):
-            space.encode(np.zeros((0, columns)) if columns > 1 else [], unknown=unknown)  # refuses "nearest"
-            term = self.part(space.inner, columns, "error")
-            result.keys[-1] = f"coalesce({result.keys[-1]}, {self._outside(space, y)})"
+        if isinstance(formula, Outside):
+            term = self.part(formula.inside, columns)
+            result.keys[-1] = f"coalesce({result.keys[-1]}, {self._outside(formula, y)})"
             return term
-        if isinstance(space, Circle) and space.names is None:
-            moved, code = self._circle(space, x[0], y[0], unknown)
-        elif isinstance(space, Line):
-            moved, code = self._line(space, x[0], y[0], unknown)
-        elif isinstance(space, Earth):
-            moved, code = self._earth(space, x, y, unknown)
-        elif isinstance(space, Euclidean):
-            moved, code = self._euclidean(space, x, y, unknown)
-        elif isinstance(space, LabelledSpace | Circle) and columns == 1:
-            space.encode([], unknown=unknown)  # refuses "nearest", which labels do not have
-            moved, code = x, y[0]
-        else:
-            raise _cannot(space)
+        key = f"k{len(result.keys)}"
+        moved, code = self._key(formula, x, y)
         result.moves += moved
         result.keys.append(code)
-        return self._late(space, key)
+        return self._late(formula, key)
 
-    def _late(self, space: Space, key: str) -> str:
+    def _key(self, formula: Inside, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
+        """The moved values, and the key of each record."""
+        match formula:
+            case Labels():
+                return list(x), y[0]
+            case Turn():
+                return self._turn(formula, x[0], y[0])
+            case Reached():
+                return self._reached(formula, x[0], y[0])
+            case Rows():
+                return self._rows(formula, x, y)
+            case Cells(ball=ball):
+                return self._cells(formula, x, y) if ball is None else self._ball(formula, ball, x, y)
+
+    def _late(self, formula: Inside, key: str) -> str:
         """What is looked up only for distinct keys: labels, and the cells of a ball."""
         name = f"late{len(self.result.late_joins)}"
         table: Table
-        if isinstance(space, LabelledSpace | Circle) and (not isinstance(space, Circle) or space.names is not None):
-            numbered = {label: i for i, label in enumerate(space.labels)}
-            known = space.index.known if isinstance(space, LabelledSpace) else numbered
-            table = {"label": np.array(list(known), dtype=object), "id": np.array(list(known.values()), dtype=np.int64)}
-            key = self.dialect.as_text(key)
-        elif isinstance(space, Euclidean) and space._cell_ids is not None:
-            cells = np.flatnonzero(space._cell_ids >= 0)
-            table = {"cell": cells.astype(np.int64), "id": space._cell_ids[cells].astype(np.int64)}
-        else:
-            return key
+        match formula:
+            case Labels(known):
+                ids = np.array(list(known.values()), dtype=np.int64)
+                table = {"label": np.array(list(known), dtype=object), "id": ids}
+                key = self.dialect.as_text(key)
+            case Cells(ball=Ball(items=items)):
+                cells = np.flatnonzero(items >= 0)
+                table = {"cell": cells.astype(np.int64), "id": items[cells].astype(np.int64)}
+            case _:
+                return key
         self.result.late_joins.append(f"LEFT JOIN {name} ON {name}.{next(iter(table))} = {key}")
         self.result.tables[name] = table
         return f"{name}.id"
@@ -147,48 +147,40 @@ class _Writer:
             cell = f"CASE WHEN {away} < {self._number(near)} THEN {self.dialect.as_whole('0')} ELSE {cell} END"
         return cell
 
-    def _outside(self, space: Elsewhere, y: Sequence[str]) -> str:
+    def _outside(self, formula: Outside, y: Sequence[str]) -> str:
         """The item for what is outside, where the numbers are a point at all."""
-        most, item = [sys.float_info.max] * len(y), str(space.inner.items)
-        if isinstance(space.inner, Earth):
-            most = [90.0, 180.0]
-        placed = " AND ".join(self._within(a, -end, end) for a, end in zip(y, most, strict=True))
-        if isinstance(space.inner, Line) and space.inner.whole:
+        placed = " AND ".join(self._within(a, -end, end) for a, end in zip(y, formula.most, strict=True))
+        item = str(formula.item)
+        if formula.whole:
             # Beyond 2^53 all doubles are whole. Nested: engines may evaluate both sides of AND.
             small = self._within(y[0], -(2.0**53), 2.0**53)
             item = f"CASE WHEN {small} THEN CASE WHEN floor({y[0]}) = {y[0]} THEN {item} END ELSE {item} END"
         return f"CASE WHEN {placed} THEN {item} END"
 
-    def _circle(self, space: Circle, x: str, y: str, unknown: Unknown) -> tuple[list[str], str]:
-        period, zero, move = self._number(space.period), self._number(0.0), x
-        if unknown == "nearest":
-            turns = self.dialect.floor(f"{x} * {self._number(1.0 / space.period)}")
+    def _turn(self, turn: Turn, x: str, y: str) -> tuple[list[str], str]:
+        period, zero, move = self._number(turn.period), self._number(0.0), x
+        if self.unknown == "nearest":
+            turns = self.dialect.floor(f"{x} * {self._number(1.0 / turn.period)}")
             turned = f"({x} - {period} * {turns})"
             move = f"CASE WHEN {turned} < {zero} OR {turned} >= {period} THEN {zero} ELSE {turned} END"
             if self.dialect.traps:  # the first cell, from either side, as where nothing underflows
                 move = f"CASE WHEN {self._within(x, -1e-250, 1e-250)} THEN {zero} ELSE {move} END"
-            limit = MOST_TURNS * space.period
-            move = f"CASE WHEN {self._within(x, -limit, limit)} THEN {move} END"
-        cell = self._cell(y, 0.0, self._number(space.scale), str(space.items - 1), space.scale)
+            move = f"CASE WHEN {self._within(x, -turn.farthest, turn.farthest)} THEN {move} END"
+        cell = self._cell(y, 0.0, self._number(turn.scale), str(turn.count - 1), turn.scale)
         first = self.dialect.as_whole("0")  # 24:00 is 0:00
         return [move], f"CASE WHEN {y} >= {zero} AND {y} < {period} THEN {cell} WHEN {y} = {period} THEN {first} END"
 
-    def _line(self, space: Line, x: str, y: str, unknown: Unknown) -> tuple[list[str], str]:
-        move = self._clipped(x, space.low, space.high) if unknown == "nearest" else x
-        inside = self._within(y, space.low, space.high)
-        if not space.exact_points:
-            cell = self._cell(y, space.start, self._number(space.scale), str(space.items - 1), space.scale)
-            if space.whole:
-                cell = f"CASE WHEN floor({y}) = {y} THEN {cell} END"
-            return [move], f"CASE WHEN {inside} THEN {cell} END"
-        buckets = _buckets(space.low, space.high, space.thresholds)
+    def _reached(self, line: Reached, x: str, y: str) -> tuple[list[str], str]:
+        move = self._clipped(x, line.low, line.high) if self.unknown == "nearest" else x
+        inside = self._within(y, line.low, line.high)
+        buckets = _buckets(line.low, line.high, line.thresholds)
         if buckets is None:
-            return [move], f"CASE WHEN {inside} THEN {self._search(y, space.thresholds)} END"
+            return [move], f"CASE WHEN {inside} THEN {self._search(y, line.thresholds)} END"
         name = f"early{len(self.result.joins)}"
         scale, table = buckets
         self.result.tables[name] = table
-        safe = f"CASE WHEN {inside} THEN {y} ELSE {self._number(space.low)} END"
-        bucket = self._cell(safe, space.low, self._number(scale), str(len(table["bucket"]) - 1), scale)
+        safe = f"CASE WHEN {inside} THEN {y} ELSE {self._number(line.low)} END"
+        bucket = self._cell(safe, line.low, self._number(scale), str(len(table["bucket"]) - 1), scale)
         self.result.joins.append(f"JOIN {name} ON {name}.bucket = {bucket}")
         reached = [self.dialect.flag(f"{y} >= {name}.t{i}") for i in range(len(table) - 2)]
         return [move], f"CASE WHEN {inside} THEN {' + '.join([f'{name}.first', *reached])} END"
@@ -205,10 +197,10 @@ class _Writer:
 
         return search(0, len(thresholds))
 
-    def _earth(self, space: Earth, x: Sequence[str], y: Sequence[str], unknown: Unknown) -> tuple[list[str], str]:
-        (south, west, north, east), rows = space.box, space.rows
+    def _rows(self, earth: Rows, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
+        (south, west, north, east), rows = earth.box, earth.rows
         moves = list(x)
-        if unknown == "nearest":
+        if self.unknown == "nearest":
             on_earth = f"{self._within(x[0], -90.0, 90.0)} AND {self._within(x[1], -180.0, 180.0)}"
             beyond = [f"({self._number(west)} - {x[1]})", f"({x[1]} - {self._number(east)})"]
             nearer = f"{self._turned(beyond[0])} < {self._turned(beyond[1])}"
@@ -237,26 +229,29 @@ class _Writer:
             f"WHEN {a} > {self._number(-360.0)} THEN {a} + {turn} ELSE {zero} END"
         )
 
-    def _euclidean(
-        self, space: Euclidean, x: Sequence[str], y: Sequence[str], unknown: Unknown
-    ) -> tuple[list[str], str]:
-        low, high, shape, scale = space.low, space.high, space.shape, space.scale
+    def _flat(self, cells: Cells, y: Sequence[str]) -> str:
+        """The number of the cell, row by row."""
         flat = ""
-        for i in range(len(y)):
-            cell = self._cell(y[i], low[i], self._number(scale[i]), str(shape[i] - 1), float(scale[i]))
-            flat = f"({flat}) * {shape[i]} + {cell}" if flat else cell
-        if space.center is not None and space.radius is not None:
-            if space.dimension > _MOST_BALL_DIMENSIONS:
-                raise _cannot(space)
-            moves = self._into_ball(space.center, space.radius, x) if unknown == "nearest" else list(x)
-            # sqrt(d * d) = |d| and rounding never changes an order, so what a coordinate puts outside the ball is
-            # outside; so nothing is squared that could overflow.
-            around = self._around(y, space.center, space.radius)
-            inside = f"{self._norm(y, space.center)} <= {self._number(space.radius)}"
-            return moves, f"CASE WHEN {around} THEN CASE WHEN {inside} THEN {flat} END END"
-        inside = " AND ".join(self._within(y[i], low[i], high[i]) for i in range(len(y)))
-        moves = [self._clipped(x[i], low[i], high[i]) if unknown == "nearest" else x[i] for i in range(len(x))]
-        return moves, f"CASE WHEN {inside} THEN {flat} END"
+        for axis, at in zip(cells.axes, y, strict=True):
+            cell = self._cell(at, axis.start, self._number(axis.scale), str(axis.cells - 1), axis.scale)
+            flat = f"({flat}) * {axis.cells} + {cell}" if flat else cell
+        return flat
+
+    def _cells(self, cells: Cells, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
+        flat = self._flat(cells, y)
+        if cells.whole:
+            flat = f"CASE WHEN {' AND '.join(f'floor({at}) = {at}' for at in y)} THEN {flat} END"
+        inside = " AND ".join(self._within(at, axis.low, axis.high) for at, axis in zip(y, cells.axes, strict=True))
+        nearest = [self._clipped(at, axis.low, axis.high) for at, axis in zip(x, cells.axes, strict=True)]
+        return nearest if self.unknown == "nearest" else list(x), f"CASE WHEN {inside} THEN {flat} END"
+
+    def _ball(self, cells: Cells, ball: Ball, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
+        moves = self._into_ball(ball, x) if self.unknown == "nearest" else list(x)
+        # sqrt(d * d) = |d| and rounding never changes an order, so what a coordinate puts outside the ball is
+        # outside; so nothing is squared that could overflow.
+        around = self._around(y, ball.center, ball.radius)
+        inside = f"{self._norm(y, ball.center)} <= {self._number(ball.radius)}"
+        return moves, f"CASE WHEN {around} THEN CASE WHEN {inside} THEN {self._flat(cells, y)} END END"
 
     def _away(self, x: Sequence[str], center: Floats) -> list[str]:
         return [f"({a} - {self._number(c)})" for a, c in zip(x, center, strict=True)]
@@ -271,11 +266,11 @@ class _Writer:
             squares.append(tiny if self.dialect.traps else f"{away} * {away}")
         return f"sqrt({' + '.join(squares)})"
 
-    def _into_ball(self, center: Floats, radius: float, x: Sequence[str]) -> list[str]:
-        norm = self._norm(x, center)
+    def _into_ball(self, ball: Ball, x: Sequence[str]) -> list[str]:
+        center, radius, norm = ball.center, ball.radius, self._norm(x, ball.center)
         inner = self._number(radius * (1.0 - 2.0**-50))
         shrink = f"CASE WHEN {norm} > {self._number(radius)} THEN {inner} / {norm} ELSE {self._number(1.0)} END"
-        near, moves = self._around(x, center, FARTHEST), []
+        near, moves = self._around(x, center, ball.farthest), []
         for away, c in zip(self._away(x, center), center, strict=True):
             move = f"{self._number(c)} + {away} * ({shrink})"
             if self.dialect.traps:
@@ -315,17 +310,3 @@ def _buckets(low: float, high: float, thresholds: Floats) -> tuple[float, Table]
     for i in range(widest):
         table[f"t{i}"] = np.where(i < held, padded[np.minimum(first + i, len(thresholds))], np.inf)
     return scale, table
-
-
-def _cannot(space: Space) -> ParameterError:
-    if isinstance(space, Hexagons):
-        return ParameterError(
-            "Hexagons are found from latitude and longitude in Python only, not inside the engine.",
-            allowed="one column of H3 cells, or a space with a grid of its own",
-            fix="add a column of H3 cells to the records, or use an Earth space: earth(box=…, cell=1)",
-        )
-    return ParameterError(
-        f"The {space.kind} space cannot be encoded inside the engine.",
-        allowed="line, circle, euclidean (a ball in at most 7 dimensions), earth, product, and spaces of labels",
-        fix="add a column of labels to the records and use a space of labels",
-    )

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from barrow.engines.columns import TIMES, Columns, flat_groups, reads_numbers
+from barrow.engines.columns import TIMES, Columns, flat_groups
 from barrow.engines.counts import MOST_WEIGHT, Counts, Integers, found_users, merged
 from barrow.engines.refusals import refuse_empty, refuse_lost_items, refuse_null_users, refuse_weights
 from barrow.engines.sql.dialects import DUCKDB, Dialect
 from barrow.engines.sql.encoding import Encoding
-from barrow.engines.times import time_use
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
 
@@ -91,8 +90,8 @@ def reading_of(
     """The reading of some columns of ``table``, of these ``kinds``, as items of ``space``."""
     name = dialect.identifier
     values = []
-    for part, group in flat_groups(columns, space):
-        numeric, use = reads_numbers(part) or len(group) > 1, time_use(part)
+    for _, group, reads in flat_groups(columns, space):
+        numeric, use = reads.numbers, reads.moments
         for x in group:
             plain = dialect.number(name(x), kinds[x]) if numeric else dialect.label(name(x), kinds[x])
             if use is not None and kinds[x] in TIMES:
