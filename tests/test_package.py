@@ -95,6 +95,18 @@ def test_import_is_quick_and_loads_nothing_heavy():
     assert not [name for name in HEAVY if name in runs[0][1]]
 
 
+def test_no_public_name_loads_what_it_may_not_need():
+    """All names in one process: solvers, engines, servers and the command line load when something is done."""
+    late = (*HEAVY, "scipy", "click", "asyncio", "ssl", "http.client", "concurrent.futures", "multiprocessing", "email",
+            "starlette", "h3", "unittest", "pydoc", "urllib.request", "xml")  # fmt: skip
+    code = (
+        "import json, sys, barrow\nfor name in barrow.__all__: getattr(barrow, name)\n"
+        f"print(json.dumps([name for name in {late!r} if name in sys.modules]))"
+    )
+    assert json.loads(run(code)) == []
+    assert json.loads(run(f"import click\n{code}")) == ["click"]
+
+
 def test_shells_complete_words():
     asked = {**os.environ, "_BARROW_COMPLETE": "bash_complete", "COMP_WORDS": "barrow le", "COMP_CWORD": "1"}
     ran = subprocess.run([sys.executable, "-c", "from barrow.cli.main import main; main()"], env=asked,

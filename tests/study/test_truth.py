@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 from barrow.noise.simulation import SeededSource
+from barrow.numerics.printed import at_most
 from barrow.spaces import EARTH_RADIUS_KM, Circle, Earth, Line
 from barrow.study import Study, read
 
@@ -114,7 +116,11 @@ def test_a_density_says_that_it_is_about_snapped_records_and_by_how_much():
     study = Study(ages, alpha=25, users=1000, questions=["density(bandwidth='10 years')"])
     plan = study.plan()
     text = "\n".join(plan.answer_lines())
-    assert "records snapped to the grid; snapping itself may move a value by up to" in " ".join(text.split())
+    words = " ".join(text.split())
+    assert re.search(
+        r"records snapped to the grid; snapping itself moves a value by about \S+ \(by up to 0\.0501\)", words
+    )
+    assert f"from the records as they are, predicted: noise ± {at_most(plan.half_width)}" in words
     assert plan.snapping == pytest.approx(0.5 / 10, rel=1e-6)  # slope 1/h times half a year
 
 

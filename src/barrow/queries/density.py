@@ -53,8 +53,7 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
         )
     if space.cell_width > width * space.diameter / 2.0 * (1 + 1e-9):
         raise too_coarse(space, width, space.cell_width / space.diameter)
-    hats = _geodesic_hats if space.lattice is None else _tensor_hats
-    columns, weights, places, closed, error = (hats if space.earth_box is None else row_hats)(space, width)
+    columns, weights, places, closed, error = _hats(space, width, space.point_rows)
     at = None if space.gaps is not None else unit_vectors(space.point_rows) if space.on_earth else space.point_rows
     return Query(
         space,
@@ -68,6 +67,25 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
         places,
         None if at is None else (at, width),
     )
+
+
+def weights_at(query: Query, places: Floats) -> Any:
+    """The weights of places of the space at the centres of a density, a row each; for predictions only."""
+    space, size = query.space, query.space.items
+    width = float(parse_distance(query.arguments["bandwidth"], space))
+    columns, weights, centres, _, _ = _hats(space, width, np.concatenate([space.point_rows, places]))
+    found = _table(columns, weights, len(centres), 0.0).floats()[size:] * float(_STEP)
+    # Places may reach centres that no item reaches, which the query leaves out.
+    known = {tuple(centre): i for i, centre in enumerate(np.reshape(centres, (len(centres), -1)).tolist())}
+    mine = np.reshape(np.asarray(query.places), (query.dimension, -1)).tolist()
+    return found[:, [known[tuple(centre)] for centre in mine]]
+
+
+def _hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
+    """Columns and weights of points of the space, the centres, the closed form, and what floats may be off."""
+    if space.earth_box is not None:
+        return row_hats(space, width, points)
+    return (_geodesic_hats if space.lattice is None else _tensor_hats)(space, width, points)
 
 
 def _table(columns: Ids, weights: Floats, outputs: int, error: float) -> Quantised:
@@ -85,9 +103,9 @@ def _table(columns: Ids, weights: Floats, outputs: int, error: float) -> Quantis
 # Hats on axes, and their products.
 
 
-def _tensor_hats(space: Space, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
-    """Products of hats along the axes: columns and weights of each item, the centres, the closed form."""
-    grid, points = cast("Lattice", space.lattice), space.point_rows
+def _tensor_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
+    """Products of hats along the axes."""
+    grid = cast("Lattice", space.lattice)
     low, high, closes = grid.low, grid.high, space.goes_round
     h = width * space.diameter
     intervals = np.maximum(np.rint((high - low) / h).astype(np.int64), 3 if closes else 1)
@@ -126,12 +144,11 @@ def _tensor_hats(space: Space, width: float) -> tuple[Ids, Floats, Floats, Close
 # Geodesic hats on the sphere.
 
 
-def _geodesic_hats(space: Space, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
+def _geodesic_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
     """Normalised hats max(0, 1 - d(x, c)/h) around centres about h apart."""
     from scipy.spatial import cKDTree
 
     h = width * space.diameter
-    points = space.point_rows
     centres = _centres(points, h)
     if len(centres) > MOST_OUTPUTS:
         raise too_many(width, space)

@@ -24,8 +24,8 @@ _FEWEST_ROUND = 3
 """Fewer centres round the Earth would have two ways from one to the other: such a row is one centre."""
 
 
-def row_hats(space: Space, width: float) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
-    """Columns and weights of each item, the centres, the closed form, and what floats may be off."""
+def row_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
+    """Columns and weights of points, the centres, the closed form, and what floats may be off."""
     h = width * space.diameter
     south, west, north, east = cast("Box", space.earth_box)
     degree = EARTH_RADIUS_KM * math.pi / 180.0
@@ -47,7 +47,7 @@ def row_hats(space: Space, width: float) -> tuple[Ids, Floats, Floats, ClosedFor
     if float(nodes.sum()) > MOST_OUTPUTS:
         raise too_many(width, space)
     first = np.concatenate([[0], np.cumsum(nodes)[:-1]])
-    lat, lon = space.point_rows.T
+    lat, lon = points.T
     up = (lat - south) / tall
     below = np.clip(np.floor(up), 0, rows - 1).astype(np.int64)
     share = np.clip(up - below, 0.0, 1.0)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from barrow import planning
 from barrow.numerics import Exact
-from barrow.numerics.printed import at_most
+from barrow.numerics.printed import at_most, near
 from barrow.planning.terms import Terms
+from barrow.planning.versus import Versus
 from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
 from barrow.questions.base import Question, Said
-from barrow.questions.histogram import Histogram
 from barrow.questions.linear import Linear, LinearPlan
 from barrow.questions.plan import Rows, placed
 from barrow.spaces import Space, parse_distance
+
+if TYPE_CHECKING:
+    from barrow.planning.densities import DensityError
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -62,6 +67,8 @@ class Density(Linear):
 
     def for_grid(self) -> Question:
         """A histogram, while the bandwidth is to be chosen."""
+        from barrow.questions.histogram import Histogram
+
         return self if self.settled else Histogram(mechanism="edges", definition="emd")
 
     def plan(self, terms: Terms) -> LinearPlan:
@@ -120,6 +127,47 @@ class DensityPlan(LinearPlan):
     [0.6, 0.4, 0.0]
     """
 
+    @cached_property
+    def expected(self) -> DensityError:
+        """What to expect at the public reference, from the records as they are."""
+        from barrow.planning.densities import density_error
+
+        asked, space = self.question.to_spec()["bandwidth"], self.space
+        reference = planning.reference_distribution(space)
+        return density_error(
+            self.query,
+            self.noise,
+            reference,
+            lambda grid: density(grid, bandwidth=asked),
+            users=self.terms.users,
+            model=self.terms.model,
+        )
+
+    @property
+    def error_parts(self) -> tuple[float, float]:
+        """The half width of the noise, and what snapping adds to it at the reference."""
+        return self.chosen.error, self.expected.added
+
+    @property
+    def error(self) -> float:
+        """The predicted 95 % half width from the records as they are; the noise alone has the half width."""
+        return self.combined(self.chosen.error)
+
+    def combined(self, noise: float) -> float:
+        """Snapping and noise are independent."""
+        return math.hypot(noise, self.expected.added)
+
+    def _versus(self) -> Versus | None:
+        """With what snapping adds to both."""
+        found = super()._versus()
+        if found is None:
+            return None
+        here, other, worst = (
+            one and replace(one, error=self.combined(one.error))
+            for one in (found.chosen, found.at_promises, found.at_worst)
+        )
+        return Versus(here or found.chosen, other or found.at_promises, worst)
+
     @property
     def threshold(self) -> float | None:
         """All values at once."""
@@ -127,8 +175,27 @@ class DensityPlan(LinearPlan):
 
     def answer_lines(self) -> list[str]:
         """The noise, the error, and from which size on a share stands out."""
-        above = f"          a share surely stands out of the noise if it is above {at_most(self.half_width_all)}"
-        return [*super().answer_lines(), above]
+        found, (noise, error, *rest) = self.expected, super().answer_lines()
+        return [
+            noise,
+            f"Error     each value ± {near(self.error)} (95 %) from the records as they are, predicted: noise ± "
+            f"{at_most(self.half_width)}, snapping {near(found.added)}",
+            f"          values are off by about {near(found.values)}, shares of the map by {near(found.decoded)}",
+            f"          the noise alone: {error[10:]}",
+            *rest,
+            f"          a share surely stands out of the noise if it is above {at_most(self.half_width_all)}",
+        ]
+
+    def fields(self) -> dict[str, Any]:
+        """What the statement says about the values."""
+        found = self.expected
+        expected = {"values": found.values, "decoded": found.decoded, "snapping": found.snapping}
+        return {**super().fields(), "snapping_typical": found.snapping, "expected_error": expected}
+
+    def details(self) -> dict[str, Any]:
+        """What is this kind's own in plain data."""
+        fields = self.fields()
+        return {**super().details(), **{key: fields[key] for key in ("snapping_typical", "expected_error")}}
 
     def _wider(self, times: float) -> str:
         """Noise falls as the bandwidth grows."""

@@ -7,7 +7,6 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -18,6 +17,8 @@ from barrow.queries import Query
 from barrow.spaces import Space
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from barrow.questions.linear import Linear
 
 Made = TypeVar("Made")
@@ -40,6 +41,8 @@ class Kept(Generic[Made]):
 
     def get(self, key: str, make: Callable[[], Made]) -> Made:
         """What is kept under ``key``; made now if nothing is, waited for if somebody is making it."""
+        from concurrent.futures import Future
+
         with self._lock:
             found = self._held.get(key)
             mine = found is None

@@ -182,10 +182,10 @@ def snapping_words(said: Said, shares: bool = False) -> str:
     unit = _unit(said, shares)
     if said["snapping_included"]:
         return f" ({at_most(moved, unit)} of it for snapping to the grid)"
-    return (
-        f", where the true one is that of the records snapped to the grid; snapping itself may move a value by up to "
-        f"{at_most(min(moved, 1.0), unit)}"
-    )
+    typical = said.get("snapping_typical")
+    most = f"by up to {at_most(min(moved, 1.0), unit)}"
+    much = f"may move a value {most}" if typical is None else f"moves a value by about {near(typical, unit)} ({most})"
+    return f", where the true one is that of the records snapped to the grid; snapping itself {much}"
 
 
 def noise_sentence(said: Said) -> str:
@@ -232,6 +232,9 @@ class LinearPlan(Plan):
     @cached_property
     def versus(self) -> Versus | None:
         """What is released beside the best of the other definition, EMD-DP or user-level DP."""
+        return self._versus()
+
+    def _versus(self) -> Versus | None:
         return versus(
             self.terms,
             self.chosen,
@@ -365,19 +368,19 @@ class LinearPlan(Plan):
 
     def _error_at(self, times: float) -> float:
         if self.noise.p is not None:
-            return self.chosen.error / times + self._moved
+            return self.combined(self.chosen.error / times)
         alpha, terms = Fraction(self.alpha or 1) * Fraction(times), self.terms
         found = planning.linear_errors(
             self.query, alpha, self.delta, users=terms.users, model=terms.model.value, noise="gaussian"
         )
-        return found[0].error + self._moved
+        return self.combined(found[0].error)
 
     def rival_error(self, *, thorough: bool) -> tuple[float, float] | None:
         """The best of user-level DP at the same promises; on large tables it is looked for if ``thorough``."""
         found: Sequence[Candidate] = self.rivals
         if self.terms.promises and not found and (thorough or self._rivals_are_quick):
             found = self.by_user_level(min(self.terms.epsilons))
-        return (found[0].error + self._moved, found[0].guarantee.epsilon_at(1)) if found else None
+        return (self.combined(found[0].error), found[0].guarantee.epsilon_at(1)) if found else None
 
     def statistics(self, counts: Counts) -> Any:
         """The exact mean over people, from an engine's integers (private)."""
@@ -527,8 +530,7 @@ class LinearPlan(Plan):
         noise, many = self.noise, self.query.dimension > 1
         whose = " on each person's answer" if self.terms.model is Model.LOCAL else ""
         all_at_once = f"; all at once ± {at_most(self.half_width_all)}{unit}" if many else ""
-        said = {"snapping_values": self.snapping, "snapping_included": self.snapping_included}
-        words = snapping_words({**said, "unit_of_values": self.query.unit})
+        words = snapping_words(self.fields())
         lines = [
             f"Noise     {noise.name}, scale {near(float_up(noise.scale))}{unit}{whose}",
             f"Error     each value ± {at_most(self.half_width)}{unit} (95 %){all_at_once}{words}",

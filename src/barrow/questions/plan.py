@@ -78,6 +78,10 @@ class Plan(ABC):
         """The error without snapping, and what snapping adds, in the unit of :attr:`error`."""
         return self.error, 0.0
 
+    def combined(self, noise: float) -> float:
+        """The error if the first of :attr:`error_parts` were another one."""
+        return noise + self.error_parts[1]
+
     @property
     def error_unit(self) -> str:
         """The unit of :attr:`error`."""

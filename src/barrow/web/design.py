@@ -173,11 +173,11 @@ class Design:
         if not plan.scales or plan.alpha is None:
             return None
         alpha, users = float_up(plan.alpha), plan.terms.users
-        noise, fixed = plan.error_parts
+        noise = plan.error_parts[0]
         x = np.geomspace(alpha / 12, alpha * 12, 25)
 
         def line(n: float) -> list[float]:
-            return [fixed + noise * (alpha / a) * (users / n) for a in x.tolist()]
+            return [plan.combined(noise * (alpha / a) * (users / n)) for a in x.tolist()]
 
         unit = PERCENT if plan.question.in_percent else plan.error_unit
         curves = [
