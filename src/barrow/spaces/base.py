@@ -258,9 +258,9 @@ class Space(Geometry, ABC):
 
     @property
     def corners(self) -> tuple[Floats, Floats] | None:
-        """The lower and the upper corner of every item's cell, in the coordinates of :attr:`places`; a row each.
+        """The lower and the upper corner around every item's cell, in the coordinates of :attr:`places`; a row each.
 
-        For predictions only; None where records are not snapped to cells with corners.
+        For pictures, regions and predictions only; None where records are not snapped to cells with corners.
         """
         return None
 
@@ -279,14 +279,6 @@ class Space(Geometry, ABC):
     def fitting_cells(self) -> list[float]:
         """Sizes of cells that fit into the space a few times, the first to be tried for a part of a product."""
         return []
-
-    @property
-    def plane(self) -> tuple[Floats, Floats, Floats] | None:
-        """For each item the middle and two opposite corners around its cell, as x and y; None outside of planes.
-
-        On the Earth x is the longitude. An item that lies nowhere has NaN.
-        """
-        return None
 
     @property
     @abstractmethod

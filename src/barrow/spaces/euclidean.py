@@ -287,14 +287,6 @@ class Euclidean(Space):
         large = Euclidean(self.low.tolist(), self.high.tolist(), unit=self._unit, step=float(self.step or 1.0) * factor)
         return large, large.encode(self.points)
 
-    @property
-    def plane(self) -> tuple[Floats, Floats, Floats] | None:
-        """The cells, where there are two coordinates."""
-        if self.dimension != 2:
-            return None
-        ids, (low, high) = self._cell_ids, self._cell_corners
-        return (self.points, low, high) if ids is None else (self.points, low[ids >= 0], high[ids >= 0])
-
     @cached_property
     def least_distance_lower(self) -> float:
         """The narrowest cell, rounded down; in a ball, where items at the rim are moved, all pairs are looked at."""

@@ -133,14 +133,6 @@ class Earth(Space):
         lower = np.stack([ends[row], west + column * wide], axis=1)
         return lower, np.stack([ends[row + 1], west + (column + 1) * wide], axis=1)
 
-    @property
-    def plane(self) -> tuple[Floats, Floats, Floats]:
-        """The cells of the grid, by longitude and latitude."""
-        rows, middle = self.rows, self.points[:, ::-1]
-        row = np.repeat(np.arange(len(rows.columns)), rows.columns)
-        half = np.stack([0.5 / rows.column_scale[row], np.full(len(row), 0.5 / rows.row_scale)], axis=1)
-        return middle, middle - half, middle + half
-
     def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
         """A map of the cells."""
         from barrow.figures import map_figure

@@ -164,10 +164,10 @@ class Hexagons(LabelledSpace):
         return Places.polygons([_h3().cell_to_boundary(cell) for cell in self.labels])
 
     @property
-    def plane(self) -> tuple[Floats, Floats, Floats]:
-        """The bounding boxes of the hexagons, by longitude and latitude."""
-        found = [np.array(_h3().cell_to_boundary(cell))[:, ::-1] for cell in self.labels]
-        return self.points[:, ::-1], np.array([c.min(axis=0) for c in found]), np.array([c.max(axis=0) for c in found])
+    def corners(self) -> tuple[Floats, Floats]:
+        """Of the bounding boxes of the hexagons."""
+        found = [np.array(_h3().cell_to_boundary(cell)) for cell in self.labels]
+        return np.array([c.min(axis=0) for c in found]), np.array([c.max(axis=0) for c in found])
 
     def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
         """A map of the hexagons."""

@@ -78,14 +78,6 @@ class OneMore(Space):
         return super().near_pairs()
 
     @property
-    def plane(self) -> tuple[Floats, Floats, Floats] | None:
-        """The one more lies nowhere."""
-        if (found := self.inner.plane) is None:
-            return None
-        middle, low, high = (np.vstack([corners, [np.nan, np.nan]]) for corners in found)
-        return middle, low, high
-
-    @property
     def captions(self) -> list[str]:
         """Those inside, and the one more."""
         return [*self.inner.captions, self.last_label]

@@ -23,21 +23,24 @@ def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any
     On the Earth coordinates are longitude and latitude, as GeoJSON has them, and sides are straight in these.
     Hexagons count as cut where their bounding box is.
     """
-    if space.plane is None:
+    inner = space.innermost
+    places, corners = inner.places, inner.corners
+    if places is None or corners is None or places.shape[1:] != (2,):
         raise ParameterError(
-            f"The {space.innermost.kind} space is not in the plane.",
+            f"The {inner.kind} space is not in the plane.",
             allowed="a polygon on the Earth, on hexagons or in a plane",
             fix="--items with labels",
         )
-    middles, *boxes = space.plane
-    inside, cut = np.zeros((2, space.items), dtype=bool)
+    across = slice(None, None, -1 if inner.on_earth else 1)
+    (x, y), boxes = places[:, across].T, [corner[:, across] for corner in corners]
+    inside, cut = np.zeros((2, space.items), dtype=bool)  # items that were added lie nowhere
     for polygon in _polygons(Path(path)):
-        here = np.zeros(space.items, dtype=bool)
+        here = np.zeros(inner.items, dtype=bool)
         for ring in polygon:  # holes are rings that are crossed once more
-            corners = np.array([point[:2] for point in ring], dtype=np.float64)
-            here ^= _crossed(corners, *middles.T)
-            cut |= _cut(corners, *boxes)
-        inside |= here
+            ends = np.array([point[:2] for point in ring], dtype=np.float64)
+            here ^= _crossed(ends, x, y)
+            cut[: inner.items] |= _cut(ends, *boxes)
+        inside[: inner.items] |= here
     return inside, cut
 
 
