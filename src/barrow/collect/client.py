@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow.collect import tokens
-from barrow.collect.card import Card, read_card
 from barrow.collect.keys import b64, unb64
-from barrow.collect.sealing import seal
 from barrow.collect.wallet import Wallet
 from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.local import Client as LocalClient
@@ -23,6 +20,9 @@ from barrow.numerics import Exact
 from barrow.spaces.base import Unknown
 from barrow.study import Study
 from barrow.study.study import Asked
+
+if TYPE_CHECKING:
+    from barrow.collect.card import Card
 
 Transport = Callable[[str, bytes, str], tuple[int, bytes]]
 """``transport(address, body, kind)`` posts and returns the status and the answer."""
@@ -68,6 +68,8 @@ class Client(LocalClient):
         limit: Exact | None = None,
         signer: str | None = None,
     ) -> None:
+        from barrow.collect.card import read_card
+
         self.card = None if isinstance(study, Study | Survey) else read_card(study, signer=signer)
         super().__init__(study if isinstance(study, Study | Survey) else self._card.survey, asked, memory=memory)
         self.wallet = Wallet(f"{os.fspath(memory)}.cards")
@@ -108,6 +110,8 @@ class Client(LocalClient):
             )
         if known is None:
             report = self._report(records, ids, unknown)
+            from barrow.collect.sealing import seal
+
             key = unb64(card.sealing["key"], 32)
             made = [b64(seal(card.digest, key, value)) for value in report.values]
             # The order of the values must not show in the order of the messages.
@@ -155,6 +159,8 @@ class Client(LocalClient):
         card = self._card
         if card.tokens is None:
             return list(messages)
+        from barrow.collect import tokens
+
         key, said = tokens.load_issuer(unb64(card.tokens["key"])), tokens.message_of(card.digest)
         entry = self.wallet.entry(self.survey.digest)
         if "tokens" not in entry:
