@@ -166,19 +166,23 @@ class Cells:
     def find(self, records: Any, nearest: bool = False) -> Ids:
         """Ids of records, -1 for those outside; the nearest point of the space is taken for them if asked."""
         x = private_numbers(records, columns=len(self.axes))
-        low, high, start, scale, count = np.array(self.axes, dtype=np.float64).T
         if self.ball is not None:
             x = self.ball.nearest(x) if nearest else x
-            inside = self.ball.holds(x)
+            inside, columns = self.ball.holds(x), list(x.T)
         else:
-            x = np.clip(x, low, high) if nearest else x  # NaN stays NaN and is refused
-            inside = ((x >= low) & (x <= high)).all(axis=1)
-        safe = np.where(inside[:, None], x, low)
-        if self.whole:
-            inside &= (np.floor(safe) == safe).all(axis=1)
-        cells = np.minimum(np.floor((safe - start) * scale), count - 1.0).astype(np.int64)
-        ids = np.ravel_multi_index(tuple(cells.T), [axis.cells for axis in self.axes])
-        return np.where(inside, ids if self.ball is None else self.ball.items[ids], -1).astype(np.int64)
+            sides = list(zip(x.T, self.axes, strict=True))
+            columns = [np.clip(at, a.low, a.high) if nearest else at for at, a in sides]  # NaN stays NaN and is outside
+            tests = [(at >= a.low) & (at <= a.high) for at, a in zip(columns, self.axes, strict=True)]
+            inside = np.all(tests, axis=0) if len(tests) > 1 else tests[0]
+        ids: Any = None
+        for at, axis in zip(columns, self.axes, strict=True):
+            safe = np.where(inside, at, axis.low)
+            if self.whole:
+                inside &= np.floor(safe) == safe
+            cell = np.floor((safe - axis.start) * axis.scale).astype(np.int64)
+            np.minimum(cell, axis.cells - 1, out=cell)
+            ids = cell if ids is None else ids * axis.cells + cell
+        return np.where(inside, ids if self.ball is None else self.ball.items[ids], -1).astype(np.int64, copy=False)
 
     @property
     def boundaries(self) -> list[Floats]:
