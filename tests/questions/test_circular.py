@@ -146,7 +146,7 @@ def test_densities_decode_to_maps():
 @pytest.mark.parametrize("drawn", [[0.01, 0.0], [0.3, 0.1]])
 def test_a_report_shows_what_is_not_determined(drawn):
     study = Study("hours", ["all, 2 h, 0.2"], users=100, dataset="d", questions=["circular_mean"])
-    plan, values = study.plan(), np.array(drawn)
+    plan, values = study.plan(), np.array([*drawn, study.plan().pair.weight])
     said = make_statement(study, plan, entry={"ledger": None, "entry": 1, "key": "k"}, parameters={})
     assert b"not determined" in release_files(said, plan.tables(values), plan)["report.html"]
 

@@ -20,7 +20,7 @@ from barrow.noise.simulation import SeededSource
 from barrow.planning.terms import Terms
 from barrow.queries import density, mean, region_share
 from barrow.queries.holders import holders, with_no_records
-from barrow.questions import CircularMean, Density, Histogram, Mean, Quantile
+from barrow.questions import CircularMean, Density, Histogram, Mean, Quantile, to_question
 from barrow.questions.holders import laplace_pair_quantile, slack_at
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, NoRecords, Product
 from barrow.study import Study, read, verify
@@ -239,10 +239,43 @@ def test_studies_are_written_and_read_back():
     text = study_text(study)
     assert 'missing = "no records"' in text
     assert study.compare("mean").choice.name == "laplace"
-    assert study_from_text(text).space == study.space == NoRecords(LINE)
-    assert Study(NoRecords(LINE), alpha=1, users=10, missing="default item").space == LINE
+    assert study_from_text(text) == study
+    assert study.space == LINE
+    assert study.space_of(Mean()) == NoRecords(LINE)
+    named = Study(NoRecords(LINE), alpha=1, users=10, missing="default item")
+    assert named.space_of(Mean()) == LINE
     nearer = Study(NoRecords(LINE, distance="1/2"), alpha=1, users=10)
-    assert study_from_text(study_text(nearer)).space == nearer.space
+    assert study_from_text(study_text(nearer)).space_of(Mean()) == nearer.space == NoRecords(LINE, distance="1/2")
+
+
+def test_left_out_each_question_takes_what_suits_it():
+    """Maps, histograms and means tell people without records apart; reports on items do so by name only."""
+    study = Study(LINE, ["all, 20 years, 1"], users=10)
+    assert "missing" not in study_text(study)
+    assert study_from_text(study_text(study)) == study
+    assert eval(repr(study)) == study
+    assert study.missing is None
+    assert study.space == LINE
+    apart = ["mean", "quantile", "histogram", "density(bandwidth='20 years')", "histogram(mechanism='cells')"]
+    whole = ["items(items=2)", "frequency(items=2)", "histogram(mechanism='tree')", "histogram(mechanism='multiscale')"]
+    for asked, space in [*((a, NoRecords(LINE)) for a in apart), *((a, LINE) for a in whole)]:
+        question = to_question(asked)
+        assert study.space_of(question) == study.terms(question).space == space
+        assert study.replace(missing="default item").space_of(question) == LINE
+        assert study.replace(missing="no records").space_of(question) == NoRecords(LINE)
+        if question.kind in ("mean", "histogram"):
+            assert study.replace(model="local").space_of(question) == LINE
+    assert Study(Line(0, 100), alpha=1).space_of(Mean()) == Line(0, 100)  # without a grid there are promises only
+
+
+def test_a_question_that_cannot_know_them_is_refused_where_the_study_insists(monkeypatch):
+    monkeypatch.setattr(Mean, "missing", ("default item",))
+    study = Study(LINE, alpha=1, users=10)
+    assert study.space_of(Mean()) == LINE
+    with pytest.raises(ParameterError, match="cannot tell people without records apart"):
+        study.replace(missing="no records").terms(Mean())
+    with pytest.raises(ParameterError, match="cannot tell people without records apart"):
+        study.replace(space=NoRecords(LINE)).terms(Mean())
 
 
 def test_the_missing_are_where_nobody_else_is():
@@ -250,7 +283,7 @@ def test_the_missing_are_where_nobody_else_is():
     for missing, first in (("default item", 60 / 400), ("no records", 0.0)):
         study = Study(LINE, alpha=5000, users=400, data=people(), missing=missing)
         plan = study.plan(Histogram(mechanism="cells"))
-        counts = study.data.count(study.data.validate(study.space), study.space, 400)
+        counts = study.data.count(study.data.validate(plan.space), plan.space, 400)
         exact = plan.statistics(counts)
         shares = [float(exact.exact_entry(j)) for j in range(len(exact))]
         assert shares[0] == pytest.approx(first)
@@ -349,8 +382,7 @@ def test_items_of_people_without_records_are_no_records_each_time(asked, tmp_pat
     study = Study(space, alpha=3, delta="1e-6", users=5, dataset="d", missing="no records", data=data)
     plan = study.plan(asked)
     m = plan.itemwise.items
-    assert study.replace(questions=asked).can_miss is False  # it says so already
-    assert Study(space, alpha=3, delta="1e-6", users=5, questions=asked).can_miss
+    assert study.replace(missing=None).plan(asked).space == space
     if plan.samples is None:
         counts = data.count(data.engine(), plan.space, None)
     else:
@@ -368,7 +400,8 @@ def test_plans_say_where_people_without_records_are_counted(question):
         (found,) = [line for line in str(plan).splitlines() if line.startswith("Missing")] or [""]
         return plan, found
 
-    plan, said = line()
+    assert str(line()[0]) == str(line(missing="no records")[0])
+    plan, said = line(missing="default item")
     assert LINE.label(LINE.default_item) == "2.5"
     assert "'2.5'" in said
     assert 'missing = "no records"' in said

@@ -92,7 +92,7 @@ def test_from_records_to_a_verified_statement(tmp_path):
     assert "95 %" in result.text
     assert "read off" in explain(result.statement)
     assert [row["quantile"] for row in result.rows()] == ["0.1", "0.5"]
-    assert set(result.tables) == {"values", "below"}
+    assert set(result.tables) == {"values", "below", "people"}
 
 
 def test_plans_say_how_wide_and_warn():

@@ -56,7 +56,7 @@ def test_the_arrow_stream_needs_no_pyarrow(release, monkeypatch):
 def test_cells_are_polygons_that_geopandas_reads(release):
     found = release[0]
     shape = found.__geo_interface__
-    space = found.space
+    space = found.space.held
     assert len(shape["features"]) == space.items
     for feature, (lat, lon) in zip(shape["features"], space.points, strict=True):
         ring = np.array(feature["geometry"]["coordinates"][0])

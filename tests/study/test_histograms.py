@@ -68,10 +68,12 @@ def test_a_histogram_takes_people_of_all_sizes_and_is_as_accurate_as_planned(tmp
     assert isinstance(plan, HistogramPlan)
     assert plan.chosen.name == "tree"
     result = study.release(ledger=ledger, out=tmp_path / "out")
-    assert result.values.sum() == pytest.approx(1.0)
-    assert (result.values >= 0).all()
-    assert float(emd(SPACE, result.values, truth)) < 4 * plan.error
-    assert float(emd(SPACE, result.values, truth)) <= plan.chosen.upper
+    (missing,) = result.tables["no_records"]
+    found = np.append(result.values, missing["share"])
+    assert found.sum() == pytest.approx(1.0)
+    assert (found >= 0).all()
+    assert float(emd(plan.space, found, np.append(truth, 0.0))) < 4 * plan.error
+    assert float(emd(plan.space, found, np.append(truth, 0.0))) <= plan.chosen.upper
     assert all(check.holds for check in verify(tmp_path / "out"))
     said = json.loads((tmp_path / "out" / "statement.json").read_text())
     assert said["kind"] == "histogram"
@@ -83,8 +85,8 @@ def test_a_histogram_takes_people_of_all_sizes_and_is_as_accurate_as_planned(tmp
 def test_its_unbiased_shares_are_unbiased_and_covered(tmp_path):
     study, truth = make_study(tmp_path, {"kind": "histogram"}, uneven())
     plan = study.plan()
-    center = plan.statistics(study.data.count(study.data.engine(), SPACE, USERS))
-    exact = (plan.made.matrix @ truth) * plan.made.factors
+    center = plan.statistics(study.data.count(study.data.engine(), plan.space, USERS))
+    exact = (plan.made.matrix @ np.append(truth, 0.0)) * plan.made.factors
     covered, means = [], []
     for _ in range(60):
         drawn, private = plan.draw(center)
@@ -108,7 +110,9 @@ def test_its_unbiased_shares_are_unbiased_and_covered(tmp_path):
     ],
 )
 def test_every_space_has_a_mechanism(space, names):
-    plan = Study(space, alpha=25, users=1000).plan("histogram")
+    alone = {"edges", "cells"}  # of people without records too
+    assert {c.name for c in Study(space, alpha=25, users=1000).plan("histogram").candidates} == alone
+    plan = Study(space, alpha=25, users=1000, missing="default item").plan("histogram")
     assert {candidate.name for candidate in plan.candidates} == names
     assert plan.chosen is plan.candidates[0]
     assert space.unit in "\n".join(plan.lines())
@@ -230,7 +234,7 @@ def run(capsys, *arguments):
 
 
 COMPARE = ["compare", "--space", "clustered(shape=[4, 5], r=0.1)", "--users", "1000"]
-COMPARE += ["--alpha", "20", "--delta", "1e-6"]
+COMPARE += ["--alpha", "20", "--delta", "1e-6", "--missing", "default item"]
 
 
 def test_compare_shows_all_mechanisms_and_user_level_dp(capsys):

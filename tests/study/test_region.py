@@ -25,7 +25,7 @@ USERS = 300
 SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]
 
 
-def released(folder):
+def released(folder, **changes):
     rng = np.random.default_rng(2)
     truth = np.zeros(64)
     with open(folder / "places.csv", "w", newline="") as file:
@@ -43,6 +43,7 @@ def released(folder):
         questions=[{"kind": "histogram", "mechanism": "edges", "reference": "mixed"}],
         data=read(str(folder / "places.csv"), user="uid", item=["x", "y"]),
         ledger=str(folder / "places.ledger"),
+        **changes,
     )
     Ledger.create(str(study.ledger), study)
     return study, study.release(out=folder / "out"), truth
@@ -119,7 +120,7 @@ def test_a_polygon_that_cuts_cells_is_held_between_those_inside_and_those_it_mee
 
 
 def test_lists_hold_at_once_and_what_was_looked_for_is_wider(tmp_path, capsys):
-    study, result, _ = released(tmp_path)
+    study, result, _ = released(tmp_path, missing="default item")  # a flat grid, whose simple regions are counted
     study.write(tmp_path / "study.toml")
     corner = SPACE.labels[:1]
     alone, looked = result.region(corner), result.region(corner, looked=True)

@@ -44,9 +44,9 @@ def test_a_release_from_a_file_to_a_statement(tmp_path):
     result = study.release(out=tmp_path / "out")
     plan = study.plan()
     assert result.folder == tmp_path / "out"
-    assert names(result.folder) == ["report.html", "statement.json", "statement.txt", "values.csv", "values.parquet"]
-    assert abs(result.values[0] - float(true_mean(tmp_path / "ages.csv"))) < 12 * plan.noise.half_width
-    assert (Fraction(float(result.values[0])) / plan.noise.grid).denominator == 1
+    people, values = ["people.csv", "people.parquet"], ["values.csv", "values.parquet"]
+    assert names(result.folder) == [*people, "report.html", "statement.json", "statement.txt", *values]
+    assert abs(result.values[0] - float(true_mean(tmp_path / "ages.csv"))) < 12 * plan.half_width
     said = read_statement(result.folder)
     assert said == json.loads(json.dumps(result.statement))
     assert said["people"] == USERS
@@ -61,7 +61,7 @@ def test_a_release_from_a_file_to_a_statement(tmp_path):
     assert "1. The records were snapped" in explain(said)
     assert "<table>" in result._repr_html_()
     assert "<table>" in plan._repr_html_()
-    assert result.to_pandas().shape == (1, 4) == result.to_polars().shape
+    assert result.to_pandas().shape == (1, 6) == result.to_polars().shape
 
 
 def test_parquet_and_csv_say_the_same(tmp_path):
@@ -79,7 +79,7 @@ def test_parquet_and_csv_say_the_same(tmp_path):
 
 def test_statistics_are_exact_and_noise_has_the_planned_scale(tmp_path, monkeypatch):
     """With seeded noise, releases centre on the true mean and spread as planned (half the noise would show)."""
-    study = make_study(tmp_path, promises=(), alpha="1/12", questions=["mean"])
+    study = make_study(tmp_path, promises=(), alpha="1/12", questions=["mean"], missing="default item")
     plan = study.plan()
     truth = float(true_mean(tmp_path / "ages.csv"))
     draw, source = type(plan.noise).draw, SeededSource(5)
@@ -305,8 +305,18 @@ def test_bad_records_are_refused_before_anything_is_spent(tmp_path):
     assert "across the edge of the space" in " ".join(result.text.split())
 
 
-def test_fewer_users_than_declared_hold_the_default_item_and_more_are_refused(tmp_path):
+def test_fewer_users_than_declared_hold_no_records_or_the_default_item_and_more_are_refused(tmp_path):
     study = make_study(tmp_path, users=USERS * 1000)
+    ledger = make_ledger(study)
+    apart = study.release()
+    (share,) = apart.tables["people"]
+    assert share["low_95"] <= 1 / 1000 <= share["high_95"]
+    # The mean of the few who hold records: far from where nobody is, if it is determined at all.
+    assert apart.rows()[0]["low_95"] <= float(true_mean(tmp_path / "ages.csv")) <= apart.rows()[0]["high_95"]
+    assert "no records" in apart.text
+    assert all(f" {USERS} " not in text for text in (apart.text, json.dumps(apart.statement)))  # n is what was declared
+    assert len(ledger.records()) == 4
+    study = study.replace(missing="default item", dataset="by name", ledger=str(tmp_path / "name.ledger"))
     make_ledger(study)
     result = study.release()
     # Nearly everybody holds the default item, the first year, whose middle is 0.5.

@@ -30,7 +30,7 @@ def planned(space, question, records):
     """The plan, and a thousandfold-accurate release's seeded values for the same records, one a person."""
     columns = {"uid": list(range(len(records))), **{f"c{i}": list(c) for i, c in enumerate(zip(*records, strict=True))}}
     data = read(columns, user="uid", item=[name for name in columns if name != "uid"])
-    study = Study(space, alpha=400, users=len(records), questions=[question], data=data)
+    study = Study(space, alpha=400, users=len(records), questions=[question], data=data, missing="default item")
     plan = study.plan()
     center = plan.statistics(data.count(data.validate(study.space), study.space, len(records)))
     source = SeededSource(3)

@@ -67,7 +67,8 @@ def test_a_product_of_place_and_hour_where_user_level_dp_wins(tmp_path):
     assert "α" not in statement_text(said)
     assert "user-level DP" in explain(said)
     assert all(check.holds for check in verify(tmp_path / "out", ledger=ledger))
-    assert float(np.sum([row["share"] for row in result.rows()])) == pytest.approx(1.0)
+    shares = [row["share"] for name in ("values", "no_records") for row in result.tables[name]]
+    assert float(np.sum(shares)) == pytest.approx(1.0)
     reserve = next(record for record in ledger.records() if record.kind == "reserve")
     assert [Fraction(x) for x in reserve.data["charges"]] == [1, 1]
     with pytest.raises(LedgerError):  # the first promise is used up
@@ -192,7 +193,8 @@ def test_groups_are_of_near_items():
 
 def test_two_outputs_may_be_answered_in_the_norm_of_their_polytope(tmp_path):
     corner = Function(values=[[0, 0], [1, 0], [0, 1]], names=["a", "b"])
-    asked = Study(Discrete(["p", "q", "r"]), ["all, anywhere, 1"], users=30, dataset="d", questions=[corner])
+    named = {"users": 30, "dataset": "d", "questions": [corner], "missing": "default item"}
+    asked = Study(Discrete(["p", "q", "r"]), ["all, anywhere, 1"], **named)
     plan = asked.plan()
     assert isinstance(plan.noise, QueryNoise)
     assert plan.chosen.user_level

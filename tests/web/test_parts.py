@@ -35,7 +35,7 @@ def test_the_catalogue():
 def test_a_design_and_what_is_asked():
     study = Study(AGES, ["all, 5 years, 0.5"], users=99, questions="mean")
     shown = Design(Asked(study, 0)).to_json()
-    assert (shown["exact"], shown["cards"]["error"]["value"]) == (True, "± 3.11 years")
+    assert (shown["exact"], shown["cards"]["error"]["value"]) == (True, "± 3.34 years")
     assert suggestion(Asked(study, 0), "grid")["best"]["text"] == "0.02 years"
     plain = Study(SMALL, alpha=1, users=9, questions="mean")
     assert quick(Asked(plain, 0))

@@ -23,8 +23,7 @@ from barrow.ledger import Ledger
 from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
 from barrow.study import Study
 from barrow.study.bars import bars
-from barrow.study.grids import AUTO, auto_spec, coarsest
-from barrow.study.study import MISSING
+from barrow.study.grids import AUTO
 
 _CATALOGUE = (
     "earth(box=(south, west, north, east), cell=KM), line(low=0, high=100, step=1, unit='years'), hours, weekdays, "
@@ -64,10 +63,6 @@ def init(
         _ask(flags)
     _complete(flags)
     flags["space"] = _with_cells(flags["space"])
-    if flags.get("missing") is None:  # known before cells are chosen, so that grids are tried with the item
-        cells = auto_spec(flags["space"])
-        tried = {**flags, "space": coarsest(cells).to_spec()} if cells else flags
-        flags["missing"] = MISSING[0] if make_study_without_file(**tried).can_miss else None
     with bars(False if quiet or as_json else None):
         study = make_study_without_file(**flags)
     if study.questions:

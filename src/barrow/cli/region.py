@@ -62,8 +62,8 @@ def region(
     shares = (
         _collected(released, study, asked) if Path(released).is_file() else Release.read(released).shares(study.space)
     )
-    rows = [(name, *polygon_inside(study.space, name)) for name in within]
-    rows += [(text, shares.marked(_labels(text, study.space.labels)), None) for text in items]
+    rows = [(name, *polygon_inside(shares.space, name)) for name in within]
+    rows += [(text, shares.marked(_labels(text, shares.space.labels)), None) for text in items]
     each = level / len(rows)
     told = [_told(shares, name, inside, cut, each, looked) for name, inside, cut in rows]
     if as_json:
@@ -104,7 +104,7 @@ def _percent(row: dict[str, Any], name: str) -> str:
 
 def _collected(path: str, study: Study, asked: str | None) -> ReleasedShares:
     """The shares in the output of ``barrow local aggregate --json``."""
-    survey = Survey(study.replace(model="local") if study.model is Model.CENTRAL else study, asked)
+    survey = Survey(study.replace(model="local", missing=None) if study.model is Model.CENTRAL else study, asked)
     try:
         said = json.loads(Path(path).read_bytes())
         means, people, digest = np.array(said["means"], dtype=np.float64), int(said["n"]), said["study"]

@@ -76,6 +76,7 @@ def flight_study(folder: Path) -> Study:
         ],
         data=read(str(folder / "flights.parquet"), user="user", item=["lat", "lon"]),
         ledger=str(folder / "nycflights13.ledger"),
+        missing="default item",  # all of them flew
     )
 
 
@@ -97,6 +98,7 @@ def word_study(folder: Path) -> Study:
         questions=[Similarity(concepts, list(CONCEPTS), name="concepts", noise="l2")],
         data=read(str(folder / "shakespeare.parquet"), user="user", item="word", outside="default"),
         ledger=str(folder / "shakespeare.ledger"),
+        missing="default item",  # all of them speak
     )
 
 

@@ -117,7 +117,7 @@ def charge_for(
             fix="omit charges",
         )
     reason = ""
-    if space.digest == budget.space.digest:
+    if space.pays_in(budget.space):
         try:
             return Charge(
                 "main", amount_of(as_limit(_at_radius(budget, event, definition), budget.limit)), event, guarantee

@@ -48,7 +48,7 @@ def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighte
         NotCoveredError: The study is about something else, or promises less, or more than can still be kept.
     """
     own = book.budget
-    if asked == own:
+    if asked == own or _alike(own, asked):
         return None
     for name, mine, theirs in _fixed(own, asked):
         if mine != theirs:
@@ -76,6 +76,13 @@ def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighte
     new = NewBudget(asked, tuple((seq, _carry(book, seq, asked, spaces)) for seq in book.charges))
     _check_kept(book, new)
     return new
+
+
+def _alike(own: Budget, asked: Budget) -> bool:
+    """Whether the study asks for the same alpha about the same records, whatever people without records hold."""
+    if own.space is None or asked.space is None or not asked.space.pays_in(own.space):
+        return False
+    return {**own.to_json(), "space": None} == {**asked.to_json(), "space": None}
 
 
 def replace_limit(budget: Budget, limit: Promises) -> Budget:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,8 @@ class SpaceRef:
         metric: The distance between records, by name; None if it is not known.
         snapping: rho, by which the way from record to item may move a record, as a share of the diameter; None if
             it is not known, or if that way is not 1-Lipschitz up to 2 rho: then every change counts as the largest.
+        alike: Digests of spaces in whose budgets the alpha of a release about this one counts as it is; not written
+            down. See :meth:`of`.
 
     >>> SpaceRef("line", "sha256:00", 10, "km").diameter
     Fraction(10, 1)
@@ -36,6 +38,7 @@ class SpaceRef:
     unit: str
     metric: str | None
     snapping: Fraction | None
+    alike: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def __init__(
         self,
@@ -62,6 +65,11 @@ class SpaceRef:
     def of(cls, space: Space | SpaceRef) -> SpaceRef:
         """The reference to ``space``.
 
+        A space X and X with the item "no records" differ in what people without records hold, and a release about the
+        one pays in alpha of the other (docs/proofs/no-records.md, section 6): on the items of X distances are the same,
+        so alpha-EMD-DP with the item is alpha-EMD-DP without it, and hiding presence costs at most alpha h <= alpha;
+        and where h = 1, counting "no records" as a default item moves nobody farther than the item is.
+
         >>> ref = SpaceRef("line", "sha256:00", 10, "km")
         >>> SpaceRef.of(ref) is ref
         True
@@ -71,7 +79,22 @@ class SpaceRef:
         if not isinstance(space, Space):
             raise ParameterError(f"The space is a {type(space).__name__}.", allowed="a space", fix="Line(0, 100)")
         diameter, snapping = Fraction(space.diameter), Fraction(space.snapping_upper)  # as they are, not as they print
-        return cls(space.kind, space.digest, diameter, space.unit, space.metric_name, snapping)
+        made = cls(space.kind, space.digest, diameter, space.unit, space.metric_name, snapping)
+        if space.size is not None:
+            alike = frozenset({space.held.digest, space.held.with_no_records.digest})
+            object.__setattr__(made, "alike", alike)
+        return made
+
+    def pays_in(self, other: SpaceRef) -> bool:
+        """Whether the alpha of a release about this space counts as it is in a budget about ``other``.
+
+        >>> from barrow.spaces import Line, NoRecords
+        >>> line = Line(0, 10, step=5)
+        >>> bare, more, near = map(SpaceRef.of, (line, NoRecords(line), NoRecords(line, distance="1/2")))
+        >>> bare.pays_in(more), more.pays_in(bare), near.pays_in(bare), bare.pays_in(near)
+        (True, True, True, False)
+        """
+        return other.digest == self.digest or other.digest in self.alike
 
     def to_json(self) -> dict[str, Any]:
         """Plain data.

@@ -99,6 +99,8 @@ class ReleasedShares:
         [False, False, True]
         """
         given = np.asarray(region)
+        if given.dtype == bool and given.shape == (self.space.held.items,):  # without people who hold no records
+            given = np.append(given, np.zeros(self.space.items - given.size, dtype=bool))
         if given.dtype == bool and given.shape == (self.space.items,):
             return given
         if given.dtype == bool:

@@ -49,7 +49,7 @@ def _location(folder: Path, effort: Effort) -> Measured:
     rows = zip(people.tolist(), lat.round(5).tolist(), lon.round(5).tolist(), strict=True)
     file = _file(folder, "visits.csv", [("uid", "lat", "lon"), *rows])
     space = {"kind": "earth", "box": [40.5, -74.2, 41.0, -73.7], "cell": 5}
-    study = Study(space, ["1 of 30, 10 km, 0.5", "all, 5 km, 0.5"], users=200, dataset="visits")
+    study = Study(space, ["1 of 30, 10 km, 0.5", "all, 5 km, 0.5"], users=200, dataset="visits", missing="default item")
     counts = engine_for(str(file)).count(str(file), Columns("uid", ("lat", "lon")), study.space)
     plan = study.plan("histogram")
     short, whole = (float(kept.emd) for kept in study.policy.kept)
@@ -86,7 +86,7 @@ def _text(folder: Path, effort: Effort) -> Measured:
         space_from_spec(with_tables({"kind": "embedding", "vectors": name}, folder))
         for name in ("words.vec", "words.npz")
     ]
-    study = Study(spaces[0], alpha=100, delta="1e-9", users=10_000, dataset="words")
+    study = Study(spaces[0], alpha=100, delta="1e-9", users=10_000, dataset="words", missing="default item")
     whole, items = study.plan("histogram"), study.plan("items(items=20)")
     same = spaces[0].digest == spaces[1].digest
     return Measured(
@@ -118,7 +118,7 @@ def _graph(folder: Path, effort: Effort) -> Measured:
     pairs = sorted({(int(a), int(b)) for a, b in ends if a != b})
     edges = _file(folder, "edges.csv", [("a", "b"), *((nodes[a], nodes[b]) for a, b in pairs)])
     space = space_from_spec(with_tables({"kind": "covariates", "nodes": "people.csv", "unit": "years"}, folder))
-    study = Study(space, ["1 of 20, 10 years, 0.5"], users=120, dataset="circles")
+    study = Study(space, ["1 of 20, 10 years, 0.5"], users=120, dataset="circles", missing="default item")
     counts = engine_for(str(edges)).count(str(edges), Columns("a", "b"), space)
     alpha, degree = float(study.alpha), 20
     distance = 10.0 / space.diameter

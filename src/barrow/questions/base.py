@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +16,9 @@ from barrow.privacy.definitions import share
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
+    from barrow.planning import Comparison
     from barrow.planning.terms import Terms
+    from barrow.policy import Promise
     from barrow.privacy import Model
     from barrow.questions.plan import Plan
     from barrow.spaces import Space
@@ -48,8 +50,6 @@ class Question(NamedOptions, ABC):
     kinds: ClassVar[dict[str, type[Question]]] = {}
     """Every kind by its name; see :func:`barrow.questions.question_kinds`."""
 
-    knows_missing: ClassVar[bool] = False
-    """Whether it tells people without records apart where they have an item of their own."""
     error_words: ClassVar[str] = "earth mover's distance"
     """What its error is."""
     each_alone: ClassVar[bool] = False
@@ -88,6 +88,11 @@ class Question(NamedOptions, ABC):
     def label(self) -> str:
         """Its name, or its kind where it has none."""
         return self.name or self.kind
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What people without records may hold when it is asked; the first where the study does not say."""
+        return ("default item",)
 
     def fits(self, space: Space) -> None:
         """Refuse, within a second, a space on which it has no answer."""
@@ -128,6 +133,20 @@ class Question(NamedOptions, ABC):
     def compared_as(self, space: Space) -> dict[str, Any]:
         """What :func:`barrow.planning.compare` takes of it: what it knows of people's items is their histogram."""
         return {"space": space, "query": {"kind": "histogram"}, "items": self.items or self.samples}
+
+    def compared(self, terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Any], **given: Any) -> Comparison:
+        """All mechanisms that keep the terms beside user-level DP; ``given`` goes before its own options."""
+        from barrow.planning import compare
+
+        return compare(
+            alpha=None if promises else terms.alpha,
+            delta=terms.delta,
+            users=terms.users,
+            model=terms.model.value,
+            promises=promises or None,
+            epsilons=epsilons,
+            **{**self.compared_as(terms.space), **given},
+        )
 
     def for_grid(self) -> Question:
         """What is planned in its place while a grid is chosen."""

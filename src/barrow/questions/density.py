@@ -17,6 +17,7 @@ from barrow.planning.versus import Versus
 from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
 from barrow.questions.base import Question, Said
+from barrow.questions.kept import kept_query
 from barrow.questions.linear import Linear, LinearPlan
 from barrow.questions.plan import Rows, placed
 from barrow.spaces import Space, parse_distance
@@ -47,7 +48,7 @@ class Density(Linear):
     def query(self, space: Space) -> Query:
         """The question on ``space``; people without records are one more share where they have an item."""
         if space.apart is not None:
-            return with_no_records(density(space.held, bandwidth=self.bandwidth), space)
+            return with_no_records(kept_query(self, space.held), space)
         return density(space, bandwidth=self.bandwidth)
 
     def fits(self, space: Space) -> None:

@@ -75,7 +75,6 @@ class Histogram(Question):
         "pyramid": _of_scales,
         "multiscale": _of_scales,
     }
-    knows_missing: ClassVar[bool] = True
     leads_grid: ClassVar[bool] = True
     at_once: ClassVar[int] = 8  # several mechanisms are simulated
     mechanism: str = "auto"
@@ -103,10 +102,14 @@ class Histogram(Question):
                 fix="mechanism = 'frequency', the same randomiser with a tighter accountant",
             )
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """An item of their own; by name only where a mechanism is asked for that is made for the space's own items."""
+        return ("default item", "no records")[:: 1 if self.mechanism in ("tree", "multiscale", "frequency") else -1]
+
     def compared_as(self, space: Space) -> dict[str, Any]:
         """With its own reference, noise and decoder."""
-        own = {"noise": self.noise, "decode": self.decode, "reference": self.reference}
-        return {**super().compared_as(space), **own}
+        return {**super().compared_as(space), "noise": self.noise, "decode": self.decode, "reference": self.reference}
 
     def for_grid(self) -> Question:
         """Along edges, which is quick to predict."""
@@ -320,7 +323,7 @@ class HistogramPlan(LinearPlan):
     @property
     def description(self) -> str:
         """What is released, in plain words."""
-        return f"the histogram of people's items over {self.space.items:,} items"
+        return f"the histogram of people's items over {self.space.held.items:,} items"
 
     @property
     def places(self) -> Floats | None:

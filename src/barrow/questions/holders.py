@@ -21,6 +21,7 @@ from barrow.planning.terms import Terms
 from barrow.planning.versus import kept_user_level, preferred
 from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
+from barrow.questions.kept import kept_query
 from barrow.questions.linear import Linear, LinearPlan, user_level_of
 from barrow.questions.plan import Rows, placed
 
@@ -44,7 +45,7 @@ def plan_holders(question: Linear, terms: Terms) -> HoldersPlan:
             allowed="model 'central', or missing = 'default item'",
             fix="missing = 'default item'",
         )
-    pair = holders(question.query(terms.space.held), terms.space)
+    pair = holders(kept_query(question, terms.space.held), terms.space)
     found = _of_means(pair, kept_errors(pair.query, terms, question.noise))
     rivals: list[Candidate] = []
     if question.noise == "auto" or question.definition == "user_level":

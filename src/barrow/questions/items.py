@@ -35,7 +35,6 @@ class ItemWiseQuestion(Question):
         randomiser: A kind or plain data; the one that suits the space by default.
     """
 
-    knows_missing: ClassVar[bool] = True
     items: int | None = None
     samples: int | None = None
     randomiser: Mapping[str, Any] | str | None = None
@@ -55,6 +54,11 @@ class ItemWiseQuestion(Question):
     def listed(self) -> bool:
         """Whether all reports are released one by one."""
         return False
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """An item of their own by name only: randomisers that suit a space are made for its own items."""
+        return ("default item", "no records")
 
     def _whole(self, name: str, most: int) -> None:
         if getattr(self, name) is not None:

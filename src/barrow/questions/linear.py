@@ -48,7 +48,6 @@ class Linear(Question):
     True
     """
 
-    knows_missing: ClassVar[bool] = True
     error_words: ClassVar[str] = "95 % half width"
     each_alone: ClassVar[bool] = True
     noise: str = "auto"
@@ -57,6 +56,11 @@ class Linear(Question):
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_definition(self.definition)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Their share is released beside the values."""
+        return ("no records", "default item")
 
     @abstractmethod
     def query(self, space: Space) -> Query:
@@ -71,13 +75,15 @@ class Linear(Question):
         """As the values."""
         return self.of_shares
 
-    def compared_as(self, space: Space) -> dict[str, Any]:
-        """By its query; people without records cost both definitions alike."""
-        return {"space": space.held, "query": kept_query(self, space.held), "items": self.items}
+    def compared(self, terms: Terms, promises: Any, epsilons: Any, **given: Any) -> planning.Comparison:
+        """By what the plan itself is chosen by, so that both say the same numbers."""
+        from barrow.questions.comparing import compared_plan
+
+        return compared_plan(self.plan(terms), promises, epsilons)
 
     def ready(self, space: Space) -> bool:
         """Whether it is planned at once: the space is small, or its query was made before."""
-        return super().ready(space) or query_ready(self, space)
+        return super().ready(space) or query_ready(self, space.held)
 
     def previewed(self, model: Model, finer: bool) -> bool:
         """User-level DP costs as much on every grid, and a preview is one of EMD-DP."""
@@ -158,11 +164,9 @@ class Linear(Question):
 
 def user_level_of(query: Query, terms: Terms) -> Callable[[Fraction], list[Candidate]]:
     """From an epsilon to the mechanisms of user-level DP."""
-
-    def made(epsilon: Fraction) -> list[Candidate]:
-        return planning.user_level_errors(query, epsilon, terms.delta, users=terms.users, model=terms.model.value)
-
-    return made
+    return lambda epsilon: planning.user_level_errors(
+        query, epsilon, terms.delta, users=terms.users, model=terms.model.value
+    )
 
 
 def _unit(said: Said, shares: bool) -> str:
@@ -252,6 +256,15 @@ class LinearPlan(Plan):
     def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
         """Those of user-level DP at an epsilon."""
         return user_level_of(self.query, self.terms)(epsilon)
+
+    def compared_by_emd(self) -> Sequence[Candidate]:
+        """The candidates of EMD-DP that keep the terms, before snapping."""
+        return self.own or self.by_emd(self.terms)
+
+    def compared_by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
+        """Those of user-level DP at an epsilon, before snapping."""
+        kept = self.rivals if self.terms.promises and epsilon == min(self.terms.epsilons) else ()
+        return kept or self.by_user_level(epsilon)
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]

@@ -397,7 +397,7 @@ class Plan(ABC):
         """Where people without records are counted; who reports themselves is always there."""
         if self.terms.model is not Model.CENTRAL:
             return []
-        apart = self.space.apart is not None or not self.question.knows_missing
+        apart = self.space.apart is not None or "no records" not in self.question.missing
         advice = "" if apart else '; missing = "no records" gives them an item of their own'
         return [f"Missing   {self.missing_people}{advice}"]
 
@@ -440,7 +440,7 @@ class Plan(ABC):
             moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
             hint = "; by nothing if records are whole numbers (whole = true)" if space.may_be_whole else ""
             lines.append(
-                f"Grid      {space.items:,} items; snapping moves a record by at most {moved} (counted in α){hint}"
+                f"Grid      {space.held.items:,} items; snapping moves a record by at most {moved} (counted in α){hint}"
             )
         lines += [f"Warning   {text}" for text in self.grid_costs]
         if space.caveat:

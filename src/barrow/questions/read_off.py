@@ -147,15 +147,34 @@ class ReadOffPlan(LinearPlan):
             return None
         chosen = self._read
         found = Versus(chosen, self.beside._read, None)
-        worst = Promise("all", "anywhere", Fraction(chosen.guarantee.epsilon_at(1)))
-        here = replace(self.terms, promises=(worst,), fraction=Fraction(1))
-        other = replace(self.question.freed(), definition="emd" if chosen.user_level else "user_level")
+        worst = Fraction(chosen.guarantee.epsilon_at(1))
         try:
+            if chosen.user_level:
+                return replace(found, at_worst=self._by("emd", self._anywhere(worst)))
             # Whatever has this worst case is user-level DP itself: EMD-DP that was chosen is among the others.
-            others = [other._alone(here)._read, *([] if chosen.user_level else [chosen])]
-            return replace(found, at_worst=best_first(others)[0])
+            return replace(found, at_worst=best_first([*self.compared_by_user_level(worst), chosen])[0])
         except ParameterError:
             return found
+
+    def _by(self, definition: str, terms: Terms) -> Candidate:
+        """The best by a definition that keeps ``terms``."""
+        return replace(self.question.freed(), definition=definition)._alone(terms)._read
+
+    def _anywhere(self, epsilon: Fraction) -> Terms:
+        return replace(self.terms, promises=(Promise("all", "anywhere", epsilon),), fraction=Fraction(1))
+
+    def combined(self, noise: float) -> float:
+        """As it is: what is read off has all of it."""
+        return noise
+
+    def compared_by_emd(self) -> list[Candidate]:
+        """The best of EMD-DP."""
+        return [self._by("emd", self.terms)]
+
+    def compared_by_user_level(self, epsilon: Fraction) -> list[Candidate]:
+        """The best of user-level DP at an epsilon."""
+        at_promises = bool(self.terms.promises) and epsilon == min(self.terms.epsilons)
+        return [self._by("user_level", self.terms if at_promises else self._anywhere(epsilon))]
 
     @property
     def _read(self) -> Candidate:

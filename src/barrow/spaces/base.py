@@ -160,6 +160,18 @@ class Space(Geometry, ABC):
         """
         return self
 
+    @cached_property
+    def with_no_records(self) -> Space:
+        """These items and one more, which people without records hold; itself where it has one.
+
+        >>> from barrow.spaces import Line
+        >>> Line(0, 10, step=5, cells=True).with_no_records.labels
+        ['2.5', '7.5', 'no records']
+        """
+        from barrow.spaces.no_records import NoRecords
+
+        return self if self.apart is not None else NoRecords(self)
+
     @property
     def innermost(self) -> Space:
         """The space without the items that were added to it; they are the last ones.

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,6 +61,7 @@ class NoRecords(OneMore):
         object.__setattr__(self, "inner", inner)
         object.__setattr__(self, "apart", apart)
         _ = inner.items
+        object.__setattr__(self, "has_tree", apart > Fraction(1, 2) and _halfway(inner))
 
     @property
     def held(self) -> Space:
@@ -106,6 +108,24 @@ class NoRecords(OneMore):
         found = np.zeros((self.items, inside.shape[1] + 1))
         found[:-1, :-1], found[-1, :-1], found[-1, -1] = inside, inside.mean(axis=0), 1e3
         return found
+
+    # Where every item is halfway down a tree, its root is as far from all of them as from the item that is added.
+
+    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
+        """Those inside, and one more from the root."""
+        if not self.has_tree:
+            return super().edge_spans()
+        starts, ends, lengths = self.inner.edge_spans()
+        last = self.inner.items
+        return np.append(starts, last), np.append(ends, last + 1), np.append(lengths, float(self.apart) - 0.5)
+
+    def edge_lengths(self) -> list[Fraction]:
+        """Those inside, and one more."""
+        return [*self.inner.edge_lengths(), self.apart - Fraction(1, 2)]
+
+    def group_names(self) -> dict[tuple[int, int], str]:
+        """Those inside."""
+        return self.inner.group_names()
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         last = self.inner.items
@@ -156,15 +176,11 @@ class NoRecords(OneMore):
         )
 
     def _hubs(self, inner: NeighbourGraph, items: int, far: float) -> tuple[list[int], list[float]]:
-        places = self.inner.coordinates
-        middle = int(((places - (places.max(axis=0) + places.min(axis=0)) / 2.0) ** 2).sum(axis=1).argmin())
         carried = inner.weights
         hubs: list[int] = []
         ways: list[Floats] = []
-        item = middle
+        hub = self._middle(inner, items)
         while True:
-            row = None if carried is None else carried[[item]]
-            hub = item if row is None else int(row.indices[int(np.argmax(row.data))])
             reach = inner.distances([hub])[0]
             hubs.append(hub)
             ways.append(reach[:items] if carried is None else np.asarray(carried @ reach))
@@ -172,6 +188,7 @@ class NoRecords(OneMore):
             item = int(nearest.argmax())
             if nearest[item] <= _NEAR * far or len(hubs) >= _MOST_HUBS or nearest[item] == 0.0:
                 break
+            hub = _carrier(inner, item)
         whose = np.argmin(ways, axis=0)
         longest = [float(np.max(ways[i][whose == i], initial=0.0)) for i in range(len(hubs))]
         lengths = [far - reach * (1.0 + _SAFE) - _SAFE for reach in longest]
@@ -182,6 +199,19 @@ class NoRecords(OneMore):
                 fix="distance = 1, or mechanism = 'cells'",
             )
         return hubs, lengths
+
+    def _middle(self, inner: NeighbourGraph, items: int) -> int:
+        """The first hub: the item in the middle; where items hang on nodes without items, the middle of a longest way.
+
+        In a tree that is the node nearest to all items at once, wherever it started.
+        """
+        if inner.weights is None and inner.nodes > items:
+            first = inner.distances([int(inner.distances([0])[0][:items].argmax())])[0]
+            last = inner.distances([int(first[:items].argmax())])[0]
+            return int(np.maximum(first, last).argmin())
+        places = self.inner.coordinates
+        middle = (places.max(axis=0) + places.min(axis=0)) / 2.0
+        return _carrier(inner, int(((places - middle) ** 2).sum(axis=1).argmin()))
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""
@@ -197,3 +227,26 @@ class NoRecords(OneMore):
         from barrow.spaces.spec import space_from_spec
 
         return cls(space_from_spec(spec["inner"]), **{key: value for key, value in spec.items() if key != "inner"})
+
+
+def _carrier(graph: NeighbourGraph, item: int) -> int:
+    """The node that carries most of ``item``."""
+    if graph.weights is None:
+        return item
+    row = graph.weights[[item]]
+    return int(row.indices[int(np.argmax(row.data))])
+
+
+def _halfway(space: Space) -> bool:
+    """Whether distances are those of a tree, with every item exactly 1/2 below the root."""
+    if not space.has_tree or space.gaps is not None or space.items == 1:
+        return False
+    starts, ends, lengths = space.edge_spans()
+    steps = np.bincount(starts, lengths, space.items + 1) - np.bincount(ends, lengths, space.items + 1)
+    if np.abs(np.cumsum(steps)[:-1] - 0.5).max() > 1e-9:
+        return False
+    depths = [Fraction(0)] * (space.items + 1)
+    for start, end, length in zip(starts.tolist(), ends.tolist(), space.edge_lengths(), strict=True):
+        depths[start] += length
+        depths[end] -= length
+    return all(depth == Fraction(1, 2) for depth in list(accumulate(depths))[:-1])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from barrow.numerics import Exact
-from barrow.planning import Comparison, compare
+from barrow.planning import Comparison
 from barrow.policy import Promise
 from barrow.questions import Question
 from barrow.study.study import Study
@@ -29,15 +29,7 @@ def compare_study(
     'laplace'
     """
     terms = study.terms(question)
-    asked = question.compared_as(study.space)
-    given = {"items": items, "reference": reference}
     promises = [Promise(p.share_text, p.distance, p.epsilon * terms.fraction) for p in study.promises]
-    return compare(
-        alpha=None if promises else terms.alpha,
-        delta=terms.delta,
-        users=terms.users,
-        model=study.model.value,
-        promises=promises or None,
-        epsilons=tuple(epsilons) if epsilons or promises else ("1",),
-        **{**asked, **{name: value for name, value in given.items() if value is not None}},
-    )
+    levels = tuple(epsilons) if epsilons or promises else ("1",)
+    given = {name: value for name, value in (("items", items), ("reference", reference)) if value is not None}
+    return question.compared(terms, promises, levels, **given)

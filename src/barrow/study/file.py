@@ -265,7 +265,6 @@ def spec_of(study: Study) -> dict[str, Any]:
     '1/3'
     """
     level = study.user_level
-    plain = study.space.apart == 1
     privacy = {} if level is None else {"user_epsilon": _number(level.epsilon), "user_delta": _number(level.delta)}
     spec = {
         "dataset": study.dataset,
@@ -276,8 +275,8 @@ def spec_of(study: Study) -> dict[str, Any]:
         "alpha": None if study.alpha_given is None else _number(study.alpha_given),
         "delta": _number(study.delta) if study.delta else None,
         "data": None if study.data is None else study.data.to_spec(),
-        "missing": "no records" if plain else None,
-        "space": study.space.held.to_spec() if plain else study.space.to_spec(),
+        "missing": study.missing,
+        "space": study.space.to_spec(),
         "privacy": privacy or None,
         "promise": [
             {"share": p.share_text, "distance": p.distance, "epsilon": _number(p.epsilon)} for p in study.promises

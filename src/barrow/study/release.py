@@ -213,7 +213,7 @@ class _Job:
         return {
             "event": plan.event,
             "guarantee": plan.guarantee,
-            "space": self.study.space,
+            "space": plan.space,
             "dataset": self.study.dataset or self.book.budget.dataset,
             "users": plan.terms.users if self.gathered is None else self.book.budget.users,
             "items": plan.items,
@@ -237,7 +237,7 @@ def _prepared(
     terms = study.terms(question)
     _check_book(book, study)
     _check_place(out)
-    engine = study.data.validate(study.space)
+    engine = study.data.validate(terms.space)
     with task(f"planning {question.label}"):
         plan = question.plan(terms)
     _check_plan(plan)
@@ -248,7 +248,7 @@ def _prepared(
 
 def _counted(job: _Job) -> Counts:
     """An engine's integers: of all items, or of those drawn from each person."""
-    users, plan, space = job.plan.terms.users, job.plan, job.study.space
+    users, plan, space = job.plan.terms.users, job.plan, job.plan.space
     if job.data is None or job.engine is None:
         raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
     if plan.samples is not None:

@@ -76,7 +76,7 @@ def make_statement(
     >>> said["alpha"], said["worst_case"]["epsilon"] <= 5.0
     (5.0, True)
     """
-    guarantee, space = plan.guarantee, study.space
+    guarantee, space = plan.guarantee, plan.space
     worst = guarantee.epsilon_at(1)
     unread = "elsewhere" if space.has_outside else "error"
     outside = unread if study.data is None else study.data.outside

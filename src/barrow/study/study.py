@@ -54,7 +54,8 @@ class Study(NamedOptions):
         data: The records.
         ledger: The file that remembers what was spent.
         missing: What people without records hold: ``"no records"``, a public item of its own, or ``"default item"``,
-            the space's default item.
+            the space's default item. Left out, each question takes what suits it: "no records", but for reports on
+            items. Where people report themselves, everybody who takes part has something to report.
         user_level: For a ledger of alpha, a separate user-level budget out of which releases about other spaces are
             paid by their worst case.
 
@@ -76,6 +77,7 @@ class Study(NamedOptions):
     data: Data | None
     ledger: str | None
     user_level: UserLevel | None
+    missing: str | None
 
     def __init__(
         self,
@@ -108,7 +110,7 @@ class Study(NamedOptions):
             )  # fmt: skip
             put("_grids", grids)
         data = _with_outside(_space(space), _data(data))
-        put("space", _with_missing(_effective(_space(space), data), missing, to_model(model)))
+        put("space", _effective(_space(space), data))
         put("promises", _promises(promises))
         put("alpha_given", None if alpha is None else positive(alpha, "alpha"))
         put("delta", probability(delta))
@@ -120,6 +122,7 @@ class Study(NamedOptions):
         put("data", data)
         put("ledger", None if ledger is None else path_text(ledger, "The ledger"))
         put("user_level", _user_level(user_level))
+        put("missing", _missing(missing, self.space, self.model))
         if self.alpha_given is not None and self.promises:
             raise ParameterError("The study gives alpha and promises.", allowed="one of them", fix="remove alpha")
         if self.promises:
@@ -134,17 +137,6 @@ class Study(NamedOptions):
                 "The study makes no promises.", allowed="[[promise]] tables", fix='promises=["all, 300 m, 0.5"]'
             )
         return Policy(self.space, self.promises, delta=self.delta)
-
-    @property
-    def can_miss(self) -> bool:
-        """Whether people without records can have an item of their own, which the study does not say yet.
-
-        >>> Study("hours", alpha=1, users=10, questions=["mean"]).can_miss
-        True
-        """
-        if self.model is not Model.CENTRAL or self.space.apart is not None or self.space.size is None:
-            return False
-        return all(question.knows_missing for question in self.questions)
 
     @cached_property
     def alpha(self) -> Fraction:
@@ -192,6 +184,24 @@ class Study(NamedOptions):
                 )
         return to_question(asked)
 
+    def space_of(self, question: Question) -> Space:
+        """The space that ``question`` is answered on: the study's, with one more item for people without records.
+
+        >>> Study("hours", alpha=1, users=10).space_of(to_question("histogram")).labels[-1]
+        'no records'
+        """
+        if self.model is not Model.CENTRAL or self.space.size is None:
+            return self.space
+        said = MISSING[0] if self.missing is None and self.space.apart is not None else self.missing
+        hold = said or question.missing[0]
+        if hold not in question.missing:
+            raise ParameterError(
+                f"missing is {hold!r}, and the question {question.label!r} cannot tell people without records apart.",
+                allowed=", ".join(map(repr, question.missing)),
+                fix=f"missing = {question.missing[0]!r}, or leave it out: then each question takes what suits it",
+            )
+        return self.space.with_no_records if hold == MISSING[0] else self.space.held
+
     def terms(self, question: Question) -> Terms:
         """What the study grants ``question``: its fraction of every promise, or all of it if it stands alone."""
         fraction = self._fractions.get(question.label) if question in self.questions else question.fraction
@@ -203,8 +213,8 @@ class Study(NamedOptions):
                 fix="--users 100000, or users = 100000 in the study",
             )
         return Terms(
-            self.space, self.users or 1, self.promises, self.alpha_given, self.delta * share, share, self.model,
-            self.honest,
+            self.space_of(question), self.users or 1, self.promises, self.alpha_given, self.delta * share, share,
+            self.model, self.honest,
         )  # fmt: skip
 
     def plan(self, asked: Asked = None) -> Plan:
@@ -278,7 +288,7 @@ class Study(NamedOptions):
     def replace(self, **changes: Any) -> Study:
         """The same study with some arguments changed, e.g. ``study.replace(model="local")``."""
         found = Study(**{**self._arguments, **changes})
-        if self.grids is not None and found.space.held == self.space.held:
+        if self.grids is not None and found.space == self.space:
             object.__setattr__(found, "_grids", self.grids)
         return found
 
@@ -303,6 +313,7 @@ class Study(NamedOptions):
             "data": self.data,
             "ledger": self.ledger,
             "user_level": self.user_level,
+            "missing": self.missing,
         }
 
     @classmethod
@@ -343,6 +354,7 @@ class Study(NamedOptions):
             "data": self.data,
             "ledger": self.ledger,
             "user_level": self.user_level,
+            "missing": self.missing,
         }
         promises = [promise.text for promise in self.promises]
         first = [repr(self.space), *([repr(promises)] if promises else [])]
@@ -384,20 +396,17 @@ def _effective(space: Space, data: Data | None) -> Space:
     return found if space.apart is None else NoRecords(found, distance=space.apart)
 
 
-def _with_missing(space: Space, missing: str | None, model: Model) -> Space:
-    """The space with an item for people without records, where the study asks for one."""
+def _missing(missing: Any, space: Space, model: Model) -> str | None:
     if missing is not None and missing not in MISSING:
         raise ParameterError(f"missing is {missing!r}.", allowed=", ".join(map(repr, MISSING)), fix=MISSING[0])
-    if missing == MISSING[1]:
-        return space.held
-    wanted = missing == MISSING[0] or space.apart is not None
-    if wanted and model is not Model.CENTRAL:
+    apart = missing == MISSING[0] or (missing is None and space.apart is not None)
+    if apart and model is not Model.CENTRAL:
         raise ParameterError(
             f"missing is 'no records', and the model is {model.value!r}, where everybody who takes part reports.",
             allowed="missing = 'no records' for model = 'central'",
             fix="missing = 'default item'",
         )
-    return NoRecords(space) if wanted and space.apart is None else space
+    return None if missing is None else str(missing)
 
 
 def _with_outside(space: Space, data: Data | None) -> Data | None:

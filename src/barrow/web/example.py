@@ -44,6 +44,9 @@ def population(space: Space) -> tuple[Floats, str]:
 
 
 def _population(space: Space) -> tuple[Floats, str]:
+    if space.apart is not None:  # all of them hold records
+        people, words = population(space.held)
+        return np.append(people, 0.0), words
     inner = space.innermost
     if inner.earth_box is not None:
         south, west, north, east = inner.earth_box
@@ -84,7 +87,12 @@ class Pictured:
         """How many values stand out of the noise, of how many."""
         if self.threshold is None:
             return None
-        return int((self.values > self.threshold).sum()), len(self.values)
+        return int((self._placed > self.threshold).sum()), len(self._placed)
+
+    @property
+    def _placed(self) -> Floats:
+        """The values that belong to places; the last one may be of people without records."""
+        return self.values if self.plan.space.apart is None else self.values[:-1]
 
     def figure(self, width: int = 720) -> fig.Figure:
         """The values as a map, or as the space draws its items, or as bars."""
@@ -95,7 +103,7 @@ class Pictured:
             places, labels = _places(plan.places, space.held.earth_box)
             return fig.map_figure(
                 places,
-                values[: len(labels)],
+                self._placed,
                 noise=self.threshold,
                 box=space.held.earth_box,
                 labels=labels,

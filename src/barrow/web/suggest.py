@@ -11,7 +11,6 @@ from barrow.errors import ParameterError
 from barrow.numerics.printed import PERCENT
 from barrow.planning.bandwidths import best_of
 from barrow.study.grids import AUTO, choose_grid
-from barrow.study.study import MISSING
 from barrow.web.asked import Asked, at
 
 _MOST_ITEMS = 6500
@@ -51,10 +50,7 @@ def _grids(asked: Asked) -> Rows:
     if not key or spec.get(key) is None:
         raise ParameterError("This space has no grid.", allowed="a grid that can be finer", fix="choose by hand")
     alone = replace(question, fraction=study.terms(question).fraction)
-    missing = MISSING[0] if study.space.apart is not None else None
-    _, found = choose_grid(
-        {**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone], missing=missing)
-    )
+    _, found = choose_grid({**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone]))
     unit = PERCENT if question.in_percent else found.error_unit
     what = f"{question.error_words}, snapping included"
     rows: list[dict[str, Any]] = [
