@@ -312,13 +312,14 @@ class Space(Geometry, ABC):
         >>> Discrete(["a", "b"]).items
         2
         """
-        if self.size is None:
+        size = self.size
+        if size is None:
             raise ParameterError(
                 f"The {self.kind} space has no grid, so it has no items.",
                 allowed="a space with a public grid",
                 fix=self._grid_fix(),
             )
-        return self.size
+        return size
 
     def _grid_fix(self) -> str:
         return "name a grid"

@@ -52,12 +52,15 @@ def weights(space: Space, values: ArrayLike, name: str) -> Floats:
     >>> weights(Discrete(["a", "b"]), [0.5, 0.5], "a").tolist()
     [0.5, 0.5]
     """
-    with reading(name, allowed="one weight for each item of a space", fix="histogram(space, ids)"):
-        array, _ = np.asarray(values, dtype=np.float64), space.items
-    if array.ndim == 0 or array.shape[-1] != space.items:
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and isinstance(space, Space):
+        array, items = values, space.items  # the most frequent case, in which nothing has to be read
+    else:
+        with reading(name, allowed="one weight for each item of a space", fix="histogram(space, ids)"):
+            array, items = np.asarray(values, dtype=np.float64), space.items
+    if array.ndim == 0 or array.shape[-1] != items:
         raise ParameterError(
             f"{name} has shape {array.shape}.",
-            allowed=f"one weight for each of the {space.items} items along the last axis",
+            allowed=f"one weight for each of the {items} items along the last axis",
             fix="histogram(space, ids) makes one from item ids",
         )
     totals = array.dot(ones(array.shape[-1]))
