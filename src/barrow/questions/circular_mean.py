@@ -57,13 +57,6 @@ class CircularMeanPlan(ReadOffPlan):
     Args:
         pair: Where some people hold no records: the sums over those who do, and their share. The direction of a sum
             is that of the mean, whatever the share; only the spread needs it.
-
-    >>> from fractions import Fraction
-    >>> from barrow.planning.terms import Terms
-    >>> from barrow.spaces import Circle
-    >>> plan = CircularMean().plan(Terms(Circle.hours(), 10_000, given=Fraction(25)))
-    >>> plan.description, plan.radius < 0.15
-    ("the circular mean and spread of people's items (h)", True)
     """
 
     @property

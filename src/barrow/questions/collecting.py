@@ -51,10 +51,6 @@ class Averaged(Collector):
 
     Args:
         limits: The least and the largest integer that an honest report holds, for each output.
-
-    >>> sums = Averaged([(-9, 9)])
-    >>> sums.add([3]), sums.add([5]), sums.means(Fraction(1, 2)), sums.refusal([10])
-    (None, None, [2.0], 'impossible value')
     """
 
     def __init__(self, limits: Sequence[tuple[int, int]]) -> None:
@@ -97,10 +93,6 @@ class Counted(Collector):
     Args:
         length: How many reports each person makes.
         kinds: How many kinds of reports there are.
-
-    >>> counts = Counted(2, 3)
-    >>> counts.add([0, 2]), counts.counts.tolist(), counts.refusal([2, 3]), counts.refusal([2, 0])
-    (None, [1, 0, 1], 'impossible value', 'impossible value')
     """
 
     def __init__(self, length: int, kinds: int) -> None:

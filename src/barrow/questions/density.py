@@ -118,15 +118,7 @@ def _typed(width: float, space: Space) -> str:
 
 @dataclass(frozen=True, eq=False)
 class DensityPlan(LinearPlan):
-    """What a density would be like; its rows hold the unbiased value and the decoded share.
-
-    >>> from fractions import Fraction
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 4, unit="km", step=1, cells=True)
-    >>> plan = Density(bandwidth="2 km").plan(Terms(line, 1000, given=Fraction(9)))
-    >>> [row["share"] for row in plan.tables(np.array([0.7, 0.5, -0.1]))["values"]]
-    [0.6, 0.4, 0.0]
-    """
+    """What a density would be like; its rows hold the unbiased value and the decoded share."""
 
     @cached_property
     def expected(self) -> DensityError:

@@ -107,13 +107,6 @@ class FrequencyPlan(ItemsPlan):
 
     Args:
         estimator: From counts of reports to estimates.
-
-    >>> from fractions import Fraction
-    >>> from barrow.spaces import Clustered
-    >>> terms = Terms(Clustered.grid(5, 4, r=0.05), 1000, given=Fraction(25), delta=Fraction("1e-9"))
-    >>> plan = Frequency(items=100).plan(terms)
-    >>> plan.items, plan.error < 0.05
-    (100, True)
     """
 
     estimator: mechanisms.FrequencyEstimator

@@ -200,9 +200,6 @@ class HistogramDraw:
     Attributes:
         raw: The noisy values of the query.
         shares: The histogram decoded from them: one share for each item, with sum 1.
-
-    >>> HistogramDraw(np.array([0.1]), np.array([1.0])).shares.tolist()
-    [1.0]
     """
 
     raw: Floats
@@ -241,12 +238,6 @@ class HistogramPlan(LinearPlan):
         target: What was wanted.
         candidates: All mechanisms that can answer, the most accurate first.
         cannot: Why each of the others cannot answer.
-
-    >>> from fractions import Fraction
-    >>> from barrow.spaces import Clustered
-    >>> plan = Histogram().plan(Terms(Clustered.grid(5, 4, r=0.02), 1000, given=Fraction(25)))
-    >>> plan.chosen.name, plan.error < 0.01
-    ('tree', True)
     """
 
     target: planning.HistogramTarget

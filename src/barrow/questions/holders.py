@@ -29,16 +29,7 @@ _TURNS = 60
 
 
 def plan_holders(question: Linear, terms: Terms) -> HoldersPlan:
-    """The plan of a mean over people with records; it reads no data.
-
-    >>> from fractions import Fraction
-    >>> from barrow.questions import Mean
-    >>> from barrow.spaces import Line, NoRecords
-    >>> space = NoRecords(Line(0, 100, unit="years", step=1))
-    >>> plan = plan_holders(Mean(), Terms(space, 1000, given=Fraction(25)))
-    >>> plan.description, round(plan.error, 2)
-    ('the mean over people with records of the mean of their items (years)', 0.52)
-    """
+    """The plan of a mean over people with records; it reads no data."""
     if terms.model is not Model.CENTRAL:
         raise ParameterError(
             "People without records have an item of their own where a curator holds the data.",
@@ -86,9 +77,6 @@ class HoldersPlan(LinearPlan):
 
     Args:
         pair: The sums over them, their share, and what was subtracted.
-
-    >>> HoldersPlan.__dataclass_fields__["pair"].type
-    'Holders'
     """
 
     pair: Holders
@@ -220,9 +208,6 @@ def laplace_pair_quantile(lean: float) -> float:
     """What |L1 + lean L2| exceeds with probability 5 %, for independent standard Laplace variables.
 
     P(|L1 + s L2| > t) = (e^(-t) - s^2 e^(-t/s))/(1 - s^2), and (1 + t/2) e^(-t) at s = 1.
-
-    >>> round(laplace_pair_quantile(0.0), 6), round(laplace_pair_quantile(1.0), 4)
-    (2.995732, 4.113)
     """
     from scipy.optimize import brentq
 

@@ -167,21 +167,13 @@ class Items(ItemWiseQuestion):
 
 
 def how_many(said: Said) -> str:
-    """How many items each person gave.
-
-    >>> how_many({"items_per_person": 30})
-    'each holding exactly 30 items'
-    """
+    """How many items each person gave."""
     items = said["items_per_person"]
     return f"{items:,} items drawn from each" if said.get("sampled") else f"each holding exactly {items:,} items"
 
 
 def items_counted(said: Said) -> str:
-    """What was counted before it was randomised.
-
-    >>> items_counted({"people": 9, "items_per_person": 30})
-    'The items of all 9 people, exactly 30 of each, were counted together.'
-    """
+    """What was counted before it was randomised."""
     people, items = said["people"], said["items_per_person"]
     if said.get("sampled"):
         return (
@@ -192,12 +184,7 @@ def items_counted(said: Said) -> str:
 
 
 def reports_sentence(said: Said) -> str:
-    """How reports were drawn in place of items.
-
-    >>> noise = {"distribution": "randomised response", "alpha0": 1.0, "method": "flow_strong"}
-    >>> reports_sentence({"noise": noise})[:45]
-    'Every item was replaced by a random report (r'
-    """
+    """How reports were drawn in place of items."""
     noise = said["noise"]
     how = "by each person's client" if said.get("conditions") else "as counts"
     return (
@@ -217,12 +204,6 @@ class ItemsPlan(Plan):
         choice: The randomiser, and how it was found.
         mechanism: What will be drawn; behind samples where people may hold any number of items.
         guarantee: What it promises, by the best certified method.
-
-    >>> from barrow.spaces import Clustered
-    >>> terms = Terms(Clustered.grid(5, 4, r=0.05), 1000, given=Fraction(25), delta=Fraction("1e-9"))
-    >>> plan = Items(items=100).plan(terms)
-    >>> plan.description, plan.items
-    ('the histogram of randomised items', 100)
     """
 
     question: ItemWiseQuestion
@@ -479,11 +460,7 @@ class ItemsPlan(Plan):
 
 
 def counted_of(collector: Collector) -> Counted:
-    """``collector``, if it counts.
-
-    >>> counted_of(Counted(1, 2)).n
-    0
-    """
+    """``collector``, if it counts."""
     if not isinstance(collector, Counted):
         raise ParameterError("These are no counts of reports.", allowed="the plan's collector", fix="plan.collector()")
     return collector

@@ -29,10 +29,6 @@ class Kept(Generic[Made]):
 
     Args:
         most: How many things are kept.
-
-    >>> kept, made = Kept(2), []
-    >>> [kept.get(key, lambda: made.append(1) or len(made)) for key in "aab"], kept.ready("a"), kept.ready("c")
-    ([1, 1, 2], True, False)
     """
 
     def __init__(self, most: int) -> None:
@@ -71,13 +67,7 @@ _QUERIES: Kept[Query] = Kept(6)
 
 
 def query_key(question: Linear, space: Space) -> str | None:
-    """What a query depends on: the space, and all that is asked of it; None where that cannot be written down.
-
-    >>> from barrow.questions import Mean
-    >>> from barrow.spaces import Line
-    >>> query_key(Mean(fraction="0.5"), Line(0, 1, step=1)) == query_key(Mean(), Line(0, 1, step=1))
-    True
-    """
+    """What a query depends on: the space, and all that is asked of it; None where that cannot be written down."""
     asked = {name: value for name, value in question.asked.items() if name != "noise"}
     try:
         written = json.dumps(asked, sort_keys=True, default=_written)
@@ -96,24 +86,12 @@ def _written(value: Any) -> Any:
 
 
 def kept_query(question: Linear, space: Space) -> Query:
-    """The question on ``space``; the last few are kept with their constants.
-
-    >>> from barrow.questions import Mean
-    >>> from barrow.spaces import Line
-    >>> kept_query(Mean(), Line(0, 1, step=1)) is kept_query(Mean(noise="laplace"), Line(0, 1, step=1))
-    True
-    """
+    """The question on ``space``; the last few are kept with their constants."""
     key = query_key(question, space)
     return question.query(space) if key is None else _QUERIES.get(key, lambda: question.query(space))
 
 
 def query_ready(question: Linear, space: Space) -> bool:
-    """Whether :func:`kept_query` answers at once.
-
-    >>> from barrow.questions import Density
-    >>> from barrow.spaces import Line
-    >>> query_ready(Density(bandwidth="0.3"), Line(0, 7, step=1))
-    False
-    """
+    """Whether :func:`kept_query` answers at once."""
     key = query_key(question, space)
     return key is not None and _QUERIES.ready(key)

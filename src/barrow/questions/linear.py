@@ -175,11 +175,7 @@ def _unit(said: Said, shares: bool) -> str:
 
 
 def snapping_words(said: Said, shares: bool = False) -> str:
-    """What snapping does to the values of a statement, in words that follow its half width.
-
-    >>> snapping_words({"snapping_values": 0.5, "snapping_included": True, "unit_of_values": "years"})
-    ' (0.5 years of it for snapping to the grid)'
-    """
+    """What snapping does to the values of a statement, in words that follow its half width."""
     moved = said.get("snapping_values") or 0.0
     if not moved:
         return ""
@@ -193,11 +189,7 @@ def snapping_words(said: Said, shares: bool = False) -> str:
 
 
 def noise_sentence(said: Said) -> str:
-    """How additive noise was drawn and rounded.
-
-    >>> noise_sentence({"noise": {"distribution": "Laplace", "scale": 0.5, "grid": "1/1024"}, "unit_of_values": "km"})[:30]
-    'Laplace noise of scale 0.5 km '
-    """  # noqa: E501
+    """How additive noise was drawn and rounded."""
     noise = said["noise"]
     return (
         f"{noise['distribution']} noise of scale {noise['scale']:.4g} {said['unit_of_values']}".rstrip()

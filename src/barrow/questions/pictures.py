@@ -29,9 +29,6 @@ class Bounds:
         high: The upper ends.
         noise: What the noise alone reaches anywhere with 5 %: a value not above it cannot be told from 0.
         redraws: Other values that fit what was released as well.
-
-    >>> Bounds(np.array([0.1]), np.array([0.2])).noise is None
-    True
     """
 
     low: Floats | None = None
@@ -46,11 +43,7 @@ class Bounds:
 
 
 def counted_rows(rows: Rows) -> Rows:
-    """The rows; a list of reports becomes one row for each kind with its count.
-
-    >>> counted_rows([{"report": "b"}, {"report": "a"}, {"report": "b"}])
-    [{'report': 'a', 'count': 1}, {'report': 'b', 'count': 2}]
-    """
+    """The rows; a list of reports becomes one row for each kind with its count."""
     if rows and set(rows[0]) == {"report"}:
         counted = Counter(row["report"] for row in rows)
         return [{"report": label, "count": count} for label, count in sorted(counted.items())]
@@ -58,21 +51,13 @@ def counted_rows(rows: Rows) -> Rows:
 
 
 def values_of(rows: Rows) -> Floats:
-    """The column that was released.
-
-    >>> values_of([{"item": "a", "share": 0.25}]).tolist()
-    [0.25]
-    """
+    """The column that was released."""
     column = next(name for name in _VALUE if name in rows[0])
     return np.array([math.nan if row[column] is None else row[column] for row in rows], dtype=np.float64)
 
 
 def names_of(rows: Rows) -> list[str]:
-    """What each value is.
-
-    >>> names_of([{"item": "a", "share": 0.25}])
-    ['a']
-    """
+    """What each value is."""
     column = next(name for name in _NAME if name in rows[0])
     if column == "quantile":
         return ["median" if float(row[column]) == 0.5 else f"quantile {row[column]}" for row in rows]
@@ -80,11 +65,7 @@ def names_of(rows: Rows) -> list[str]:
 
 
 def bounds_of(said: Mapping[str, Any], rows: Rows) -> Bounds:
-    """The intervals that rows hold themselves: of additive noise, or of quantiles.
-
-    >>> bounds_of({"half_width_95_all": 0.5}, [{"value": 2.0, "half_width_95": 0.25}] * 20).noise
-    0.5
-    """
+    """The intervals that rows hold themselves: of additive noise, or of quantiles."""
     if "low_95" in rows[0]:
         low, high = (np.array([row[name] for row in rows], dtype=np.float64) for name in ("low_95", "high_95"))
         return Bounds(low, high)
@@ -96,22 +77,14 @@ def bounds_of(said: Mapping[str, Any], rows: Rows) -> Bounds:
 
 
 def unit_of(said: Mapping[str, Any], rows: Rows, shares: bool) -> str:
-    """The unit of the values; shares are said in per cent.
-
-    >>> unit_of({"unit_of_values": "km"}, [{"value": 1.0}], False)
-    'km'
-    """
+    """The unit of the values; shares are said in per cent."""
     if shares or "share" in rows[0]:
         return _SHARE
     return str(rows[0].get("unit") or said.get("unit_of_values") or "")
 
 
 def places_of(rows: Rows, box: Any = None) -> Places:
-    """Where rows with coordinates are: cells about the points of a grid, or points.
-
-    >>> places_of([{"lat": 0.0, "lon": 0.0}, {"lat": 0.0, "lon": 2.0}]).corners is None
-    False
-    """
+    """Where rows with coordinates are: cells about the points of a grid, or points."""
     lat, lon = (np.array([row[name] for row in rows], dtype=np.float64) for name in ("lat", "lon"))
     lines = len(np.unique(np.round(lat, 9)))
     if len(lat) > 1 and lines > 0.5 * len(lat):  # no grid: each has a latitude of its own
@@ -141,10 +114,6 @@ def picture(
         outline: GeoJSON instead of the bundled coasts and borders.
         title: What the figure is; by default what was released.
         width: In pixels.
-
-    >>> rows = [{"output": "mean", "value": 31.0, "half_width_95": 0.5, "unit": "years"}]
-    >>> print(picture({}, rows, None, shares=False, title="Mean"))
-    Mean. mean: 31 years, with 95 % certainty 30.5 years to 31.5 years.
     """
     rows = [row for row in counted_rows(rows) if row.get("determined", True)]
     if not rows:

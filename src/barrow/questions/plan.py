@@ -508,24 +508,14 @@ class Plan(ABC):
 
 
 def placed(space: Space, points: Floats | None, i: int) -> dict[str, float]:
-    """The coordinates of the i-th of some points, by the names of the space's axes.
-
-    >>> from barrow.spaces import Line
-    >>> placed(Line(0, 2, step=1), None, 0)
-    {}
-    """
+    """The coordinates of the i-th of some points, by the names of the space's axes."""
     if points is None:
         return {}
     return dict(zip(space.axes, np.atleast_1d(points[i]).tolist(), strict=False))
 
 
 def labelled(space: Space, columns: Mapping[str, Sequence[Any]]) -> Rows:
-    """One row for each item of ``space``: its label, its place if it has one, and the given columns.
-
-    >>> from barrow.spaces import Discrete
-    >>> labelled(Discrete(["a", "b"]), {"share": [0.5, 0.5]})[1]
-    {'item': 'b', 'share': 0.5}
-    """
+    """One row for each item of ``space``: its label, its place if it has one, and the given columns."""
     points, names = space.places, list(columns)
     rows = zip(*columns.values(), strict=True)
     return [

@@ -98,12 +98,7 @@ class Quantile(ReadOff):
 
 
 def _worth_trying(line: Space, terms: Terms) -> list[int]:
-    """Three numbers of points around the best by a formula: noise of the share below, and the width of a step.
-
-    >>> from barrow.planning.terms import Terms
-    >>> _worth_trying(Line(0, 100, step=1), Terms(Line(0, 100, step=1), 800, given=Fraction(4)))
-    [3, 4, 6]
-    """
+    """Three numbers of points around the best by a formula: noise of the share below, and the width of a step."""
     gaps = line.items - 1
     if gaps < 2:
         return [1]
@@ -121,11 +116,6 @@ class QuantilePlan(ReadOffPlan):
     Args:
         pair: Where some people hold no records: the sums over those who do, and their share s. A point is at least the
             q-quantile of their items if the share of all people below it is at least q s, which is linear in both.
-
-    >>> from barrow.spaces import Line
-    >>> plan = Quantile().plan(Terms(Line(0, 100, unit="years", step=1), 10_000, given=Fraction(25)))
-    >>> plan.description, plan.error < 2
-    ("the median of people's items (years)", True)
     """
 
     question: Quantile

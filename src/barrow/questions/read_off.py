@@ -24,12 +24,7 @@ from barrow.questions.linear import Linear, LinearPlan, noise_sentence, user_lev
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReadOff(Linear):
-    """A linear question for a curator, whose values are turned into something else with intervals of its own.
-
-    >>> from barrow.questions import CircularMean, Quantile
-    >>> issubclass(Quantile, ReadOff), issubclass(CircularMean, ReadOff)
-    (True, True)
-    """
+    """A linear question for a curator, whose values are turned into something else with intervals of its own."""
 
     plural: ClassVar[str] = ""
     """What it asks for, in the plural, as refusals name it."""
@@ -122,13 +117,6 @@ class ReadOffPlan(LinearPlan):
     Args:
         pair: Where some people hold no records: the sums over those who do, and their share.
         beside: The plan by the other definition, EMD-DP or user-level DP.
-
-    >>> from fractions import Fraction
-    >>> from barrow.questions import Quantile
-    >>> from barrow.spaces import Line
-    >>> plan = Quantile().plan(Terms(Line(0, 100, unit="years", step=1), 10_000, given=Fraction(25)))
-    >>> plan.beside is None, plan.versus is None
-    (True, True)
     """
 
     question: ReadOff
@@ -187,11 +175,7 @@ class ReadOffPlan(LinearPlan):
 
 
 def share_row(share: float, width: float) -> dict[str, object]:
-    """The released share of people with records and its interval, cut to [0, 1].
-
-    >>> share_row(0.9, 0.2)["high_95"]
-    1.0
-    """
+    """The released share of people with records and its interval, cut to [0, 1]."""
     return {
         "output": "share of people with records",
         "value": min(max(share, 0.0), 1.0),

@@ -31,12 +31,6 @@ class Sets(Collector):
 
     Args:
         made: The mechanism, whose public numbers say what a report can be.
-
-    >>> from barrow.mechanisms.user_level import local_subsets
-    >>> from barrow.spaces import Discrete
-    >>> sets = Sets(local_subsets(Discrete("abc"), 30, users=10))
-    >>> sets.add([0, 2]), sets.refusal([0, 3]), sets.refusal([1, 2]), sets.n
-    (None, 'impossible value', 'impossible value', 1)
     """
 
     def __init__(self, made: LocalSubsets) -> None:
@@ -80,9 +74,6 @@ class SubsetsPlan(Plan):
         target: What was wanted.
         own: The candidates of EMD-DP, best first.
         versus: What is released beside the best of EMD-DP.
-
-    >>> SubsetsPlan.__dataclass_fields__["chosen"].type
-    'Candidate'
     """
 
     question: Question

@@ -14,11 +14,7 @@ from barrow.numerics import exact
 
 
 def finite_array(values: ArrayLike, name: str, *, ndim: int) -> NDArray[np.float64]:
-    """``values`` as a float array of ``ndim`` dimensions without NaN or infinity; a public parameter.
-
-    >>> finite_array([1, 2], "points", ndim=1).tolist()
-    [1.0, 2.0]
-    """
+    """``values`` as a float array of ``ndim`` dimensions without NaN or infinity; a public parameter."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -43,11 +39,7 @@ def finite_array(values: ArrayLike, name: str, *, ndim: int) -> NDArray[np.float
 
 
 def positive_number(value: Any, name: str, fix: str | None = None) -> float:
-    """``value`` as a finite float above 0; a public parameter.
-
-    >>> positive_number(3, "diameter")
-    3.0
-    """
+    """``value`` as a finite float above 0; a public parameter."""
     if isinstance(value, str) and value == "auto":
         raise ParameterError(
             f"{name} is 'auto' in a space of its own.",
@@ -70,9 +62,6 @@ def private_numbers(records: Any, columns: int | None = None) -> NDArray[np.floa
     """Private records as floats, missing ones as NaN; with ``columns``, as an array of that many columns.
 
     What cannot be read raises a constant text: the usual conversion error would repeat the private value.
-
-    >>> private_numbers([1, None]).tolist()
-    [1.0, nan]
     """
     try:
         array = np.asarray(records, dtype=np.float64)

@@ -151,11 +151,7 @@ def edge_names(space: Space) -> list[str]:
 
 
 def nested_edges(items: int, starts: Ids, ends: Ids, lengths: Floats) -> EdgeTree:
-    """From the spans of items below edges, in any order; edges with the same span, or with all items, are joined.
-
-    >>> nested_edges(3, np.array([0, 0, 1, 2]), np.array([2, 1, 2, 3]), np.ones(4)).parents.tolist()
-    [-1, -1, 0, 0]
-    """
+    """From the spans of items below edges, in any order; edges with the same span, or with all items, are joined."""
     proper = ends - starts < items
     starts, ends, lengths = starts[proper], ends[proper], lengths[proper]
     order = np.lexsort((-ends, starts))

@@ -16,11 +16,7 @@ DIGESTS = "digests"
 
 @dataclass(frozen=True)
 class Written:
-    """Plain data that name files, with their digests: what a space was read from.
-
-    >>> Written({"kind": "discrete", "labels": "a.txt", "digests": {"labels": "sha256:00"}}).spec["labels"]
-    'a.txt'
-    """
+    """Plain data that name files, with their digests: what a space was read from."""
 
     spec: Mapping[str, Any]
 
@@ -37,11 +33,7 @@ def remembered(to_spec: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict
 
 
 def without_names(spec: Any) -> Any:
-    """Plain data in which files are known by their digests alone, so that a file may be moved or renamed.
-
-    >>> without_names({"kind": "discrete", "labels": "a.txt", "digests": {"labels": "sha256:00"}})
-    {'kind': 'discrete', 'digests': {'labels': 'sha256:00'}}
-    """
+    """Plain data in which files are known by their digests alone, so that a file may be moved or renamed."""
     if isinstance(spec, list):
         return [without_names(part) for part in spec]
     if not isinstance(spec, dict):

@@ -22,11 +22,7 @@ from barrow.spaces.records import Formula, Labels
 
 @dataclass(frozen=True, eq=False)
 class LabelledSpace(Space):
-    """What spaces of named items share: records are labels, and nothing is snapped.
-
-    >>> isinstance(Discrete(["a"]), LabelledSpace)
-    True
-    """
+    """What spaces of named items share: records are labels, and nothing is snapped."""
 
     index: LabelIndex = field(repr=False)
     default: str | None = field(repr=False)

@@ -14,10 +14,6 @@ class LabelIndex:
 
     Whole numbers in records match labels that are written like them, so ``7`` finds ``"7"``. ``also`` are further names
     in records, with the label that each stands for.
-
-    >>> index = LabelIndex(["JFK", "LGA"])
-    >>> index.find(["LGA", None, "XXX"]).tolist()
-    [1, -1, -1]
     """
 
     def __init__(self, labels: Iterable[str], name: str = "labels", also: Mapping[str, int] | None = None) -> None:
@@ -42,11 +38,7 @@ class LabelIndex:
 
     @property
     def known(self) -> Mapping[str, int]:
-        """Every name that a record may hold, with the number of its label.
-
-        >>> LabelIndex(["a"], also={"b": 0}).known
-        {'a': 0, 'b': 0}
-        """
+        """Every name that a record may hold, with the number of its label."""
         return self._ids
 
     def __len__(self) -> int:

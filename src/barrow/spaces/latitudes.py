@@ -31,9 +31,6 @@ def scattered_graph(points: Floats, diameter: float, spacing: float, least: floa
         diameter: How many kilometres count as 1.
         spacing: The widest gap between nodes in kilometres.
         least: A lower bound on the distance of two items in kilometres, by which rounding is paid.
-
-    >>> scattered_graph(np.array([[0.0, 0.0], [0.4, 1.0], [1.0, 0.3]]), 200.0, 60.0, 50.0)
-    NeighbourGraph(9 nodes, 12 edges)
     """
     per_degree = math.radians(1.0) * EARTH_RADIUS_KM
     lats, lons = points[:, 0], points[:, 1]
@@ -56,9 +53,6 @@ def latitude_graph(points: Floats, diameter: float, spacing: float | None) -> Ne
         diameter: How many kilometres count as 1.
         spacing: The widest gap between nodes in kilometres; None for one row of nodes for each row of items, with as
             many columns as the longest row has items.
-
-    >>> latitude_graph(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), 200.0, None)
-    NeighbourGraph(4 nodes, 4 edges)
     """
     rows, row = np.unique(points[:, 0], return_inverse=True)
     lons, column = np.unique(points[:, 1], return_inverse=True)

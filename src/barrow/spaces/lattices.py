@@ -36,10 +36,6 @@ class Axis:
         gaps: The lengths of the edges between neighbouring nodes, safely rounded; one more than needed on a circle.
         places: The position of each point among the nodes, in units of 2^-bits of a gap.
         bits: See ``places``.
-
-    >>> axis = line_axis(np.array([0.0, 1.0, 3.0, 4.0]), 2.0, 10)
-    >>> axis.nodes, axis.places.tolist(), axis.gaps.round(9).tolist()
-    (3, [0, 512, 1536, 2048], [2.0, 2.0])
     """
 
     nodes: int
@@ -66,11 +62,7 @@ class Axis:
 
 
 def intervals(extent: float, spacing: float | None, points: int) -> int:
-    """Into how many gaps of at most ``spacing`` an axis is cut: one less than its points where that is no coarser.
-
-    >>> intervals(10.0, None, 5), intervals(10.0, 2.5, 9), intervals(10.0, 0.1, 9)
-    (4, 4, 8)
-    """
+    """Into how many gaps of at most ``spacing`` an axis is cut: one less than its points where that is no coarser."""
     if spacing is None or points == 1:
         return points - 1
     return min(points - 1, max(1, math.ceil(extent / spacing - 1e-9)))
@@ -110,11 +102,7 @@ def line_axis(points: Floats, spacing: float | None, bits: int, *, cosines: bool
 
 
 def circle_axis(count: int, gaps: int, bits: int) -> Axis:
-    """The axis of ``count`` equally spaced points round a circle of circumference 2, with ``gaps`` nodes.
-
-    >>> circle_axis(8, 4, 4).places.tolist(), circle_axis(2, 2, 4).closed
-    ([0, 8, 16, 24, 32, 40, 48, 56], False)
-    """
+    """The axis of ``count`` equally spaced points round a circle of circumference 2, with ``gaps`` nodes."""
     step = 2.0 / count
     if gaps >= count or count < 4:
         closing = count if count > 2 else count - 1  # two points have one edge between them, not two
@@ -132,11 +120,7 @@ def _affordable(steps: Floats, moved: Ints, width: float, bits: int) -> float:
 
 
 def bits_for(axes: int) -> int:
-    """Bits of the weights along each of several axes, whose products stay exact.
-
-    >>> bits_for(2)
-    24
-    """
+    """Bits of the weights along each of several axes, whose products stay exact."""
     bits = min(30, WEIGHT_BITS // max(axes, 1))  # positions among 2^32 nodes still fit 64 bits
     if bits < _FEWEST_BITS:
         raise ParameterError(
@@ -148,11 +132,7 @@ def bits_for(axes: int) -> int:
 
 
 def checked_spacing(spacing: float | None, unit: str) -> float | None:
-    """``spacing`` as a number above 0 or None.
-
-    >>> checked_spacing(2, "km")
-    2.0
-    """
+    """``spacing`` as a number above 0 or None."""
     if spacing is None:
         return None
     return positive_number(spacing, "spacing", fix=f"spacing=1.0 {unit}".rstrip())
@@ -168,10 +148,6 @@ class Lattice:
         spans: For each axis, which edges are along it.
         shapes: For each axis, the shape of the array of its edges.
         faces: Every other square of the last two axes that have more than one node.
-
-    >>> square = lattice((3, 3), (False, False))
-    >>> len(square.tails), square.faces.tolist()
-    (12, [[0, 8, 1, 6], [4, 11, 5, 9]])
     """
 
     tails: Ints
@@ -182,10 +158,7 @@ class Lattice:
 
 
 def check_nodes(count: int) -> None:
-    """Refuses a graph of too many nodes.
-
-    >>> check_nodes(10)
-    """
+    """Refuses a graph of too many nodes."""
     if count > _MOST_NODES:
         raise ParameterError(
             f"The graph would have {count:,} nodes.", allowed=f"at most {_MOST_NODES:,}", fix="a larger spacing"
@@ -232,11 +205,7 @@ def _black_faces(numbers: list[Ints], a: int, b: int, shape: Sequence[int], clos
 
 
 def stretch_upper(squared: int) -> Fraction:
-    """The square root of ``squared``, with room for every rounding of lengths.
-
-    >>> float(stretch_upper(4))
-    2.000000000029104
-    """
+    """The square root of ``squared``, with room for every rounding of lengths."""
     return Fraction(math.sqrt(squared)) * (1 + Fraction(1, 2**36))
 
 
@@ -244,10 +213,6 @@ def grid_graph(axes: Sequence[Axis], factors: Sequence[float], index: Sequence[I
     """The graph of a grid: edges along axis i are its gaps times ``factors[i]``; item k lies at ``index[i][k]``.
 
     Factors are 1/sqrt(k) of the unit for k axes, so that no path is shorter than 1/sqrt(k) of the distance.
-
-    >>> axis = line_axis(np.arange(3.0), None, 24)
-    >>> grid_graph([axis, axis], [0.5, 0.5], np.indices((3, 3)).reshape(2, -1)).weights is None
-    True
     """
     shape = [axis.nodes for axis in axes]
     net = lattice(shape, [axis.closed for axis in axes])
@@ -286,12 +251,7 @@ def grid_weights(axes: Sequence[Axis], index: Sequence[Ints]) -> Any:
 
 
 def rows_product(left: Any, right: Any) -> Any:
-    """Row by row, the products of all entries of two sparse arrays: columns (a, b) are numbered a * width + b.
-
-    >>> from scipy.sparse import csr_array
-    >>> rows_product(csr_array([[1, 2]]), csr_array([[3, 4]])).toarray().tolist()
-    [[3, 4, 6, 8]]
-    """
+    """Row by row, the products of all entries of two sparse arrays: columns (a, b) are numbered a * width + b."""
     from scipy.sparse import csr_array
 
     left, right = left.tocsr(), right.tocsr()
@@ -324,9 +284,6 @@ def rounded_axis(values: Floats, spacing: float, bits: int) -> tuple[Axis, float
     """The axis of values in any order, rounded to multiples of 2^-bits of a gap, and the gap.
 
     Values move by half such a unit; another half is kept for the floats in between.
-
-    >>> rounded_axis(np.array([0.0, 3.0, 1.0]), 2.0, 4)[0].places.tolist()
-    [0, 32, 11]
     """
     low, extent = float(values.min()), float(np.ptp(values))
     gaps = max(1, math.ceil(extent / spacing - 1e-9)) if extent > 0.0 else 0
@@ -336,11 +293,7 @@ def rounded_axis(values: Floats, spacing: float, bits: int) -> tuple[Axis, float
 
 
 def mean_to_middle(height: Any, width: Any) -> Floats:
-    """The mean distance of a point anywhere in a rectangle from its middle.
-
-    >>> round(float(mean_to_middle(1.0, 1.0)), 4)
-    0.3826
-    """
+    """The mean distance of a point anywhere in a rectangle from its middle."""
     p, q = np.asarray(height, dtype=np.float64) / 2.0, np.asarray(width, dtype=np.float64) / 2.0
     corner = np.hypot(p, q)
     slopes = p * p / (2.0 * q) * np.log((q + corner) / p) + q * q / (2.0 * p) * np.log((p + corner) / q)

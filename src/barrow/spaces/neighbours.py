@@ -188,10 +188,7 @@ class NeighbourGraph:
 
 
 def check_connected(nodes: int, tails: Ints, heads: Ints, labels: Sequence[str] | None = None) -> None:
-    """Refuses a graph in several pieces, naming a node of each of two.
-
-    >>> check_connected(3, np.array([0, 1]), np.array([1, 2]))
-    """
+    """Refuses a graph in several pieces, naming a node of each of two."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -208,11 +205,7 @@ def check_connected(nodes: int, tails: Ints, heads: Ints, labels: Sequence[str] 
 
 
 def path_lengths(nodes: int, tails: Ints, heads: Ints, lengths: Floats, sources: Any = None) -> Floats:
-    """Lengths of shortest paths from ``sources`` (all nodes by default) to every node.
-
-    >>> path_lengths(3, np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.25]), [2]).tolist()
-    [[0.75, 0.25, 0.0]]
-    """
+    """Lengths of shortest paths from ``sources`` (all nodes by default) to every node."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
 

@@ -19,14 +19,7 @@ Part = tuple[NeighbourGraph, Fraction, int, Ints]
 
 
 def product_graph(parts: Sequence[Part]) -> NeighbourGraph:
-    """The graph of a weighted sum of metrics (docs/proofs/edge-noise.md, Section 3).
-
-    >>> path = NeighbourGraph(2, [0], [1], [1.0])
-    >>> ids = np.indices((2, 2)).reshape(2, -1)
-    >>> square = product_graph([(path, Fraction(1, 2), 2, ids[0]), (path, Fraction(1, 2), 2, ids[1])])
-    >>> square, len(square.faces)
-    (NeighbourGraph(4 nodes, 4 edges), 1)
-    """
+    """The graph of a weighted sum of metrics (docs/proofs/edge-noise.md, Section 3)."""
     shape = [graph.nodes for graph, _, _, _ in parts]
     check_nodes(math.prod(shape))
     ids = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
@@ -95,11 +88,7 @@ def _faces(parts: Sequence[Part], numbers: list[Ints]) -> Ints | None:
 
 
 def edge_colours(graph: NeighbourGraph) -> Ints:
-    """A colour for each edge such that edges with a common end differ: the first that is free at both ends.
-
-    >>> edge_colours(NeighbourGraph(4, [0, 1, 2], [1, 2, 3], [1.0, 1.0, 1.0])).tolist()
-    [0, 1, 0]
-    """
+    """A colour for each edge such that edges with a common end differ: the first that is free at both ends."""
     used: list[set[int]] = [set() for _ in range(graph.nodes)]
     colours = []
     for a, b in zip(graph.tails.tolist(), graph.heads.tolist(), strict=True):

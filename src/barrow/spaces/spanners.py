@@ -33,13 +33,7 @@ _CHUNK = 2**14
 
 @dataclass(frozen=True, eq=False)
 class Spanner:
-    """The edges of a greedy spanner of a matrix of distances, and its shortest paths.
-
-    >>> square = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
-    >>> found = greedy_spanner(square, 1.5)
-    >>> sorted(zip(found.tails.tolist(), found.heads.tolist())), found.paths[0].tolist()
-    ([(0, 1), (1, 2), (2, 3)], [0.0, 1.0, 2.0, 3.0])
-    """
+    """The edges of a greedy spanner of a matrix of distances, and its shortest paths."""
 
     tails: Ids
     heads: Ids
@@ -81,10 +75,7 @@ def _join(paths: Floats, a: int, b: int, length: float) -> None:
 
 
 def check_memory(items: int) -> None:
-    """Refuses all pairs of so many items.
-
-    >>> check_memory(100)
-    """
+    """Refuses all pairs of so many items."""
     if items > MOST_CERTIFIED:
         raise ParameterError(
             f"A spanner of {items:,} items looks at all pairs and would need {items * items * 20 / 2**30:,.1f} GiB.",
@@ -166,12 +157,7 @@ def star_graph(space: Space, near: Floats | None = None) -> NeighbourGraph:
 
 
 def nearest_distances(space: Space) -> Floats:
-    """The distance of each item to its nearest neighbour, a strip of rows at a time.
-
-    >>> from barrow.spaces import Line
-    >>> nearest_distances(Line(0, 4, points=[0, 1, 4])).tolist()
-    [0.25, 0.25, 0.75]
-    """
+    """The distance of each item to its nearest neighbour, a strip of rows at a time."""
     near = np.zeros(space.items)
     for rows, block in space.blocks():
         block[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = np.inf
@@ -201,12 +187,7 @@ def _best_stretch(space: Space, distances: Floats) -> Fraction | None:
 
 
 def simulated_error(network: NeighbourGraph, incidence: Any, lengths: Floats, draws: int = _DRAWS) -> float:
-    """The mean cost, along ``network``, of the noise ``incidence`` @ Laplace(1/lengths), by public simulation.
-
-    >>> path = NeighbourGraph(2, [0], [1], [0.5])
-    >>> 0.1 < simulated_error(path, path.incidence, path.lengths, draws=20) < 3.0
-    True
-    """
+    """The mean cost, along ``network``, of the noise ``incidence`` @ Laplace(1/lengths), by public simulation."""
     from barrow.noise.additive.variates import Exponential, SymmetricVariates
 
     source, total = SeededSource(2**20), 0.0
@@ -218,11 +199,7 @@ def simulated_error(network: NeighbourGraph, incidence: Any, lengths: Floats, dr
 
 
 def flow_cost(network: NeighbourGraph, difference: Floats) -> float:
-    """The least cost of a flow along the edges that makes up ``difference``, whose sum is 0: W1 of the graph.
-
-    >>> round(flow_cost(NeighbourGraph(3, [0, 1], [1, 2], [0.5, 0.25]), np.array([1.0, 0.0, -1.0])), 9)
-    0.75
-    """
+    """The least cost of a flow along the edges that makes up ``difference``, whose sum is 0: W1 of the graph."""
     from scipy.optimize import linprog
     from scipy.sparse import hstack
 

@@ -230,11 +230,7 @@ class Tree(LabelledSpace):
 
 
 def _way(leaf: str, above: Mapping[str, str]) -> list[str]:
-    """The nodes from the root to a leaf, each by what it adds to the name of the one above.
-
-    >>> _way("US/NY", {"US/NY": "US", "US": "all"})
-    ['US', 'NY']
-    """
+    """The nodes from the root to a leaf, each by what it adds to the name of the one above."""
     names = [leaf]
     while names[-1] in above:
         names.append(above[names[-1]])
