@@ -17,13 +17,7 @@ _OPTIONS = (
 
 
 def without_secrets(address: str) -> str:
-    """An address without the table and the query; one that holds a secret, or an unknown option, is refused unread.
-
-    >>> without_secrets("postgresql://db.example/shop?table=visits&sslmode=verify-full")
-    'postgresql://db.example/shop?sslmode=verify-full'
-    >>> without_secrets("postgresql:///?service=shop&table=visits")
-    'postgresql:///?service=shop'
-    """
+    """An address without the table and the query; one that holds a secret, or an unknown option, is refused unread."""
     try:
         parts = urlsplit(address)
         options = parse_qsl(parts.query, keep_blank_values=True)
@@ -56,11 +50,7 @@ _SPARK_OPTIONS = ("table", "sql", "path", "format", "snapshot")
 
 
 def spark_options(address: str) -> tuple[str, dict[str, str]]:
-    """Where Spark is, and the options of an address (``spark://local[*]?path=x.parquet``); secrets are refused.
-
-    >>> spark_options("spark://local[*]?path=visits.parquet")
-    ('spark://local[*]', {'path': 'visits.parquet'})
-    """
+    """Where Spark is, and the options of an address (``spark://local[*]?path=x.parquet``); secrets are refused."""
     head, _, query = address.partition("?")
     scheme, _, where = head.partition("://")
     where = where.rstrip("/")
@@ -91,21 +81,13 @@ def spark_options(address: str) -> tuple[str, dict[str, str]]:
 
 
 def spark_master(where: str) -> str:
-    """What Spark calls the place of an address: ``local[*]``, ``yarn``, or the address of a cluster itself.
-
-    >>> spark_master("spark://local[2]"), spark_master("spark://localhost:7077"), spark_master("sc://localhost")
-    ('local[2]', 'spark://localhost:7077', 'sc://localhost')
-    """
+    """What Spark calls the place of an address: ``local[*]``, ``yarn``, or the address of a cluster itself."""
     name = where.removeprefix("spark://")
     return name if _HERE.fullmatch(name) else where
 
 
 def spark_address(address: str) -> str:
-    """An address without the table and the query.
-
-    >>> spark_address("spark://local[2]?path=a+b.parquet&sql=SELECT")
-    'spark://local[2]?path=a+b.parquet'
-    """
+    """An address without the table and the query."""
     head, options = spark_options(address)
     kept = urlencode({name: value for name, value in options.items() if name not in ("table", "sql")}, safe="/:")
     return f"{head}?{kept}" if kept else head

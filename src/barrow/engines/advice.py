@@ -18,12 +18,7 @@ _MOST = 0.5
 
 
 def advise(lost: Sequence[tuple[object, ...]], columns: Columns, space: Space) -> tuple[str, ...]:
-    """Sentences about some records, by their item columns, whose item is lost.
-
-    >>> from barrow.spaces import Earth
-    >>> advise([(-74.0, 40.7)], Columns("uid", ["lat", "lon"]), Earth(box=(40, -75, 41, -73), cell=1))
-    ('Latitude and longitude are swapped: name the item columns lon, lat.',)
-    """
+    """Sentences about some records, by their item columns, whose item is lost."""
     if not lost:
         return ()
     told, start = [], 0

@@ -85,11 +85,7 @@ BAD_LABELS = ("", "b ", "A", "zz", "É", "ss", "i", "a\tb", "%", "a%", "_")
 
 @dataclass(frozen=True)
 class Conformance:
-    """How many cases an engine was asked and where it differs from the spaces.
-
-    >>> print(Conformance("duckdb", 3, 100, ()))
-    duckdb: 3 cases, 100 rows, the same items in all
-    """
+    """How many cases an engine was asked and where it differs from the spaces."""
 
     engine: str
     cases: int

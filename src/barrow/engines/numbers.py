@@ -25,9 +25,6 @@ def to_number(value: object) -> float:
     """A private value as a double; NaN if it is none. Never an error, which would repeat the value.
 
     Texts are read as Python reads floats, in ASCII only, of at most 400 characters and with exponents of at most four.
-
-    >>> [to_number(x) for x in (3, " 1e3 ", "abc", None, "１", "1e00001", "-inf")]
-    [3.0, 1000.0, nan, nan, nan, nan, -inf]
     """
     if isinstance(value, np.generic):
         value = value.item()

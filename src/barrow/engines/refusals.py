@@ -70,17 +70,7 @@ class PrivateTextError(Exception):
 
 
 def quietly(act: Callable[[], T], refusal: Callable[[], BarrowError] = refuse_unreadable) -> T:
-    """Do ``act``; where it fails in the engine's own words, fail with the constant text of ``refusal`` instead.
-
-    >>> def fail():
-    ...     raise PrivateTextError("could not convert 'secret'")
-    >>> quietly(fail)
-    Traceback (most recent call last):
-    ...
-    barrow.errors.DataError: The records cannot be read.
-      allowed: a readable source
-      fix:     barrow check (Python: engine.check) shows the curator the engine's own message
-    """
+    """Do ``act``; where it fails in the engine's own words, fail with the constant text of ``refusal`` instead."""
     try:
         return act()
     except PrivateTextError:

@@ -33,11 +33,7 @@ _PARTNERS = {"vectors": "labels", "covariates": "nodes", "distances": "labels"}
 
 @dataclass(frozen=True)
 class Table:
-    """A public table: names, numbers, or both.
-
-    >>> Table(("a", "b"), None).names
-    ('a', 'b')
-    """
+    """A public table: names, numbers, or both."""
 
     names: tuple[str, ...]
     numbers: Floats | None

@@ -187,11 +187,7 @@ class AdditiveNoise:
 
 
 def wanted_norms(noise: str | Exact, dimension: int, delta: Fraction) -> list[str | None]:
-    """The norms to consider (None for Gaussian noise).
-
-    >>> wanted_norms("auto", 3, Fraction(0)), wanted_norms("gaussian", 3, Fraction(1, 10))
-    (['1', '2', 'inf'], [None])
-    """
+    """The norms to consider (None for Gaussian noise)."""
     word = noise.strip().lower() if isinstance(noise, str) else noise
     if word == "auto":
         pure: list[str | None] = ["1"] if dimension == 1 else ["1", "2", "inf"]
@@ -218,11 +214,7 @@ def wanted_norms(noise: str | Exact, dimension: int, delta: Fraction) -> list[st
 
 
 def checked_model(model: str, users: int | None) -> tuple[Model, int]:
-    """The model, and the number by which a user's influence is divided.
-
-    >>> checked_model("local", None)[1], checked_model("central", 100)[1]
-    (1, 100)
-    """
+    """The model, and the number by which a user's influence is divided."""
     if model == "local":
         return Model.LOCAL, 1
     if model != "central":

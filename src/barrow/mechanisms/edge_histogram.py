@@ -171,10 +171,6 @@ def edge_histogram(
     that ``space.graph`` made, or one on the items, which is checked. ``blocks`` is ``"faces"`` (cycles of four are
     drawn together, where the graph has them) or ``"edges"``. In the local model ``users`` is how many reports are
     expected.
-
-    >>> from barrow.spaces import Circle
-    >>> edge_histogram(Circle.hours(), 10, users=1, model="local")
-    EdgeHistogram(NeighbourGraph(24 nodes, 24 edges), edges, local)
     """
     if blocks not in BLOCKS:
         raise ParameterError(f"blocks is {blocks!r}.", allowed="'faces' or 'edges'", fix="blocks='faces'")
@@ -192,18 +188,7 @@ def edge_histogram(
 
 
 def certified(space: Space, graph: NeighbourGraph) -> NeighbourGraph:
-    """A graph on the items, shorter by what floats may be off; refused if items are farther apart along it.
-
-    >>> from barrow.spaces import Line
-    >>> certified(Line(0, 2, step=1, cells=True), NeighbourGraph(2, [0], [1], [0.5]))
-    NeighbourGraph(2 nodes, 1 edges)
-    >>> certified(Line(0, 2, step=1, cells=True), NeighbourGraph(2, [0], [1], [0.75]))
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: Along the graph, items 0 and 1 are 0.75 apart, but 0.5 in the space.
-      allowed: a graph whose paths are no longer than the space's distances
-      fix:     space.graph(), or spaces.certified_graph(space, tails, heads)
-    """
+    """A graph on the items, shorter by what floats may be off; refused if items are farther apart along it."""
     if graph.weights is not None or graph.nodes < space.items:
         raise ParameterError(
             "The graph shares items between nodes, and nothing proves that it suits this space.",
@@ -229,13 +214,7 @@ def certified(space: Space, graph: NeighbourGraph) -> NeighbourGraph:
 
 
 def reach_upper(space: Space, graph: NeighbourGraph) -> float:
-    """An upper bound on the cost, along the graph, of moving a user's data anywhere: at most 1.
-
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 4, step=1, cells=True)
-    >>> round(reach_upper(line, line.graph()), 9)
-    0.75
-    """
+    """An upper bound on the cost, along the graph, of moving a user's data anywhere: at most 1."""
     slack = 1.0 + graph.nodes * 2.0**-50
     if graph.nodes > _FEW_NODES:
         # Twice the reach from one node: everything is within it through that node.
@@ -254,10 +233,6 @@ def spacings(space: Space) -> list[float | None]:
     """How far apart nodes may be, from coarse to fine: None (as fine as the items) last, and alone without coordinates.
 
     Fine nodes blur nothing and are noisy, coarse ones the other way round; planning chooses among them by simulation.
-
-    >>> from barrow.spaces import Line
-    >>> spacings(Line(0, 1, step=1/16))
-    [0.234375, 0.15625, 0.1171875, 0.08522727272727272, None]
     """
     space = space.held
     if space.gaps is not None:

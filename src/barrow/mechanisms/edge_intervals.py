@@ -34,9 +34,6 @@ class RegionInterval:
         high: The upper end, cut at 1.
         estimate: The unbiased estimate where the region is made of whole nodes, else the middle of its two bounds.
         boundary: How many edges its boundary cuts; of the outer one where there are two.
-
-    >>> RegionInterval(0.2, 0.4, 0.3, 4).nearest(0.5)
-    0.4
     """
 
     low: float
@@ -50,14 +47,7 @@ class RegionInterval:
 
 
 def noise_of(plan: EdgeHistogram, weights: ArrayLike) -> EdgeSum:
-    """The distribution of the noise of sum_v weights_v y_v, the mean of all reports, rounding to the grid aside.
-
-    >>> from barrow.mechanisms.edge_histogram import edge_histogram
-    >>> from barrow.spaces import Line
-    >>> plan = edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1)
-    >>> noise_of(plan, [1, 1, 0, 0]).scales.round(6).tolist()  # one boundary, of length 1/4
-    [4.0]
-    """
+    """The distribution of the noise of sum_v weights_v y_v, the mean of all reports, rounding to the grid aside."""
     graph = plan.graph
     c = np.asarray(weights, dtype=np.float64)
     if c.shape != (graph.nodes,) or not np.isfinite(c).all():
@@ -81,14 +71,7 @@ def noise_of(plan: EdgeHistogram, weights: ArrayLike) -> EdgeSum:
 
 
 def half_width(plan: EdgeHistogram, weights: ArrayLike, level: float = 0.05) -> float:
-    """sum_v weights_v y_v is farther from its value without noise than this with probability at most ``level``.
-
-    >>> from barrow.mechanisms.edge_histogram import edge_histogram
-    >>> from barrow.spaces import Line
-    >>> plan = edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1000)
-    >>> round(half_width(plan, [1, 1, 0, 0]), 6)  # ln 20 times 0.004
-    0.011983
-    """
+    """sum_v weights_v y_v is farther from its value without noise than this with probability at most ``level``."""
     wide = noise_of(plan, weights).half_width(level)
     return wide + float_up(plan.grid) / 2.0 * float(np.abs(np.asarray(weights)).sum()) * (1.0 + 1e-9)
 
@@ -97,12 +80,6 @@ def node_weights(plan: EdgeHistogram, region: ArrayLike) -> tuple[Floats, Floats
     """Inner and outer weights of a region: sum_v inner_v h_v(x) <= 1[x in region] <= sum_v outer_v h_v(x).
 
     They are equal where every item is a node. Nodes that carry no item go where fewer edges are cut.
-
-    >>> from barrow.mechanisms.edge_histogram import edge_histogram
-    >>> from barrow.spaces import Line
-    >>> inner, outer = node_weights(edge_histogram(Line(0, 8, step=1), 1, users=1, spacing=4), [0, 1, 2, 3, 4])
-    >>> inner.tolist(), outer.tolist()
-    ([1.0, 0.0, 0.0], [1.0, 1.0, 0.0])
     """
     inside = _mask(plan, region)
     carries = plan.decoder.weights.astype(bool).astype(np.float64)
@@ -151,16 +128,6 @@ def region_interval(plan: EdgeHistogram, values: Floats, region: ArrayLike, leve
         region: Ids of the items, or one truth value for each item; chosen without looking at the release, or else use
             :func:`chosen_region_interval`.
         level: How often the interval may miss.
-
-    >>> from barrow.mechanisms.edge_histogram import edge_histogram
-    >>> from barrow.mechanisms.statistics import UserCounts
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 8, step=1, cells=True)
-    >>> plan = edge_histogram(line, 25, users=1000)
-    >>> drawn = plan.draw(UserCounts.of_users(line, [[0, 1, 6]] * 1000).center(plan.query))
-    >>> found = region_interval(plan, drawn.values, [0, 1, 2, 3])
-    >>> found.boundary, bool(0.6 < found.low < found.high < 0.7), round(found.high - found.low, 3)
-    (1, True, 0.002)
     """
     inner, outer = node_weights(plan, region)
     at_least, at_most = float(values @ inner), float(values @ outer)
@@ -175,12 +142,6 @@ def simple_region_level(plan: EdgeHistogram, boundary: int, level: float = 0.05)
 
     Simple regions are connected and so is what is outside: their boundaries are simple cycles of the dual graph, of
     which at most (edges/k + border edges/2) 3^(k-1) have length k. Length k gets 6/(pi k)^2 of the level.
-
-    >>> from barrow.mechanisms.edge_histogram import edge_histogram
-    >>> from barrow.spaces import Euclidean
-    >>> plan = edge_histogram(Euclidean([0, 0], [1, 1], step=1/8), 25, users=1000)
-    >>> simple_region_level(plan, 8) < 1e-7
-    True
     """
     shape = _flat_grid(plan)
     k = int(boundary)
@@ -198,11 +159,7 @@ def simple_region_level(plan: EdgeHistogram, boundary: int, level: float = 0.05)
 
 
 def any_region_level(edges: int, boundary: int, level: float = 0.05) -> float:
-    """The level for one region of ``boundary`` cut edges at which all regions hold at once: they are sets of edges.
-
-    >>> any_region_level(10, 2) < 0.05 / 45
-    True
-    """
+    """The level for one region of ``boundary`` cut edges at which all regions hold at once: they are sets of edges."""
     k = int(boundary)
     sets = math.lgamma(edges + 1) - math.lgamma(k + 1) - math.lgamma(edges - k + 1)
     return level if k == 0 else _share(level, k, max(0.0, sets))

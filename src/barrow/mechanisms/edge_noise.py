@@ -163,14 +163,7 @@ _FEW = 64
 
 
 def node_half_widths(plan: EdgeHistogram, level: float = 0.05) -> Floats:
-    """The value of node v is farther from its value without noise than entry v with probability at most ``level``.
-
-    >>> from barrow.mechanisms.edge_histogram import edge_histogram
-    >>> from barrow.spaces import Line
-    >>> plan = edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1000)
-    >>> node_half_widths(plan).round(5).tolist()  # one edge, or two
-    [0.01198, 0.01646, 0.01646, 0.01198]
-    """
+    """The value of node v is farther from its value without noise than entry v with probability at most ``level``."""
     nodes, codes, laplace, corners = _parts(plan)
     order = np.argsort(nodes, kind="stable")
     nodes, codes = nodes[order], codes[order]

@@ -307,15 +307,7 @@ class FrequencyEstimator:
 
 
 def checked_decoder(how: str | None, space: Space) -> str:
-    """The decoder that is meant; the one that suits the space for None.
-
-    >>> from barrow.spaces import Discrete
-    >>> from barrow.spaces import Circle
-    >>> checked_decoder(None, Discrete(["a", "b"]))
-    'tree'
-    >>> checked_decoder(None, Circle(24, unit="h", step=3)), checked_decoder("none", Circle(24, unit="h", step=3))
-    ('bayesian', 'none')
-    """
+    """The decoder that is meant; the one that suits the space for None."""
     if how is None:
         if space.has_tree:
             return "tree"
@@ -336,11 +328,7 @@ def checked_decoder(how: str | None, space: Space) -> str:
 
 
 def whole_counts(law: Floats, total: int) -> Integers:
-    """Whole numbers near ``total * law`` with exactly that sum: rounded down, and the largest remainders up.
-
-    >>> whole_counts(np.array([0.5, 0.25, 0.25]), 7).tolist()
-    [3, 2, 2]
-    """
+    """Whole numbers near ``total * law`` with exactly that sum: rounded down, and the largest remainders up."""
     wanted = law * float(total)
     found = np.floor(wanted).astype(np.int64)
     missing = total - int(found.sum())

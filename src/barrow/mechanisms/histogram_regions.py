@@ -167,11 +167,6 @@ def tree_sides(tree: EdgeTree, inside: Mask) -> tuple[Mask, bool]:
     """Whether the node below each edge, and the root, count as inside: the choice of least variance.
 
     Items are where they are; every other node costs 1/length^2 for each edge to the other side.
-
-    >>> from barrow.spaces import Clustered
-    >>> below, root = tree_sides(edge_tree(Clustered.grid(2, 2, r=0.25)), np.array([True, True, False, False]))
-    >>> below.tolist(), root
-    ([True, False, True, True, False, False], False)
     """
     owners, edges = tree.owners, tree.edges
     fixed = np.full(edges, -1)

@@ -139,11 +139,6 @@ def histogram_noise(
         noise: ``"auto"``, ``"laplace"`` or ``"gaussian"``; others where the query allows them.
         how: The decoder: ``"auto"``, the most accurate one on average, or ``"nearest"``, which has a proven bound.
         spacing: For ``"edges"``: the widest gap between nodes, see :meth:`barrow.spaces.Space.graph`.
-
-    >>> from barrow.spaces import Line
-    >>> made = histogram_noise(Line(0, 8, step=1, cells=True), "cells", 25, users=1000)
-    >>> made.decode(made.matrix @ np.eye(8)[3]).round(9).tolist()
-    [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     """
     if how not in HOW:
         raise ParameterError(f"decode is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="decode = 'auto'")

@@ -25,11 +25,7 @@ Integers = NDArray[np.int64]
 
 
 def refuse_sizes() -> DataError:
-    """The constant refusal of users who do not hold exactly m items; it states no size.
-
-    >>> print(refuse_sizes().problem)
-    Some users do not hold exactly the public number of items.
-    """
+    """The constant refusal of users who do not hold exactly m items; it states no size."""
     return DataError(
         "Some users do not hold exactly the public number of items.",
         allowed="exactly that many items for every user: an item-wise release does not hide how many there are",
@@ -186,11 +182,6 @@ def pooled_items(
 
 
 def least_distance(space: Space) -> Fraction | None:
-    """d_min for the accountant, rounded down; None where it is not positive.
-
-    >>> from barrow.spaces import Discrete
-    >>> least_distance(Discrete(["a", "b"]))
-    Fraction(1, 1)
-    """
+    """d_min for the accountant, rounded down; None where it is not positive."""
     found = space.least_distance_lower
     return Fraction(min(1.0, found)) if found > 0.0 else None

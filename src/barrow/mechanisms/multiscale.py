@@ -80,12 +80,6 @@ def map_of(
         deviation: The standard deviation of each value's noise.
         method: The decoder.
         added: How many items, the last ones, the query's space does not have: each is a bump of its own.
-
-    >>> from barrow.spaces import Line
-    >>> query = multiscale(Line(0, 1, step=1/16), bandwidths=["1/4", "cells"])
-    >>> matrix = (query.table.floats() * float(query.step)).T
-    >>> int(map_of(query, matrix, matrix @ np.eye(16)[3], deviation=1e-6).weights.argmax())
-    3
     """
     if method == "nearest":
         return nearest_map(matrix, values)

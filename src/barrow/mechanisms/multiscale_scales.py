@@ -34,11 +34,6 @@ class Scales:
         matrices: (items, outputs) of each, without weights.
         atoms: (items, bumps): each bump a histogram, of all scales.
         prior: How much is expected of each bump: broad scales have as much more as they are broader.
-
-    >>> from barrow.spaces import Line
-    >>> scales = scales_of(Line(0, 1, step=1/16))
-    >>> [matrix.shape[1] for matrix in scales.matrices], scales.atoms.shape
-    ([3, 5, 9, 16], (16, 34))
     """
 
     levels: tuple[Level, ...]
@@ -49,12 +44,7 @@ class Scales:
 
 @lru_cache(maxsize=4)
 def scales_of(space: Space) -> Scales:
-    """The scales of ``space``.
-
-    >>> from barrow.spaces import Line
-    >>> round(float(scales_of(Line(0, 1, step=1/16)).prior.sum()), 12)
-    1.0
-    """
+    """The scales of ``space``."""
     from scipy.sparse import diags_array, hstack
 
     levels = multiscale(space, bandwidths=usable_bandwidths(space)).levels
@@ -71,12 +61,7 @@ def scales_of(space: Space) -> Scales:
 
 
 def usable_bandwidths(space: Space) -> list[str]:
-    """The dyadic bandwidths for which the space has a density: very broad ones may have no centre near some items.
-
-    >>> from barrow.spaces import Line
-    >>> usable_bandwidths(Line(0, 1, step=1/8))
-    ['0.5', '0.25', 'cells']
-    """
+    """The dyadic bandwidths for which the space has a density: very broad ones may have no centre near some items."""
     found = []
     for bandwidth in dyadic_bandwidths(space):
         try:
@@ -89,13 +74,7 @@ def usable_bandwidths(space: Space) -> list[str]:
 
 @lru_cache(maxsize=16)
 def mixed_reference(space: Space) -> Floats:
-    """A public stand-in for a population: half in broad clusters, half in single cells, with sizes 1, 1/2, 1/3...
-
-    >>> from barrow.spaces import Line
-    >>> weights = mixed_reference(Line(0, 1, step=1/16))
-    >>> round(float(weights.sum()), 12), bool((weights > 0).all())
-    (1.0, True)
-    """
+    """A public stand-in for a population: half in broad clusters, half in single cells, with sizes 1, 1/2, 1/3..."""
     k = space.items
     sizes = 1.0 / np.arange(1, 121)
     # Multiples of the golden ratio and of the root of 2 are spread evenly over the items, and the same everywhere.
@@ -122,12 +101,6 @@ def predicted_error(query: MultiscaleQuery, rate: float, shares: Sequence[Floats
         query: A multiscale density with all levels, the broadest first.
         rate: alpha times the number of users.
         shares: One row for each candidate, one column for each level; 0 leaves a level out.
-
-    >>> from barrow.spaces import Line
-    >>> query = multiscale(Line(0, 1, step=1/64), bandwidths=["1/4", "1/16", "cells"])
-    >>> rough = predicted_error(query, 1000.0, [[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]])
-    >>> bool(rough[0] < rough[1])
-    True
     """
     table = np.atleast_2d(np.asarray(shares, dtype=np.float64))
     levels = sorted(range(len(query.levels)), key=lambda j: -query.levels[j].width)
@@ -172,13 +145,7 @@ def _sampled_constant(level: Level) -> float:
 
 @lru_cache(maxsize=64)
 def best_shares(space: Space, bandwidths: tuple[Any, ...], rate: float) -> tuple[tuple[Any, Fraction], ...]:
-    """The bandwidths worth having, with their shares in tenths (or coarser, of many): the least predicted error.
-
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 1, step=1/32)
-    >>> [[name for name, _ in best_shares(line, ("1/4", "cells"), rate)] for rate in (100.0, 1e6)]
-    [['1/4'], ['1/4', 'cells']]
-    """
+    """The bandwidths worth having, with their shares in tenths (or coarser, of many): the least predicted error."""
     own = multiscale(space, bandwidths=list(bandwidths))
     taken = {round(level.width, 9) for level in own.levels}
     # Details between the bandwidths are lost at their own scale, so all dyadic scales are looked at.

@@ -29,10 +29,6 @@ class Spans:
         ends: The place after the last one.
         order: The items in an order in which those below an edge stand together.
         exact: Whether the sum over edges is the earth mover's distance, or only an upper bound on it.
-
-    >>> from barrow.spaces import Discrete
-    >>> spans_of(Discrete(["a", "b", "c"])).lengths.tolist()
-    [0.5, 0.5, 0.5]
     """
 
     lengths: Floats
@@ -42,22 +38,12 @@ class Spans:
     exact: bool = True
 
     def masses(self, values: Floats) -> Floats:
-        """The mass of ``values`` in each span.
-
-        >>> from barrow.spaces import Line
-        >>> spans_of(Line(0, 3, step=1, cells=True)).masses(np.array([0.5, 0.25, 0.25])).tolist()
-        [0.5, 0.75]
-        """
+        """The mass of ``values`` in each span."""
         running = np.concatenate([[0.0], np.cumsum(values[self.order])])
         return np.asarray(running[self.ends] - running[self.starts])
 
     def spread(self, weights: Floats) -> Floats:
-        """For each item, the sum of the weights of the spans that it is in.
-
-        >>> from barrow.spaces import Line
-        >>> spans_of(Line(0, 3, step=1, cells=True)).spread(np.array([1.0, 10.0])).tolist()
-        [11.0, 10.0, 0.0]
-        """
+        """For each item, the sum of the weights of the spans that it is in."""
         change = np.zeros(len(self.order) + 1)
         np.add.at(change, self.starts, weights)
         np.add.at(change, self.ends, -weights)
@@ -67,14 +53,7 @@ class Spans:
 
 
 def spans_of(space: Space) -> Spans:
-    """The edges of a space: exact on line, tree, clustered and discrete spaces, an upper bound on others.
-
-    >>> from barrow.spaces import Clustered
-    >>> space = Clustered.grid(2, 2, r=0.2)
-    >>> spans = spans_of(space)
-    >>> spans.lengths.tolist(), spans.exact
-    ([0.4, 0.4, 0.1, 0.1, 0.1, 0.1], True)
-    """
+    """The edges of a space: exact on line, tree, clustered and discrete spaces, an upper bound on others."""
     k = space.items
     every = np.arange(k)
     if k == 1:
@@ -93,11 +72,6 @@ def halving_spans(space: Space) -> Spans:
 
     An edge is as long as the distance between the leaders of a part and of the part that it was cut from, so a path
     is a chain of distances, and no shorter than the distance between its ends.
-
-    >>> from barrow.spaces import Euclidean
-    >>> spans = halving_spans(Euclidean([0, 0], [3, 3], step=1))
-    >>> spans.exact, len(spans.order)
-    (False, 9)
     """
     order = np.arange(space.items)
     edges: list[tuple[float, int, int]] = []
@@ -139,13 +113,7 @@ class SpanMoments(Protocol):
 
 
 class DenseMoments:
-    """By the columns of a right inverse, added up over each span.
-
-    >>> from barrow.spaces import Discrete
-    >>> moments = DenseMoments(spans_of(Discrete(["a", "b"])), np.array([[1.5, -0.5], [-0.5, 1.5]]))
-    >>> moments.at(np.array([0.5, 0.5])).tolist()
-    [1.25]
-    """
+    """By the columns of a right inverse, added up over each span."""
 
     def __init__(self, spans: Spans, inverse: Floats) -> None:
         running = np.zeros((len(inverse), len(spans.order) + 1))
@@ -162,12 +130,7 @@ class DenseMoments:
 
 
 class FlatMoments:
-    """Randomised response: g_e takes two values, inside and outside the span.
-
-    >>> from barrow.spaces import Discrete
-    >>> FlatMoments(spans_of(Discrete(["a", "b"])), 0.5, 2).at(np.array([0.5, 0.5])).tolist()
-    [1.25]
-    """
+    """Randomised response: g_e takes two values, inside and outside the span."""
 
     def __init__(self, spans: Spans, onward: float, items: int) -> None:
         self._spans = spans

@@ -105,10 +105,6 @@ def tree_histogram(
 
     The arguments are those of :func:`barrow.mechanisms.linear_noise`; in the local model ``users`` is how many reports
     are expected. ``noise="auto"`` takes the one with the smaller expected error.
-
-    >>> from barrow.spaces import Discrete
-    >>> tree_histogram(Discrete(["a", "b", "c"]), 25, users=100)
-    TreeHistogram(EdgeTree(3 items, 3 edges), Laplace noise, central)
     """
     if noise not in ("auto", "laplace", "gaussian"):
         raise ParameterError(f"noise is {noise!r}.", allowed="'auto', 'laplace' or 'gaussian'", fix="noise='auto'")

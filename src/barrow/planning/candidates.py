@@ -85,14 +85,7 @@ def best_first(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def chosen(candidates: Sequence[Candidate], name: str = "auto") -> Candidate:
-    """The candidate called ``name``, or the most accurate one.
-
-    >>> from barrow.privacy import Emd
-    >>> promise = Guarantee(Emd(25, model="central"), "knorm", "lemma:lin")
-    >>> both = [Candidate("identity", "", promise, 0.2), Candidate("tree", "", promise, 0.1)]
-    >>> chosen(both).name, chosen(both, "identity").name
-    ('tree', 'identity')
-    """
+    """The candidate called ``name``, or the most accurate one."""
     ranked = best_first(candidates)
     if name == "auto":
         return ranked[0]

@@ -39,13 +39,6 @@ def best_spacing(
         reference: A public distribution over the items.
         make: The histogram along edges of a spacing, on the space or on one that stands in for it.
         most: How many nodes there may be; by default any number.
-
-    >>> from barrow.mechanisms.histograms import histogram_noise
-    >>> from barrow.spaces import Line
-    >>> line, flat = Line(0, 256, step=1, cells=True), np.full(256, 1 / 256)
-    >>> few, many = (lambda at, s, n=n: histogram_noise(at, "edges", 25, users=n, spacing=s) for n in (20, 10**6))
-    >>> best_spacing(line, flat, few) is None, best_spacing(line, np.eye(256)[9], many) is None
-    (False, True)
     """
     tried = spacings(space)
     if most is not None:

@@ -224,17 +224,7 @@ def _first_draws(space: Space) -> int | None:
 
 
 def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
-    """The noise of one kind with the largest alpha that keeps the terms: what the answer cannot show costs nothing.
-
-    >>> from barrow.planning import reference_distribution
-    >>> from barrow.policy import Promise
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 10, step=1)
-    >>> terms = Terms(line, 1000, (Promise("all", "anywhere", "1"),))
-    >>> made = kept_noise(HistogramTarget(terms, reference_distribution(line)), "cells")
-    >>> float(terms.alpha), round(float(made.event.alpha), 6)
-    (1.0, 10.0)
-    """
+    """The noise of one kind with the largest alpha that keeps the terms: what the answer cannot show costs nothing."""
     terms = target.terms
     spacing = None
     if kind == "edges":

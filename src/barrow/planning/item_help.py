@@ -29,14 +29,6 @@ class ItemHelp:
         samples: Whether these are drawn from what each person holds.
         spec: The randomiser that is asked for.
         wanted: The randomiser that would do.
-
-    >>> from barrow.randomisers import randomised_response
-    >>> from barrow.spaces import Discrete
-    >>> space = Discrete(["a", "b"])
-    >>> terms = Terms(space, 100, given=Fraction(1, 10), model=Model.LOCAL)
-    >>> found = ItemHelp.of(terms, 10, False, None, randomised_response(space, "0.01"))
-    >>> print(found.sentence)
-    Promises 130 times looser would make it about 0.215.
     """
 
     terms: Terms

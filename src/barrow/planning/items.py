@@ -169,12 +169,6 @@ def most_accurate_items(
     """A release about as accurate as :func:`choose_items` could find, with no guarantee: to see if it is worth it.
 
     None where that takes a calibration to know.
-
-    >>> from barrow.spaces import Discrete
-    >>> made = most_accurate_items(Discrete(list("abcd")), 5, "1e-9", items=10, users=1000)
-    >>> found = choose_items(Discrete(list("abcd")), 5, "1e-9", items=10, users=1000)
-    >>> made.event.alpha0 >= found.mechanism.event.alpha0
-    True
     """
     name = family_of_spec(space, None)
     family = _family(space, None) if name is None else parse_randomiser(name)

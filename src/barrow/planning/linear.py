@@ -68,14 +68,7 @@ def _norms(noise: str, query: Query, delta: Fraction) -> list[str]:
 
 
 def noise_candidate(noise: Noise, users: int, prefix: str) -> Candidate:
-    """A candidate from calibrated noise: its half width, of the mean of all reports where each user adds noise.
-
-    >>> from barrow.mechanisms import linear_noise
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line
-    >>> noise_candidate(linear_noise(mean(Line(0, 100, step=1)), 25, users=1000), 1000, "").name
-    'laplace'
-    """
+    """A candidate from calibrated noise: its half width, of the mean of all reports where each user adds noise."""
     name = {"Laplace": "laplace", "Gaussian": "gaussian"}.get(noise.name)
     if name is None:
         name = f"l{noise.p}" if isinstance(noise, AdditiveNoise) else "polytope"

@@ -37,10 +37,6 @@ class Resampled:
         high: The upper ends; for what does not stand out, one-sided limits.
         noise: What the noise alone reaches at any item with about 5 %.
         deviations: A row for each redrawn histogram: how far it is off the released one.
-
-    >>> found = Resampled(np.array([0.5, 0.5]), np.array([0.4, 0.4]), np.array([0.6, 0.6]), 0.1, np.zeros((2, 2)))
-    >>> found.redraws[0].tolist()
-    [0.5, 0.5]
     """
 
     shares: Floats
@@ -55,13 +51,7 @@ class Resampled:
         return tuple(self.shares + off for off in self.deviations[:2])
 
     def region(self, inside: Floats) -> tuple[float, float, float]:
-        """The share of a region, and the ends of its interval: the deviations of its items are added up, then squared.
-
-        >>> off = np.array([[0.1, -0.1], [-0.1, 0.1]])
-        >>> found = Resampled(np.array([0.5, 0.5]), np.zeros(2), np.ones(2), 0.1, off)
-        >>> found.region(np.array([True, True]))
-        (1.0, 1.0, 1.0)
-        """
+        """The share of a region, and the ends of its interval: deviations of its items are added up, then squared."""
         chosen = np.asarray(inside, dtype=bool)
         if chosen.shape != self.shares.shape:
             raise ParameterError(
@@ -87,13 +77,6 @@ def resampled(made: Simulable, shares: Floats, draws: int | None = None) -> Resa
         made: The mechanism of the release.
         shares: The histogram that was released.
         draws: How many; 24 on small spaces and 3 on large ones by default.
-
-    >>> from barrow.mechanisms.histograms import histogram_noise
-    >>> from barrow.spaces import Clustered
-    >>> made = histogram_noise(Clustered.grid(5, 4, r=0.02), "tree", 25, users=1000)
-    >>> found = resampled(made, np.full(20, 0.05))
-    >>> bool((found.low < 0.05).all() and (found.high > 0.05).all()), found.noise < 0.05
-    (True, True)
     """
     here = np.asarray(shares, dtype=np.float64)
     default = _DRAWS if len(here) <= _MANY_ITEMS else _FEW_DRAWS

@@ -35,9 +35,6 @@ class Asked:
             alpha = epsilon is to be among them where that takes a while.
         rule: From an epsilon to what the paper's rule says, or None.
         uniform_guess: What a guess without data errs by, for a histogram.
-
-    >>> Asked("mean", "half width", "km", lambda epsilon, itself: [], lambda epsilon: None).unit
-    'km'
     """
 
     description: str
@@ -70,14 +67,6 @@ def compared(
         policy: The promises; user-level DP is set to their smallest epsilon.
         epsilons: More parameters of user-level DP.
         cannot: Why other mechanisms cannot answer.
-
-    >>> from barrow.planning import linear_errors, user_level_errors
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line
-    >>> query = mean(Line(0, 100, unit="years", step=1))
-    >>> asked = Asked("mean", "half width", "", lambda e, _: user_level_errors(query, e, users=10), lambda e: None)
-    >>> compared(query.space, asked, linear_errors(query, 4, users=10), Fraction(4), epsilons=[1]).rivals[0].why
-    'was asked for'
     """
     return Comparison(
         asked.description,
@@ -131,12 +120,6 @@ def crossover(choice: Candidate, alpha: Fraction, same: Candidate, epsilon: Frac
         same: The same mechanism at the worst case ``epsilon``.
         epsilon: The parameter of user-level DP.
         error: The error of the best competitor.
-
-    >>> from barrow.privacy import Emd, Guarantee
-    >>> promise = Guarantee(Emd(25, model="central"), "knorm", "lemma:lin")
-    >>> made = Candidate("tree", "", promise, 0.04)
-    >>> round(crossover(made, Fraction(25), replace(made, error=1.0), Fraction(1), 0.5), 6)
-    2.0
     """
     worst = choice.guarantee.epsilon_at(1)
     # The worst case is proportional to alpha: this alpha has epsilon as its worst case.
@@ -153,12 +136,7 @@ def crossover(choice: Candidate, alpha: Fraction, same: Candidate, epsilon: Frac
 
 
 def as_user_level(made: Candidate) -> Candidate:
-    """A candidate of EMD-DP as one of user-level DP, which it is by its worst case.
-
-    >>> from barrow.privacy import Emd, Guarantee
-    >>> as_user_level(Candidate("tree", "noise", Guarantee(Emd(2, model="central"), "knorm", ""), 0.1)).words
-    'user-level: noise, by its worst case'
-    """
+    """A candidate of EMD-DP as one of user-level DP, which it is by its worst case."""
     return replace(made, words=f"user-level: {made.words}, by its worst case")
 
 

@@ -67,9 +67,6 @@ def raw_error(decoded: float, snapping: float) -> float:
 
     It is at least what snapping moves and what is left of the error without it, and at most their sum: where cells are
     full of records both act across each other, and neither is far larger (docs/proofs/snapping.md).
-
-    >>> raw_error(3.0, 4.0)
-    5.0
     """
     return math.hypot(decoded, snapping)
 
@@ -82,12 +79,6 @@ def simulate(made: Simulable, reference: Floats, draws: int | None = None, most:
         reference: A public distribution, see :func:`barrow.planning.reference_distribution`.
         draws: How many releases to simulate; fewer for large spaces by default.
         most: On how many items distances are measured at most: what is only ranked may be measured on a coarser grid.
-
-    >>> from barrow.mechanisms.histograms import histogram_noise
-    >>> from barrow.spaces import Clustered
-    >>> made = histogram_noise(Clustered.grid(5, 4, r=0.02), "tree", 25, users=1000)
-    >>> 0.0 < simulate(made, np.full(20, 0.05)).mean < 0.01
-    True
     """
     space, measure = made.space, measure_of(made.space, most)
     default = next((count for items, count in _DRAWS if space.items <= items), 1)
@@ -111,10 +102,6 @@ class StandIn:
         space: The coarser grid, or the space itself.
         reference: The public distribution there.
         lost: What the coarser cells hide, normalised: how much farther they snap, as a root of squares.
-
-    >>> from barrow.spaces import Discrete
-    >>> StandIn(Discrete(["a", "b"]), np.array([0.5, 0.5]), 0.3).error(0.4)
-    0.5
     """
 
     space: Space
@@ -137,11 +124,6 @@ def stand_in(space: Space, reference: Floats, nodes: int, least: int = MOST_MEAS
         reference: A public distribution over its items.
         nodes: How many nodes carry them.
         least: Spaces of so many items or fewer stand for themselves.
-
-    >>> from barrow.spaces import Line
-    >>> here = stand_in(Line(0, 10**5, step=1, cells=True), np.full(10**5, 1e-5), 300, 2000)
-    >>> here.space.items, round(float(here.reference.sum()), 9), here.lost < 2e-4
-    (2000, 1.0, True)
     """
     found, wanted = None, max(least, math.ceil(_FINER * nodes))
     while found is None and space.items > wanted:  # cells become wider by whole factors, and may become too wide

@@ -23,11 +23,7 @@ ALIKE = 1.05
 
 
 def checked_definition(definition: str) -> str:
-    """``definition``, if it is one of ``DEFINITIONS``.
-
-    >>> checked_definition("emd")
-    'emd'
-    """
+    """``definition``, if it is one of ``DEFINITIONS``."""
     if definition not in DEFINITIONS:
         raise ParameterError(
             f"definition is {definition!r}.", allowed=", ".join(map(repr, DEFINITIONS)), fix="definition = 'auto'"
@@ -44,10 +40,6 @@ def kept_user_level(
         terms: What must be kept.
         make: From an epsilon to the mechanisms of user-level DP.
         definition: What the question asks for: with ``"emd"`` nothing is made.
-
-    >>> from barrow.spaces import Line
-    >>> kept_user_level(Terms(Line(0, 1, step=1), 10, given=Fraction(1)), lambda epsilon: [])
-    []
     """
     if definition == "emd" or not terms.promises:
         if definition == "user_level":
@@ -77,11 +69,6 @@ def preferred(
         rivals: Those of user-level DP.
         definition: What the question asks for.
         snapping: What snapping adds to each error, where it is no part of it.
-
-    >>> from barrow.privacy import Emd, Guarantee
-    >>> both = [Candidate(name, "", Guarantee(Emd(1), "", ""), error) for name, error in (("a", 1.04), ("b", 1.0))]
-    >>> preferred(both[:1], both[1:]).name, preferred(both[:1], both[1:], "user_level").name
-    ('a', 'b')
     """
     if definition == "user_level" and not rivals:
         raise ParameterError(
@@ -177,10 +164,6 @@ def versus(
         emd: From terms to the candidates of EMD-DP.
         user_level: From an epsilon to the candidates of user-level DP.
         snapping: What snapping adds to each error.
-
-    >>> from barrow.spaces import Line
-    >>> versus(Terms(Line(0, 1, step=1), 10, given=Fraction(1)), None, [], [], emd=list, user_level=list) is None
-    True
     """
     if not rivals:
         return None

@@ -288,10 +288,7 @@ def _constant(found: Constants) -> float:
 
 
 def check_over(over: str) -> None:
-    """Refuses a mean over records, and says what it would cost.
-
-    >>> check_over("people")
-    """
+    """Refuses a mean over records, and says what it would cost."""
     if over == "people":
         return
     if over == "records":
@@ -329,22 +326,14 @@ def check_step(query: Query, step: Exact | None) -> Query:
 
 
 def step_argument(step: Exact | None) -> dict[str, str]:
-    """The step as plain data, if one was asked for.
-
-    >>> step_argument("1/3"), step_argument(None)
-    ({'step': '1/3'}, {})
-    """
+    """The step as plain data, if one was asked for."""
     from barrow.numerics import exact
 
     return {} if step is None else {"step": exact_text(exact(step, "step"))}
 
 
 def plain(value: Any) -> Any:
-    """A public record as plain data.
-
-    >>> plain((1, np.float64(2.5)))
-    [1, 2.5]
-    """
+    """A public record as plain data."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):

@@ -134,9 +134,6 @@ def spectral_norm_upper(matrix: Floats) -> float:
 
     Singular values come from an algorithm whose backward error is a small multiple of the size times 2^-53; a slack
     of 2^-30 covers every matrix that fits in memory (docs/proofs/lipschitz.md).
-
-    >>> round(spectral_norm_upper(np.array([[3.0, 0.0], [0.0, 4.0]])), 6)
-    4.0
     """
     return float(np.linalg.norm(matrix, 2)) * (1.0 + 2.0**-30)
 
@@ -227,11 +224,6 @@ def direction(space: Space, *, step: Exact | None = None) -> Query:
     Args:
         space: A circle with a public grid, or with names.
         step: The public grid of the values; 50 bits by default.
-
-    >>> from barrow.spaces import Circle
-    >>> query = direction(Circle.hours())
-    >>> query.outputs, 3.13 < query.lipschitz_upper(2) <= math.pi
-    (('cosine', 'sine'), True)
     """
     grid = space.lattice if space.goes_round else None
     if grid is None:

@@ -46,13 +46,7 @@ def hats(space: Space, *, spacing: Any = None, graph: NeighbourGraph | None = No
 
 
 def node_query(space: Space, graph: NeighbourGraph, spacing: Any = None, *, named: bool = True) -> Query:
-    """The query of :func:`hats` for a graph that is known: that of ``spacing`` if it is ``named`` so.
-
-    >>> from barrow.spaces import Discrete
-    >>> three = Discrete(["a", "b", "c"])
-    >>> node_query(three, three.graph()) == hats(three)
-    True
-    """
+    """The query of :func:`hats` for a graph that is known: that of ``spacing`` if it is ``named`` so."""
     arguments: dict[str, Any] = {} if spacing is None else {"spacing": plain_spacing(spacing)}
     if not named:
         arguments = {"graph": graph.digest}
@@ -68,13 +62,7 @@ def node_query(space: Space, graph: NeighbourGraph, spacing: Any = None, *, name
 
 
 def node_table(space: Space, graph: NeighbourGraph) -> Quantised:
-    """The exact weights of every item on the nodes.
-
-    >>> from barrow.spaces import Discrete
-    >>> three = Discrete(["a", "b", "c"])
-    >>> node_table(three, three.graph()).integers.toarray().tolist()
-    [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
-    """
+    """The exact weights of every item on the nodes."""
     from scipy.sparse import csr_array
 
     items, nodes = space.items, graph.nodes
@@ -91,11 +79,7 @@ def node_table(space: Space, graph: NeighbourGraph) -> Quantised:
 
 
 def plain_spacing(spacing: Any) -> Any:
-    """A spacing as plain data.
-
-    >>> plain_spacing((3, None))
-    [3.0, None]
-    """
+    """A spacing as plain data."""
     if isinstance(spacing, Sequence):
         return [plain_spacing(x) for x in spacing]
     return None if spacing is None else float(spacing)

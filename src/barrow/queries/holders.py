@@ -33,13 +33,6 @@ class Holders:
         middles: The middle of each output's values, which is subtracted.
         reaches: How far from it values may be.
         weight: What the share is multiplied by.
-
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line, NoRecords
-    >>> space = NoRecords(Line(0, 10, unit="km", step=1))
-    >>> found = holders(mean(space.inner), space)
-    >>> found.query.outputs, found.middles, round(found.weight, 9), round(found.query.lipschitz_upper(1), 6)
-    (('mean', 'share of people with records'), (5.0,), 5.0, 10.0)
     """
 
     query: Query
@@ -116,15 +109,7 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
 
 
 def with_no_records(inner: Query, space: Space) -> Query:
-    """Shares that sum to 1 over the records' outputs, and the share of people without records as one more output.
-
-    >>> from barrow.queries import density
-    >>> from barrow.spaces import Line, NoRecords
-    >>> space = NoRecords(Line(0, 10, unit="km", step=1))
-    >>> found = with_no_records(density(space.inner, bandwidth="5 km"), space)
-    >>> found.outputs[-1], found.dimension, round(found.lipschitz_upper(1), 6)
-    ('no records', 4, 4.0)
-    """
+    """Shares that sum to 1 over the records' outputs, and the share of people without records as one more output."""
     from scipy.sparse import block_diag, csr_array
 
     near, one = float_down(space.apart or Fraction(1)), round(1 / inner.step)

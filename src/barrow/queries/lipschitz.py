@@ -68,23 +68,12 @@ class Constants:
 
 
 def pair_work(items: int, outputs: int) -> float:
-    """The units of work of visiting all pairs.
-
-    >>> pair_work(10_000, 10) < PAIR_WORK
-    True
-    """
+    """The units of work of visiting all pairs."""
     return 0.5 * items * items * (outputs + 16)
 
 
 def by_all_pairs(space: Space, table: Quantised, norms: Sequence[float]) -> dict[float, Constants]:
-    """The constants over all pairs of items, a strip of rows at a time.
-
-    >>> from barrow.spaces import Discrete
-    >>> from barrow.queries.quantised import quantise
-    >>> found = by_all_pairs(Discrete(["a", "b"]), quantise(np.eye(2), step=1), [1.0])[1.0]
-    >>> round(found.lipschitz_upper, 9), found.pair
-    (2.0, (0, 1))
-    """
+    """The constants over all pairs of items, a strip of rows at a time."""
     values = table.integers.toarray().astype(np.float64) if table.sparse else table.floats()
     best = {p: _Best() for p in norms}
     width = max(1, _BLOCK // space.items)
@@ -98,12 +87,7 @@ def by_all_pairs(space: Space, table: Quantised, norms: Sequence[float]) -> dict
 
 
 def range_by_pairs(table: Quantised, p: float) -> float:
-    """The largest p-norm of the difference of two rows, over all pairs, rounded up; distances are not needed.
-
-    >>> from barrow.queries.quantised import quantise
-    >>> round(range_by_pairs(quantise(np.array([[0.0, 0.0], [3.0, 4.0]])), 2.0), 9)
-    5.0
-    """
+    """The largest p-norm of the difference of two rows, over all pairs, rounded up; distances are not needed."""
     values = np.unique(table.floats(), axis=0)
     width = max(1, _BLOCK // len(values))
     largest = max(
@@ -224,13 +208,7 @@ def _offsets(shape: tuple[int, ...], widths: Floats, radius: float) -> Any:
 
 
 def by_range(space: Space, table: Quantised, norms: Sequence[float]) -> dict[float, Constants]:
-    """What the range allows: no two items are nearer than the least distance. Tight where all are equally far apart.
-
-    >>> from barrow.spaces import Discrete
-    >>> from barrow.queries.quantised import quantise
-    >>> round(by_range(Discrete(["a", "b", "c"]), quantise(np.array([[0.0], [1.0], [5.0]])), [1.0])[1.0].lipschitz_upper, 9)
-    5.0
-    """  # noqa: E501
+    """What the range allows: no two items are nearer than the least distance. Tight where all are equally far apart."""
     slack = 1.0 + relative_slack(table.shape[1])
     found = {p: table.range_upper(p) / space.least_distance_lower * slack for p in norms}
     return {p: Constants(bound, math.inf, "range", None) for p, bound in found.items()}
@@ -378,12 +356,7 @@ def _cross_norms(rows: Floats, columns: Floats, p: float) -> Floats:
 
 
 def not_lipschitz(space: Space, a: int, b: int) -> ParameterError:
-    """The error for two items that the query tells apart although their distance is 0.
-
-    >>> from barrow.spaces import Discrete
-    >>> print(not_lipschitz(Discrete(["a", "b"]), 0, 1).problem)
-    The query is not Lipschitz: 'a' and 'b' are at distance 0, but it differs between them.
-    """
+    """The error for two items that the query tells apart although their distance is 0."""
     return ParameterError(
         f"The query is not Lipschitz: {space.label(a)!r} and {space.label(b)!r} are at distance 0, but it differs "
         "between them.",

@@ -214,13 +214,7 @@ def _cartesian(levels: Sequence[Level]) -> Any:
 
 
 def usual_constant(level_query: Query, width: float) -> float:
-    """The usual l1-Lipschitz constant of a level, by which a share becomes a weight: a convention, no bound.
-
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 1, step=0.01)
-    >>> usual_constant(density(line, bandwidth="1/10"), 0.1)
-    20.0
-    """
+    """The usual l1-Lipschitz constant of a level, by which a share becomes a weight: a convention, no bound."""
     grid = level_query.space.lattice
     if level_query.kind == "histogram":
         return 2.0 / width

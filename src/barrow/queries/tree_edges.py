@@ -63,11 +63,7 @@ def tree_edges(space: Space, *, over: str = "people", every: int = 1) -> Query:
 
 
 def run_starts(edges: int, every: int) -> Ids:
-    """Where runs of neighbouring edges start: as many edges in each as ``every`` says, as equal as can be.
-
-    >>> run_starts(7, 3).tolist()
-    [0, 4]
-    """
+    """Where runs of neighbouring edges start: as many edges in each as ``every`` says, as equal as can be."""
     runs = max(1, round(edges / every))
     return np.asarray(np.ceil(np.arange(runs) * edges / runs), dtype=np.int64)
 
@@ -158,11 +154,6 @@ def nearest_beyond(tree: EdgeTree) -> tuple[Floats, bool]:
     Returns:
         The lengths, and whether the bound that they give is attained: some shortest way of the steepest edge goes
         over one more edge, or no edge is longer than half of every way through it.
-
-    >>> from barrow.spaces import Tree
-    >>> tree = edge_tree(Tree([("a", "left", 1), ("b", "left", 2), ("left", "root", 2), ("c", "root", 3)], diameter=7))
-    >>> (nearest_beyond(tree)[0] * 7).round(9).tolist()
-    [4.0, 3.0, 2.0, 1.0]
     """
     down, hops_down = np.zeros(tree.edges), np.zeros(tree.edges, dtype=np.int64)
     up, hops_up = np.zeros(tree.edges), np.zeros(tree.edges, dtype=np.int64)

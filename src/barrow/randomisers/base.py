@@ -175,11 +175,7 @@ class Randomiser(ABC):
 
 
 def wanted_alpha0(alpha0: Any) -> Fraction:
-    """``alpha0`` as a rational above 0.
-
-    >>> wanted_alpha0("2.5")
-    Fraction(5, 2)
-    """
+    """``alpha0`` as a rational above 0."""
     from barrow.privacy.definitions import positive
 
     return positive(alpha0, "alpha0")

@@ -21,11 +21,6 @@ class ExponentialRandomiser(MatrixRandomiser):
     """Reports y on item x with probability proportional to exp(-beta min(d, c)); beta is as large as alpha0 allows.
 
     c = 28/alpha0 keeps the rarest reports within the reach of whole weights; nearer than that it changes nothing.
-
-    >>> from barrow.spaces import Circle
-    >>> clock = exponential(Circle(24, unit="h", step=1), 5)
-    >>> float(clock.alpha0_upper) <= 5.0, round(clock.distortion, 2)
-    (True, 2.25)
     """
 
     kind = "exponential"
@@ -39,12 +34,7 @@ class ExponentialRandomiser(MatrixRandomiser):
 
 
 class PlanarLaplaceRandomiser(ExponentialRandomiser):
-    """Planar Laplace on the cells of a map: the exponential mechanism on their middles, truncated to the map.
-
-    >>> from barrow.spaces import Euclidean
-    >>> planar_laplace(Euclidean([0, 0], [1, 1], step=0.25), 10).kind
-    'planar_laplace'
-    """
+    """Planar Laplace on the cells of a map: the exponential mechanism on their middles, truncated to the map."""
 
     kind = "planar_laplace"
     description = "planar Laplace on the cells of the map"

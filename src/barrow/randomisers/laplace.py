@@ -26,14 +26,7 @@ _MOST_ITEMS = 10**6
 
 
 class LaplaceRandomiser(Randomiser):
-    """The vector of an item plus multivariate Laplace noise, then the nearest item.
-
-    >>> from barrow.spaces import Embedding
-    >>> words = Embedding(["cat", "dog", "car"], [[0, 1], [0, 2], [5, 0]])
-    >>> channel = laplace(words, 20)
-    >>> channel.alpha0_upper, channel.from_items([0, 1, 2]).shape
-    (Fraction(20, 1), (3,))
-    """
+    """The vector of an item plus multivariate Laplace noise, then the nearest item."""
 
     kind = "laplace"
     description = "Laplace noise in coordinates, then the nearest item"

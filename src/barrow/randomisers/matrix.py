@@ -162,11 +162,7 @@ class MatrixRandomiser(Randomiser):
 
 
 def whole_rows(probabilities: Floats) -> Weights:
-    """Rows of probabilities as whole weights that sum to 2^62; the largest entry of a row takes up the difference.
-
-    >>> whole_rows(np.array([[0.5, 0.5], [0.0, 1.0]])).sum(axis=1).tolist() == [2**62, 2**62]
-    True
-    """
+    """Rows of probabilities as whole weights that sum to 2^62; the largest entry of a row takes up the difference."""
     weights = np.floor(probabilities * float(TOTAL)).astype(np.int64)
     weights[(weights == 0) & (probabilities > 0)] = 1
     rows = np.arange(len(weights))
@@ -221,12 +217,7 @@ def matrix_randomiser(
 
 
 def too_many(space: Space) -> ParameterError:
-    """The refusal of a space that is too large for a matrix.
-
-    >>> from barrow.spaces import Line
-    >>> "matrix" in str(too_many(Line(0, 1, step=0.1)))
-    True
-    """
+    """The refusal of a space that is too large for a matrix."""
     most = int(MOST_ENTRIES**0.5)
     return ParameterError(
         f"The {space.kind} space has {space.items:,} items, too many for a matrix of all pairs.",

@@ -42,15 +42,7 @@ class PooledStops:
 
     @classmethod
     def of(cls, shape: Shape, stops: Sequence[int], through: Integers) -> PooledStops:
-        """From whole stopping weights, and their sums from the root down to each node.
-
-        >>> from fractions import Fraction
-        >>> from barrow.randomisers.shape import star_shape
-        >>> quarters = np.array([TOTAL // 4, TOTAL, TOTAL])
-        >>> made = PooledStops.of(star_shape(2, Fraction(1)), [TOTAL // 4, 3 * TOTAL // 4, 3 * TOTAL // 4], quarters)
-        >>> made.stay.q.tolist(), made.share.tolist()
-        ([0.75, 0.75], [0.25])
-        """
+        """From whole stopping weights, and their sums from the root down to each node."""
         tree = Cascade.of(shape.starts, shape.ends, shape.parents)
         weights, sums = np.array(stops, dtype=np.uint64), through.astype(np.uint64)
         inner, leaves = tree.nodes, shape.leaves

@@ -21,10 +21,6 @@ def bars(wanted: bool | None = None) -> Iterator[None]:
 
     Args:
         wanted: Whether to show them; by default where a person looks: on a terminal or in a notebook.
-
-    >>> with bars():  # in a pipe
-    ...     print("planning")
-    planning
     """
     if wanted is None and listening():
         yield
@@ -42,11 +38,7 @@ def bars(wanted: bool | None = None) -> Iterator[None]:
 
 
 def looked_at() -> bool:
-    """Whether what is written to standard error reaches a person as it is written.
-
-    >>> looked_at()
-    False
-    """
+    """Whether what is written to standard error reaches a person as it is written."""
     return sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
 
 
@@ -71,12 +63,7 @@ class _Nobody(Listener):
 
 
 class Bars(Listener):
-    """One line for each work; a clock, not the work, makes them appear, so that a long step is seen too.
-
-    >>> quick = Bars()
-    >>> quick.ended(quick.began("planning", 3))
-    >>> quick.close()
-    """
+    """One line for each work; a clock, not the work, makes them appear, so that a long step is seen too."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._lock = threading.Lock()

@@ -23,10 +23,6 @@ def compare_study(
         epsilons: More parameters of user-level DP to compare with.
         items: How many items each person holds, where that is public and the same for all.
         reference: Where errors of decoded histograms are predicted; as the question says by default.
-
-    >>> study = Study("line(low=0, high=100, step=1, unit='years')", ["1/50, 5 years, 0.1"], users=1000)
-    >>> compare_study(study, study.question("mean")).choice.name
-    'laplace'
     """
     terms = study.terms(question)
     promises = [Promise(p.share_text, p.distance, p.epsilon * terms.fraction) for p in study.promises]

@@ -33,11 +33,7 @@ Number = Any
 
 
 class DataTable(msgspec.Struct, forbid_unknown_fields=True):
-    """``[data]``: where the records are.
-
-    >>> DataTable(user="uid").items
-    []
-    """
+    """``[data]``: where the records are."""
 
     source: str | None = None
     sql: str | None = None
@@ -53,11 +49,7 @@ class DataTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PromiseTable(msgspec.Struct, forbid_unknown_fields=True):
-    """``[[promise]]``: what must stay hidden.
-
-    >>> PromiseTable("all", "5 km", "0.5").distance
-    '5 km'
-    """
+    """``[[promise]]``: what must stay hidden."""
 
     share: Number
     distance: Number
@@ -65,11 +57,7 @@ class PromiseTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PrivacyTable(msgspec.Struct, forbid_unknown_fields=True):
-    """``[privacy]``: a separate user-level budget, and what the first studies wrote here.
-
-    >>> PrivacyTable(user_epsilon="1").user_delta
-    0
-    """
+    """``[privacy]``: a separate user-level budget, and what the first studies wrote here."""
 
     alpha: Number | None = None
     delta: Number | None = None
@@ -80,11 +68,7 @@ class PrivacyTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StudyFile(msgspec.Struct, forbid_unknown_fields=True):
-    """Everything that a study file may hold.
-
-    >>> StudyFile(space={"kind": "earth"}).users is None
-    True
-    """
+    """Everything that a study file may hold."""
 
     space: dict[str, Any]
     dataset: str | int | None = None
@@ -208,14 +192,7 @@ def _floats(value: Any) -> Any:
 
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The plain data in the TOML file ``path``.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "study.toml"
-    >>> _ = file.write_text("users = 3")
-    >>> read_table(file)
-    {'users': 3}
-    """
+    """The plain data in the TOML file ``path``."""
     file = Path(path_text(path, "The study file"))
     try:
         if file.stat().st_size > _LARGEST:
@@ -258,12 +235,7 @@ def read_study(path: str | os.PathLike[str]) -> Study:
 
 
 def spec_of(study: Study) -> dict[str, Any]:
-    """Plain data that :func:`study_from_spec` reads back (frames in memory are left out).
-
-    >>> from barrow.study.study import Study
-    >>> spec_of(Study("earth", alpha="1/3"))["alpha"]
-    '1/3'
-    """
+    """Plain data that :func:`study_from_spec` reads back (frames in memory are left out)."""
     level = study.user_level
     privacy = {} if level is None else {"user_epsilon": _number(level.epsilon), "user_delta": _number(level.delta)}
     spec = {
@@ -325,21 +297,12 @@ def write_study(study: Study, path: str | os.PathLike[str]) -> None:
 
 
 def study_text(study: Study) -> str:
-    """The text of a study file.
-
-    >>> from barrow.study.study import Study
-    >>> study_from_text(study_text(Study("earth", alpha="1/3"))).alpha
-    Fraction(1, 3)
-    """
+    """The text of a study file."""
     return _text(plain_table(spec_of(study) if hasattr(study, "to_spec") else study, "The study"))
 
 
 def study_from_text(text: str) -> Study:
-    r"""The study that the text of a study file describes.
-
-    >>> study_from_text("alpha = 0.1\n[space]\nkind = 'earth'").alpha
-    Fraction(1, 10)
-    """
+    """The study that the text of a study file describes."""
     try:
         return study_from_spec(tomllib.loads(text, parse_float=_decimal))
     except (tomllib.TOMLDecodeError, RecursionError) as error:

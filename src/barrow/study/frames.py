@@ -14,11 +14,7 @@ from barrow.spaces import Space
 
 
 def columns_of(rows: Rows) -> dict[str, Any]:
-    """Whole columns as arrays: numbers as numbers, everything else as text.
-
-    >>> columns_of([{"item": "a", "share": 0.5}])["share"].tolist()
-    [0.5]
-    """
+    """Whole columns as arrays: numbers as numbers, everything else as text."""
     kinds: dict[type, Any] = {float: np.float64, int: np.int64}
     return {
         name: np.array([row[name] for row in rows], dtype=kinds.get(type(value), object))
@@ -27,11 +23,7 @@ def columns_of(rows: Rows) -> dict[str, Any]:
 
 
 class ArrowRows:
-    """Rows that speak the Arrow C stream: a fresh stream each time it is asked.
-
-    >>> hasattr(ArrowRows([{"item": "a", "share": 0.5}]), "__arrow_c_stream__")
-    True
-    """
+    """Rows that speak the Arrow C stream: a fresh stream each time it is asked."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -74,12 +66,7 @@ def to_arrow(rows: Rows) -> Any:
 
 
 def features(rows: Rows, space: Space | None) -> dict[str, Any]:
-    """GeoJSON of rows that are places: a polygon for each cell, or a point where cells are not known.
-
-    >>> shape = features([{"lat": 0.0, "lon": 0.0, "value": 1.0}, {"lat": 0.0, "lon": 2.0, "value": 3.0}], None)
-    >>> [f["geometry"]["type"] for f in shape["features"]], shape["features"][1]["properties"]
-    (['Polygon', 'Polygon'], {'lat': 0.0, 'lon': 2.0, 'value': 3.0})
-    """
+    """GeoJSON of rows that are places: a polygon for each cell, or a point where cells are not known."""
     if not rows or "lat" not in rows[0] or "lon" not in rows[0]:
         raise ParameterError(
             "The released values are no places on the Earth.",

@@ -26,10 +26,6 @@ def searched(lengths: Sequence[int], error: Callable[[At], float | None]) -> dic
         lengths: How many sizes each part has.
         error: The error at a place; None where the cells are too coarse for an answer, infinite where there are too
             many of them.
-
-    >>> found = searched([9, 9], lambda at: 1.0 + (at[0] - 5) ** 2 + (at[1] - 2) ** 2)
-    >>> min(found, key=found.get), len(found)
-    ((5, 2), 18)
     """
     seen: dict[At, float | None] = {}
 

@@ -24,9 +24,6 @@ class Grid:
         seconds: How long planning took here.
         charged: As what distance each promise is charged, in the space's unit: its own plus twice the snapping.
         snapped: Twice the most that snapping moves a record, in the space's unit; in each part's own for a product.
-
-    >>> Grid(10.0, 100, 5.0, 1.0, 3.8, 3.93, 0.1, (14.4,), (14.1,)).cell
-    10.0
     """
 
     cell: float | tuple[float, ...]
@@ -68,21 +65,7 @@ class GridChoice:
     def lines(self) -> list[str]:
         """A table, and what the grid costs of each promise.
 
-        >>> row = Grid(10.0, 100, 5.0, 1.0, 3.8, 3.93, 0.1, (14.4,), (14.1,))
-        >>> for line in GridChoice((row,), 10.0, "km", "km", (("all by 300 m", 0.3),)).lines():
-        ...     print(line)
-        Cells     cell km    items  alpha    noise  snapping    total  seconds
-                       10      100      5        1       3.8     3.93      0.1  <- chosen
-        Promise   all by 300 m: charged as 14.4 km on these cells, 48 times its distance
-
-        On a product a promise is charged with what snapping may add in each part:
-
-        >>> row = Grid((10.0, 4.0), 216, 2.0, 0.05, 0.06, 0.08, 0.2, (0.4,), (14.1, 4.0))
-        >>> for line in GridChoice((row,), row.cell, ("km", "h"), "", (("all, 5 km, 1", 0.03),), ("km", "h")).lines():
-        ...     print(line)
-        Cells     cell km  cell h    items  alpha    noise  snapping    total  seconds
-                       10       4      216      2     0.05      0.06     0.08      0.2  <- chosen
-        Promise   all, 5 km, 1: charged with 14.1 km and 4 h more on these cells, 13.3 times its distance
+        On a product a promise is charged with what snapping may add in each part.
         """
         units = self.unit if isinstance(self.unit, tuple) else (self.unit,)
         names = [f"cell {unit}".strip() for unit in units]

@@ -34,13 +34,7 @@ Place = tuple[str | int, ...]
 
 
 def auto_spec(space: Any) -> dict[str, Any] | None:
-    """The plain data of a space whose cells are to be chosen, or those of some of its parts; None for all others.
-
-    >>> auto_spec("earth(box=(40, -75, 41, -73), cell='auto')")["cell"], auto_spec("earth(cell=5)")
-    ('auto', None)
-    >>> auto_spec("earth(box=(40, -75, 41, -73), cell='auto') x hours")["parts"][1]
-    {'kind': 'hours'}
-    """
+    """The plain data of a space whose cells are to be chosen, or those of some of its parts; None for all others."""
     spec = parse_spec(space) if isinstance(space, str) else dict(space) if isinstance(space, Mapping) else None
     return spec if spec is not None and _places(spec) else None
 
@@ -51,12 +45,6 @@ def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> 
     Args:
         spec: The plain data of the space, with ``"auto"`` for its cells, or for those of some parts of a product.
         study_on: From a space to the study on it.
-
-    >>> from barrow.study import Study
-    >>> study = Study("line(low=0, high=100, step='auto', unit='years')", ["all, 5 years, 0.5"], users=1000,
-    ...               questions="mean")
-    >>> study.space.step, study.grids.chosen == study.space.step
-    (0.005, True)
     """
     from barrow.study.bars import bars
     from barrow.study.grid_search import ALIKE, searched
@@ -81,19 +69,6 @@ def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> 
         promises,
         tuple(part.unit for part, _ in space.summands),
     )
-
-
-def coarsest(spec: Mapping[str, Any]) -> Space:
-    """The space with the first cells that are tried.
-
-    >>> coarsest(auto_spec("line(low=0, high=100, step='auto')")).step
-    10.0
-    """
-    made: Any = spec
-    for place in _places(spec):
-        bare = space_from_spec(_without(_at(spec, place)))
-        made = _put(made, place, _sizes(bare, place == ())[0])
-    return space_from_spec(made)
 
 
 class _Search:

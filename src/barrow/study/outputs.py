@@ -38,15 +38,6 @@ class Stage:
     Args:
         out: The folder that will appear.
         key: The release's key.
-
-    >>> place = Path(tempfile.mkdtemp()) / "results"
-    >>> stage = Stage(place, "map-1")
-    >>> stage.open(1000)
-    >>> stage.write({"a.txt": b"x"})
-    >>> place.exists(), [files for _, files in stage.found()]
-    (False, [{'a.txt': b'x'}])
-    >>> stage.publish(stage.folder) == place and (place / "a.txt").read_text()
-    'x'
     """
 
     def __init__(self, out: str | os.PathLike[str], key: str) -> None:
@@ -157,11 +148,7 @@ def _make(folder: Path) -> None:
 
 
 def value_files(tables: Mapping[str, Rows], *, mapped: bool, folder: Path | None = None) -> dict[str, bytes]:
-    """The values as files by name; what is needed on the way is written into ``folder``.
-
-    >>> sorted(value_files({"values": [{"output": "mean", "value": 0.5}]}, mapped=False))
-    ['values.csv', 'values.parquet']
-    """
+    """The values as files by name; what is needed on the way is written into ``folder``."""
     files: dict[str, bytes] = {}
     for name, parquet in _parquets(tables, folder).items():
         files |= {f"{name}.csv": csv_text(tables[name]).encode(), f"{name}.parquet": parquet}
@@ -171,11 +158,7 @@ def value_files(tables: Mapping[str, Rows], *, mapped: bool, folder: Path | None
 
 
 def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[str, Rows]:
-    """The rows of every table of values that a folder of results holds; read in ``folder``, where they lie already.
-
-    >>> read_tables(value_files({"values": [{"output": "mean", "value": 0.5}]}, mapped=False))
-    {'values': [{'output': 'mean', 'value': 0.5}]}
-    """
+    """The rows of every table of values that a folder of results holds; read in ``folder``, where they lie already."""
     import duckdb
 
     names = sorted((n for n in files if n.endswith(".parquet")), key=lambda n: (n != "values.parquet", n))
@@ -199,11 +182,7 @@ def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[
 
 
 def csv_text(rows: Rows) -> str:
-    """The rows as ``values.csv`` has them.
-
-    >>> csv_text([{"output": "mean", "value": 0.5}]).splitlines()
-    ['output,value', 'mean,0.5']
-    """
+    """The rows as ``values.csv`` has them."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(rows[0])
@@ -252,10 +231,6 @@ def _geojson(rows: Rows) -> bytes:
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """One digest of several files, whatever their order.
-
-    >>> digest_of({"a": b"1"}) == digest_of({"a": b"1"}) != digest_of({"a": b"2"})
-    True
-    """
+    """One digest of several files, whatever their order."""
     parts = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     return "sha256:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -23,14 +23,6 @@ def released_shares(statement: Mapping[str, Any], tables: Mapping[str, Rows], sp
         statement: The release's statement.
         tables: Its tables.
         space: The study's space.
-
-    >>> from barrow.spaces import Line
-    >>> released_shares({"parameters": {"mechanism": "multiscale"}}, {}, Line(0, 1, step=1))
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: The release is no central histogram along edges, along a tree or of cells.
-      allowed: a histogram whose statement says mechanism 'edges', 'tree' or 'cells'
-      fix:     mechanism = 'edges' in the question of another release
     """
     said = statement.get("parameters", {})
     kind, noise = said.get("mechanism"), said.get("noise")

@@ -106,9 +106,6 @@ class Gathered:
         conditions: What the guarantee rests on beside mathematics: who must not work together with whom.
         tables: The values; by default what the plan makes of ``drawn``.
         summary: The values in a few lines; by default the plan's.
-
-    >>> Gathered.__name__
-    'Gathered'
     """
 
     plan: Plan
@@ -139,9 +136,6 @@ def release_gathered(
         key: Names this release.
         renderers: What makes further files of the statement and its tables; by default the report.
         stages: Is told each stage as it begins.
-
-    >>> release_gathered.__name__
-    'release_gathered'
     """
     stages("validate")
     plan, book = gathered.plan, _open(study, ledger)
@@ -444,11 +438,7 @@ def parameters_of(study: Study, plan: Plan) -> dict[str, Any]:
 
 
 def plain_deep(value: Any) -> Any:
-    """Plain data of plain data and arrays.
-
-    >>> plain_deep({"a": (1, 2)})
-    {'a': [1, 2]}
-    """
+    """Plain data of plain data and arrays."""
     if isinstance(value, Mapping):
         return {str(key): plain_deep(item) for key, item in value.items()}
     return plain(value)

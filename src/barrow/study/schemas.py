@@ -55,11 +55,7 @@ class Row(msgspec.Struct, rename={"changed": "if"}):
 
 
 class Statement(msgspec.Struct):
-    """What goes with every release; kinds of questions add fields of their own.
-
-    >>> sorted(set(Statement.__struct_fields__) & {"people", "protected", "worst_case"})
-    ['people', 'protected', 'worst_case']
-    """
+    """What goes with every release; kinds of questions add fields of their own."""
 
     statement: Annotated[int, Meta(description="The version of this format.")]
     library: Annotated[str, Meta(description="What wrote it.")]
@@ -99,22 +95,14 @@ class Statement(msgspec.Struct):
 
 
 def event_schema() -> dict[str, Any]:
-    """The JSON Schema of events: what a mechanism did, in the fewest public numbers.
-
-    >>> event_schema()["$defs"]["KNormNoise"]["required"]
-    ['event', 'version', 'alpha', 'model', 'range_ratio']
-    """
+    """The JSON Schema of events: what a mechanism did, in the fewest public numbers."""
     kinds = {name: _of_event(kind) for name, kind in EVENTS.items()}
     either = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in kinds]}
     return {"$schema": _DIALECT, "title": "Event", "$ref": "#/$defs/Event", "$defs": {"Event": either, **kinds}}
 
 
 def statement_schema() -> dict[str, Any]:
-    """The JSON Schema of ``statement.json``.
-
-    >>> statement_schema()["$defs"]["Statement"]["properties"]["event"]
-    {'description': 'What the mechanism did.', '$ref': '#/$defs/Event'}
-    """
+    """The JSON Schema of ``statement.json``."""
     schema = msgspec.json.schema(Statement)
     said = schema["$defs"]["Statement"]["properties"]["event"]
     schema["$defs"]["Statement"]["properties"]["event"] = {

@@ -125,12 +125,7 @@ def _small(space: Space) -> dict[str, Any] | None:
 
 
 def space_of(said: Mapping[str, Any]) -> Space | None:
-    """The space of a statement, where it holds what makes it; by its digest it is the one that was released on.
-
-    >>> study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
-    >>> space_of(make_statement(study, study.plan("mean"), entry={}, parameters={})).items
-    10
-    """
+    """The space of a statement, where it holds what makes it; by its digest it is the one that was released on."""
     spec = said.get("space")
     if not isinstance(spec, Mapping):
         return None
@@ -142,12 +137,7 @@ def space_of(said: Mapping[str, Any]) -> Space | None:
 
 
 def protected(plan: Plan) -> list[dict[str, Any]]:
-    """What each promise gets from this release: the epsilon that it costs there, and what it means.
-
-    >>> study = Study("line(low=0, high=1, step=0.1)", ["all, 0.5, 1"], users=10)
-    >>> [row["epsilon_promised"] for row in protected(study.plan("mean"))]
-    [1.0]
-    """
+    """What each promise gets from this release: the epsilon that it costs there, and what it means."""
     rows = []
     kept = plan.terms.policy.kept if plan.terms.promises else ()
     for promise, asked, charge in zip(plan.terms.promises, kept, plan.charges(), strict=True):
@@ -191,11 +181,7 @@ def _not_covered(study: Study, plan: Plan, outside: str) -> list[str]:
 
 
 def kind_of(said: Mapping[str, Any]) -> type[Question]:
-    """The kind of question that a statement answers; the first statements called every linear one ``"linear"``.
-
-    >>> kind_of({"kind": "histogram"}).__name__
-    'Histogram'
-    """
+    """The kind of question that a statement answers; the first statements called every linear one ``"linear"``."""
     from barrow.questions import Mean
 
     name = said.get("kind", "items" if "items_per_person" in said else "linear")

@@ -62,7 +62,7 @@ class Study(NamedOptions):
     >>> from barrow.spaces import Line
     >>> study = Study(Line(0, 100, unit="years", step=1), ["all, 5 years, 0.5"], users=1000)
     >>> round(float(study.alpha), 3), study.plan("mean").description
-    (8.333, 'the mean over people of the mean of their items (years)')
+    (8.333, 'the mean over people with records of the mean of their items (years)')
     """
 
     space: Space

@@ -37,9 +37,6 @@ class Flow:
         lower: The cheapest flow costs no less.
         masses: What moves along each edge from its tail to its head; negative the other way.
         kept: For :func:`nearest_flow`, the histogram of what stays.
-
-    >>> round(cheapest_flow(3, [0, 1], [1, 2], [0.5, 0.25], [1.0, 0.0, -1.0]).upper, 9)
-    0.75
     """
 
     upper: float
@@ -61,10 +58,6 @@ def cheapest_flow(
         difference: One number for each node, with sum 0.
         tolerance: Where it is not exact: how much the cost may exceed its lower bound, as a share.
         exact: Use the network simplex where it is installed and the graph is not too large.
-
-    >>> flow = cheapest_flow(4, [0, 1, 2, 3], [1, 2, 3, 0], [1.0] * 4, [1.0, 0.0, 0.0, -1.0], exact=False)
-    >>> flow.lower <= 1.0 <= flow.upper <= 1.02 * flow.lower
-    True
     """
     net, left = _Net.of(nodes, tails, heads, lengths), _checked(nodes, difference)
     left = left - left.sum() / nodes
@@ -102,11 +95,6 @@ def nearest_flow(
     """The histogram nearest to signed values at the nodes, by the cheapest flow; see :func:`cheapest_flow`.
 
     ``values`` have the sum 1, about; ``weights``, sparse, (items, nodes), say how much of an item each node carries.
-
-    >>> from scipy.sparse import eye_array
-    >>> flow = nearest_flow(3, [0, 1], [1, 2], [0.5, 0.25], [0.7, -0.1, 0.4], eye_array(3, format="csr"))
-    >>> flow.kept.round(9).tolist(), round(flow.upper, 9)
-    ([0.7, 0.0, 0.3], 0.025)
     """
     net, signed = _Net.of(nodes, tails, heads, lengths), _checked(nodes, values)
     signed = signed + (1.0 - signed.sum()) / nodes
@@ -218,12 +206,7 @@ def _takes_sparse(solver: Any) -> bool:
 
 
 def grounded(matrix: Any) -> Callable[[Floats], Floats]:
-    """Solves with a Laplacian: the solution of mean 0 for a right-hand side of sum 0, by one sparse factorisation.
-
-    >>> from scipy.sparse import csc_array
-    >>> grounded(csc_array([[1.0, -1.0], [-1.0, 1.0]]))(np.array([1.0, -1.0])).tolist()
-    [0.5, -0.5]
-    """
+    """Solves with a Laplacian: the solution of mean 0 for a right-hand side of sum 0, by one sparse factorisation."""
     # Without the node that has the most neighbours a star falls apart; orderings are slow where one row is full.
     rows = matrix.tocsr()
     ground = int(np.argmax(np.diff(rows.indptr)))
@@ -238,12 +221,7 @@ def grounded(matrix: Any) -> Callable[[Floats], Floats]:
 
 
 def factorised(matrix: Any) -> Callable[[Floats], Floats]:
-    """Solves with a sparse symmetric positive definite matrix.
-
-    >>> from scipy.sparse import csc_array
-    >>> factorised(csc_array([[2.0]]))(np.array([1.0])).tolist()
-    [0.5]
-    """
+    """Solves with a sparse symmetric positive definite matrix."""
     from scipy.sparse.linalg import splu
 
     # Symmetric: pivots stay on the diagonal, and the order is that of minimum degree.
@@ -317,11 +295,6 @@ def emd_flow_upper(space: Space, a: Any, b: Any) -> float:
 
     On the Earth and on boxes each item is joined to all within 2.4 cells (at most 2.8 % too large in two dimensions),
     products along one part at a time; elsewhere along the space's own neighbourhood graph.
-
-    >>> from barrow.spaces import Euclidean
-    >>> square = Euclidean([0, 0], [1, 1], step=1/8)
-    >>> round(emd_flow_upper(square, np.eye(64)[0], np.eye(64)[63]), 6)  # the diagonal, exactly
-    0.875
     """
     tails, heads, nodes, lengths = near_pairs(space)
     difference = np.zeros(nodes)

@@ -24,9 +24,6 @@ def pot() -> Any | None:
     """POT's module of linear programmes, or None where the extra ``emd`` is not installed.
 
     While it loads, its search for deep learning libraries is switched off: it costs seconds and is not used.
-
-    >>> pot() is pot()
-    True
     """
     before = {name: os.environ.get(name) for name in _QUIET}
     os.environ.update(dict.fromkeys(_QUIET, "1"))
@@ -47,11 +44,6 @@ def transport(space: Space, difference: Floats) -> tuple[float, Ids, Ids, Floats
 
     Returns:
         The cost, and the moves: from item, to item, mass.
-
-    >>> from barrow.spaces import Discrete
-    >>> cost, source, target, mass = transport(Discrete(["a", "b"]), np.array([0.5, -0.5]))
-    >>> cost, source.tolist(), target.tolist(), mass.tolist()
-    (0.5, [0], [1], [0.5])
     """
     source, target = np.flatnonzero(difference > 0.0), np.flatnonzero(difference < 0.0)
     if source.size == 0 or target.size == 0:

@@ -63,11 +63,7 @@ class Relation:
 
 
 def kind(type_text: str) -> str:
-    """The kind of values of a DuckDB type.
-
-    >>> [kind(x) for x in ("BIGINT", "DECIMAL(18,3)", "DOUBLE", "VARCHAR", "BOOLEAN", "INTEGER[]")]
-    ['integer', 'decimal', 'real', 'text', 'boolean', 'nested']
-    """
+    """The kind of values of a DuckDB type."""
     if type_text == "TIME WITH TIME ZONE":
         return "zoned clock"
     if type_text.endswith("]") or type_text.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
@@ -110,11 +106,7 @@ def relation(session: Session, source: Source, columns: Columns | None = None) -
 
 
 def reading_call(source: Source, files: Sequence[str]) -> str:
-    """The call that reads text or Parquet files.
-
-    >>> reading_call(Source.parse("a.parquet"), ["a.parquet"])
-    "read_parquet(['a.parquet'])"
-    """
+    """The call that reads text or Parquet files."""
     listed = "[" + ", ".join(DUCKDB.literal(glob.escape(x)) for x in files) + "]"
     options = ", union_by_name = true" if len(files) > 1 else ""
     if Path(str(source.path)).is_dir() or "=" in str(source.path):

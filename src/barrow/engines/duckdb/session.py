@@ -259,11 +259,7 @@ class SpillFolder:
 
 
 def sweep(place: Path) -> int:
-    """Remove the folders that killed processes of this user left in ``place``; how many there were.
-
-    >>> sweep(Path("/nowhere/at/all"))
-    0
-    """
+    """Remove the folders that killed processes of this user left in ``place``; how many there were."""
     removed = 0
     if fcntl is None or not place.is_dir():
         return removed

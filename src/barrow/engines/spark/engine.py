@@ -154,11 +154,6 @@ def gathered(answer: dict[str, np.ndarray[Any, np.dtype[Any]]], samples: int) ->
     """The draws of all partitions, how many users, and whether all entropy was the system's.
 
     Each partition must have come once and whole, with ``samples`` draws for each of its users.
-
-    >>> part, item = np.array([0, 0]), np.array([4, -9])
-    >>> answer = {"part": part, "item": item, "drawn": np.array([6, 0]), "users": np.array([0, 2])}
-    >>> gathered(answer | {"private": np.array([True, True])}, 3)[1:]
-    (2, True)
     """
     pool, summary = Pool(), answer["item"] == _SUMMARY
     parts, users = answer["part"][summary], answer["users"][summary].astype(np.int64)

@@ -41,11 +41,7 @@ SETTINGS = {
 
 
 def kind_of(type_text: str) -> str:
-    """The kind of values of a Spark type.
-
-    >>> [kind_of(x) for x in ("bigint", "decimal(18,3)", "string collate UTF8_LCASE", "array<int>", "binary")]
-    ['integer', 'decimal', 'text', 'nested', 'other']
-    """
+    """The kind of values of a Spark type."""
     first = type_text.partition("(")[0].partition("<")[0].partition(" ")[0].lower()
     return _KINDS.get(first, "other")
 

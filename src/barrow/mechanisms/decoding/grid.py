@@ -64,14 +64,6 @@ def discrepancy_map(
         atoms: Sparse or dense, (items, atoms): each column a histogram.
         prior: Weights of the atoms above 0, with sum 1.
         tolerance: How near the exact minimiser for that strength the map is to be, in total variation.
-
-    >>> import numpy as np
-    >>> eye, even = np.eye(4), np.full(4, 0.25)
-    >>> for noise in (0.001, 0.3):
-    ...     fit = discrepancy_map(eye, [0.5, 0.3, 0.1, 0.1], deviation=noise, strongest=1.0, atoms=eye, prior=even)
-    ...     print(fit.weights.round(2).tolist())
-    [0.5, 0.3, 0.1, 0.1]
-    [0.3, 0.26, 0.22, 0.22]
     """
     y = _checked(matrix, values)
     if not (math.isfinite(deviation) and deviation > 0.0 and math.isfinite(strongest) and strongest > 0.0):

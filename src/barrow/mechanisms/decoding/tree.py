@@ -58,10 +58,6 @@ def decode(
         variances: The variance of each edge value, or one for all. Where they differ, the nearest histogram weighs
             values by the inverse of their standard deviations.
         distribution: That of their noise: ``"laplace"``, or ``"gaussian"`` (means of many reports are nearly that).
-
-    >>> from barrow.spaces import Discrete
-    >>> decode(Discrete(["a", "b", "c"]), [0.35, 0.25, -0.1]).round(9).tolist()
-    [0.6, 0.4, 0.0]
     """
     if how not in HOW:
         raise ParameterError(f"how is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="how='auto'")
