@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -131,3 +133,23 @@ def test_only_lines_and_only_held_data():
         Study(Discrete(["a", "b"]), alpha=5, users=10).plan("quantile")
     with pytest.raises(ParameterError, match="already held"):
         Study(AGES, alpha=5, users=10, model="local").plan("quantile")
+
+
+def test_an_interval_of_one_whole_number_is_compared_too():
+    ages = Line(0, 100, unit="years", step=1, whole=True)
+    study = Study(ages, ["all, 5 years, 1"], users=100_000)
+    plan = study.plan("median")
+    assert plan.error == 0.0
+    assert "about the same error" in str(plan)
+    assert "about the same error" in study.compare("median").sentence
+    some = study.replace(users=10_000, promises=["all, 5 years, 0.5"]).plan("median")
+    assert some.error > 0.0
+    assert some.versus.line.endswith("no error")
+
+
+def test_user_level_dp_has_as_many_values_as_are_best_for_it():
+    study = Study(Line(0, 100, unit="years", step=1, whole=True), ["all, 5 years, 0.5"], users=1083)
+    terms = study.terms(study.question("median"))
+    rival = Quantile(definition="user_level")
+    best = min(replace(rival, every=every)._alone(terms).error for every in (1, 2, 3, 4, 6, 8, 12, 16))
+    assert rival._alone(terms).error == best

@@ -119,6 +119,6 @@ def _brief(result: Release) -> str:
     first, *rest = result.summary or [""]
     more = [f"… and {len(rest) - _SHOWN:,} lines more"] if len(rest) > _SHOWN else []
     lines = [kind_of(said).released(said), f"A 50 % guess about one person can become at most {learnt}."]
-    return "\n".join(
-        [f"── {said['name']}", *(textwrap.fill(line, 100) for line in lines), first, *rest[:_SHOWN], *more]
-    )
+    # A number and its % stay together.
+    words = [textwrap.fill(line.replace(" %", "\xa0%"), 100).replace("\xa0%", " %") for line in lines]
+    return "\n".join([f"── {said['name']}", *words, first, *rest[:_SHOWN], *more])

@@ -133,7 +133,8 @@ class Comparison:
         return self._ratio(self.rivals[0]) if self.rivals else None
 
     def _ratio(self, rival: Rival) -> float:
-        return rival.error / self.choice.error if self.choice.error > 0.0 else math.inf
+        own = self.choice.error
+        return rival.error / own if own > 0.0 else math.inf if rival.error > 0.0 else 1.0
 
     @property
     def sentence(self) -> str:
@@ -143,6 +144,9 @@ class Comparison:
     def against(self, rival: Rival) -> str:
         """The ratio of errors in words."""
         ratio = self._ratio(rival)
+        if ratio == 0.0 or math.isinf(ratio):  # an interval of one whole number
+            here, there = ("no", "some") if ratio else ("some", "no")
+            return f"EMD-DP has {here} error, and {rival.words} {there} error."
         bound = " at least" if self.choice.note.startswith("its error is an upper bound") else ""
         if ratio >= _ALIKE:
             return f"{_capital(bound)}{_times(ratio)} less error than {rival.words}."

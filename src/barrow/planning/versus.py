@@ -117,8 +117,10 @@ class Versus:
         return f"{other.name}, {word} {other.guarantee.epsilon_at(1):.3g}"
 
     def _times(self, other: Candidate) -> str:
-        own = self.chosen.error + self.snapping
-        ratio = (other.error + self.snapping) / own if own > 0.0 else 1.0
+        own, theirs = self.chosen.error + self.snapping, other.error + self.snapping
+        if own == 0.0 or theirs == 0.0:  # an interval of one whole number
+            return "about the same error" if own == theirs else "some error" if own == 0.0 else "no error"
+        ratio = theirs / own
         if 1.0 / ALIKE < ratio < ALIKE:
             return "about the same error"
         times = ratio if ratio > 1.0 else 1.0 / ratio

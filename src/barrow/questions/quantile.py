@@ -86,7 +86,8 @@ class Quantile(ReadOff):
         line = terms.space.held
         if self.every != AUTO or not line.on_line:
             return super()._alone(terms)
-        made = [replace(self, every=every)._alone(terms) for every in _worth_trying(line, terms)]
+        ranged = self.definition == "user_level"
+        made = [replace(self, every=every)._alone(terms) for every in _worth_trying(line, terms, ranged=ranged)]
         return min(made, key=lambda plan: float(plan.error))
 
     def freed(self) -> ReadOff:
@@ -97,16 +98,21 @@ class Quantile(ReadOff):
         return QuantilePlan(self, made.terms, made.query, made.chosen, made.others, pair)
 
 
-def _worth_trying(line: Space, terms: Terms) -> list[int]:
-    """Three numbers of points around the best by a formula: noise of the share below, and the width of a step."""
+def _worth_trying(line: Space, terms: Terms, *, ranged: bool = False) -> list[int]:
+    """A few numbers of points around the best by a formula: noise of the share below, and the width of a step.
+
+    User-level DP pays by the range, which is as large as the constant, with its epsilon; other norms than the first
+    are often its best, with more values than the formula says.
+    """
     gaps = line.items - 1
     if gaps < 2:
         return [1]
     tried = [every for every in _EVERY if every <= max(1, gaps // 3)]
-    scale = gaps / float(terms.alpha * terms.users)
+    rate = min(terms.epsilons) if ranged and terms.promises else terms.alpha
+    scale = gaps / float(rate * terms.users)
     wide = [scale * math.log(gaps / every / 0.05) / every + every / gaps for every in tried]
     best = int(np.argmin(wide))
-    return tried[max(0, best - 1) : best + 2]
+    return tried[max(0, best - (4 if ranged else 1)) : best + 2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,8 +265,8 @@ class QuantilePlan(ReadOffPlan):
         return [
             f"Noise     {self.noise.name}, standard deviation {self._deviation:.2g} on the share below each of "
             f"{len(self._starts):,} points",
-            f"Error     ± {self.sized(self.error)} (95 %, all at once) if people's items were spread uniformly; less "
-            "where many are alike",
+            f"Error     ± {self.sized(self.error)} (95 %, all at once) if people's items were spread uniformly"
+            + ("; less where many are alike" if self.error else ""),
         ]
 
     @property

@@ -63,7 +63,7 @@ def _pictures(
         return tradeoff(curves, here=here, guesses=guesses, promise=promise, unit=unit, error=what, width=width)
 
     texts = [_PREDICTED]
-    if level is not None and level > 0:
+    if level is not None and level > 0 and plan.error > 0:
         texts.append(_compared(level / plan.error, words))
     pictures = [Picture(draw(WIDE), "Right and down is more accurate, left is more private.", draw(NARROW))]
     if plan.scales:
