@@ -5,19 +5,21 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
+from barrow.errors import ParameterError
 from barrow.mechanisms.user_level import local_subsets
 from barrow.planning.terms import Terms
 from barrow.questions import Mean
 from barrow.questions.circular_mean import CircularMean
-from barrow.questions.collecting import Averaged, Counted
+from barrow.questions.collecting import Averaged, Counted, averaged_of, counted_of
 from barrow.questions.density import Density
 from barrow.questions.frequency import Frequency
 from barrow.questions.histogram import Histogram
 from barrow.questions.holders import laplace_pair_quantile, plan_holders
-from barrow.questions.items import Items, counted_of, how_many, items_counted, reports_sentence
+from barrow.questions.items import Items, how_many, items_counted, reports_sentence
 from barrow.questions.kept import Kept, kept_query, query_key, query_ready
-from barrow.questions.linear import noise_sentence, snapping_words
+from barrow.questions.noise_words import noise_sentence, snapping_words
 from barrow.questions.pictures import Bounds, bounds_of, counted_rows, names_of, picture, places_of, unit_of, values_of
 from barrow.questions.plan import labelled, placed
 from barrow.questions.quantile import Quantile, _worth_trying
@@ -102,8 +104,14 @@ def test_items_plan():
     assert plan.items == 100
 
 
-def test_counted_of():
-    assert counted_of(Counted(1, 2)).n == 0
+def test_collectors_of_another_kind_are_refused():
+    counted, averaged = Counted(1, 2), Averaged([(0, 1)])
+    assert counted_of(counted) is counted
+    assert averaged_of(averaged) is averaged
+    with pytest.raises(ParameterError, match="no counts of reports"):
+        counted_of(averaged)
+    with pytest.raises(ParameterError, match="no sums of reports"):
+        averaged_of(counted)
 
 
 def test_kept():

@@ -25,8 +25,11 @@ from barrow.mechanisms.edge_intervals import (
     chosen_region_interval,
     region_interval,
 )
+from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.edge_sums import EdgeSum
+from barrow.mechanisms.histograms import HistogramNoise
 from barrow.mechanisms.noise_distribution import NoiseDistribution
+from barrow.numerics import float_up
 from barrow.queries.quantised import default_step
 from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.base import Floats
@@ -60,6 +63,17 @@ class ReleasedShares:
     gaussian: bool = False
     reports: int = 1
     plan: EdgeHistogram | None = None
+
+    @classmethod
+    def of(cls, space: Space, made: HistogramNoise, raw: ArrayLike) -> ReleasedShares | None:
+        """From the noisy values of a mechanism; None where nothing is known about sums of them."""
+        noise = made.noise
+        plan = noise.plan if isinstance(noise, EdgeNoise) else None
+        if plan is None and (made.kind not in ("tree", "cells") or noise.p not in (None, "1")):
+            return None
+        shares = np.asarray(raw, dtype=np.float64) * made.factors
+        scale, grid = float_up(noise.scale), float_up(noise.grid)
+        return cls(space, made.kind, shares, scale, grid, noise.p is None, made.reports, plan)
 
     def region(
         self, inside: Any, level: float = 0.05, *, outer: ArrayLike | None = None, looked: bool = False

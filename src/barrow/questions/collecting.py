@@ -177,3 +177,19 @@ class Collected:
     def __str__(self) -> str:
         refused = ", ".join(f"{count:,} {reason}" for reason, count in self.refused.items())
         return "\n".join([*self.lines, *([f"Refused: {refused}."] if refused else [])])
+
+
+def averaged_of(collector: Collector) -> Averaged:
+    """``collector``, if it adds up."""
+    if not isinstance(collector, Averaged):
+        raise ParameterError(
+            "These are no sums of reports.", allowed="the plan's own collector", fix="plan.collector()"
+        )
+    return collector
+
+
+def counted_of(collector: Collector) -> Counted:
+    """``collector``, if it counts."""
+    if not isinstance(collector, Counted):
+        raise ParameterError("These are no counts of reports.", allowed="the plan's collector", fix="plan.collector()")
+    return collector

@@ -14,11 +14,10 @@ from barrow.errors import ParameterError
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.questions.base import Said
-from barrow.questions.collecting import Collected, Collector
+from barrow.questions.collecting import Collected, Collector, counted_of
 from barrow.questions.items import (
     ItemsPlan,
     ItemWiseQuestion,
-    counted_of,
     how_many,
     items_counted,
     reports_sentence,

@@ -18,13 +18,14 @@ from barrow.numerics.printed import at_most, near
 from barrow.planning.candidates import Candidate, reasons, useless
 from barrow.planning.sizes import check_size
 from barrow.planning.terms import Terms
-from barrow.planning.versus import checked_definition, kept_user_level, preferred, versus
+from barrow.planning.versus import checked_definition, kept_user_level, preferred
 from barrow.privacy import Model
 from barrow.progress import track
 from barrow.questions.base import Question, Said, at_alpha
-from barrow.questions.collecting import Collected, Collector
+from barrow.questions.collecting import Collected, Collector, averaged_of
 from barrow.questions.frequency import Frequency
-from barrow.questions.linear import LinearPlan, _averaged, noise_sentence
+from barrow.questions.linear import LinearPlan
+from barrow.questions.noise_words import noise_sentence
 from barrow.questions.plan import Plan, Rows, labelled
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
@@ -148,7 +149,9 @@ class Histogram(Question):
         own = [candidate for candidate in found if candidate.name != "paper"]
         best = preferred(own, rivals, definition)
         if isinstance(best.mechanism, mechanisms.LocalSubsets):
-            return _sets(self, target, best, own, rivals)
+            from barrow.questions.subsets import plan_sets
+
+            return plan_sets(self, target, best, own, rivals)
         if not isinstance(best.mechanism, mechanisms.HistogramNoise):
             # The decoder with a proven bound is the nearest histogram, along the tree where there is one.
             nearest = "tree" if terms.space.has_tree else "simplex"
@@ -204,22 +207,6 @@ class HistogramDraw:
 
     raw: Floats
     shares: Floats
-
-
-def _sets(question: Histogram, target: planning.HistogramTarget, best: Candidate, own: Any, rivals: Any) -> Plan:
-    """Sets that people report themselves, under user-level DP."""
-    from barrow.questions.subsets import SubsetsPlan
-
-    terms = target.terms
-    against = versus(
-        terms,
-        best,
-        own,
-        rivals,
-        emd=lambda terms: planning.histogram_candidates(replace(target, terms=terms))[0],
-        user_level=lambda epsilon: planning.released_user_level(target, epsilon),
-    )
-    return SubsetsPlan(question, terms, best, target, tuple(own), versus=against)
 
 
 def _marginals(space: Space, shares: Floats) -> dict[str, Rows]:
@@ -400,7 +387,7 @@ class HistogramPlan(LinearPlan):
 
     def collected(self, collector: Collector) -> Collected:
         """The histogram decoded from the means of all reports."""
-        sums = _averaged(collector)
+        sums = averaged_of(collector)
         here = self.for_people(sums.n)
         drawn = HistogramDraw(np.array(sums.means(self.noise.grid)), np.zeros(0))
         drawn = replace(drawn, shares=here.made.decode(drawn.raw))
@@ -420,22 +407,8 @@ class HistogramPlan(LinearPlan):
 
     def shares_of(self, raw: Any, users: int) -> mechanisms.ReleasedShares | None:
         """The shares of outputs along edges, along a tree or of cells."""
-        made = self._made_for(users)
-        if np.shape(raw) != (self.query.dimension,):
-            return None
-        plan = made.noise.plan if isinstance(made.noise, mechanisms.EdgeNoise) else None
-        if plan is None and (made.kind not in ("tree", "cells") or made.noise.p not in (None, "1")):
-            return None
-        return mechanisms.ReleasedShares(
-            self.space,
-            made.kind,
-            np.asarray(raw, dtype=np.float64) * made.factors,
-            float_up(made.noise.scale),
-            float_up(made.noise.grid),
-            made.noise.p is None,
-            made.reports,
-            plan,
-        )
+        same = np.shape(raw) == (self.query.dimension,)
+        return mechanisms.ReleasedShares.of(self.space, self._made_for(users), raw) if same else None
 
     def for_people(self, users: int) -> Self:
         """The same promise, with the decoder for as many reports as there are."""
@@ -448,14 +421,11 @@ class HistogramPlan(LinearPlan):
             return self.made
         from barrow.planning.histograms import kept_noise
 
-        target = replace(self.target, terms=replace(self.terms, users=users), noise=self._noise_name)
+        noise = "gaussian" if self.noise.p is None else "laplace"
+        target = replace(self.target, terms=replace(self.terms, users=users), noise=noise)
         if self.made.kind == "edges":  # people reported the nodes that were planned
             target = replace(target, spacing=self.query.arguments.get("spacing"))
         return kept_noise(target, self.made.kind)
-
-    @property
-    def _noise_name(self) -> str:
-        return "gaussian" if self.noise.p is None else "laplace"
 
     def parameters(self) -> dict[str, Any]:
         """The public numbers on which the distribution of the values depends."""
@@ -527,9 +497,8 @@ class HistogramPlan(LinearPlan):
         """The one change that would help most, computed."""
         if self.snapping_typical >= self.decoded_error:
             return "Finer cells would help most: most of the error is snapping."
-        if self.finer_gain >= 2.0:
-            gain = f"an alpha {self.finer_gain:.2g} times larger"
-            return f"Finer cells would help most: a quarter as wide, they allow {gain}."
+        if self.finer_words:
+            return self.finer_words
         from barrow.planning.histograms import kept_noise
         from barrow.planning.simulate import simulate
 

@@ -17,7 +17,7 @@ from barrow.numerics import exact_text, float_up, whole
 from barrow.planning.terms import Terms
 from barrow.privacy import Event, Guarantee, Model
 from barrow.questions.base import Question, Said
-from barrow.questions.collecting import Collected, Collector, Counted
+from barrow.questions.collecting import Collected, Collector, Counted, counted_of
 from barrow.questions.plan import Plan, Rows, placed
 from barrow.spaces.base import Floats, Ids
 
@@ -435,9 +435,8 @@ class ItemsPlan(Plan):
     @cached_property
     def _most_helpful(self) -> str:
         """The one change that would help most, computed; empty where none is known."""
-        if self.finer_gain >= 2.0:
-            gain = f"an alpha {self.finer_gain:.2g} times larger"
-            return f"Finer cells would help most: a quarter as wide, they allow {gain}."
+        if self.finer_words:
+            return self.finer_words
         from barrow.planning.item_help import ItemHelp
 
         made, asked = self.itemwise, self.question
@@ -457,10 +456,3 @@ class ItemsPlan(Plan):
         if self.items is None:
             return []
         return [f"Bounded   every person must hold exactly {self.items:,} items; how many there are is not hidden"]
-
-
-def counted_of(collector: Collector) -> Counted:
-    """``collector``, if it counts."""
-    if not isinstance(collector, Counted):
-        raise ParameterError("These are no counts of reports.", allowed="the plan's collector", fix="plan.collector()")
-    return collector

@@ -16,15 +16,16 @@ from barrow import mechanisms, planning
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
-from barrow.numerics.printed import PERCENT, at_most, near
+from barrow.numerics.printed import at_most, near
 from barrow.planning.candidates import Candidate
 from barrow.planning.terms import Terms
 from barrow.planning.versus import Versus, checked_definition, kept_user_level, preferred, versus
 from barrow.privacy import Event, Guarantee, Model
 from barrow.queries import Query
 from barrow.questions.base import Question, Said, at_alpha
-from barrow.questions.collecting import Averaged, Collected, Collector
+from barrow.questions.collecting import Averaged, Collected, Collector, averaged_of
 from barrow.questions.kept import Kept, kept_query, query_ready
+from barrow.questions.noise_words import noise_sentence, snapping_words, value_unit
 from barrow.questions.plan import Plan, Rows, placed
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
@@ -140,7 +141,7 @@ class Linear(Question):
                 "counting once, and the share of people with records. Each value comes with an interval that holds the "
                 "true one with probability 95 %, snapping included; where the share may be 0 it is not determined."
             )
-        within = at_most(said["half_width_95"], _unit(said, cls.of_shares))
+        within = at_most(said["half_width_95"], value_unit(said, cls.of_shares))
         return (
             f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. "
             f"Each value is within {within} of the true one with probability 95 %"
@@ -155,7 +156,7 @@ class Linear(Question):
     @classmethod
     def drawn(cls, said: Said) -> list[str]:
         """How the noise was drawn."""
-        unit = _unit(said, cls.of_shares)
+        unit = value_unit(said, cls.of_shares)
         all_at_once = at_most(said["half_width_95_all"], unit, digits=4) if said["outputs"] > 1 else ""
         many = f", all {said['outputs']:,} at once by {all_at_once}" if all_at_once else ""
         each = f"Each value is off by at most {at_most(said['half_width_95'], unit, digits=4)}"
@@ -166,34 +167,6 @@ def user_level_of(query: Query, terms: Terms) -> Callable[[Fraction], list[Candi
     """From an epsilon to the mechanisms of user-level DP."""
     return lambda epsilon: planning.user_level_errors(
         query, epsilon, terms.delta, users=terms.users, model=terms.model.value
-    )
-
-
-def _unit(said: Said, shares: bool) -> str:
-    """The unit of a statement's values; shares are said in per cent."""
-    return PERCENT if shares else str(said["unit_of_values"])
-
-
-def snapping_words(said: Said, shares: bool = False) -> str:
-    """What snapping does to the values of a statement, in words that follow its half width."""
-    moved = said.get("snapping_values") or 0.0
-    if not moved:
-        return ""
-    unit = _unit(said, shares)
-    if said["snapping_included"]:
-        return f" ({at_most(moved, unit)} of it for snapping to the grid)"
-    typical = said.get("snapping_typical")
-    most = f"by up to {at_most(min(moved, 1.0), unit)}"
-    much = f"may move a value {most}" if typical is None else f"moves a value by about {near(typical, unit)} ({most})"
-    return f", where the true one is that of the records snapped to the grid; snapping itself {much}"
-
-
-def noise_sentence(said: Said) -> str:
-    """How additive noise was drawn and rounded."""
-    noise = said["noise"]
-    return (
-        f"{noise['distribution']} noise of scale {noise['scale']:.4g} {said['unit_of_values']}".rstrip()
-        + f" from the operating system's entropy was added and rounded once, exactly, to multiples of {noise['grid']}."
     )
 
 
@@ -469,7 +442,7 @@ class LinearPlan(Plan):
 
     def collected(self, collector: Collector) -> Collected:
         """The mean of all reports with its half widths."""
-        sums = _averaged(collector)
+        sums = averaged_of(collector)
         here = self.for_people(sums.n)
         means = sums.means(self.noise.grid)
         noise = self.noise.mean_half_width(sums.n)
@@ -570,22 +543,11 @@ class LinearPlan(Plan):
 
     def _help(self, whole: float) -> str:
         times = 4.0 * self.half_width / whole
-        if self.finer_gain >= 2.0:
-            gain = f"an alpha {self.finer_gain:.2g} times larger"
-            return f"Finer cells would help most: a quarter as wide, they allow {gain}."
-        wider = self._wider(times)
-        if wider:
-            return wider
+        better = self.finer_words or self._wider(times)
+        if better:
+            return better
         local = self.terms.model is Model.LOCAL
         people = math.ceil(self.terms.users * (times * times if local else times))
         unit = f" {self.query.unit}".rstrip()
         looser = f"promises {near(times, digits=2)} times looser"
         return f"About {people:,} people, or {looser}, would make it ± {near(whole / 4.0)}{unit}."
-
-
-def _averaged(collector: Collector) -> Averaged:
-    if not isinstance(collector, Averaged):
-        raise ParameterError(
-            "These are no sums of reports.", allowed="the plan's own collector", fix="plan.collector()"
-        )
-    return collector

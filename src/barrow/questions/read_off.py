@@ -19,7 +19,8 @@ from barrow.policy import Promise
 from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
 from barrow.questions.base import Said
-from barrow.questions.linear import Linear, LinearPlan, noise_sentence, user_level_of
+from barrow.questions.linear import Linear, LinearPlan, user_level_of
+from barrow.questions.noise_words import noise_sentence
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -13,9 +13,16 @@ import numpy as np
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level import LocalSubsets, SubsetReport
-from barrow.planning import Candidate, HistogramTarget, reasons, useless
+from barrow.planning import (
+    Candidate,
+    HistogramTarget,
+    histogram_candidates,
+    reasons,
+    released_user_level,
+    useless,
+)
 from barrow.planning.terms import Terms
-from barrow.planning.versus import Versus
+from barrow.planning.versus import Versus, versus
 from barrow.privacy import Event, Guarantee
 from barrow.questions.base import Question
 from barrow.questions.collecting import Collected, Collector
@@ -61,6 +68,21 @@ class Sets(Collector):
     def tallies(self) -> list[tuple[Any, int]]:
         """For each level how often each group was reported, and how many reports there were."""
         return list(zip(self.counts, self.reports, strict=True))
+
+
+def plan_sets(
+    question: Question, target: HistogramTarget, best: Candidate, own: Sequence[Candidate], rivals: Sequence[Candidate]
+) -> SubsetsPlan:
+    """Sets that people report themselves, beside the best of EMD-DP."""
+    against = versus(
+        target.terms,
+        best,
+        own,
+        rivals,
+        emd=lambda terms: histogram_candidates(replace(target, terms=terms))[0],
+        user_level=lambda epsilon: released_user_level(target, epsilon),
+    )
+    return SubsetsPlan(question, target.terms, best, target, tuple(own), versus=against)
 
 
 @dataclass(frozen=True, eq=False)

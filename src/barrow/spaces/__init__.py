@@ -6,7 +6,7 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.spaces.axioms import check_metric, shortest_paths
-    from barrow.spaces.base import DISTANCE_ERROR, Space, least_distance_by_blocks
+    from barrow.spaces.base import DISTANCE_ERROR, Space
     from barrow.spaces.circle import Circle
     from barrow.spaces.clustered import Clustered
     from barrow.spaces.covariates import Covariates

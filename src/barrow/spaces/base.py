@@ -10,18 +10,18 @@ Distances are floats within a relative error of ``distance_error`` of the real m
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow.errors import DataError, ParameterError, check_options, reading
+from barrow.errors import DataError, ParameterError
 from barrow.numerics import digest_of
+from barrow.spaces.checks import checked_call
 from barrow.spaces.files import remembered, without_names
 from barrow.spaces.geometry import Floats, Geometry, Ids
 from barrow.spaces.records import Formula, Labels, Reads
@@ -102,8 +102,7 @@ class Space(Geometry, ABC):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Space:
         """The space that ``spec`` describes, which has no ``kind``."""
-        made: Space = cls(**spec)
-        return made
+        return cls(**spec)
 
     @property
     def default_item(self) -> int:
@@ -520,7 +519,7 @@ class Space(Geometry, ABC):
         if "to_spec" in vars(cls):
             cls.to_spec = remembered(cls.to_spec)  # type: ignore[method-assign,assignment]
         if "__init__" in vars(cls):
-            cls.__init__ = _checked(cls.__init__)  # type: ignore[method-assign]
+            cls.__init__ = checked_call(cls.__init__)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         text = ", ".join(f"{name}={_shown(value)}" for name, value in self._arguments().items() if value != "")
@@ -550,38 +549,6 @@ class Space(Geometry, ABC):
                 fix="space.encode(records) gives ids",
             )
         return array.astype(np.int64)
-
-
-def least_distance_by_blocks(space: Space) -> float:
-    """The least non-zero distance over all pairs, a strip of rows at a time, rounded down.
-
-    >>> from barrow.spaces import Discrete
-    >>> least_distance_by_blocks(Discrete(["a", "b"])) <= 1.0
-    True
-    """
-    least = 1.0
-    for _, distances in space.blocks():
-        positive = distances[distances > 0.0]
-        if positive.size:
-            least = min(least, float(positive.min()))
-    return least * (1.0 - DISTANCE_ERROR)
-
-
-def _checked(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor whose wrong arguments are errors that say what to type."""
-    known = list(inspect.signature(init).parameters)[1:]
-
-    @wraps(init)
-    def made(self: Space, *args: Any, **options: Any) -> None:
-        name = type(self).__name__
-        check_options(name, known, options)
-        with reading(f"The call of {name}", allowed="its arguments", fix=f"see help(barrow.{name})"):
-            init(self, *args, **options)
-        unit = getattr(self, "_unit", "")
-        if not isinstance(unit, str):
-            raise ParameterError(f"unit is {unit!r}.", allowed="a text", fix='unit="km"')
-
-    return made
 
 
 def _shown(value: Any) -> str:

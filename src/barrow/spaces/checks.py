@@ -1,15 +1,18 @@
-"""Numbers that are checked when they come in: public parameters of spaces, and private records."""
+"""What is checked when it comes in: calls and public parameters of spaces, and private records."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow.errors import DataError, ParameterError
+from barrow.errors import DataError, ParameterError, check_options, reading
 from barrow.numerics import exact
 
 
@@ -78,3 +81,20 @@ def private_numbers(records: Any, columns: int | None = None) -> NDArray[np.floa
             fix="check the types and the number of the item columns",
         ) from None
     return array
+
+
+def checked_call(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor whose wrong arguments are errors that say what to type."""
+    known = list(inspect.signature(init).parameters)[1:]
+
+    @wraps(init)
+    def made(self: Any, *args: Any, **options: Any) -> None:
+        name = type(self).__name__
+        check_options(name, known, options)
+        with reading(f"The call of {name}", allowed="its arguments", fix=f"see help(barrow.{name})"):
+            init(self, *args, **options)
+        unit = getattr(self, "_unit", "")
+        if not isinstance(unit, str):
+            raise ParameterError(f"unit is {unit!r}.", allowed="a text", fix='unit="km"')
+
+    return made

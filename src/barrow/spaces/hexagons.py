@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.errors import MissingExtraError, ParameterError
-from barrow.spaces.base import Floats, Ids, Unknown
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Unknown
 from barrow.spaces.checks import private_numbers
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.labels import LabelIndex
@@ -127,9 +127,9 @@ class Hexagons(LabelledSpace):
     @cached_property
     def least_distance_lower(self) -> float:
         """The least distance of two centres, over all pairs."""
-        from barrow.spaces.base import least_distance_by_blocks
+        from barrow.spaces.spanners import nearest_distances
 
-        return least_distance_by_blocks(self)
+        return min(1.0, float(nearest_distances(self).min())) * (1.0 - DISTANCE_ERROR)
 
     def _encode(self, records: Any, unknown: Unknown) -> Ids:
         first = next(iter(records), None)
