@@ -503,12 +503,13 @@ class HistogramPlan(LinearPlan):
         from barrow.planning.simulate import simulate
 
         local = self.terms.model is Model.LOCAL  # there noise falls with the root of the number of people only
+        draws = None if self.space.items <= _MANY else 2
         for times in (10, 100, 1_000, 10_000, 100_000, 1_000_000):
             target = replace(self.target, terms=replace(self.terms, users=times * self.terms.users))
             if self.chosen.user_level:
                 error = planning.released_user_level(target, min(self.terms.epsilons))[0].error
             else:
-                decoded = simulate(kept_noise(target, self.made.kind), self.target.reference, 2).decoded
+                decoded = simulate(kept_noise(target, self.made.kind), self.target.reference, draws).decoded
                 error = math.hypot(decoded, self.snapping_typical)
             if error < self.uniform_guess / 2.0:
                 looser = near(math.sqrt(times) if local else times, digits=2)

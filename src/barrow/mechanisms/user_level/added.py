@@ -79,7 +79,7 @@ def without_added(values: Floats, added: int, decode: Callable[[Floats, float], 
         return decode(values, 1.0)
     own = np.maximum(values[-added:], 0.0)
     own = own / max(1.0, float(own.sum()))
-    left = 1.0 - float(own.sum())
+    left = max(0.0, 1.0 - float(own.sum()))
     times = 1.0 / max(left, _LEAST)
     found = np.maximum(decode(values[:-added] * times, times), 0.0)
     return np.append(found * (left / found.sum()), own)
