@@ -17,7 +17,6 @@ import numpy as np
 
 from barrow.engines import Counts
 from barrow.questions import Plan
-from barrow.spaces import Space
 from barrow.study import Study
 from benchmarks._airports import airports
 from benchmarks._populations import Floats, Population, population, raw_error
@@ -35,20 +34,24 @@ def study_of(setting: dict[str, Any]) -> Study:
     return Study(space, setting["promises"], users=setting["users"], questions="histogram")
 
 
-def released(plan: Plan, people: Population, users: int, records: int) -> Floats:
-    """One real release: the shares of all items."""
+def released(plan: Plan, people: Population, users: int, records: int) -> tuple[Floats, float]:
+    """One real release: the shares of all items, and of people without records."""
     items, counts = people.items, people.counts
     held = np.bincount(items, weights=counts, minlength=plan.space.items).astype(np.int64)
     there = np.flatnonzero(held)
     sizes = np.full(len(there), records)
-    drawn, _ = plan.draw(plan.statistics(Counts(there, sizes, held[there], users=users)))
-    return np.array([row["share"] for row in plan.tables(drawn)["values"]])
+    counted = Counts(there, sizes, held[there], users=users).with_users(plan.terms.users, plan.space.default_item)
+    drawn, _ = plan.draw(plan.statistics(counted))
+    tables = plan.tables(drawn)
+    nobody = sum(float(row["share"]) for row in tables.get("no_records", ()))
+    return np.array([row["share"] for row in tables["values"]]), nobody
 
 
-def raw_place(space: Space, item: int) -> Floats:
-    """Where an item stands, as a raw place."""
-    points = space.places
-    return np.array([[float(item)]]) if points is None else np.asarray(points, dtype=np.float64)[[item]].reshape(1, -1)
+def error_of(plan: Plan, shares: Floats, nobody: float, people: Population, present: float) -> float:
+    """How far a release is from the raw records: of people with records, and by how many others there are."""
+    inside = raw_error(plan.space.held, shares / shares.sum(), people.places, people.shares)
+    apart = float(plan.space.apart or 0) * plan.space.diameter
+    return present * inside + abs(nobody - (1.0 - present)) * apart
 
 
 def measured(setting: dict[str, Any], draws: int | None = None) -> dict[str, Any]:
@@ -61,12 +64,8 @@ def measured(setting: dict[str, Any], draws: int | None = None) -> dict[str, Any
     users, records, space = setting["users"], setting["records"], study.space
     present = users - round(users * float(setting.get("missing", 0)))
     people = population(space, setting["population"], present * records, rng)
-    places, shares = people.places, people.shares * present / users
-    if present < users:  # who holds nothing counts as the public default item
-        places = np.concatenate([places, raw_place(space, space.default_item)])
-        shares = np.append(shares, 1.0 - present / users)
     times = draws or next(count for most, count in DRAWS if space.items <= most)
-    errors = [raw_error(space, released(plan, people, present, records), places, shares) for _ in range(times)]
+    errors = [error_of(plan, *released(plan, people, present, records), people, present / users) for _ in range(times)]
     true = float(np.mean(errors))
     return {
         "name": setting["name"],
