@@ -252,3 +252,22 @@ def test_people_may_report_sets_of_groups(tmp_path):
         assert sets.refusal(wrong) == "impossible value"
     with pytest.raises(ParameterError, match="people make themselves"):
         plan.statistics(None)
+
+
+@pytest.mark.parametrize("missing", ["no records", "default item"])
+@pytest.mark.parametrize(
+    ("space", "promise", "question"),
+    [
+        ("line(low=0, high=100, step=2, unit='years')", "all, 5 years, 0.5", "mean"),
+        ("line(low=0, high=100, step=2, unit='years')", "all, 5 years, 0.5", "median"),
+        ("line(low=0, high=100, step=2, unit='years')", "all, 5 years, 0.5", "density(bandwidth='20 years')"),
+        ("hours", "all, 1 h, 0.5", "circular_mean"),
+        ("earth(box=(40, -75, 41, -73), cell=10)", "all, 3 km, 0.5", "distance(to=[40.7, -74.0])"),
+    ],
+)
+def test_plans_and_comparisons_of_linear_questions_say_the_same_ratio(space, promise, question, missing):
+    study = Study(space, [promise], users=2000, missing=missing)
+    found = study.plan(question).versus
+    own, other = found.chosen.error + found.snapping, found.at_promises.error + found.snapping
+    times = own / other if found.chosen.user_level else other / own
+    assert study.compare(question).ratio == pytest.approx(times, rel=1e-6)
