@@ -310,9 +310,11 @@ def test_fewer_users_than_declared_hold_no_records_or_the_default_item_and_more_
     ledger = make_ledger(study)
     apart = study.release()
     (share,) = apart.tables["people"]
-    assert share["low_95"] <= 1 / 1000 <= share["high_95"]
+    # Five times as far as in 95 % of releases: once in a million runs.
+    assert abs(share["value"] - 1 / 1000) <= 5 * (share["high_95"] - share["value"])
     # The mean of the few who hold records: far from where nobody is, if it is determined at all.
-    assert apart.rows()[0]["low_95"] <= float(true_mean(tmp_path / "ages.csv")) <= apart.rows()[0]["high_95"]
+    low, high = apart.rows()[0]["low_95"], apart.rows()[0]["high_95"]
+    assert low - 2 * (high - low) <= float(true_mean(tmp_path / "ages.csv")) <= high + 2 * (high - low)
     assert "no records" in apart.text
     assert all(f" {USERS} " not in text for text in (apart.text, json.dumps(apart.statement)))  # n is what was declared
     assert len(ledger.records()) == 4
