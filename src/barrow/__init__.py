@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Question,
         Region,
         Similarity,
+        Spread,
     )
     from barrow.spaces import (
         Circle,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         Hexagons,
         Line,
         Product,
+        Scale,
         Space,
         Tree,
         Week,
@@ -109,10 +111,12 @@ __all__ = [
     "Region",
     "Release",
     "Report",
+    "Scale",
     "Server",
     "Similarity",
     "Source",
     "Space",
+    "Spread",
     "Study",
     "Tree",
     "UserLevel",

@@ -25,5 +25,6 @@ if TYPE_CHECKING:
     from barrow.questions.region import Region
     from barrow.questions.registry import question_kinds, to_question
     from barrow.questions.similarity import Projection, Similarity
+    from barrow.questions.spread import Spread
 else:
     __getattr__, __dir__ = lazily(__name__)

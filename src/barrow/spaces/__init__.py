@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from barrow.spaces.no_records import NoRecords
     from barrow.spaces.one_more import OneMore
     from barrow.spaces.product import Product
+    from barrow.spaces.scale import Scale
     from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
     from barrow.spaces.spec import cell_key, parse_call, parse_space, parse_spec, space_from_spec, space_kinds
     from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM

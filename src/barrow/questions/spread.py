@@ -1,0 +1,177 @@
+"""How far from each other people's items on a line are: their mean and their standard deviation, with intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.numerics.printed import near
+from barrow.queries import Query, function
+from barrow.queries.holders import Holders
+from barrow.questions.linear import LinearPlan
+from barrow.questions.plan import Rows
+from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
+from barrow.spaces import Space
+from barrow.spaces.base import Floats
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Spread(ReadOff):
+    """The mean and the standard deviation of people's items on a line, each person counting once.
+
+    >>> from barrow.spaces import Line
+    >>> Spread().query(Line(0, 100, unit="years", step=1)).dimension
+    2
+    """
+
+    kind: ClassVar[str] = "spread"
+    plural: ClassVar[str] = "Standard deviations"
+    intervals: ClassVar[str] = (
+        "Both come with intervals that hold the true ones, at once, with probability 95 %, snapping included."
+    )
+    decoding: ClassVar[str] = (
+        "The standard deviation is the root of the noisy mean square less the square of the noisy mean; the intervals "
+        "hold every pair of moments within the noise."
+    )
+
+    def query(self, space: Space) -> Query:
+        """The mean of t and of t^2, t from -1 to 1 along the line."""
+        if not space.on_line:
+            raise ParameterError(
+                f"Standard deviations are asked of a line, and the kind of this space is {space.kind!r}.",
+                allowed="a line with a grid",
+                fix="circular_mean" if space.goes_round and not space.on_earth else "histogram, or distance(to=…)",
+            )
+        middle, half = _middle_and_half(space)
+        t = np.clip((np.asarray(space.places, dtype=np.float64).ravel() - middle) / half, -1.0, 1.0)
+        words = "the mean over people of the mean and the mean square of their items"
+        return function(space, np.stack([t, t * t], axis=1), names=["mean", "mean square"], description=words)
+
+    def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
+        return SpreadPlan(self, made.terms, made.query, made.chosen, made.others, pair)
+
+
+def _middle_and_half(line: Space) -> tuple[float, float]:
+    """Where t is 0, and how far from there it is 1."""
+    low, high = float(line.lattice.low[0]), float(line.lattice.high[0])  # type: ignore[union-attr]
+    return 0.5 * (low + high), 0.5 * (high - low)
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadPlan(ReadOffPlan):
+    """What a mean and a standard deviation would be like (docs/proofs/spread.md)."""
+
+    question: Spread
+
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        unit = f" ({self.space.unit})" if self.space.unit else ""
+        whose = "people's items" if self.pair is None else "the items of people with records"
+        return f"the mean and the standard deviation of {whose}{unit}"
+
+    @property
+    def error(self) -> float:
+        """Half the width of the standard deviation's interval if people's items were spread uniformly."""
+        inner = self.question.query(self.space.held)
+        uniform = np.asarray(inner.table.integers, dtype=np.float64).mean(axis=0) * float(inner.step)
+        row = self._rows_of(uniform - self._middles, 1.0)[1]
+        return 0.5 * float(row["high_95"] - row["low_95"])
+
+    @property
+    def error_unit(self) -> str:
+        """The unit of the line."""
+        return self.space.unit
+
+    @property
+    def _share_half_width(self) -> float:
+        """How far the share of people with records may be off, at once with the moments (95 %)."""
+        return 0.0 if self.pair is None else float(self.noise.simultaneous_half_width) / self.pair.weight
+
+    def _moments(self, drawn: Any) -> tuple[Floats, float]:
+        """The sums of t and t^2 over all people, less their middles for those with records, and the share of these."""
+        values = np.asarray(drawn, dtype=np.float64)
+        if self.pair is None:
+            return values, 1.0
+        return values[:-1], float(values[-1]) / self.pair.weight
+
+    @property
+    def _middles(self) -> Floats:
+        return np.zeros(2) if self.pair is None else np.asarray(self.pair.middles)
+
+    def _rows_of(self, sums: Floats, share: float) -> Rows:
+        """Both answers, with intervals that hold wherever the true sums and the true share are within the noise."""
+        width, off, middles = float(self.noise.simultaneous_half_width), self._share_half_width, self._middles
+        determined = share > off
+        people = (max(share - off, 1e-300), min(share + off, 1.0) if off else 1.0)
+        ends = np.stack([(sums + sign * width) / count for sign in (-1.0, 1.0) for count in people]) + middles
+        bounds = np.clip(ends, [-1.0, 0.0], 1.0) if determined else np.array([[-1.0, 0.0], [1.0, 1.0]])
+        low, high = bounds.min(axis=0), bounds.max(axis=0)
+        squares = np.square([low[0], high[0]])
+        least = 0.0 if low[0] <= 0.0 <= high[0] else float(squares.min())
+        narrow = math.sqrt(max(low[1] - float(squares.max()), 0.0))
+        wide = math.sqrt(max(high[1] - least, 0.0))
+        about = np.clip(middles + sums / max(share, 1e-300), low, high)
+        root = math.sqrt(max(float(about[1] - about[0] ** 2), 0.0))
+        middle, half = _middle_and_half(self.space.held)
+        moved, unit = self.space.snapping_upper * self.space.diameter, self.space.unit
+        more = {} if self.pair is None else {"determined": determined}
+        answers = (
+            ("mean", middle + half * float(about[0]), middle + half * low[0], middle + half * high[0]),
+            ("standard deviation", half * min(max(root, narrow), wide), half * narrow, half * wide),
+        )
+        floors, ceilings = (middle - half, 0.0), (middle + half, half)
+        return [
+            {
+                "output": name,
+                "value": value if determined else None,
+                "low_95": max(float(least_of) - moved, floor),
+                "high_95": min(float(most_of) + moved, ceiling),
+                "unit": unit,
+                **more,
+            }
+            for (name, value, least_of, most_of), floor, ceiling in zip(answers, floors, ceilings, strict=True)
+        ]
+
+    def tables(self, drawn: Any) -> dict[str, Rows]:
+        """Mean and standard deviation with their intervals, and where some hold no records the others' share."""
+        sums, share = self._moments(drawn)
+        tables = {"values": self._rows_of(sums, share)}
+        return tables if self.pair is None else {**tables, "people": [share_row(share, self._share_half_width)]}
+
+    def summary(self, drawn: Any) -> list[str]:
+        """Both with their intervals."""
+        unit, lines = f" {self.space.unit}".rstrip(), []
+        for row in self.tables(drawn)["values"]:
+            value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
+            lines.append(f"{row['output']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
+        return lines
+
+    def fields(self) -> dict[str, Any]:
+        """What the statement says about the values."""
+        return {**super().fields(), **({} if self.pair is None else {"holders": True})}
+
+    def answer_lines(self) -> list[str]:
+        """The noise, and how wide the intervals would be."""
+        return [
+            f"Noise     {self.noise.name} on the mean and the mean square",
+            f"Error     standard deviation ± {self.sized(self.error)} (95 %) if people's items were spread uniformly; "
+            "more where they are near each other",
+        ]
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning where the interval would hold most of what a standard deviation can be."""
+        half = _middle_and_half(self.space.held)[1]
+        if self.error < half / 4.0:
+            return []
+        times = 16.0 * float(self.noise.simultaneous_half_width)
+        return [
+            f"The answer will be nearly useless: ± {self.sized(self.error)} where no standard deviation is above "
+            f"{self.sized(half)}. About {math.ceil(times * self.terms.users):,} people, or promises "
+            f"{near(times, digits=2)} times looser, would help."
+        ]
