@@ -42,9 +42,8 @@ def data_set(space: Space, items: ArrayLike) -> Ids:
 
 def weights(space: Space, values: ArrayLike, name: str) -> Floats:
     """``values`` as rows of mass 1 over the items; negative entries are allowed (a difference may be signed)."""
-    items = getattr(space, "items", None)
-    if isinstance(values, np.ndarray) and values.dtype == np.float64 and items is not None:
-        array = values  # the most frequent case, in which nothing has to be read
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and isinstance(space, Space):
+        array, items = values, space.items  # the most frequent case, in which nothing has to be read
     else:
         with reading(name, allowed="one weight for each item of a space", fix="histogram(space, ids)"):
             array, items = np.asarray(values, dtype=np.float64), space.items
