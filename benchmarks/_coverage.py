@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning.resample import resampled
 from barrow.spaces import Clustered, Earth, Line, Space
 from benchmarks._multiscale import ALPHA, SQUARE, populations

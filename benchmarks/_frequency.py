@@ -17,7 +17,7 @@ import numpy as np
 
 from barrow.local import Report, Server
 from barrow.mechanisms import TreeChannel
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.randomisers.base import TOTAL
 from barrow.spaces import Clustered
 from barrow.study import Study

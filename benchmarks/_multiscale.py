@@ -20,7 +20,7 @@ from barrow.mechanisms import linear_noise
 from barrow.mechanisms.decoding.simplex import nearest_in_simplex
 from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.queries import multiscale
 from barrow.spaces import Euclidean
 from barrow.transport import emd

@@ -25,7 +25,7 @@ from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.itemwise import least_distance
 from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise import Center, rounded_gaussian
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.randomisers import randomiser_from_spec
 from barrow.randomisers.spec import family_of_spec
 from barrow.spaces import Clustered, Space, Tree, edge_tree

@@ -24,7 +24,7 @@ from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.mechanisms.multiscale_scales import mixed_reference
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning.edges import best_spacing
 from barrow.spaces import Euclidean, Finite, Line, Space
 from barrow.spaces.spanners import certified_graph, star_graph

@@ -20,7 +20,7 @@ from barrow.mechanisms import FrequencyEstimator, TreeHistogram, item_wise
 from barrow.mechanisms.decoding import decode, edge_values
 from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise import Center, rounded_gaussian
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.randomisers import gkrr
 from barrow.spaces import Clustered, Discrete, EdgeTree, Line, Tree, edge_tree
 from barrow.spaces.base import Floats

@@ -217,7 +217,7 @@ def example_of(name: str, asked: str, title: str) -> fig.Figure:
     from dataclasses import replace
 
     from barrow.demo.examples import EXAMPLES, bundled
-    from barrow.noise.simulation import SeededSource
+    from barrow.noise.source import SeededSource
 
     example = EXAMPLES[name]
     study = example.study(Path("nowhere"))
@@ -243,7 +243,7 @@ def concepts() -> fig.Figure:
 def commutes() -> fig.Figure:
     """The histogram of docs/index.md: its made-up records, its promises, and noise of a fixed seed."""
     from barrow import Study, read
-    from barrow.noise.simulation import SeededSource
+    from barrow.noise.source import SeededSource
     from barrow.questions.histogram import HistogramDraw
 
     usual = (15, 25, 25, 40, 55)

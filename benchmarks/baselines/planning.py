@@ -15,7 +15,7 @@ import numpy as np
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding import edge_values, top_down_histogram
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.references import Reference, reference_distribution

@@ -22,7 +22,7 @@ from scipy import linalg, stats
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level.subsets import best_subset, set_weight, uniform_subsets
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.randomisers import TOTAL, exceeds_exp, randomised_response
 from barrow.spaces import Discrete
 

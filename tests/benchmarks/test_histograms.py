@@ -29,7 +29,7 @@ from barrow.errors import DataError, ParameterError
 from barrow.mechanisms.user_level import user_level_noise
 from barrow.mechanisms.user_level.levels import cells_of, levelled_tree, weighted_masses
 from barrow.mechanisms.user_level.local import consistent_variances
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_mu_lower
 from barrow.privacy import Model, UserLevelRelease
 from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree, edge_tree

@@ -17,7 +17,7 @@ from benchmarks.baselines.planning import (
 )
 
 from barrow.errors import ParameterError
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.privacy import UserLevel
 from barrow.randomisers import exceeds_exp
 from barrow.spaces import Circle, Clustered, Discrete, Line

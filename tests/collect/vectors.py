@@ -18,8 +18,7 @@ from barrow.collect.card import Card, make_card, signed_bytes
 from barrow.collect.keys import b64, public_bytes
 from barrow.collect.sealing import seal
 from barrow.local import Survey
-from barrow.noise.simulation import SeededSource
-from barrow.noise.source import SystemSource
+from barrow.noise.source import SeededSource, SystemSource
 from barrow.spaces import Clustered, Tree
 from barrow.study import Study
 

@@ -17,7 +17,7 @@ from barrow.engines.duckdb import engine as duckdb_engine
 from barrow.engines.duckdb import pieces
 from barrow.engines.sampling import RunSampler
 from barrow.errors import BarrowError, DataError, ParameterError
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.spaces import Circle, Discrete, Earth, Line
 
 ENGINE = DuckDBEngine(progress=False)

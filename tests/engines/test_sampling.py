@@ -19,7 +19,7 @@ from barrow.engines.duckdb import pieces
 from barrow.engines.duckdb.session import Session
 from barrow.engines.sampling import Sampler
 from barrow.errors import BarrowError, DataError, ParameterError
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.progress import told_to
 from barrow.spaces import Discrete, Line
 

@@ -194,7 +194,7 @@ def test_the_records_are_shuffled_once(spark):
 
 
 def test_samples_of_a_caller_s_own_source_are_drawn_here(spark):
-    from barrow.noise.simulation import SeededSource
+    from barrow.noise.source import SeededSource
 
     source = frame(spark, {"uid": "string", "item": "string"}, [("x", "a"), ("x", "b"), ("y", "b")])
     twice = [SparkEngine().sample(source, UID, AB, samples=50, randomness=SeededSource(7)) for _ in range(2)]

@@ -12,7 +12,7 @@ import pytest
 from barrow.errors import DataError, LedgerError, ParameterError
 from barrow.local import Client, MalformedReportError, Memory, Report, Server, Survey, report_from_json
 from barrow.mechanisms import UserCounts
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.privacy import Emd, UserLevel
 from barrow.questions import Density, Distance, Function, Mean
 from barrow.spaces import Line

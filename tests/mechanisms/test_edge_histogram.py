@@ -18,7 +18,7 @@ from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise import Center, rounded_edges
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.privacy import KNormNoise, Model
 from barrow.queries import hats, query_from_spec
 from barrow.spaces import (

@@ -27,7 +27,7 @@ from barrow.mechanisms.edge_intervals import (
 from barrow.mechanisms.edge_sums import EdgeSum, _log_equal_tail, equal_half_width
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.spaces import Clustered, Euclidean, Line
 from barrow.transport import emd
 

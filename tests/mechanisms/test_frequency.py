@@ -8,7 +8,7 @@ import pytest
 from barrow.errors import DataError, ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise, pooled_items
 from barrow.mechanisms.frequency import checked_decoder, whole_counts
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning.simulate import simulate
 from barrow.randomisers import exponential, gkrr, laplace, mapped, randomised_response
 from barrow.spaces import Circle, Clustered, Discrete, Embedding, Euclidean, Line

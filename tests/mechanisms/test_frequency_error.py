@@ -19,7 +19,7 @@ from barrow.mechanisms.frequency_theorems import (
     paper_remark_upper,
 )
 from barrow.mechanisms.spans import DenseMoments, halving_spans, spans_of
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.randomisers import exponential, gkrr, matrix_randomiser, randomised_response, tree_response
 from barrow.spaces import Circle, Clustered, Discrete, Embedding, Euclidean, Line
 from barrow.transport import emd, kr_norm

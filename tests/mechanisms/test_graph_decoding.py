@@ -15,7 +15,7 @@ from barrow.mechanisms.decoding.graph import GraphDecoder
 from barrow.mechanisms.decoding.graph_scales import graph_scales
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.spaces import Euclidean, Finite, Line, NeighbourGraph
 from barrow.spaces.spanners import star_graph
 from barrow.transport import emd

@@ -20,7 +20,7 @@ from barrow.mechanisms.edge_sums import EdgeSum, equal_half_width
 from barrow.mechanisms.histogram_regions import ReleasedShares, tree_sides
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree, edge_tree
 from barrow.study import Study
 

@@ -13,7 +13,7 @@ from barrow.accounting import ResponseRandomiser, price, price_shuffle
 from barrow.errors import DataError, ParameterError
 from barrow.mechanisms import item_wise, pooled_items
 from barrow.mechanisms.itemwise import refuse_sizes
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.randomisers import MixtureRandomiser, exponential, gkrr, randomised_response
 from barrow.randomisers.base import TOTAL
 from barrow.spaces import Clustered, Discrete, Line

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, linear_candidates, linear_noise
 from barrow.mechanisms.edge_sums import _log_equal_tail
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_delta_upper
 from barrow.privacy import GaussianNoise, KNormNoise
 from barrow.queries import density, distance_to, function, histogram, mean

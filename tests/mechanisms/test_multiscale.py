@@ -16,7 +16,7 @@ from barrow.mechanisms.decoding import discrepancy_map, nearest_in_simplex, near
 from barrow.mechanisms.decoding.grid import _checked, _decoded, _smoother
 from barrow.mechanisms.multiscale_scales import best_shares, mixed_reference, predicted_error, scales_of
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.queries import multiscale
 from barrow.spaces import Circle, Discrete, Earth, Euclidean, Line
 from barrow.transport import emd, measure_of

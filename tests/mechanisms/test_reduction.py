@@ -14,7 +14,7 @@ from barrow.accounting import price
 from barrow.errors import DataError, ParameterError
 from barrow.mechanisms import item_wise, reduced
 from barrow.noise import system_source
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.privacy import SampledItems, event_from_json
 from barrow.randomisers import randomised_response
 from barrow.spaces import Discrete, Line

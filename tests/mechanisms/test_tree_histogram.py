@@ -13,7 +13,7 @@ from barrow.mechanisms import UserCounts
 from barrow.mechanisms.decoding import decode, edge_values, empirical_bayes_histogram
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.tree_histogram import tree_histogram
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.privacy import GaussianNoise, KNormNoise, Model
 from barrow.spaces import Circle, Clustered, Discrete, Line, Tree, edge_tree
 from barrow.transport import emd

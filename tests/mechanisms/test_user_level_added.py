@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.user_level.added import with_added, without_added
 from barrow.mechanisms.user_level.histograms import user_level_histogram
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_mu_lower
 from barrow.planning.simulate import simulate
 from barrow.planning.user_level import user_level_histograms

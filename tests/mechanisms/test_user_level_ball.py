@@ -14,7 +14,7 @@ from barrow.mechanisms import UserCounts
 from barrow.mechanisms.user_level import BallNoise, user_level_noise
 from barrow.mechanisms.user_level.ball import enclosing_ball, half_sphere_mean
 from barrow.noise.additive.hemisphere import HemispherePoint, rounded_hemisphere
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.privacy import UserLevelRelease
 from barrow.queries import function, histogram, mean
 from barrow.randomisers import exceeds_exp

@@ -14,7 +14,7 @@ from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.user_level import LocalSubsets, SubsetReport, local_subsets
 from barrow.mechanisms.user_level.histograms import USER_LEVEL_KINDS, user_level_histogram
 from barrow.mechanisms.user_level.subsets import SubsetSelection
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_mu_lower
 from barrow.privacy import UserLevel, UserLevelRelease
 from barrow.randomisers import TOTAL, exceeds_exp

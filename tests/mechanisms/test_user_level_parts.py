@@ -23,7 +23,7 @@ from barrow.mechanisms.user_level.subsets import (
     uniform_subsets,
 )
 from barrow.noise import system_source
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.queries import histogram, mean
 from barrow.randomisers import TOTAL
 from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line, NoRecords, Product

@@ -16,7 +16,7 @@ from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.mechanisms.user_level import query_polytope, user_level_candidates, user_level_noise
 from barrow.noise import Center
 from barrow.noise.additive.polytope import Polytope, PolytopeNoise, rounded_polytope
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.privacy import UserLevelRelease
 from barrow.queries import function, histogram, mean
 from barrow.spaces import Discrete, Euclidean

@@ -9,13 +9,12 @@ import pytest
 
 from barrow.errors import ParameterError
 from barrow.noise import rounded_laplace
-from barrow.noise.additive.center import nearest_float
 from barrow.noise.additive.edges import NodeSums, checked_edge_grid, cones, cycle_moments, cycle_signs, weighted
-from barrow.noise.additive.grid import checked_grid, checked_scale
 from barrow.noise.additive.hemisphere import HemispherePoint, rounded_hemisphere
 from barrow.noise.additive.knorm import CubeNoise, EuclideanNoise, PowerNoise
 from barrow.noise.additive.polytope import Polytope, PolytopeNoise, rounded_polytope
 from barrow.noise.additive.rounded import rounded_vector
+from barrow.noise.additive.values import checked_grid, checked_scale
 from barrow.noise.additive.variates import Exponential, SymmetricVariates, UnitVariates
 from barrow.noise.counts.binomial import binomials, binomials_and_poisson
 from barrow.noise.counts.binomial_inversion import partial_sums
@@ -25,8 +24,8 @@ from barrow.noise.counts.chances import Chances
 from barrow.noise.counts.envelopes import SLOT_BITS, slots_of, tables
 from barrow.noise.counts.uniform_int import checked_counts, placed, scaled_to_spans, uniform_in_spans
 from barrow.noise.lazy_uniform import LazyUniform, decided
-from barrow.noise.simulation import SeededSource
-from barrow.noise.source import as_words, checked_count, checked_source
+from barrow.noise.source import SeededSource, as_words, checked_count, checked_source
+from barrow.numerics.exact import nearest_float
 
 
 def test_nearest_float():

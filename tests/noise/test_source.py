@@ -22,7 +22,7 @@ from barrow.noise import (
     system_source,
 )
 from barrow.noise import source as source_module
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 

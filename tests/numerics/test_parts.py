@@ -10,8 +10,8 @@ import numpy as np
 
 from barrow.numerics.binomial import binomial_cdf, binomial_log_pmf, fair_tail, tail_error
 from barrow.numerics.digest import table_digest
+from barrow.numerics.exact import ROUND_CEILING, ROUND_FLOOR, rounded_to
 from barrow.numerics.gdp import gdp_delta_upper_array, mills
-from barrow.numerics.printed import ROUND_CEILING, ROUND_FLOOR, rounded_to
 
 
 def test_tail_error():

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
-from barrow.numerics.printed import at_least, at_most, between, near
+from barrow.numerics.exact import at_least, at_most, between, near
 
 BACK = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)

@@ -13,7 +13,7 @@ import barrow as bw
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.frequency import whole_counts
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning import compare
 from barrow.planning.comparison import ASKED, PROMISES, WORST
 from barrow.planning.rivals import crossover

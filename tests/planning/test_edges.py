@@ -15,7 +15,7 @@ from barrow.mechanisms.edge_intervals import half_width
 from barrow.mechanisms.edge_noise import EdgeNoise, node_half_widths
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning import reference_distribution
 from barrow.planning.edges import best_spacing
 from barrow.planning.histograms import HistogramTarget, histogram_candidates, kept_noise

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.histograms import histogram_noise
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning import compare, histograms, reference_distribution
 from barrow.planning.candidates import chosen, reasons
 from barrow.planning.histograms import HistogramTarget

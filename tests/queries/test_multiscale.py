@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, linear_noise, multiscale_density
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.queries import density, dyadic_bandwidths, histogram, multiscale, query_from_spec
 from barrow.queries.lipschitz import by_all_pairs
 from barrow.questions import Histogram, to_question

@@ -11,7 +11,7 @@ import pytest
 from barrow.errors import DataError, ParameterError
 from barrow.ledger import Ledger
 from barrow.mechanisms import UserCounts
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning.terms import Terms
 from barrow.queries.coordinates import direction
 from barrow.questions import CircularMean, Density, to_question

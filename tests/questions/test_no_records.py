@@ -16,7 +16,7 @@ from scipy.integrate import quad
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.mechanisms import UserCounts
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning.terms import Terms
 from barrow.queries import density, mean, region_share
 from barrow.queries.holders import holders, with_no_records

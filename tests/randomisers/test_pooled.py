@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from barrow.errors import ParameterError
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.randomisers import gkrr, randomised_response, tree_response
 from barrow.spaces import Clustered, Discrete, Tree
 from tests.randomisers.helpers import exact_row

@@ -14,7 +14,7 @@ from barrow.ledger import Ledger
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.mechanisms.edge_intervals import half_width, region_interval
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.spaces import Earth, Euclidean, Hexagons
 from barrow.study import Study, read
 from barrow.study.polygons import polygon_inside

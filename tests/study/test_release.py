@@ -12,7 +12,7 @@ import pytest
 
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.ledger import Ledger, LedgerIOError, OverBudgetError
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.questions import Plan
 from barrow.study import LostReleaseError, explain, read, read_statement, statement_text, verify
 from tests.study.helpers import USERS, ages, make_ledger, make_study, write_ages

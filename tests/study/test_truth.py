@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from barrow.noise.simulation import SeededSource
-from barrow.numerics.printed import at_most
+from barrow.noise.source import SeededSource
+from barrow.numerics.exact import at_most
 from barrow.spaces import EARTH_RADIUS_KM, Circle, Earth, Line
 from barrow.study import Study, read
 

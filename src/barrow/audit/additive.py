@@ -22,7 +22,7 @@ from barrow.audit.pairs import User, allowed_by, known_distances
 from barrow.audit.verdict import NEAR, Finding, Tally
 from barrow.mechanisms import AdditiveNoise, UserCounts
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, exact
 from barrow.privacy import Emd
 from barrow.queries import Query

@@ -23,7 +23,7 @@ from barrow.noise import (
     uniform_places,
 )
 from barrow.noise.counts.cascade import Cascade
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.privacy import Emd, Guarantee, PureRelease
 
 

@@ -19,7 +19,7 @@ from barrow.audit.verdict import NEAR, Finding, Tally
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 

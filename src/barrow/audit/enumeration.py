@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
 from barrow.noise import Source
-from barrow.noise.simulation import SeededSource
-from barrow.noise.source import Words
+from barrow.noise.source import SeededSource, Words
 
 Draw = Callable[[Source], Hashable]
 

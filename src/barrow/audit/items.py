@@ -15,7 +15,7 @@ from barrow.audit.enumeration import ScriptedSource, distribution
 from barrow.audit.pairs import Chances, User, allowed_by, compare, known_distances, products, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import FrequencyEstimator, ItemWise, Reduced, item_wise, reduced
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import Exact
 from barrow.privacy import Model
 from barrow.randomisers import Randomiser

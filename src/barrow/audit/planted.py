@@ -22,9 +22,10 @@ from barrow.errors import BarrowError
 from barrow.ledger import authority, spending
 from barrow.mechanisms import additive, itemwise, linear, reduction, statistics
 from barrow.mechanisms.user_level import ball, noise, subsets
-from barrow.noise import Center, lazy_uniform, simulation
+from barrow.noise import Center, lazy_uniform
 from barrow.noise.additive import edges, knorm, rounded, variates
 from barrow.noise.counts import binomial
+from barrow.noise.source import SeededSource
 from barrow.privacy import definitions
 from barrow.queries import base
 from barrow.randomisers import matrix, mixture
@@ -182,7 +183,7 @@ def _same_word(from_items: Any) -> Any:
     def broken(self: Any, ids: Any, *, source: Any = None) -> Any:
         word = source.words(1)
 
-        class Again(simulation.SeededSource):
+        class Again(SeededSource):
             def words(self, count: int) -> Any:
                 return np.repeat(word, count)
 
@@ -345,6 +346,6 @@ BUGS: tuple[Bug, ...] = (
     Bug("too large a weight of the own set", "user level subset", subsets, "set_weight", _heavier),
     Bug("budget given back", "ledger", spending, "spent_by", _committed_only),
     Bug("a reservation for many draws", "ledger", authority.Reservation, "take", lambda f: lambda self: None),
-    Bug("replayable noise called private", "samplers", simulation.SeededSource, "private", _private),
+    Bug("replayable noise called private", "samplers", SeededSource, "private", _private),
 )
 """All bugs."""

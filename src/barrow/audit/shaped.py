@@ -23,8 +23,7 @@ from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.user_level import BallNoise, QueryNoise
 from barrow.noise import Center, Source
-from barrow.noise.simulation import SeededSource
-from barrow.noise.source import Words
+from barrow.noise.source import SeededSource, Words
 from barrow.queries import Query
 from barrow.spaces.base import Floats
 

@@ -17,4 +17,4 @@ from barrow.figures.palette import script, stylesheet
 from barrow.figures.places import Places
 from barrow.figures.ring import ring
 from barrow.figures.timeline import Step, timeline
-from barrow.numerics.printed import at_least, at_most, between, near
+from barrow.numerics.exact import at_least, at_most, between, near

@@ -10,7 +10,7 @@ from barrow.figures.curves import Curve, end_labels, interpolated, labels_width,
 from barrow.figures.figure import Figure, drawn
 from barrow.figures.layout import LogScale, bottom_axis, left_axis, shortened, text_width, ticks_width
 from barrow.figures.svg import clean, element, isolated, mark
-from barrow.numerics.printed import PERCENT, at_most, near
+from barrow.numerics.exact import PERCENT, at_most, near
 
 
 @dataclass(frozen=True)

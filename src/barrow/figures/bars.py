@@ -11,7 +11,7 @@ from barrow.figures.figure import Figure, drawn
 from barrow.figures.layout import Scale, bottom_axis, left_axis, shortened, text_width, ticks_width
 from barrow.figures.readings import Numbers, Readings, checked_labels, finite
 from barrow.figures.svg import clean, element, hatched, mark
-from barrow.numerics.printed import PERCENT, between, near
+from barrow.numerics.exact import PERCENT, between, near
 
 MOST_BARS = 40
 

@@ -12,7 +12,7 @@ from barrow.figures.figure import Figure, drawn
 from barrow.figures.layout import Scale, apart, bottom_axis, left_axis, text_width
 from barrow.figures.svg import clean, element, isolated, mark, number
 from barrow.numerics import exact
-from barrow.numerics.printed import PERCENT, at_most, near
+from barrow.numerics.exact import PERCENT, at_most, near
 
 _GUESS = "a 50 % guess about one person can become at most …"
 

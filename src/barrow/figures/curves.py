@@ -13,7 +13,7 @@ from barrow.errors import ParameterError
 from barrow.figures.layout import Scale, apart, shortened, text_width
 from barrow.figures.readings import Numbers, finite
 from barrow.figures.svg import Floats, clean, element, polyline
-from barrow.numerics.printed import near
+from barrow.numerics.exact import near
 
 Style = Literal["main", "faint"]
 _COLOURS = 4

@@ -12,7 +12,7 @@ from barrow.figures.figure import Figure, drawn
 from barrow.figures.layout import shortened, text_width
 from barrow.figures.readings import Numbers, Readings
 from barrow.figures.svg import element, hatched, isolated, mark
-from barrow.numerics.printed import PERCENT, between, near
+from barrow.numerics.exact import PERCENT, between, near
 
 _LOWEST = 3.0
 _MOST_LEVELS = 6

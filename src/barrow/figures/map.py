@@ -23,7 +23,7 @@ from barrow.figures.readings import (
     finite,
 )
 from barrow.figures.svg import KEY, element, hatched, mark, number
-from barrow.numerics.printed import PERCENT, at_most, near
+from barrow.numerics.exact import PERCENT, at_most, near
 
 MOST_MARKS = 600
 _MANY = 20_000

@@ -13,7 +13,7 @@ from barrow.figures.figure import Figure, drawn
 from barrow.figures.layout import legend, shades_of, shortened, text_width
 from barrow.figures.readings import Numbers, Readings, checked_labels, class_edges, class_names, classes_of, finite
 from barrow.figures.svg import clean, element, hatched, mark
-from barrow.numerics.printed import PERCENT, near
+from barrow.numerics.exact import PERCENT, near
 
 MOST_CELLS = 4_000
 

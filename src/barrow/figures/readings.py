@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from barrow.errors import ParameterError
 from barrow.figures.svg import Floats, isolated
-from barrow.numerics.printed import PERCENT, at_most, between, near, rounded_to
+from barrow.numerics.exact import PERCENT, at_most, between, near, rounded_to
 
 Numbers = Sequence[float] | npt.NDArray[np.floating] | float
 """One number for each item, or one for all."""

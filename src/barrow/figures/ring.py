@@ -12,7 +12,7 @@ from barrow.figures.figure import Figure, drawn
 from barrow.figures.layout import Scale, shortened, text_width
 from barrow.figures.readings import Numbers, Readings, checked_labels
 from barrow.figures.svg import element, hatched, mark, number
-from barrow.numerics.printed import PERCENT, near
+from barrow.numerics.exact import PERCENT, near
 
 _MOST = 180
 

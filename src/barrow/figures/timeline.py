@@ -11,7 +11,7 @@ from barrow.figures.figure import Figure, drawn
 from barrow.figures.layout import Scale, left_axis, shortened, text_width, ticks_width
 from barrow.figures.svg import clean, element, hatched, isolated, mark, number
 from barrow.numerics import exact
-from barrow.numerics.printed import at_least, at_most, near
+from barrow.numerics.exact import at_least, at_most, near
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_sums import EdgeSum, laplace_half_widths
 from barrow.noise import Center, RoundedValues, Source, rounded_gaussian
 from barrow.noise.additive.edges import cycle_moments
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import float_up
 from barrow.privacy import Event, Model
 from barrow.queries import Quantised

@@ -25,7 +25,7 @@ from barrow.mechanisms.decoding.tree import edge_values, nearest_histogram, top_
 from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemWise
 from barrow.noise import exact_multinomials
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import whole
 from barrow.spaces import Space
 from barrow.spaces.base import Floats

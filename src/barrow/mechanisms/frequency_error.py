@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from barrow.errors import ParameterError
 from barrow.mechanisms.channel import Channel
 from barrow.mechanisms.spans import SpanMoments, Spans, spans_of
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import whole
 from barrow.spaces import Space
 from barrow.spaces.base import Floats

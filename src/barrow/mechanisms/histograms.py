@@ -24,7 +24,7 @@ from barrow.mechanisms.linear import linear_candidates
 from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
 from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise import Center, rounded_gaussian
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, float_up
 from barrow.privacy import Event
 from barrow.queries import Query, histogram

@@ -17,7 +17,7 @@ from barrow.mechanisms.additive import (
     wanted_norms,
 )
 from barrow.mechanisms.noise_distribution import NoiseDistribution
-from barrow.noise.additive.grid import checked_grid
+from barrow.noise.additive.values import checked_grid
 from barrow.numerics import Exact, float_down, gdp_mu_lower
 from barrow.privacy import GaussianNoise, KNormNoise
 from barrow.privacy.definitions import positive, probability

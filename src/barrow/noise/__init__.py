@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.noise.additive.center import Center
     from barrow.noise.additive.edges import edge_grid, rounded_edges
-    from barrow.noise.additive.grid import RoundedValues, default_grid
     from barrow.noise.additive.rounded import rounded_gaussian, rounded_knorm, rounded_laplace
+    from barrow.noise.additive.values import Center, RoundedValues, default_grid
     from barrow.noise.counts.binomial import exact_binomial, exact_multinomials
     from barrow.noise.counts.uniform_int import uniform_below, uniform_places
     from barrow.noise.source import Source, SystemSource, system_source

@@ -1,12 +1,13 @@
 """The only door to randomness: a cryptographic stream of 64-bit words.
 
-Every random bit that reaches a release comes from :class:`SystemSource`. There is no seed: the one source
-that can be replayed lives in :mod:`barrow.noise.simulation`, says ``private = False``, and what is drawn
-with it says so too.
+Every random bit that reaches a release comes from :class:`SystemSource`, which takes no seed. Nothing in barrow takes
+one but :class:`SeededSource`, for tests and simulations: it can be replayed, so that it says ``private = False``, what
+is drawn with it says so too, and a release refuses that.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import weakref
@@ -20,7 +21,6 @@ from barrow.errors import ParameterError
 from barrow.numerics import whole
 
 Words = NDArray[np.uint64]
-
 _REKEY_BYTES = 2**30
 """A key serves at most 2^26 AES blocks: the collision bound of counter mode stays below 2^-76 per key."""
 _REQUEST_BYTES = 2**27
@@ -151,6 +151,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_all)
 
 _shared: SystemSource | None = None
+
 _shared_lock = threading.Lock()
 
 
@@ -178,3 +179,21 @@ def checked_source(source: Any) -> Source:
             fix="leave source out",
         )
     return source
+
+
+class SeededSource(Source):
+    """A stream that depends on ``seed`` alone: whoever knows the seed can take the noise off again."""
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise ParameterError(f"seed is {seed!r}.", allowed="an integer", fix="SeededSource(1)")
+        self._stream = KeyStream(hashlib.sha256(f"barrow simulation {int(seed)}".encode()).digest())
+
+    @property
+    def private(self) -> bool:
+        """Always false: the stream can be replayed."""
+        return False
+
+    def words(self, count: int) -> Words:
+        """The next ``count`` words of the stream."""
+        return as_words(self._stream.read(8 * checked_count(count)))

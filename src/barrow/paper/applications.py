@@ -17,7 +17,7 @@ from barrow.mechanisms.frequency_theorems import (
     paper_remark_upper,
 )
 from barrow.mechanisms.user_level import user_level_noise
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.paper.frequencies import Setting, hadamard_matrix
 from barrow.paper.measuring import exponent, sized, uniforms
 from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, Measured, Number, row

@@ -20,7 +20,7 @@ from barrow.mechanisms import EstimateError, FrequencyEstimator, MatrixChannel, 
 from barrow.mechanisms.frequency import whole_counts
 from barrow.mechanisms.user_level import user_level_noise
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning import HistogramTarget, Terms, histogram_candidates, reference_distribution, user_level_histograms
 from barrow.privacy import Model
 from barrow.queries import histogram

@@ -11,7 +11,7 @@ import numpy as np
 from barrow.audit.items import mixed_reports
 from barrow.audit.pairs import User, allowed_by, compare, known_distances, products, small_users
 from barrow.audit.verdict import Finding, Tally
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.paper.registry import HOLDS, UNSAFE, Measured, Number
 from barrow.privacy import Guarantee
 from barrow.randomisers import TOTAL, Randomiser

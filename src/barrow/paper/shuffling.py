@@ -25,7 +25,7 @@ from barrow.accounting import (
     theorem_group_bound,
 )
 from barrow.mechanisms import item_wise
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.paper.measuring import (
     exact_items,
     exponent,

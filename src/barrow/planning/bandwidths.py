@@ -15,7 +15,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning.simulate import Simulable, simulate
 from barrow.progress import track
 from barrow.queries import Query

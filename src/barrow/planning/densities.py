@@ -17,7 +17,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.noise import Center
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.privacy import Model
 from barrow.queries import Query
 from barrow.queries.density import weights_at

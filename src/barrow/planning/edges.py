@@ -13,7 +13,7 @@ import numpy as np
 
 from barrow.mechanisms.edge_histogram import EdgeHistogram, spacings
 from barrow.mechanisms.histograms import HistogramNoise
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.planning.simulate import MOST_RANKED, stand_in
 from barrow.spaces import Space
 from barrow.spaces.base import Floats

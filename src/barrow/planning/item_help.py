@@ -10,7 +10,7 @@ from typing import Any
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import item_wise, reduced
-from barrow.numerics.printed import near
+from barrow.numerics.exact import near
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.randomisers import Randomiser, randomiser_from_spec

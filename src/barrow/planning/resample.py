@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import whole
 from barrow.planning.simulate import Simulable
 from barrow.progress import track

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import whole
 from barrow.progress import track
 from barrow.spaces import Space

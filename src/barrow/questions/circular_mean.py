@@ -10,7 +10,7 @@ import numpy as np
 
 from barrow import mechanisms
 from barrow.numerics import float_up
-from barrow.numerics.printed import near
+from barrow.numerics.exact import near
 from barrow.queries import Query
 from barrow.queries.coordinates import direction
 from barrow.queries.holders import Holders

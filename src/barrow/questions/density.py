@@ -11,7 +11,7 @@ import numpy as np
 
 from barrow import planning
 from barrow.numerics import Exact
-from barrow.numerics.printed import at_most, near
+from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms
 from barrow.planning.versus import Versus
 from barrow.queries import Query, density

@@ -139,7 +139,7 @@ class FrequencyPlan(ItemsPlan):
 
     def simulated(self, people: Floats, seed: int) -> Floats:
         """A histogram decoded from simulated reports."""
-        from barrow.noise.simulation import SeededSource
+        from barrow.noise.source import SeededSource
 
         return np.asarray(self.estimator.simulated(people, SeededSource(seed)))
 

@@ -14,7 +14,7 @@ import numpy as np
 from barrow import mechanisms, planning
 from barrow.errors import ParameterError
 from barrow.numerics import float_up, whole
-from barrow.numerics.printed import at_most, near
+from barrow.numerics.exact import at_most, near
 from barrow.planning.candidates import Candidate, reasons, useless
 from barrow.planning.sizes import check_size
 from barrow.planning.terms import Terms
@@ -340,7 +340,7 @@ class HistogramPlan(LinearPlan):
 
     def simulated(self, people: Floats, seed: int) -> Floats:
         """A histogram decoded from simulated noise."""
-        from barrow.noise.simulation import SeededSource
+        from barrow.noise.source import SeededSource
 
         return np.asarray(self.made.simulated(people, SeededSource(seed)))
 

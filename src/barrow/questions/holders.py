@@ -14,7 +14,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, NoiseDistribution
 from barrow.numerics import float_up
-from barrow.numerics.printed import at_most, near
+from barrow.numerics.exact import at_most, near
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.linear import kept_errors
 from barrow.planning.terms import Terms

@@ -16,7 +16,7 @@ from barrow import mechanisms, planning
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
-from barrow.numerics.printed import at_most, near
+from barrow.numerics.exact import at_most, near
 from barrow.planning.candidates import Candidate
 from barrow.planning.terms import Terms
 from barrow.planning.versus import Versus, checked_definition, kept_user_level, preferred, versus
@@ -381,8 +381,8 @@ class LinearPlan(Plan):
         noise = self.noise
 
         def drawn() -> Floats:
-            from barrow.noise.additive.center import Center
-            from barrow.noise.simulation import SeededSource
+            from barrow.noise.additive.values import Center
+            from barrow.noise.source import SeededSource
 
             zeros = Center.from_integers(np.zeros(self.query.dimension, dtype=np.int64))
             return np.asarray(noise.draw(zeros, SeededSource(seed)).values) / float(noise.scale)

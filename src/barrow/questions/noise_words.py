@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barrow.numerics.printed import PERCENT, at_most, near
+from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.questions.base import Said
 
 

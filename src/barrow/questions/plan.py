@@ -13,7 +13,7 @@ import numpy as np
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
-from barrow.numerics.printed import at_most, near
+from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms
 from barrow.policy import describe_change, describe_move, odds_upper, percent_up
 from barrow.privacy import Emd, Event, Guarantee, Model, UserLevel

@@ -13,7 +13,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, whole
-from barrow.numerics.printed import near
+from barrow.numerics.exact import near
 from barrow.planning.terms import Terms
 from barrow.queries import Query, tree_edges
 from barrow.queries.holders import Holders

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics.printed import near
+from barrow.numerics.exact import near
 from barrow.queries import Query, function
 from barrow.queries.holders import Holders
 from barrow.questions.linear import LinearPlan

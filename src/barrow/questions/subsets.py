@@ -148,7 +148,7 @@ class SubsetsPlan(Plan):
 
     def simulated(self, people: Floats, seed: int) -> Floats:
         """A histogram decoded from simulated sets."""
-        from barrow.noise.simulation import SeededSource
+        from barrow.noise.source import SeededSource
 
         return np.asarray(self.made.simulated(people, SeededSource(seed)))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from barrow.numerics.printed import near
+from barrow.numerics.exact import near
 from barrow.spaces.base import Floats, Space
 from barrow.spaces.geometry import Pairs
 from barrow.spaces.records import Reads

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, exact, exact_text
 from barrow.spaces.base import Floats, Ids, Space
 from barrow.spaces.neighbours import NeighbourGraph

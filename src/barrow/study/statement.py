@@ -11,7 +11,7 @@ from typing import Any
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
 from barrow.numerics import float_up
-from barrow.numerics.printed import at_most, near
+from barrow.numerics.exact import at_most, near
 from barrow.policy import describe_change, odds_upper, percent_up
 from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds

@@ -8,7 +8,7 @@ from typing import Any
 
 from barrow import figures as fig
 from barrow.errors import ParameterError
-from barrow.numerics.printed import PERCENT
+from barrow.numerics.exact import PERCENT
 from barrow.planning.bandwidths import best_of
 from barrow.study.grids import AUTO, choose_grid
 from barrow.web.asked import Asked, at

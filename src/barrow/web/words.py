@@ -8,7 +8,7 @@ from typing import Any
 
 from barrow.figures import at_most
 from barrow.numerics import float_up
-from barrow.numerics.printed import PERCENT
+from barrow.numerics.exact import PERCENT
 from barrow.policy import Policy, odds_upper
 from barrow.policy.policy import Kept
 from barrow.spaces import Space

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from barrow.noise.additive import variates
 from barrow.noise.additive.variates import ULPS, Exponential, HalfNormal, SymmetricVariates, UnitVariates
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 
 
 def _points(count: int) -> np.ndarray:

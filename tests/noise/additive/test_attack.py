@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from barrow.noise import rounded_gaussian, rounded_knorm, rounded_laplace
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 
 COUNT = 4000
 ZERO, ONE = [0] * COUNT, [1] * COUNT

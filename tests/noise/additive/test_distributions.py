@@ -17,7 +17,7 @@ from scipy import stats
 
 from barrow.noise import rounded_gaussian, rounded_knorm, rounded_laplace
 from barrow.noise.additive.knorm import PowerVariate
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 
 FAIR, FALSE = 1e-4, 1e-9
 WRONG = (0.95, 1.05)

@@ -19,9 +19,9 @@ from scipy.spatial import ConvexHull
 from barrow.errors import ParameterError
 from barrow.noise import Center, edge_grid, rounded_edges
 from barrow.noise.additive.edges import NodeSums, cones, cycle_moments, cycle_signs, weighted
-from barrow.noise.additive.rounder import Rounder
+from barrow.noise.additive.rounded import Rounder
 from barrow.noise.additive.variates import Exponential, SymmetricVariates
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from tests.noise.conftest import ScriptedSource, laplace_variate
 
 FAIR, FALSE = 1e-4, 1e-9

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barrow.noise import Center, rounded_laplace
-from barrow.noise.additive import knorm, rounder, variates
+from barrow.noise.additive import knorm, rounded, variates
 from barrow.noise.lazy_uniform import working_precision
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 
 DISTRIBUTIONS = ("laplace", "gaussian", "knorm2", "knorminf")
 ENDS = (0, 2**64 - 1, 0x5555555555555555)
@@ -198,7 +198,7 @@ def test_a_bound_of_zero_is_caught_by_chosen_centers(distribution, route, monkey
 
     for kind in (variates.SymmetricVariates, knorm.EuclideanNoise, knorm.CubeNoise):
         without_error(kind)
-    monkeypatch.setattr(rounder, "_SLACK", 0.0)
+    monkeypatch.setattr(rounded, "_SLACK", 0.0)
     assert _chosen_mismatches(route, distribution, Fraction(1), Fraction(1, 1024), ENDS[2]) > 10
 
 
@@ -219,7 +219,7 @@ def _tie_mismatches(route, distribution, extensions=(0, 2**64 - 1)):
 def test_an_error_bound_of_zero_is_caught(distribution, route, monkeypatch):
     assert _tie_mismatches(route, distribution) == 0
     monkeypatch.setattr(variates, "_ERROR", 0.0)
-    monkeypatch.setattr(rounder, "_SLACK", 0.0)
+    monkeypatch.setattr(rounded, "_SLACK", 0.0)
     assert _tie_mismatches(route, distribution) > 10
 
 

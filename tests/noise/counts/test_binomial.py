@@ -18,7 +18,7 @@ from barrow.noise.counts.binomial import (
     exact_multinomials,
 )
 from barrow.noise.counts.uniform_int import uniform_below
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from tests.noise.enumeration import exact_distribution
 
 

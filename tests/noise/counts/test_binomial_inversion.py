@@ -15,7 +15,7 @@ from barrow.noise.counts.binomial_inversion import ERROR, partial_sums, settled
 from barrow.noise.counts.chances import Chances
 from barrow.noise.counts.envelopes import LEAST
 from barrow.noise.lazy_uniform import LazyUniform
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from tests.noise.counts.test_binomial_rejection import Words, p_value
 
 

@@ -16,8 +16,7 @@ from barrow.noise.counts.binomial import exact_binomial
 from barrow.noise.counts.binomial_rejection import Distributions, acceptance, attempt, draw, error_bound
 from barrow.noise.counts.chances import Chances
 from barrow.noise.counts.envelopes import LEAST, PER_SIGMA, REACH, SLOT_BITS, bounds, slots_of, tables
-from barrow.noise.simulation import SeededSource
-from barrow.noise.source import Source
+from barrow.noise.source import SeededSource, Source
 
 NOBODY = np.zeros(0, dtype=np.int64)
 NEVER = Chances.of(NOBODY, NOBODY)

@@ -14,7 +14,7 @@ from barrow.errors import ParameterError
 from barrow.noise.counts import cascade
 from barrow.noise.counts.cascade import Cascade
 from barrow.noise.counts.uniform_int import scaled_to_spans, uniform_in_spans
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 
 
 def crooked() -> Cascade:

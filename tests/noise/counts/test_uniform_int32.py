@@ -9,8 +9,7 @@ from scipy.stats import chi2
 from barrow.errors import ParameterError
 from barrow.noise import SystemSource, uniform_places
 from barrow.noise.counts import uniform_int as module
-from barrow.noise.simulation import SeededSource
-from barrow.noise.source import Source
+from barrow.noise.source import SeededSource, Source
 
 
 def distribution_of(bound, bits=8, place=module.placed):

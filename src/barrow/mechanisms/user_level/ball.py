@@ -16,8 +16,8 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.noise import Center, RoundedValues, Source, default_grid
-from barrow.noise.additive.grid import checked_grid
 from barrow.noise.additive.hemisphere import rounded_hemisphere
+from barrow.noise.additive.values import checked_grid
 from barrow.numerics import Exact, float_down, float_up
 from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive

@@ -20,8 +20,7 @@ from barrow.mechanisms.frequency import whole_counts
 from barrow.mechanisms.user_level.levels import PARTS, Cells, Integers, cells_of, levelled_tree, parts
 from barrow.mechanisms.user_level.subsets import SubsetSelection, checked_counts
 from barrow.noise import Source, exact_multinomials, uniform_below
-from barrow.noise.simulation import SeededSource
-from barrow.noise.source import checked_source
+from barrow.noise.source import SeededSource, checked_source
 from barrow.numerics import Exact
 from barrow.privacy import UserLevelRelease
 from barrow.spaces import EdgeTree, Space, edge_tree

@@ -17,7 +17,7 @@ import numpy as np
 from barrow.mechanisms.additive import CONFIDENCE, NEVER
 from barrow.noise import Center, RoundedValues, Source
 from barrow.noise.additive.polytope import Polytope, rounded_polytope
-from barrow.noise.simulation import SeededSource
+from barrow.noise.source import SeededSource
 from barrow.numerics import float_up
 from barrow.privacy import Event
 from barrow.queries import Quantised, Query

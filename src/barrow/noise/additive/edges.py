@@ -21,10 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise.additive.center import Center
-from barrow.noise.additive.grid import RoundedValues, checked_scale
-from barrow.noise.additive.rounded import Centered
-from barrow.noise.additive.rounder import Rounder
+from barrow.noise.additive.rounded import Centered, Rounder
+from barrow.noise.additive.values import Center, RoundedValues, checked_scale
 from barrow.noise.additive.variates import Approximation, Exponential, SymmetricVariates
 from barrow.noise.lazy_uniform import Ball, LazyUniform
 from barrow.noise.source import Source, Words, checked_source

@@ -13,10 +13,10 @@ from fractions import Fraction
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.noise.additive.grid import RoundedValues
 from barrow.noise.additive.knorm import is_positive
 from barrow.noise.additive.polytope import dot
 from barrow.noise.additive.rounded import Centered, rounded_vector
+from barrow.noise.additive.values import RoundedValues
 from barrow.noise.additive.variates import Approximation, HalfNormal, SymmetricVariates
 from barrow.noise.lazy_uniform import Ball, LazyUniform, decided
 from barrow.noise.source import Source

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.noise.additive.center import Center
-from barrow.noise.additive.grid import RoundedValues
 from barrow.noise.additive.knorm import GammaRadius
 from barrow.noise.additive.rounded import Centered, rounded_vector
+from barrow.noise.additive.values import Center, RoundedValues
 from barrow.noise.additive.variates import Approximation, Floats, SymmetricVariates, UnitVariates
 from barrow.noise.lazy_uniform import Ball, decided
 from barrow.noise.source import Source

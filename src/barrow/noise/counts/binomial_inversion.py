@@ -27,7 +27,7 @@ _CELLS = 2**15
 def draw(counts: Integers, chances: Chances, source: Source) -> Integers:
     """Independent Bin(n, p), p <= 1/2, of variance below 17.
 
-    >>> from barrow.noise.simulation import SeededSource
+    >>> from barrow.noise.source import SeededSource
     >>> rare = Chances.of(np.full(1000, 3), np.full(1000, 10**6))
     >>> found = draw(np.full(1000, 10**6), rare, SeededSource(1))
     >>> bool(abs(found.mean() - 3.0) < 0.3)

@@ -88,7 +88,7 @@ class Distributions:
 def draw(counts: Integers, chances: Chances, means: Integers, source: Source) -> Integers:
     """Independent Bin(n, p), p <= 1/2, and then Poisson counts with whole means; every variance ``LEAST`` or more.
 
-    >>> from barrow.noise.simulation import SeededSource
+    >>> from barrow.noise.source import SeededSource
     >>> quarter = Chances.of(np.array([1]), np.array([4]))
     >>> found = draw(np.array([10**6]), quarter, np.array([10**6]), SeededSource(1))
     >>> abs(int(found[0]) - 250_000) < 4000, abs(int(found[1]) - 10**6) < 9000
