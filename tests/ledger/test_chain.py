@@ -74,6 +74,13 @@ def relinked(rows: list[Row], at: int, **changes: Any) -> list[Row]:
         (4, {"key": "a"}, CorruptLedgerError),
         (5, {"reserve": 2}, CorruptLedgerError),
         (5, {"reserve": 6}, CorruptLedgerError),
+        (5, {"reserve": 2.0}, CorruptLedgerError),
+        (2, {"when": 2100}, CorruptLedgerError),
+        (2, {"key": ["a"]}, CorruptLedgerError),
+        (2, {"amount": "9"}, CorruptLedgerError),
+        (2, {"amount": {"loss": "9"}}, CorruptLedgerError),
+        (2, {"event": None}, CorruptLedgerError),
+        (2, {"resumable": "no"}, CorruptLedgerError),
     ],
 )
 def test_records_that_make_no_sense(rows: list[Row], at: int, changes: dict[str, Any], error: Any) -> None:
@@ -88,10 +95,17 @@ def test_overspending_is_seen_even_in_a_whole_chain(rows: list[Row]) -> None:
         Ledger(MemoryStore(forged)).verify()
 
 
-@pytest.mark.parametrize("body", ["", "[]", "3", "{}", '{"v":1}', '{"v": 1,"kind":"init"}', "{", "NaN"])
+@pytest.mark.parametrize("body", ["", "[]", "3", "{}", '{"v":1}', '{"v": 1,"kind":"init"}', "{", "NaN", "[" * 10**5])
 def test_bodies_that_are_no_records(body: str) -> None:
     with pytest.raises((CorruptLedgerError, ForeignLedgerError)):
         Record.of(Row(1, body, "h"))
+
+
+def test_a_name_in_another_encoding_is_read_again(tmp_path: Path) -> None:
+    """The system gives such names to Python as lone surrogates; ledgers that hold them are not lost."""
+    ledger = Ledger.create(tmp_path / "a.ledger", budget())
+    ledger.commit(pay(ledger, "a", 1, folder="caf\udce9"), OUTPUTS)
+    assert Ledger.open(tmp_path / "a.ledger").records()[1].data["folder"] == "caf\udce9"
 
 
 def test_a_second_beginning(rows: list[Row]) -> None:

@@ -9,6 +9,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import msgspec
+
 from barrow.errors import BarrowError
 from barrow.ledger.chain import GENESIS, Row, canonical, digest, link
 from barrow.ledger.errors import CorruptLedgerError, ForeignLedgerError
@@ -20,32 +22,38 @@ from barrow.privacy import event_from_json, guarantee_from_json
 RECORD_VERSION = 2
 """The format of the records that this version writes; it reads 1 as well."""
 
+_COMMON = {"v": int, "seq": int, "kind": str, "when": str, "who": str, "barrow": str}
+_AMOUNT = msgspec.defstruct("amount", [("loss", str), ("delta", str)], forbid_unknown_fields=True)
 _RESERVE = {
-    "key", "what", "account", "amount", "period", "event", "guarantee", "space", "items",
-    "parameters", "parameters_digest", "composer",
+    "key": str, "what": str, "account": str, "amount": _AMOUNT, "period": str | None, "event": dict[str, Any],
+    "guarantee": dict[str, Any], "space": dict[str, Any], "items": Any, "parameters": dict[str, Any],
+    "parameters_digest": str, "composer": str,
 }  # fmt: skip
-_FIELDS: dict[int, dict[str, set[str]]] = {
+_OPEN, _DONE, _TEXT = {"reserve": int}, {"reserve": int, "outputs": str}, {"statement": str | None}
+_LATER = {"charges": list[str] | None, "question": str | None, "folder": str | None, "resumable": bool}
+_FIELDS: dict[int, dict[str, dict[str, Any]]] = {
     1: {
-        "init": {"ledger", "budget"},
-        "period": {"period"},
+        "init": {"ledger": str, "budget": dict[str, Any]},
+        "period": {"period": str},
         "reserve": _RESERVE,
-        "commit": {"reserve", "outputs"},
+        "commit": _DONE,
     },
     2: {
-        "init": {"ledger", "budget", "anchor"},
-        "budget": {"budget", "carried"},
-        "period": {"period"},
-        "reserve": _RESERVE | {"charges", "question", "folder", "resumable"},
-        "resumed": {"reserve"},
-        "abandoned": {"reserve"},
-        "staged": {"reserve", "outputs", "statement"},
-        "commit": {"reserve", "outputs", "statement"},
+        "init": {"ledger": str, "budget": dict[str, Any], "anchor": str | None},
+        "budget": {"budget": dict[str, Any], "carried": list[tuple[int, list[str], str]]},
+        "period": {"period": str},
+        "reserve": _RESERVE | _LATER,
+        "resumed": _OPEN,
+        "abandoned": _OPEN,
+        "staged": _DONE | _TEXT,
+        "commit": _DONE | _TEXT,
     },
 }
-_LATER: dict[str, Any] = {"anchor": None, "charges": None, "question": None, "folder": None}
-_LATER |= {"resumable": False, "statement": None}
-"""What a record of version 1 says about what version 2 added."""
-_COMMON = {"v", "seq", "kind", "when", "who", "barrow"}
+_KINDS = {
+    (version, kind): msgspec.defstruct(kind, [*(_COMMON | fields).items()], forbid_unknown_fields=True)
+    for version, kinds in _FIELDS.items()
+    for kind, fields in kinds.items()
+}
 
 
 @dataclass(frozen=True)
@@ -73,23 +81,27 @@ class Record:
     def of(cls, row: Row) -> Record:
         """The record that ``row`` holds; its form is checked, its link to the record before is not."""
         try:
-            data = json.loads(row.body)
+            data = json.loads(row.body)  # not by msgspec, which refuses lone surrogates: a folder's name may hold one
             if canonical(data) != row.body:
                 raise ValueError
             version, kind = data["v"], data["kind"]
-        except (ValueError, TypeError, KeyError, BarrowError):
+        except (ValueError, TypeError, KeyError, RecursionError, BarrowError):
             raise CorruptLedgerError.at(row.seq, "it is not a record in canonical form") from None
-        known = _FIELDS.get(version) if type(version) is int else None
-        if known is None or not isinstance(kind, str) or kind not in known:
+        known = _KINDS.get((version, kind)) if type(version) is int and isinstance(kind, str) else None
+        if known is None:
             raise ForeignLedgerError(
                 f"Record {row.seq} has version {version!r} and kind {kind!r}, which are not known here.",
                 allowed=f"version {RECORD_VERSION} of {', '.join(_FIELDS[RECORD_VERSION])}",
                 fix="pip install --upgrade barrow",
             )
-        if set(data) != _COMMON | known[kind] or data["seq"] != row.seq:
-            raise CorruptLedgerError.at(row.seq, "its fields are not those of its kind and number")
-        names = _FIELDS[RECORD_VERSION][kind]
-        rest = MappingProxyType({name: data[name] if name in data else _LATER[name] for name in names})
+        try:
+            msgspec.convert(data, known)
+            if data["seq"] != row.seq:
+                raise ValueError
+        except ValueError:
+            raise CorruptLedgerError.at(row.seq, "its fields are not those of its kind and number") from None
+        names = _FIELDS[RECORD_VERSION][kind]  # what version 2 added stands in no record of version 1
+        rest = MappingProxyType({name: data.get(name, False if name == "resumable" else None) for name in names})
         return cls(row.seq, kind, data["when"], data["who"], data["barrow"], rest, row.hash)
 
     def to_json(self) -> dict[str, Any]:
@@ -253,8 +265,8 @@ class _Reading:
         self._committed[paid] = digests
 
     def _open(self, seq: int, data: Mapping[str, Any]) -> int:
-        paid = data["reserve"]
-        if not isinstance(paid, int) or paid not in self._charges or paid in {*self._committed, *self._abandoned}:
+        paid: int = data["reserve"]
+        if paid not in self._charges or paid in {*self._committed, *self._abandoned}:
             raise CorruptLedgerError.at(seq, "it is about what was not reserved, was given up, or was committed")
         return paid
 
@@ -263,7 +275,7 @@ class _Reading:
         self._budget = _budget(record)
         try:
             carried = {number: (tuple(map(Fraction, eps)), Fraction(delta)) for number, eps, delta in data["carried"]}
-        except (TypeError, ValueError):
+        except (ValueError, ZeroDivisionError):
             raise CorruptLedgerError.at(seq, "what it carries over cannot be read") from None
         if set(carried) != set(self._charges):
             raise CorruptLedgerError.at(seq, "it does not carry over everything that was spent")
