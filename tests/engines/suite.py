@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from barrow.engines import Columns
-from barrow.engines.columns import flat_groups
+from barrow.engines.base import flat_groups
 from barrow.errors import BarrowError, DataError
 from barrow.spaces import (
     Circle,

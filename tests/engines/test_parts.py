@@ -10,12 +10,12 @@ import pytest
 
 from barrow.engines.addresses import spark_address, spark_master, spark_options, without_secrets
 from barrow.engines.advice import advise
-from barrow.engines.columns import Columns
+from barrow.engines.base import Columns
 from barrow.engines.conformance import Conformance
+from barrow.engines.counts import PrivateTextError, quietly
 from barrow.engines.duckdb.relations import kind, reading_call
 from barrow.engines.duckdb.session import sweep
 from barrow.engines.numbers import to_number
-from barrow.engines.refusals import PrivateTextError, quietly
 from barrow.engines.source import Source
 from barrow.engines.spark.engine import gathered
 from barrow.engines.spark.relations import kind_of

@@ -19,7 +19,7 @@ from tests.engines.suite import SECRET, as_list
 
 from barrow.engines import CheckReport, Columns, Counts, DuckDBEngine, MemoryEngine, Source, engine_for
 from barrow.engines.duckdb.session import SpillFolder, sweep
-from barrow.engines.sql.reading import Reading
+from barrow.engines.sql.pushdown import Reading
 from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
 from barrow.progress import told_to
 from barrow.spaces import Discrete, Earth, Line

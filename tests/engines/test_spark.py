@@ -176,7 +176,7 @@ def test_one_user_with_a_third_of_all_rows(spark, shape):
 def test_the_records_are_shuffled_once(spark):
     """In the plan of the count one exchange holds records; the other one holds groups."""
     from barrow.engines.sql.encoding import encoding_for
-    from barrow.engines.sql.reading import reading_of
+    from barrow.engines.sql.pushdown import reading_of
 
     source = spark.range(1000).selectExpr("id % 10 AS uid", "CAST(id % 3 AS STRING) AS item")
     engine = SparkEngine()

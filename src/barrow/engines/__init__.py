@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.engines.base import Engine
-    from barrow.engines.columns import Columns
+    from barrow.engines.base import Columns, Engine, engine_for
     from barrow.engines.counts import CheckReport, Counts, Sampled
     from barrow.engines.duckdb import DuckDBEngine
     from barrow.engines.memory import MemoryEngine
-    from barrow.engines.registry import engine_for
     from barrow.engines.source import Source
     from barrow.engines.spark import SparkEngine
     from barrow.engines.sql.postgres import PostgresEngine

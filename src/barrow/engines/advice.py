@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.engines.columns import Columns, flat_groups
+from barrow.engines.base import Columns, flat_groups
 from barrow.engines.numbers import to_number
 from barrow.engines.times import parsed_moment
 from barrow.spaces import Space

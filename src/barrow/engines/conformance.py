@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from barrow.engines.columns import Columns
+from barrow.engines.base import Columns, engine_for
 from barrow.engines.memory import encoded
-from barrow.engines.registry import engine_for
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Dialect, Table
 from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.sql.pushdown import Reader, SqlEngine
-from barrow.engines.sql.reading import reading_of
+from barrow.engines.sql.pushdown import Reader, SqlEngine, reading_of
 from barrow.errors import ParameterError
 from barrow.spaces import Circle, Discrete, Earth, Elsewhere, Euclidean, Line, Product, Space
 from barrow.spaces.base import Floats, Ids, Unknown

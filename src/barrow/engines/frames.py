@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from barrow.engines.refusals import PrivateTextError
+from barrow.engines.counts import PrivateTextError
 from barrow.errors import MissingExtraError, ParameterError
 
 

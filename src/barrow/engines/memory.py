@@ -10,12 +10,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.engines.advice import advise
-from barrow.engines.base import Asked, Engine
-from barrow.engines.columns import Columns, check_columns, flat_groups, refuse_unknown
-from barrow.engines.counts import MOST_WEIGHT, CheckReport, Counts, Sampled, merged
+from barrow.engines.base import Asked, Columns, Engine, check_columns, flat_groups, refuse_unknown
+from barrow.engines.counts import (
+    MOST_WEIGHT,
+    CheckReport,
+    Counts,
+    Sampled,
+    merged,
+    refuse_empty,
+    refuse_lost_items,
+    refuse_null_users,
+    refuse_weights,
+)
 from barrow.engines.frames import narwhal
 from barrow.engines.numbers import to_number
-from barrow.engines.refusals import refuse_empty, refuse_lost_items, refuse_null_users, refuse_weights
 from barrow.engines.sampling import RunSampler, Sampler
 from barrow.engines.source import Source
 from barrow.engines.times import to_micros

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from barrow.engines.columns import Columns
+from barrow.engines.base import Columns
 from barrow.engines.selections import Constant, Output, Rule, Selection, Test, refused
 from barrow.errors import ParameterError, nearest_name
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.engines.counts import Integers
-from barrow.engines.refusals import refuse_changed
+from barrow.engines.counts import Integers, known_items, refuse_changed, refuse_states
 from barrow.noise import Source, exact_binomial, uniform_places
 from barrow.noise.source import checked_source
 from barrow.numerics import whole
+from barrow.spaces.base import Unknown
 
 MOST_SAMPLES = 10**7
 _DRAWS_AT_ONCE = 2**22
@@ -148,6 +148,35 @@ class RunSampler:
         """Refuse rows that were fewer than their users' sizes say."""
         if self._rest or self._open or self._drawn != self._samples * self.users:
             raise refuse_changed()
+
+
+class Pool:
+    """Draws by item, added up over pieces."""
+
+    def __init__(self) -> None:
+        self._items = np.zeros(0, dtype=np.int64)
+        self._counts = np.zeros(0, dtype=np.int64)
+
+    def add(self, items: Integers, drawn: Integers) -> None:
+        """Add the draws of one piece; items that are there but were not drawn stay, with 0."""
+        keys, where = np.unique(np.concatenate([self._items, items]), return_inverse=True)
+        sums = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(sums, where, np.concatenate([self._counts, drawn]))
+        self._items, self._counts = keys, sums
+
+    @property
+    def all(self) -> tuple[Integers, ...]:
+        """Items that are there and how often each was drawn, 0 included."""
+        return self._items, self._counts
+
+    def check(self) -> None:
+        """Refuse records without a user or with a weight that is no count."""
+        refuse_states(self._items)
+
+    def drawn(self, unknown: Unknown, default: int) -> tuple[Integers, ...]:
+        """Items that were drawn and how often; lost ones are refused whether they were drawn or not."""
+        some = self._counts > 0
+        return known_items(self._items, default, unknown)[some], self._counts[some]
 
 
 def _run_starts(who: NDArray[Any]) -> Integers | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from barrow.engines.columns import missing_column, no_header
+from barrow.engines.base import missing_column, no_header
 from barrow.engines.sql.dialects import Words
 from barrow.errors import ParameterError
 

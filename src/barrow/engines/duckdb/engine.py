@@ -11,19 +11,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.engines.base import Asked
-from barrow.engines.columns import Columns, check_columns
-from barrow.engines.counts import CheckReport, Counts, Sampled
+from barrow.engines.base import Asked, Columns, check_columns
+from barrow.engines.counts import CheckReport, Counts, PrivateTextError, Sampled, refuse_changed
 from barrow.engines.duckdb import sqlite
 from barrow.engines.duckdb.pieces import sample_records
 from barrow.engines.duckdb.relations import Relation, reading_call, relation
 from barrow.engines.duckdb.session import Session, read_sizes
 from barrow.engines.frames import arrow_table, frame_kinds
-from barrow.engines.refusals import PrivateTextError, refuse_changed
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
-from barrow.engines.sql.pushdown import SqlEngine
-from barrow.engines.sql.reading import Reading, counts_of
+from barrow.engines.sql.pushdown import Reading, SqlEngine, counts_of
 from barrow.errors import ParameterError
 from barrow.noise import Source as Randomness
 

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.engines.base import Asked
-from barrow.engines.counts import Sampled
+from barrow.engines.counts import LOST, Sampled, known_items, refuse_changed
 from barrow.engines.duckdb.session import Session, read_sizes
-from barrow.engines.refusals import refuse_changed, refuse_lost_items
 from barrow.engines.sampling import Sampler
-from barrow.engines.sql.reading import Reading
+from barrow.engines.sql.pushdown import Reading
 from barrow.errors import ParameterError
 from barrow.noise import Source
 
@@ -63,15 +62,13 @@ def sample_records(
     sampler.finish()
     entries = session.arrays(
         f"WITH grouped AS (SELECT {keys}, sum(c) AS c, bool_and(same) AS same FROM tally GROUP BY {keys}) "
-        f"SELECT coalesce({reading.encoding.item}, -1)::BIGINT AS item, c::BIGINT AS c, same "
+        f"SELECT coalesce({reading.encoding.item}, {LOST})::BIGINT AS item, c::BIGINT AS c, same "
         f"FROM grouped {' '.join(reading.encoding.late_joins)}"
     )
     item, count = entries["item"], entries["c"]
     if not entries["same"].all():
         raise refuse_changed()
-    if (item < 0).any() and asked.unknown != "default":
-        raise refuse_lost_items()
-    items = np.where(item < 0, asked.space.default_item, item)
+    items = known_items(item, asked.space.default_item, asked.unknown)
     return asked.sampled(items, count, samples=samples, found=found, private=sampler.private)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from barrow.engines.refusals import (
+from barrow.engines.counts import (
     PrivateTextError,
     refuse_empty,
     refuse_null_users,

@@ -14,12 +14,12 @@ from urllib.parse import quote
 
 import numpy as np
 
-from barrow.engines.columns import Columns, flat_groups
+from barrow.engines.base import Columns, flat_groups
+from barrow.engines.counts import PrivateTextError
 from barrow.engines.duckdb.relations import Relation
 from barrow.engines.duckdb.session import Session
 from barrow.engines.numbers import to_number
 from barrow.engines.queries import admit, missing_table, refuse_view
-from barrow.engines.refusals import PrivateTextError
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Words
 from barrow.engines.times import to_micros

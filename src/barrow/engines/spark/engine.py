@@ -17,11 +17,9 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from barrow._version import __version__
-from barrow.engines.base import Asked
-from barrow.engines.columns import Columns
-from barrow.engines.counts import Sampled
-from barrow.engines.refusals import refuse_changed, refuse_empty
-from barrow.engines.sampling import RunSampler
+from barrow.engines.base import Asked, Columns
+from barrow.engines.counts import Sampled, refuse_changed, refuse_empty
+from barrow.engines.sampling import Pool, RunSampler
 from barrow.engines.source import Source
 from barrow.engines.spark.relations import (
     SETTINGS,
@@ -36,8 +34,7 @@ from barrow.engines.spark.relations import (
 )
 from barrow.engines.spark.session import guarded, settings
 from barrow.engines.sql.dialects import SPARK, Dialect
-from barrow.engines.sql.pushdown import Shape, SqlEngine
-from barrow.engines.sql.reading import Pool, Reading
+from barrow.engines.sql.pushdown import Reading, Shape, SqlEngine
 from barrow.errors import ParameterError
 from barrow.noise import Source as Randomness
 

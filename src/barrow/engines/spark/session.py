@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from barrow.engines.addresses import spark_master, spark_options
-from barrow.engines.refusals import PrivateTextError, refuse_stopped
+from barrow.engines.counts import PrivateTextError, refuse_stopped
 from barrow.errors import BarrowError, MissingExtraError, ParameterError
 
 T = TypeVar("T")

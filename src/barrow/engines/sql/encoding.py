@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from barrow.engines.columns import Columns, flat_groups, refuse_unknown
+from barrow.engines.base import Columns, flat_groups, refuse_unknown
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
 from barrow.errors import ParameterError
 from barrow.spaces import Space

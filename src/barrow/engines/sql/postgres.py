@@ -17,9 +17,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from barrow.engines.columns import Columns
+from barrow.engines.base import Columns
+from barrow.engines.counts import PrivateTextError, quietly, refuse_gone
 from barrow.engines.queries import admit, missing_table, refuse_view
-from barrow.engines.refusals import PrivateTextError, quietly, refuse_gone
 from barrow.engines.selections import Selection
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import POSTGRES, Dialect, Table

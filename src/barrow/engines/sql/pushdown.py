@@ -8,22 +8,36 @@ it. The statements create nothing, so that a read-only replica will do: public t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from barrow.engines.advice import advise
-from barrow.engines.base import Asked, Engine
-from barrow.engines.columns import TIMES, Columns, check_columns
-from barrow.engines.counts import CheckReport, Counts, Sampled
-from barrow.engines.refusals import PrivateTextError, quietly, refuse_empty
-from barrow.engines.sampling import RunSampler
+from barrow.engines.base import TIMES, Asked, Columns, Engine, check_columns, flat_groups
+from barrow.engines.counts import (
+    LOST,
+    MOST_WEIGHT,
+    NOBODY,
+    UNWEIGHED,
+    CheckReport,
+    Counts,
+    Integers,
+    PrivateTextError,
+    Sampled,
+    found_users,
+    known_items,
+    merged,
+    quietly,
+    refuse_empty,
+    refuse_states,
+)
+from barrow.engines.sampling import Pool, RunSampler
 from barrow.engines.source import Source
-from barrow.engines.sql.dialects import Dialect, Table
-from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.sql.reading import LOST, NOBODY, UNWEIGHED, Pool, Reading, counts_of, reading_of
+from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
+from barrow.engines.sql.encoding import Encoding, encoding_for
 from barrow.noise import Source as Randomness
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
@@ -70,6 +84,99 @@ class Reader(Protocol):
     def pieces(self, sql: str, size: int) -> Iterator[Mapping[str, np.ndarray[Any, np.dtype[Any]]]]:
         """The same, a piece of at most ``size`` rows at a time."""
         ...
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The views of one reading: values as they are, and coded by the space.
+
+    Attributes:
+        table: What stands after FROM and holds the records.
+        user: The expression for the user.
+        raw: The item columns as they are.
+        values: The item columns as numbers or labels.
+        encoding: The SQL of the space.
+        weight: The expression for how many records a row stands for, NULL if that is no whole number; None for one.
+    """
+
+    table: str
+    user: str
+    raw: list[str]
+    values: list[str]
+    encoding: Encoding
+    weight: str | None = None
+
+    def coded(self, carried: Mapping[str, str] | None = None) -> str:
+        """SELECT of u, the keys and the weight of each record; ``carried`` are further expressions by their names."""
+        e, more = self.encoding, dict(carried or {})
+        if self.weight is not None:
+            more["w"] = self.weight
+        inner = [f"{self.user} AS u", *_named("x", self.values), *(f"{sql} AS {alias}" for alias, sql in more.items())]
+        middle = ["u", *_named("y", e.moves), *more]
+        outer = ["u", *_named("k", e.keys), *more]
+        some = "" if self.weight is None else " WHERE w IS NULL OR w > 0"
+        return (
+            f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(middle)} FROM "
+            f"(SELECT {', '.join(inner)} FROM {self.table}) AS q0) AS q1 {' '.join(e.joins)}{some}"
+        )
+
+    def users(self) -> str:
+        """SELECT of u, and of w where records have weights."""
+        plain = f"SELECT {self.user} AS u FROM {self.table}"
+        if self.weight is None:
+            return plain
+        return (
+            f"SELECT u, w FROM (SELECT {self.user} AS u, {self.weight} AS w FROM {self.table}) AS q0 "
+            "WHERE w IS NULL OR w > 0"
+        )
+
+    @property
+    def total(self) -> str:
+        """The aggregate that counts records."""
+        return "COUNT(*)" if self.weight is None else "SUM(w)"
+
+    @property
+    def keys(self) -> str:
+        """The names k0, k1, … of the keys."""
+        return ", ".join(f"k{i}" for i in range(len(self.encoding.keys)))
+
+
+def _named(letter: str, expressions: Sequence[str]) -> list[str]:
+    return [f"{sql} AS {letter}{i}" for i, sql in enumerate(expressions)]
+
+
+def reading_of(
+    table: str,
+    kinds: Mapping[str, str],
+    columns: Columns,
+    space: Space,
+    encoding: Encoding,
+    dialect: Dialect = DUCKDB,
+) -> Reading:
+    """The reading of some columns of ``table``, of these ``kinds``, as items of ``space``."""
+    name = dialect.identifier
+    values = []
+    for _, group, reads in flat_groups(columns, space):
+        numeric, use = reads.numbers, reads.moments
+        for x in group:
+            plain = dialect.number(name(x), kinds[x]) if numeric else dialect.label(name(x), kinds[x])
+            if use is not None and kinds[x] in TIMES:
+                plain = dialect.moment(dialect.micros(name(x), kinds[x]), use)
+            elif use is not None and kinds[x] == "text":
+                moment = dialect.moment(dialect.text_micros(dialect.as_text(name(x))), use)
+                plain = f"coalesce({plain}, {moment})" if numeric else f"coalesce({moment}, {plain})"
+            values.append(plain)
+    weight = None
+    if columns.weight is not None:
+        weight = _whole(dialect, dialect.number(name(columns.weight), kinds[columns.weight]))
+    user = dialect.user(name(columns.user), kinds[columns.user])
+    return Reading(table, user, [name(x) for x in columns.items], values, encoding, weight)
+
+
+def _whole(dialect: Dialect, x: str) -> str:
+    inside = f"{x} >= {dialect.number_literal(0.0)} AND {x} <= {dialect.number_literal(MOST_WEIGHT)}"
+    whole = f"CASE WHEN {dialect.floor(x)} = {x} THEN {dialect.as_whole(x)} END"
+    return f"CASE WHEN {inside} THEN {whole} END"
 
 
 class SqlEngine(Engine, Generic[R]):
@@ -248,3 +355,19 @@ class SqlEngine(Engine, Generic[R]):
             bad_weights=int(bad),
             advice=advise([tuple(row) for row in lost_rows], columns, asked.space),
         )
+
+
+def counts_of(
+    item: Integers,
+    size: Integers,
+    count: Integers,
+    space: Space,
+    unknown: Unknown,
+    users: int | None = None,
+) -> Counts:
+    """Counts of what an engine answered, or the refusal of what cannot be counted; ``users`` if counted apart."""
+    if not len(item):
+        raise refuse_empty()
+    refuse_states(item)
+    found = found_users(size, count) if users is None else users
+    return merged(known_items(item, space.default_item, unknown), size, count, users=found)
