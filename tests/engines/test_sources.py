@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import os
 import signal
 import sqlite3
@@ -329,6 +330,29 @@ def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path, quoted)
     (place / "barrow-spill-x").symlink_to(tmp_path)
     assert sweep(place) == 0
     assert tmp_path.exists()
+
+
+def test_a_reading_goes_on_with_what_was_opened_to_validate_it(tmp_path, monkeypatch):
+    opened, make = [], DuckDBEngine._session
+    monkeypatch.setattr(DuckDBEngine, "_session", lambda self: opened.append(1) or make(self))
+    place, file = tmp_path / "spill", tmp_path / "t.csv"
+    place.mkdir()
+    file.write_text("uid,item\n1,a\n2,b\n")
+    source, engine = Source.of(file), DuckDBEngine(folder=place)
+    engine.validate(source, UID, AB)
+    assert engine.count(source, UID, AB).users == 2
+    assert len(opened) == 1
+    assert not list(place.iterdir())
+    engine.validate(source, UID, AB)
+    file.write_text("uid,item\n1,a\n2,b\n3,b\n")  # changed since it was looked at: opened again, and read whole
+    assert engine.count(source, UID, AB).users == 3
+    assert len(opened) == 3
+    engine.validate(source, UID, AB)
+    engine.validate(source, UID, AB)
+    assert len(list(place.iterdir())) == 1  # the first was closed as the second was kept
+    del engine
+    gc.collect()
+    assert not list(place.iterdir())
 
 
 def test_nan_users_in_parquet_are_nobody(tmp_path):

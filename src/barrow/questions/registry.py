@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pkgutil
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -20,9 +21,14 @@ def question_kinds() -> dict[str, type[Question]]:
     >>> question_kinds()["mean"].__name__
     'Mean'
     """
+    _load()
+    return dict(sorted(Question.kinds.items()))
+
+
+@cache
+def _load() -> None:
     for module in pkgutil.iter_modules(barrow.questions.__path__):
         import_module(f"barrow.questions.{module.name}")
-    return dict(sorted(Question.kinds.items()))
 
 
 def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Question:

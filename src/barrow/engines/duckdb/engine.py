@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from barrow.engines.base import Asked, Columns, check_columns
-from barrow.engines.counts import CheckReport, Counts, PrivateTextError, Sampled, refuse_changed
+from barrow.engines.counts import CheckReport, Counts, PrivateTextError, Sampled, quietly, refuse_changed
 from barrow.engines.duckdb import sqlite
 from barrow.engines.duckdb.pieces import sample_records
 from barrow.engines.duckdb.relations import Relation, reading_call, relation
@@ -20,9 +20,12 @@ from barrow.engines.duckdb.session import Session, read_sizes
 from barrow.engines.frames import arrow_table, frame_kinds
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
+from barrow.engines.sql.encoding import encoding_for
 from barrow.engines.sql.pushdown import Reading, SqlEngine, counts_of
 from barrow.errors import ParameterError
 from barrow.noise import Source as Randomness
+from barrow.spaces import Space
+from barrow.spaces.base import Unknown
 
 
 @dataclass
@@ -31,8 +34,15 @@ class DuckReader:
 
     session: Session
     source: Source
+    columns: Columns | None
     found: Relation
+    stamps: list[tuple[str, int, int, int]]
     header_is_sure: bool = True
+
+    @property
+    def changed(self) -> bool:
+        """Whether files are no longer what they were when they were opened."""
+        return _stamps(self.found.files) != self.stamps
 
     @property
     def relation(self) -> str:
@@ -101,25 +111,51 @@ class DuckDBEngine(SqlEngine[DuckReader]):
     threads: int | None = None
     folder: str | Path | None = None
     progress: bool | None = None
+    _kept: list[DuckReader] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
+        """Refuse what cannot work, from public facts only; what was opened for it is kept for the reading."""
+        encoding_for(space, columns, unknown, self.dialect)
+
+        def look() -> None:
+            with ExitStack() as closing:
+                reader = self._opened(Source.of(source), columns)
+                closing.enter_context(reader.session)
+                check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
+                closing.pop_all()
+                self._kept[:] = [reader]
+
+        quietly(look)
 
     def _session(self) -> Session:
         return Session(memory=self.memory, threads=self.threads, folder=self.folder, progress=self.progress)
 
-    @contextmanager
-    def _open(self, source: Source, columns: Columns | None) -> Iterator[DuckReader]:
-        with self._session() as session:
+    def _opened(self, source: Source, columns: Columns | None) -> DuckReader:
+        with ExitStack() as closing:
+            session = closing.enter_context(self._session())
             if source.kind == "sqlite":
                 found = Relation("", dict.fromkeys(sqlite.kinds(source, columns), "VARCHAR"), once=True)
             elif source.kind == "frame":
                 found = Relation("", {}, once=False)
             else:
                 found = relation(session, source, columns)
-            before = _stamps(found.files)
             if "real" in found.kinds.values() and source.sql is None:
                 # Parquet's statistics leave out NaN; DuckDB would fold comparisons with NaN by them.
                 session.run("SET disabled_optimizers = 'statistics_propagation'")
-            yield DuckReader(session, source, found, source.kind != "csv")
-        if _stamps(found.files) != before:
+            closing.pop_all()
+            return DuckReader(session, source, columns, found, _stamps(found.files), source.kind != "csv")
+
+    @contextmanager
+    def _open(self, source: Source, columns: Columns | None) -> Iterator[DuckReader]:
+        # Opening takes 20 ms: a reading goes on with what was opened to validate it, unless files changed meanwhile.
+        reader = None
+        with suppress(IndexError):  # one pop, so that no two threads go on with the same
+            reader = self._kept.pop()
+        if reader is None or reader.source is not source or reader.columns != columns or reader.changed:
+            reader = self._opened(source, columns)
+        with reader.session:
+            yield reader
+        if reader.changed:
             raise refuse_changed()
 
     def _reading(self, reader: DuckReader, asked: Asked) -> Reading:

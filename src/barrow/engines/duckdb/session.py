@@ -11,6 +11,7 @@ import stat
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
@@ -233,9 +234,9 @@ class SpillFolder:
         sweep(where)
         try:
             unborn = Path(tempfile.mkdtemp(prefix=_UNBORN, dir=where))
-            self._lock = os.open(unborn / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            lock = os.open(unborn / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             if fcntl is not None:
-                fcntl.flock(self._lock, fcntl.LOCK_EX)
+                fcntl.flock(lock, fcntl.LOCK_EX)
             # Only now does it get the name that sweeping looks for: no folder is ever seen without its lock.
             self.path = unborn.rename(unborn.with_name(_HELD + unborn.name.removeprefix(_UNBORN)))
         except OSError:
@@ -244,18 +245,21 @@ class SpillFolder:
                 allowed="a folder that can be written to",
                 fix="DuckDBEngine(folder='/tmp')",
             ) from None
-
-    def close(self) -> None:
-        """Remove the folder and let the lock go."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            os.close(self._lock)
+        # Also where nobody closes it: a session that was opened to look, and never asked for records.
+        self.close = weakref.finalize(self, _remove, self.path, lock)
 
     def __enter__(self) -> Path:
         return self.path
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _remove(path: Path, lock: int) -> None:
+    """Remove the folder and let the lock go."""
+    shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        os.close(lock)
 
 
 def sweep(place: Path) -> int:
