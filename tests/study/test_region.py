@@ -54,6 +54,8 @@ def test_regions_in_python(tmp_path):
     (tmp_path / "square.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [SQUARE]}))
     inside, cut = polygon_inside(SPACE, tmp_path / "square.geojson")
     assert inside.sum() == 16
+    (tmp_path / "marked.geojson").write_text((tmp_path / "square.geojson").read_text(), encoding="utf-8-sig")
+    assert (polygon_inside(SPACE, tmp_path / "marked.geojson")[0] == inside).all()
     assert not cut.any()
     found = result.region(inside)
     again = Release.read(tmp_path / "out").region(np.array(SPACE.labels)[inside], space=SPACE)
@@ -158,7 +160,19 @@ def test_intervals_of_random_regions_cover():
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", '{"type": "Point", "coordinates": [1, 2]}', '{"type": "Polygon", "coordinates": [[[0, 0]]]}']
+    "content",
+    [
+        "{",
+        "[]",
+        "[" * 10**5,
+        '{"type": "Point", "coordinates": [1, 2]}',
+        '{"type": "Polygon", "coordinates": [[[0, 0]]]}',
+        '{"type": "Polygon", "coordinates": [[[0], [1], [2], [0]]]}',
+        '{"type": "Polygon", "coordinates": [[[0, 0], [1, NaN], [1, 1], [0, 0]]]}',
+        '{"type": "Polygon", "coordinates": [[[0, 0], [1, "1"], [1, 1], [0, 0]]]}',
+        '{"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1]]]}',
+    ],
+    ids=range(9),
 )
 def test_files_without_polygons_are_refused(tmp_path, content):
     (tmp_path / "bad.geojson").write_text(content)

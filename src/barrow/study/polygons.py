@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
+from codecs import BOM_UTF8
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces import Space
 
 _LARGEST = 2**26
+_Place = Annotated[list[float], msgspec.Meta(min_length=2)]
+_Ring = Annotated[list[_Place], msgspec.Meta(min_length=4)]
 
 
 def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any]:
@@ -66,17 +68,15 @@ def _crossed(ring: Any, x: Any, y: Any) -> Any:
     return odd
 
 
-def _polygons(path: Path) -> list[Any]:
+def _polygons(path: Path) -> list[list[_Ring]]:
     """The polygons of a GeoJSON file: each a list of closed rings."""
     try:
         if path.stat().st_size > _LARGEST:
             raise ValueError
-        found = _geometry(json.loads(path.read_bytes()))
-        good = all(
-            len(ring) >= 4 and ring[0] == ring[-1] and all(math.isfinite(c) for p in ring for c in p[:2] if len(p) > 1)
-            for polygon in found for ring in polygon
-        )  # fmt: skip
-    except (OSError, ValueError, TypeError, KeyError, IndexError, RecursionError):
+        said = msgspec.json.decode(path.read_bytes().removeprefix(BOM_UTF8))
+        found = msgspec.convert(_geometry(said), list[list[_Ring]])
+        good = all(ring[0] == ring[-1] for polygon in found for ring in polygon)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         found, good = [], False
     if not found or not good:
         raise ParameterError(

@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from barrow.engines import Counts, Engine
 from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, Reservation, SpaceRef, Staged
@@ -300,7 +302,7 @@ def _find(stage: Stage, wanted: tuple[str, str | None]) -> tuple[Path, dict[str,
     """Where the files with these digests are, and the files; other files beside them do not matter."""
     for place, found in stage.found():
         with suppress(KeyError, TypeError, ValueError):
-            names = {entry["name"] for entry in json.loads(found["statement.json"])["files"]}.union(_STATEMENT)
+            names = {entry["name"] for entry in msgspec.json.decode(found["statement.json"])["files"]}.union(_STATEMENT)
             files = {name: content for name, content in found.items() if name in names}
             if _digests(files) == wanted:
                 return place, files
@@ -431,7 +433,7 @@ def parameters_of(study: Study, plan: Plan) -> dict[str, Any]:
     return {
         "dataset": study.dataset,
         **plan.terms.to_spec(),
-        "question": json.loads(json.dumps(plain_deep(asked), default=str)),
+        "question": msgspec.json.decode(json.dumps(plain_deep(asked), default=str)),
         **plan.parameters(),
         "data": named,
     }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from barrow.errors import ParameterError
@@ -54,7 +54,7 @@ class Release:
     @classmethod
     def of(cls, files: Mapping[str, bytes], folder: Path, plan: Plan | None = None) -> Release:
         """The release that a folder's files hold."""
-        statement = json.loads(files["statement.json"])
+        statement = msgspec.json.decode(files["statement.json"])
         return cls(statement, files["statement.txt"].decode().rstrip("\n"), read_tables(files, folder), folder, plan)
 
     @classmethod
