@@ -20,8 +20,8 @@ from typing import Any
 
 from barrow.errors import LedgerError
 from barrow.ledger import Budget, Ledger, NoAuthorityError, PostgresStore, Reservation, SpaceRef, SqliteStore
-from barrow.ledger.chain import Row, canonical, link
 from barrow.ledger.ledger import first_row
+from barrow.ledger.store import Row, canonical, link
 from barrow.privacy import Emd, Guarantee, PureRelease
 
 SPACE = SpaceRef("line", "sha256:" + "0" * 64, 10, "km")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from barrow.errors import LedgerError
 from barrow.ledger import Ledger
-from barrow.ledger.chain import canonical, link
+from barrow.ledger.store import canonical, link
 from tests.faults.scenario import make, pay
 
 RELEASES = 6

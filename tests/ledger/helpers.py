@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from barrow.ledger import Budget, CorruptLedgerError, Ledger, Reservation, SpaceRef
-from barrow.ledger.chain import Row
+from barrow.ledger.store import Row
 from barrow.privacy import Emd, Guarantee, PureRelease
 
 LINE = SpaceRef("line", "sha256:" + "1" * 64, 10, "km")

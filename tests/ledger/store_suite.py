@@ -11,8 +11,8 @@ import pytest
 
 from barrow.errors import LedgerError
 from barrow.ledger import AlreadyPaidError, Ledger, OverBudgetError
-from barrow.ledger.chain import Row
 from barrow.ledger.ledger import first_row
+from barrow.ledger.store import Row
 from tests.ledger.helpers import OUTPUTS, budget, pay
 
 

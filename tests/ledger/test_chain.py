@@ -12,7 +12,7 @@ import pytest
 from barrow.errors import ParameterError
 from barrow.ledger import CorruptLedgerError, ForeignLedgerError, Ledger
 from barrow.ledger.book import Book, Record
-from barrow.ledger.chain import GENESIS, Row, canonical, link
+from barrow.ledger.store import GENESIS, Row, canonical, link
 from tests.faults import tamper
 from tests.ledger.helpers import OUTPUTS, MemoryStore, budget, pay
 

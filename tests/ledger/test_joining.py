@@ -27,7 +27,7 @@ from barrow.ledger import (
     SqliteStore,
 )
 from barrow.ledger.book import Book
-from barrow.ledger.chain import GENESIS, Row, canonical, link
+from barrow.ledger.store import GENESIS, Row, canonical, link
 from barrow.privacy import Emd, Guarantee, PureRelease, UserLevel
 from tests.ledger.helpers import LINE
 from tests.ledger.helpers import budget as alpha_budget

@@ -33,7 +33,7 @@ from barrow.ledger import (
     OverBudgetError,
 )
 from barrow.ledger import sqlite as sqlite_module
-from barrow.ledger.chain import digest
+from barrow.ledger.store import digest
 from barrow.privacy import Emd, GaussianNoise, Guarantee, UserLevel
 from tests.ledger.helpers import EARTH, LINE, OUTPUTS, Clock, budget, guarantee, pay
 

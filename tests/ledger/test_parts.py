@@ -9,20 +9,17 @@ import pytest
 from barrow.ledger import AdditiveComposer, Amount, Budget, Charge, Head, LedgerIOError, Promises, SpaceRef
 from barrow.ledger.anchors import Anchor, check_head, move_anchor
 from barrow.ledger.book import Book, make_row
-from barrow.ledger.budget import amount_of, as_limit, charge_for, running_totals, spent_by, worst_case
-from barrow.ledger.chain import GENESIS, Row, canonical, digest, link
+from barrow.ledger.budget import show_amount
+from barrow.ledger.charges import amount_of, as_limit, charge_for, running_totals, spent_by, worst_case
 from barrow.ledger.digits import typed_down
 from barrow.ledger.errors import CorruptLedgerError
 from barrow.ledger.joining import joined, replace_limit
-from barrow.ledger.ledger import first_row
-from barrow.ledger.model import show_amount
-from barrow.ledger.period import moment_of, next_period, period_of, stamp
+from barrow.ledger.ledger import Ledger, first_row, is_url, open_store
+from barrow.ledger.opened import moment_of, next_period, period_of, stamp
 from barrow.ledger.picture import ledger_figure
-from barrow.ledger.places import create_store, find_ledger, is_there, is_url, open_store
-from barrow.ledger.pricing import reach_upper
-from barrow.ledger.promises import PromiseLimit, promises_from_json
-from barrow.ledger.sqlite import is_ledger_file, raise_translated
-from barrow.ledger.store import lost_rows
+from barrow.ledger.promises import PromiseLimit, promises_from_json, reach_upper
+from barrow.ledger.sqlite import SqliteStore, is_ledger_file, raise_translated
+from barrow.ledger.store import GENESIS, Row, canonical, digest, link, lost_rows
 from barrow.ledger.table import Overview, balances, overview
 from barrow.privacy import Emd, Guarantee, PureRelease, UserLevel
 from barrow.privacy.definitions import DiscreteEmd
@@ -92,12 +89,12 @@ def test_what_people_see():
 def test_places(tmp_path):
     assert is_url("postgresql://db.example/stats?ledger=visits")
     assert not is_url("visits.ledger")
-    create_store(str(tmp_path / "a.ledger"), [Row(1, "{}", "00")])
+    SqliteStore.create(str(tmp_path / "a.ledger"), [Row(1, "{}", "00")])
     assert open_store(str(tmp_path / "a.ledger")).rows()[0].seq == 1
     assert is_ledger_file(tmp_path / "a.ledger")
     assert not is_ledger_file(Path(__file__))
-    assert not is_there("/nowhere/at.all")
-    assert find_ledger("/nowhere", "visits") is None
+    assert not Ledger.exists("/nowhere/at.all")
+    assert Ledger.find("/nowhere", "visits") is None
 
 
 def test_an_unknown_failure_counts_as_a_failed_disk():

@@ -24,8 +24,8 @@ from barrow.ledger import (
     OverBudgetError,
     PostgresStore,
 )
-from barrow.ledger.chain import Row
 from barrow.ledger.ledger import first_row
+from barrow.ledger.store import Row
 from tests.ledger.helpers import OUTPUTS, budget, pay
 from tests.ledger.store_suite import StoreSuite
 from tests.ledger.test_promises import budget as promises

@@ -31,7 +31,7 @@ from barrow.ledger import (
     budget_from_json,
 )
 from barrow.ledger.ledger import first_row
-from barrow.ledger.pricing import emd_upper, price, price_at
+from barrow.ledger.promises import emd_upper, price, price_at
 from barrow.policy import Policy, Promise
 from barrow.privacy import (
     DiscreteEmd,
@@ -45,7 +45,7 @@ from barrow.privacy import (
 )
 from barrow.spaces import Circle, Discrete, Earth, Line
 from tests.ledger.helpers import OUTPUTS, MemoryStore
-from tests.ledger.test_budget import telling, worst_pair
+from tests.ledger.test_charges import telling, worst_pair
 
 COARSE = SpaceRef("earth", "sha256:" + "c" * 64, 30, "km", "earth km", "1/10")
 FINE = SpaceRef("earth", "sha256:" + "f" * 64, 60, "km", "earth km", "1/1000")

@@ -19,8 +19,8 @@ from barrow.ledger import (
     SqliteStore,
 )
 from barrow.ledger import sqlite as module
-from barrow.ledger.chain import Row
 from barrow.ledger.sqlite import SCHEMA_VERSION
+from barrow.ledger.store import Row
 from tests.ledger.helpers import MemoryStore, budget, pay
 from tests.ledger.store_suite import StoreSuite
 

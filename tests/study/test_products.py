@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
+from barrow.ledger.budget import SpaceRef
 from barrow.ledger.promises import PromiseLimit
-from barrow.ledger.refs import SpaceRef
 from barrow.policy import Promise
 from barrow.questions import Histogram
 from barrow.spaces import Circle, Discrete, Euclidean, Line, NoRecords, Product, parse_distance, parse_space

@@ -19,7 +19,7 @@ from barrow.accounting import pricing
 from barrow.audit.cases import CASES
 from barrow.audit.verdict import Planted
 from barrow.errors import BarrowError
-from barrow.ledger import authority, spending
+from barrow.ledger import opened, spending
 from barrow.mechanisms import additive, itemwise, linear, reduction, statistics
 from barrow.mechanisms.user_level import ball, noise, subsets
 from barrow.noise import Center, lazy_uniform
@@ -345,7 +345,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("half a polytope", "user level polytope", noise, "query_polytope", _smaller),
     Bug("too large a weight of the own set", "user level subset", subsets, "set_weight", _heavier),
     Bug("budget given back", "ledger", spending, "spent_by", _committed_only),
-    Bug("a reservation for many draws", "ledger", authority.Reservation, "take", lambda f: lambda self: None),
+    Bug("a reservation for many draws", "ledger", opened.Reservation, "take", lambda f: lambda self: None),
     Bug("replayable noise called private", "samplers", SeededSource, "private", _private),
 )
 """All bugs."""

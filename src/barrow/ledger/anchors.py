@@ -15,8 +15,8 @@ from pathlib import Path
 
 from barrow.ledger.book import Book
 from barrow.ledger.errors import CorruptLedgerError, LedgerIOError, MissingLedgerError
-from barrow.ledger.refs import Head
 from barrow.ledger.sqlite import sync_folder
+from barrow.ledger.store import Head
 
 VARIABLE = "BARROW_LEDGER_ANCHOR"
 """The environment variable that names the anchor where nothing else does."""

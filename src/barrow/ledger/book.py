@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from barrow.errors import BarrowError
-from barrow.ledger.chain import GENESIS, Row, canonical, digest, link
+from barrow.ledger.budget import Amount, Budget, budget_from_json
+from barrow.ledger.charges import PROMISES, Charge
 from barrow.ledger.errors import CorruptLedgerError, ForeignLedgerError
-from barrow.ledger.model import PROMISES, Amount, Budget, Charge, budget_from_json
-from barrow.ledger.refs import Head
+from barrow.ledger.store import GENESIS, Head, Row, canonical, digest, link
 from barrow.numerics import exact
 from barrow.privacy import event_from_json, guarantee_from_json
 

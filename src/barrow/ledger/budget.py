@@ -1,283 +1,401 @@
-"""The check: which budget pays for a release, how much, and whether it fits. Pure, exact, without tolerance.
-
-Numbers are added only where they mean the same: one space, one data set, one number of users, one definition.
-What is asked is first turned into the budget's own definition, and only by implications of the promise:
-
-- a model of less trust pays in one of more trust (local, shuffle, central; never backwards);
-- an unbounded guarantee pays in a bounded budget (never backwards), a bounded one only for the same m;
-- unbounded EMD-DP, user-level DP and discrete EMD-DP pay in a discrete budget, at its radius; samples are priced there
-  anew, because steps of another radius would cost more;
-- samples pay in alpha: a bounded release of alpha on s samples is unbounded EMD-DP with alpha e^(alpha/s), whatever
-  radius its statement names (docs/proofs/sampling.md).
-
-A discrete guarantee alone, whose inner release is not known, never pays in alpha: below its radius the epsilon need not
-shrink.
-
-Everything else is paid by its user-level worst case (docs/proofs/budget.md) out of the separate
-user-level budget, where there is one, and is refused where there is none.
-
-A budget of promises counts the epsilon of each promise instead: any grid of its metric pays there, at its own price.
-"""
+"""A budget: how much may be spent, as exact amounts, about which space, data set and users. All frozen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from operator import lt
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
 
-from barrow.errors import ParameterError
-from barrow.ledger.errors import NotCoveredError
-from barrow.ledger.model import PROMISES, Account, Amount, Budget, Charge, amounts_sum
-from barrow.ledger.pricing import Price, price
-from barrow.ledger.promises import Promises
-from barrow.ledger.refs import SpaceRef
-from barrow.numerics import Exact, exact
-from barrow.privacy import (
-    Definition,
-    DiscreteEmd,
-    Emd,
-    Event,
-    Guarantee,
-    SampledItems,
-    UserLevel,
-    to_bounded,
-    to_discrete,
-    to_model_of,
-    to_user_level,
-)
+from barrow.errors import ParameterError, plain_table, reading
+from barrow.ledger.digits import show
+from barrow.ledger.promises import PromiseLimit, Promises, promises_from_json
+from barrow.numerics import Exact, exact, exact_text, whole
+from barrow.privacy import Definition, DiscreteEmd, Emd, UserLevel, definition_from_json
+from barrow.spaces.base import Space
+
+Account = str
+"""Which budget pays: ``"main"`` (a space and a definition), ``"user"`` (the separate user-level one), or
+``"promise 1"``, ``"promise 2"``, … of a budget of promises, which every release pays from at once."""
+
+PERIODS = ("day", "week", "month", "year")
+"""What ``per`` may be: calendar periods in UTC, for data that are collected anew."""
 
 
-class Composer(Protocol):
-    """How charges of one account add up. A tighter one prices ``charge.event`` of all of them together.
+@dataclass(frozen=True)
+class Amount:
+    """A privacy loss (an alpha, or an epsilon where the budget counts in epsilon) and a delta, both exact.
 
-    ``total`` must be monotone (one more charge never makes it smaller) and valid for adaptive releases.
-
-    >>> isinstance(AdditiveComposer().name, str)
+    >>> Amount("0.1", 0) + Amount("0.2", "1e-9") == Amount("0.3", "1e-9")
     True
     """
 
-    @property
-    def name(self) -> str:
-        """One word that is written into every record that this composer let through."""
+    loss: Fraction
+    delta: Fraction
 
-    def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
-        """An upper bound on the joint loss of ``charges``, which will be compared with ``limit``."""
+    def __init__(self, loss: Exact, delta: Exact) -> None:
+        for name, value in (("loss", exact(loss, "loss")), ("delta", exact(delta, "delta"))):
+            if value < 0:
+                raise ParameterError(f"{name} is {value}.", allowed="a number, 0 or more", fix=f"{name}=0")
+            object.__setattr__(self, name, value)
 
+    def __add__(self, other: Amount) -> Amount:
+        return amounts_sum((self, other))
 
-class AdditiveComposer:
-    """Losses add and deltas add: basic composition, valid for every definition and any adaptive choice.
+    def fits(self, limit: Amount) -> bool:
+        """Whether neither number is above ``limit``; exact, without tolerance.
 
-    >>> from barrow.privacy import PureRelease
-    >>> g = Guarantee(Emd("1/3", model="central"), "pure", "def:emd-dp")
-    >>> charge = Charge("main", Amount("1/3", 0), PureRelease("1/3", model="central"), g)
-    >>> AdditiveComposer().total([charge] * 3, Amount(1, 0)).loss
-    Fraction(1, 1)
-    """
+        >>> Amount("1/3", 0).fits(Amount("0.333333333333333333", 0))
+        False
+        """
+        return self.loss <= limit.loss and self.delta <= limit.delta
 
-    name = "additive"
+    def less(self, spent: Amount) -> Amount:
+        """What is left of this amount after ``spent``; never below 0.
 
-    def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
-        """The sums of the losses and of the deltas."""
-        return amounts_sum(charge.amount for charge in charges)
+        >>> Amount(1, 0).less(Amount("0.25", 0)).loss
+        Fraction(3, 4)
+        """
+        return _amount(max(self.loss - spent.loss, Fraction(0)), max(self.delta - spent.delta, Fraction(0)))
 
+    def to_json(self, symbol: str) -> dict[str, str]:
+        """Plain data; ``symbol`` is ``"alpha"`` or ``"epsilon"``.
 
-def charge_for(
-    budget: Budget,
-    event: Event,
-    guarantee: Guarantee,
-    *,
-    space: SpaceRef,
-    dataset: str,
-    users: int,
-    items: int | None = None,
-    charges: Sequence[Exact] | Price | None = None,
-) -> Charge:
-    """Who pays for a release with ``guarantee``, and how much.
-
-    ``charges`` are the epsilons at the promises of the budget, where the caller knows them better than
-    :func:`barrow.ledger.pricing.price` does.
-    """
-    if (dataset, users) != (budget.dataset, budget.users):
-        raise NotCoveredError(
-            f"The release is about {users} users of {dataset!r}, the budget about {budget.users} of "
-            f"{budget.dataset!r}.",
-            allowed="the data set and the number of users that the budget was made for",
-            fix="use that data set's own ledger, or make one: barrow ledger init",
-        )
-    definition = guarantee.definition
-    if isinstance(definition, Emd | UserLevel) and definition.bounded:
-        _check_items(budget, items)
-    if isinstance(budget.limit, Promises):
-        return _promised(budget, budget.limit, event, guarantee, space, charges)
-    if charges is not None or budget.space is None:
-        raise ParameterError(
-            "Charges are given for promises, but the budget is an alpha or an epsilon.",
-            allowed="charges with a budget of promises",
-            fix="omit charges",
-        )
-    reason = ""
-    if space.pays_in(budget.space):
-        try:
-            return Charge(
-                "main", amount_of(as_limit(_at_radius(budget, event, definition), budget.limit)), event, guarantee
-            )
-        except ParameterError as error:
-            reason = error.problem
-    else:
-        reason = f"The release is about the {space}, the budget about the {budget.space}."
-    if budget.user_level is None:
-        raise NotCoveredError(
-            f"{reason} Alphas of different spaces or definitions are never added.",
-            allowed=f"releases about the {budget.space} that imply {budget.limit}",
-            fix=_another_ledger(definition, budget),
-        )
-    try:
-        worst = as_limit(worst_case(guarantee), budget.user_level)
-    except ParameterError as error:
-        raise NotCoveredError(
-            f"{reason} Its user-level worst case cannot be charged either: {error.problem}",
-            allowed=f"releases that imply {budget.user_level}",
-            fix="release in the model and with the boundedness of the budget",
-        ) from None
-    return Charge("user", amount_of(worst), event, guarantee)
+        >>> Amount("1/3", 0).to_json("alpha")
+        {'alpha': '1/3', 'delta': '0'}
+        """
+        return {symbol: exact_text(self.loss), "delta": exact_text(self.delta)}
 
 
-def _promised(
-    budget: Budget,
-    limit: Promises,
-    event: Event,
-    guarantee: Guarantee,
-    space: SpaceRef,
-    charges: Sequence[Exact] | Price | None,
-) -> Charge:
-    definition, metric = guarantee.definition, str(budget.metric)
-    try:
-        if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
-            raise ParameterError(f"{definition} is about one item, a promise about a person.")
-        to_model_of(definition, limit.model)
-        if charges is None:
-            cost = price(guarantee, space, limit.promises, metric, event)
-        elif space.metric == metric:
-            cost = _given(charges, definition, limit)
-        else:
-            cost, worst = _given(charges, definition, limit), price(guarantee, space, limit.promises, metric, event)
-            if any(map(lt, cost.epsilons, worst.epsilons)) or cost.delta < worst.delta:
-                raise ParameterError(
-                    f"The release is about the metric {space.metric!r}, the promises about {metric!r}, "
-                    "so it costs its user-level worst case at each of them."
-                )
-    except ParameterError as error:
-        raise NotCoveredError(
-            error.problem,
-            allowed=f"releases in the {limit.model.value} model that say what they cost at each promise: of "
-            f"{metric!r} by their own grid, of other metrics their user-level worst case",
-            fix=error.fix or "use a space of the budget's metric, or omit charges",
-        ) from None
-    return Charge(PROMISES, Amount(max(cost.epsilons), cost.delta), event, guarantee, epsilons=cost.epsilons)
+def amounts_sum(amounts: Iterable[Amount]) -> Amount:
+    """The sum, exactly, however long its denominator."""
+    each = list(amounts)
+    return _amount(sum((a.loss for a in each), Fraction(0)), sum((a.delta for a in each), Fraction(0)))
 
 
-def _given(charges: Sequence[Exact] | Price, definition: Definition, limit: Promises) -> Price:
-    """What the caller computed, checked in form; nobody here can check the mathematics."""
-    if isinstance(charges, Price):
-        made = Price(tuple(exact(charge, "a charge") for charge in charges.epsilons), exact(charges.delta, "delta"))
-    else:
-        made = Price(tuple(exact(charge, "a charge") for charge in charges), definition.parameters["delta"])
-    if len(made.epsilons) != len(limit.promises) or min(made.epsilons, default=-1) < 0 or made.delta < 0:
-        raise ParameterError(
-            f"There are {len(made.epsilons)} charges for {len(limit.promises)} promises, or one is below 0.",
-            fix="charges: one epsilon for each of ledger.budget.promises, in their order",
-        )
+def _amount(loss: Fraction, delta: Fraction) -> Amount:
+    made = Amount.__new__(Amount)
+    object.__setattr__(made, "loss", loss)
+    object.__setattr__(made, "delta", delta)
     return made
 
 
-def _at_radius(budget: Budget, event: Event, definition: Definition) -> Definition:
-    """What a release of samples promises in the budget's terms: the same release, priced at its radius or in alpha."""
-    limit = budget.limit
-    if not isinstance(event, SampledItems) or isinstance(limit, UserLevel):
-        return definition
-    radius = limit.radius if isinstance(limit, DiscreteEmd) else None
-    if event.radius == radius:
-        return definition
-    from barrow.accounting import price  # opening a ledger needs no accountant
+@dataclass(frozen=True)
+class SpaceRef:
+    """A space by its digest, with what a person needs to recognise it.
 
-    return price(event.at(radius)).definition
+    Args:
+        kind: The kind of space.
+        digest: Its digest.
+        diameter: How many units count as 1.
+        unit: The unit of distance.
+        metric: The distance between records, by name; None if it is not known.
+        snapping: rho, by which the way from record to item may move a record, as a share of the diameter; None if
+            it is not known, or if that way is not 1-Lipschitz up to 2 rho: then every change counts as the largest.
+        alike: Digests of spaces in whose budgets the alpha of a release about this one counts as it is; not written
+            down. See :meth:`of`.
 
-
-def _another_ledger(definition: Definition, budget: Budget) -> str:
-    separate = "make a ledger with a separate user-level budget: barrow ledger init … --user-epsilon 1"
-    if not isinstance(definition, DiscreteEmd) or isinstance(budget.limit, DiscreteEmd):
-        return separate
-    return f"charge the event itself (samples pay in alpha), not its discrete guarantee alone; or {separate}"
-
-
-def worst_case(guarantee: Guarantee) -> UserLevel:
-    """The user-level DP of a release: what it says itself, or alpha times the diameter, or group privacy."""
-    if guarantee.worst_case is not None:
-        return guarantee.worst_case
-    definition = guarantee.definition
-    if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
-        raise ParameterError(f"{definition} promises nothing about a whole user.")
-    implied = to_user_level(definition).definition
-    if not isinstance(implied, UserLevel):
-        raise ParameterError(f"{definition} promises nothing about a whole user.")
-    return implied
-
-
-def as_limit(definition: Definition, limit: Emd | DiscreteEmd | UserLevel) -> Emd | DiscreteEmd | UserLevel:
-    """``definition`` in the terms of ``limit``, by implications only; ParameterError where there is none."""
-    if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
-        raise ParameterError(f"{definition} is about one item, the budget about a user.")
-    implied = to_model_of(definition, limit.model).definition
-    if isinstance(limit, DiscreteEmd) and isinstance(implied, Emd | DiscreteEmd | UserLevel):
-        # Also at the same radius: to_discrete is then the identity.
-        implied = to_discrete(implied, radius=limit.radius).definition
-    elif isinstance(implied, Emd | UserLevel) and limit.bounded and not implied.bounded:
-        implied = to_bounded(implied).definition
-    if isinstance(implied, type(limit)) and implied.bounded == limit.bounded:
-        return implied
-    raise ParameterError(f"{definition} says nothing in terms of the budget, {limit}.")
-
-
-def amount_of(definition: Emd | DiscreteEmd | UserLevel) -> Amount:
-    """The two numbers of a definition as an amount."""
-    loss = definition.alpha if isinstance(definition, Emd) else definition.epsilon
-    return Amount(loss, definition.delta)
-
-
-def spent_by(charges: Sequence[Charge], account: Account, period: str | None) -> list[Charge]:
-    """The charges of one account in one period (all periods if None)."""
-    within = [c for c in charges if period is None or c.period == period]
-    if not account.startswith("promise "):
-        return [c for c in within if c.account == account]
-    number = int(account.removeprefix("promise ")) - 1
-    return [replace(c, account=account, amount=Amount(c.epsilons[number], c.amount.delta)) for c in within]
-
-
-def running_totals(budget: Budget, charges: Sequence[Charge], composer: Composer) -> list[Amount]:
-    """After each charge, the total of its account in its period.
-
-    Sums are carried along; any other composer is asked about each beginning, which takes quadratic time.
+    >>> SpaceRef("line", "sha256:00", 10, "km").diameter
+    Fraction(10, 1)
     """
-    totals: list[Amount] = []
-    groups: dict[tuple[Account, str | None], list[Charge]] = {}
-    sums: dict[tuple[Account, str | None], Amount] = {}
-    for charge in charges:
-        group = (charge.account, charge.period)
-        if isinstance(composer, AdditiveComposer):
-            sums[group] = sums.get(group, Amount(0, 0)) + charge.amount
-            totals.append(sums[group])
-        else:
-            groups.setdefault(group, []).append(charge)
-            totals.append(composer.total(groups[group], budget.limit_of(charge.account)))
-    return totals
+
+    kind: str
+    digest: str
+    diameter: Fraction
+    unit: str
+    metric: str | None
+    snapping: Fraction | None
+    alike: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+
+    def __init__(
+        self,
+        kind: str,
+        digest: str,
+        diameter: Exact,
+        unit: str,
+        metric: str | None = None,
+        snapping: Exact | None = None,
+    ) -> None:
+        for name, text in (("kind", kind), ("digest", digest), ("unit", unit)):
+            object.__setattr__(self, name, str(text))
+        object.__setattr__(self, "diameter", exact(diameter, "diameter"))
+        object.__setattr__(self, "metric", None if metric is None else str(metric))
+        object.__setattr__(self, "snapping", None if snapping is None else exact(snapping, "snapping"))
+        if self.diameter <= 0 or (self.snapping is not None and self.snapping < 0):
+            raise ParameterError(
+                f"The diameter is {diameter} and the snapping {snapping}.",
+                allowed="a diameter above 0, a snapping of 0 or more",
+                fix="SpaceRef.of(space)",
+            )
+
+    @classmethod
+    def of(cls, space: Space | SpaceRef) -> SpaceRef:
+        """The reference to ``space``.
+
+        A space X and X with the item "no records" differ in what people without records hold, and a release about the
+        one pays in alpha of the other (docs/proofs/no-records.md, section 6): on the items of X distances are the same,
+        so alpha-EMD-DP with the item is alpha-EMD-DP without it, and hiding presence costs at most alpha h <= alpha;
+        and where h = 1, counting "no records" as a default item moves nobody farther than the item is.
+
+        >>> ref = SpaceRef("line", "sha256:00", 10, "km")
+        >>> SpaceRef.of(ref) is ref
+        True
+        """
+        if isinstance(space, SpaceRef):
+            return space
+        if not isinstance(space, Space):
+            raise ParameterError(f"The space is a {type(space).__name__}.", allowed="a space", fix="Line(0, 100)")
+        diameter, snapping = Fraction(space.diameter), Fraction(space.snapping_upper)  # as they are, not as they print
+        made = cls(space.kind, space.digest, diameter, space.unit, space.metric_name, snapping)
+        if space.size is not None:
+            alike = frozenset({space.held.digest, space.held.with_no_records.digest})
+            object.__setattr__(made, "alike", alike)
+        return made
+
+    def pays_in(self, other: SpaceRef) -> bool:
+        """Whether the alpha of a release about this space counts as it is in a budget about ``other``.
+
+        >>> from barrow.spaces import Line, NoRecords
+        >>> line = Line(0, 10, step=5)
+        >>> bare, more, near = map(SpaceRef.of, (line, NoRecords(line), NoRecords(line, distance="1/2")))
+        >>> bare.pays_in(more), more.pays_in(bare), near.pays_in(bare), bare.pays_in(near)
+        (True, True, True, False)
+        """
+        return other.digest == self.digest or other.digest in self.alike
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data.
+
+        >>> SpaceRef("line", "sha256:00", 10, "km").to_json()["diameter"]
+        '10'
+        """
+        data: dict[str, Any] = {
+            "kind": self.kind,
+            "digest": self.digest,
+            "diameter": exact_text(self.diameter),
+            "unit": self.unit,
+        }
+        if self.metric is not None:
+            data["metric"] = self.metric
+        if self.snapping is not None:
+            data["snapping"] = exact_text(self.snapping)
+        return data
+
+    def __str__(self) -> str:
+        return f"{self.kind} space {self.digest[:15]}… (1 = {show(self.diameter)} {self.unit})".replace(" )", ")")
 
 
-def _check_items(budget: Budget, items: int | None) -> None:
-    if items is None or items != budget.items:
-        raise NotCoveredError(
-            f"The release holds for users of {items or 'an unnamed number of'} items each, the budget for "
-            f"{'any number' if budget.items is None else budget.items}.",
-            allowed="a bounded release of the budget's m, or an unbounded release",
-            fix="items=m of the budget, or an unbounded mechanism",
+@dataclass(frozen=True)
+class Budget:
+    """How much may be spent, and exactly about what.
+
+    Args:
+        dataset: The name of the data set.
+        users: n, the public number of users.
+        space: The space of items (a :class:`~barrow.spaces.base.Space` or a :class:`SpaceRef`); for promises its
+            metric is enough, by name, because any grid of that metric may be released about.
+        limit: ``Promises`` (the epsilon of each change, and delta); or the definition with its numbers: ``Emd`` (alpha
+            and delta) or ``DiscreteEmd`` (epsilon and delta at one radius).
+        items: m, the public number of items of each user, where ``limit`` is bounded.
+        per: ``"day"``, ``"week"``, ``"month"`` or ``"year"`` for data that are collected anew; else None.
+        user_level: A separate budget that pays for releases about other spaces or definitions by their
+            user-level worst case; None refuses them.
+        composition: How the charges of the main budget add up: ``"additive"``, or ``"quadrature"`` for many small
+            releases of additive noise (EMD-DP with delta above 0 only).
+
+    >>> b = Budget("visits", 1083, SpaceRef("line", "sha256:00", 10, "km"), Emd(250, "1e-9", model="central"))
+    >>> b.symbol, b.limit_of("main").loss
+    ('alpha', Fraction(250, 1))
+    >>> budget_from_json(b.to_json()) == b
+    True
+    >>> b = Budget("visits", 1083, "earth km", Promises([(1, "0.3", 1)], delta="1e-9"))
+    >>> b.metric, b.accounts, b.limit_of("promise 1").loss
+    ('earth km', ('promise 1',), Fraction(1, 1))
+    """
+
+    dataset: str
+    users: int
+    space: SpaceRef | None
+    metric: str | None
+    limit: Emd | DiscreteEmd | Promises
+    items: int | None
+    per: str | None
+    user_level: UserLevel | None
+    composition: str
+
+    def __init__(
+        self,
+        dataset: str,
+        users: int,
+        space: Space | SpaceRef | str,
+        limit: Definition | Promises,
+        *,
+        items: int | None = None,
+        per: str | None = None,
+        user_level: Definition | None = None,
+        composition: str = "additive",
+    ) -> None:
+        if not isinstance(dataset, str) or not dataset.strip():
+            raise ParameterError(f"dataset is {dataset!r}.", allowed="a name", fix="dataset='visits-2026-10'")
+        if not isinstance(limit, Emd | DiscreteEmd | Promises):
+            raise ParameterError(
+                f"limit is {limit!r}.",
+                allowed="Promises([…], delta), Emd(alpha, delta, model=…) or DiscreteEmd(epsilon, delta, radius=…)",
+                fix="limit=Promises([PromiseLimit(1, '0.3', 1)], '1e-9')",
+            )
+        if user_level is not None and not isinstance(user_level, UserLevel):
+            raise ParameterError(
+                f"user_level is {user_level!r}.",
+                allowed="UserLevel(epsilon, delta) or nothing",
+                fix="omit it",
+            )
+        if limit.bounded != (items is not None):
+            raise ParameterError(
+                f"limit is {'bounded' if limit.bounded else 'unbounded'} and items is {items!r}.",
+                allowed="items=m for a bounded definition, and no items for an unbounded one",
+                fix="Emd(…, bounded=True) with items=1000, or neither",
+            )
+        object.__setattr__(self, "dataset", dataset.strip())
+        object.__setattr__(self, "users", whole(users, "users"))
+        object.__setattr__(self, "space", None if isinstance(limit, Promises) else _space(space))
+        object.__setattr__(self, "metric", _metric(space) if isinstance(limit, Promises) else None)
+        object.__setattr__(self, "limit", limit)
+        object.__setattr__(self, "items", None if items is None else whole(items, "items"))
+        if per is not None and per not in PERIODS:
+            raise ParameterError(f"per is {per!r}.", allowed=", ".join(map(repr, PERIODS)), fix="per='month'")
+        object.__setattr__(self, "per", per)
+        object.__setattr__(self, "user_level", user_level)
+        if isinstance(limit, Promises) and user_level is not None:
+            raise ParameterError(
+                "A budget of promises has a separate user-level budget.",
+                allowed="promises alone: user-level releases pay their epsilon at every promise",
+                fix="omit user_level",
+            )
+        object.__setattr__(self, "composition", composition)
+        if composition not in ("additive", "quadrature"):
+            raise ParameterError(
+                f"composition is {composition!r}.", allowed="'additive' or 'quadrature'", fix="composition='additive'"
+            )
+        if composition == "quadrature" and not (isinstance(limit, Emd) and limit.delta > 0):
+            raise ParameterError(
+                f"composition is 'quadrature' for the budget {limit}.",
+                allowed="a budget of EMD-DP with delta above 0",
+                fix="delta=1e-9, or composition='additive'",
+            )
+
+    @property
+    def promises(self) -> tuple[PromiseLimit, ...]:
+        """The promises; none where the budget is an alpha or an epsilon."""
+        return self.limit.promises if isinstance(self.limit, Promises) else ()
+
+    @property
+    def symbol(self) -> str:
+        """What the main budget counts: ``"alpha"``, or ``"epsilon"`` for promises and discrete EMD-DP."""
+        return "alpha" if isinstance(self.limit, Emd) else "epsilon"
+
+    def symbol_of(self, account: Account) -> str:
+        """What ``account`` counts: ``"alpha"`` or ``"epsilon"``."""
+        return self.symbol if account == "main" else "epsilon"
+
+    @property
+    def accounts(self) -> tuple[Account, ...]:
+        """The budgets that exist: one for each promise; or ``"main"``, and ``"user"`` where there is one."""
+        if self.promises:
+            return tuple(f"promise {number}" for number in range(1, len(self.promises) + 1))
+        return ("main",) if self.user_level is None else ("main", "user")
+
+    def limit_of(self, account: Account) -> Amount:
+        """The most that ``account`` may spend (in each period, where there are periods)."""
+        if isinstance(self.limit, Promises):
+            return Amount(self.limit.promises[self.number_of(account)].epsilon, self.limit.delta)
+        limit = self.limit if account == "main" else self.user_level
+        if limit is None:
+            return Amount(0, 0)
+        return Amount(limit.alpha if isinstance(limit, Emd) else limit.epsilon, limit.delta)
+
+    def __repr__(self) -> str:
+        names = ("items", "per", "user_level", "composition")
+        rest = [(name, value) for name in names if (value := getattr(self, name)) not in (None, "additive")]
+        options = "".join(f", {name}={value!r}" for name, value in rest)
+        return f"Budget({self.dataset!r}, {self.users}, {self.space or self.metric!r}, {self.limit!r}{options})"
+
+    def number_of(self, account: Account) -> int:
+        """The place of ``account`` among the promises, from 0.
+
+        >>> Budget("visits", 3, "earth km", Promises([(1, "0.3", 1)])).number_of("promise 1")
+        0
+        """
+        if account not in self.accounts:
+            raise ParameterError(
+                f"The account is {account!r}.", allowed=", ".join(map(repr, self.accounts)), fix="ledger.balances()"
+            )
+        return self.accounts.index(account)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that :func:`budget_from_json` reads back."""
+        return {
+            "dataset": self.dataset,
+            "users": self.users,
+            "space": self.metric if self.space is None else self.space.to_json(),
+            "limit": self.limit.to_json(),
+            "items": self.items,
+            "per": self.per,
+            "user_level": None if self.user_level is None else self.user_level.to_json(),
+            "composition": self.composition,
+        }
+
+
+def budget_from_json(data: Mapping[str, Any]) -> Budget:
+    """The budget that ``data`` describes.
+
+    >>> budget_from_json({})
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The budget has the fields [].
+      allowed: the fields that Budget.to_json() writes
+      fix:     install the version of barrow that wrote it
+    """
+    names = {"dataset", "users", "space", "limit", "items", "per", "user_level", "composition"}
+    data = plain_table(data, "The budget")
+    if set(data) != names:
+        raise ParameterError(
+            f"The budget has the fields {sorted(data)}.",
+            allowed="the fields that Budget.to_json() writes",
+            fix="install the version of barrow that wrote it",
         )
+    user_level, limit, space = data["user_level"], data["limit"], data["space"]
+    with reading("The budget", fix="install the version of barrow that wrote it"):
+        return Budget(
+            data["dataset"],
+            data["users"],
+            space if isinstance(space, str) else SpaceRef(**space),
+            promises_from_json(limit) if limit["definition"] == "Promises" else definition_from_json(limit),
+            items=data["items"],
+            per=data["per"],
+            user_level=None if user_level is None else definition_from_json(user_level),
+            composition=data["composition"],
+        )
+
+
+def _space(space: Space | SpaceRef | str) -> SpaceRef:
+    if isinstance(space, str):
+        raise ParameterError(
+            f"The space is the name {space!r}.",
+            allowed="a space: alphas and radii are about one grid",
+            fix="Budget(…, space=Line(0, 100, step=1), …)",
+        )
+    return SpaceRef.of(space)
+
+
+def _metric(space: Space | SpaceRef | str) -> str:
+    metric = space if isinstance(space, str) else SpaceRef.of(space).metric
+    if metric is None or not 0 < len(metric.strip()) <= 200:
+        raise ParameterError(
+            f"The metric is {metric!r}.", allowed="a name, e.g. 'earth km', or a space", fix="space.metric_name"
+        )
+    return metric.strip()
+
+
+def show_amount(amount: Amount, symbol: str) -> str:
+    """Both numbers of ``amount`` in one line."""
+    return f"{symbol} {show(amount.loss)}, delta {show(amount.delta)}"

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from barrow.errors import LedgerError
+from barrow.ledger.budget import Amount, show_amount
 from barrow.ledger.digits import show, typed_down
-from barrow.ledger.model import Amount, show_amount
 
 
 class OverBudgetError(LedgerError):

@@ -13,13 +13,11 @@ from typing import Any
 
 from barrow.errors import ParameterError
 from barrow.ledger.book import Book
-from barrow.ledger.budget import AdditiveComposer, spent_by, worst_case
+from barrow.ledger.budget import Amount, Budget, SpaceRef
+from barrow.ledger.charges import PROMISES, AdditiveComposer, Charge, spent_by, worst_case
 from barrow.ledger.digits import show
 from barrow.ledger.errors import NotCoveredError
-from barrow.ledger.model import PROMISES, Amount, Budget, Charge
-from barrow.ledger.pricing import Price, price
-from barrow.ledger.promises import PromiseLimit, Promises
-from barrow.ledger.refs import SpaceRef
+from barrow.ledger.promises import Price, PromiseLimit, Promises, price
 
 
 @dataclass(frozen=True)

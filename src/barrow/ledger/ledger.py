@@ -8,24 +8,21 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote, urlencode
 
 from barrow._version import __version__
-from barrow.errors import ParameterError, path_text
+from barrow.errors import BarrowError, ParameterError, path_text
 from barrow.ledger.anchors import check_anchor, check_head, move_anchor
-from barrow.ledger.authority import Verification, whoami
 from barrow.ledger.book import Book, Record, make_row
-from barrow.ledger.budget import Composer
-from barrow.ledger.chain import Row
+from barrow.ledger.budget import Account, Amount, Budget, SpaceRef
+from barrow.ledger.charges import Composer
 from barrow.ledger.errors import CorruptLedgerError, MissingLedgerError
 from barrow.ledger.joining import joined
-from barrow.ledger.model import Account, Amount, Budget
-from barrow.ledger.opened import Clock, utc_now
-from barrow.ledger.period import stamp
-from barrow.ledger.places import Where, create_store, find_ledger, is_there, open_store, refuse_second
-from barrow.ledger.postgres import PostgresStore
-from barrow.ledger.refs import Head, SpaceRef
+from barrow.ledger.opened import Clock, Verification, stamp, utc_now, whoami
+from barrow.ledger.postgres import SCHEMES, PostgresStore
 from barrow.ledger.spending import Spender
-from barrow.ledger.store import Store
+from barrow.ledger.sqlite import SqliteStore, is_ledger_file
+from barrow.ledger.store import Head, Row, Store
 from barrow.ledger.table import Balance, Overview, balances, overview
 from barrow.privacy import Event
 from barrow.spaces.base import Space
@@ -34,6 +31,8 @@ if TYPE_CHECKING:
     from barrow.figures import Figure
 
 PathLike = str | os.PathLike[str]
+Where = str | os.PathLike[str]
+"""A path, or ``postgresql://user@host/database?ledger=NAME``."""
 
 
 class HasBudget(Protocol):
@@ -101,9 +100,9 @@ class Ledger(Spender):
         made, path = _budget(budget), path_text(path, "The ledger")
         if made.promises:
             refuse_second(path, made.dataset)
-        ledger = cls(
-            create_store(path, [first_row(made, clock, anchor)]), composer=composer, clock=clock, anchor=anchor
-        )
+        kind: type[PostgresStore | SqliteStore] = PostgresStore if is_url(path) else SqliteStore
+        store = kind.create(path, [first_row(made, clock, anchor)])
+        ledger = cls(store, composer=composer, clock=clock, anchor=anchor)
         if ledger._anchor is not None:
             move_anchor(ledger._book, ledger._anchor)
         return ledger
@@ -118,7 +117,7 @@ class Ledger(Spender):
         anchor: PathLike | None = None,
     ) -> Ledger:
         """Open the ledger at ``path``; every link of its chain is checked."""
-        return cls(open_store(path_text(path, "The ledger")), composer=composer, clock=clock, anchor=anchor)
+        return cls(path, composer=composer, clock=clock, anchor=anchor)
 
     @classmethod
     def join(
@@ -147,7 +146,7 @@ class Ledger(Spender):
                 releases so far have broken already.
         """
         asked, path = _budget(budget), path_text(path, "The ledger")
-        if not is_there(path):
+        if not cls.exists(path):
             return cls.create(path, asked, clock=clock, anchor=anchor)
         ledger = cls.open(path, clock=clock, anchor=anchor)
         known = tuple(SpaceRef.of(space) for space in spaces)
@@ -174,12 +173,20 @@ class Ledger(Spender):
     @staticmethod
     def exists(path: Where) -> bool:
         """Whether there is anything at ``path``, which :meth:`join` would then open."""
-        return is_there(path)
+        if is_url(path):
+            return PostgresStore.address(str(path))[1] in PostgresStore.names(str(path))
+        return os.path.lexists(path)
 
     @staticmethod
     def find(place: Where, dataset: str) -> str | None:
         """The ledger of ``dataset`` in the folder ``place``, or in a database ``postgresql://…``; None if none is."""
-        return find_ledger(place, dataset)
+        for where in _all_in(place):
+            try:  # The first record says it, even where a later one is broken.
+                if Book.read(open_store(where).rows()[:1]).budget.dataset == dataset:
+                    return where
+            except BarrowError:  # Not this data set's, as far as anybody can tell.
+                continue
+        return None
 
     @property
     def file(self) -> Path | None:
@@ -302,3 +309,36 @@ def first_row(budget: Budget, clock: Clock | None = None, anchor: PathLike | Non
     # A name, not noise: it tells two ledgers with the same budget apart.
     data = {"ledger": str(uuid.uuid4()), "budget": budget.to_json(), "anchor": place}
     return make_row(None, "init", data, when=when, who=whoami(), barrow=__version__)
+
+
+def is_url(where: Where) -> bool:
+    """Whether ``where`` is a database."""
+    return isinstance(where, str) and where.startswith(SCHEMES)
+
+
+def open_store(where: Where) -> Store:
+    """The store at ``where``."""
+    return PostgresStore(str(where)) if is_url(where) else SqliteStore(where)
+
+
+def _all_in(place: Where) -> list[str]:
+    if is_url(place):
+        url = str(place)
+        base = PostgresStore.address(url if "ledger=" in url else f"{url}{'&' if '?' in url else '?'}ledger=any")[0]
+        joint = "&" if "?" in base else "?"
+        return [f"{base}{joint}{urlencode({'ledger': name}, quote_via=quote)}" for name in PostgresStore.names(url)]
+    try:
+        return sorted(str(file) for file in Path(place).iterdir() if file.is_file() and is_ledger_file(file))
+    except OSError:
+        return []
+
+
+def refuse_second(where: Where, dataset: str) -> None:
+    """Refuse a second budget of ``dataset`` beside an old one, whatever it is called."""
+    found = Ledger.find(where if is_url(where) else Path(where).absolute().parent, dataset)
+    if found is not None:
+        raise MissingLedgerError(
+            f"The data set {dataset!r} has a ledger already: {found!r}. It was not touched.",
+            allowed="one budget for each data set: its promises are kept by all releases together",
+            fix=f"join it: ledger = {found!r}, or name another data set if it is one",
+        )

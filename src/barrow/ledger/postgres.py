@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from barrow.errors import MissingExtraError, ParameterError
-from barrow.ledger.chain import Row
 from barrow.ledger.errors import (
     CorruptLedgerError,
     ForeignLedgerError,
@@ -32,7 +31,7 @@ from barrow.ledger.errors import (
     NoAuthorityError,
 )
 from barrow.ledger.sqlite import BUSY_SECONDS, one_operation
-from barrow.ledger.store import lost_rows
+from barrow.ledger.store import Row, lost_rows
 
 if TYPE_CHECKING:
     from psycopg import Connection

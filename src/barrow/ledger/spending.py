@@ -18,16 +18,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from barrow.errors import ParameterError
-from barrow.ledger.authority import Committed, Reservation, Staged, refuse
 from barrow.ledger.book import Book, Digests, Record
-from barrow.ledger.budget import AdditiveComposer, charge_for, spent_by
-from barrow.ledger.chain import digest
+from barrow.ledger.budget import Account, Amount, SpaceRef
+from barrow.ledger.charges import AdditiveComposer, Charge, charge_for, spent_by
 from barrow.ledger.errors import AlreadyPaidError, OverBudgetError
-from barrow.ledger.model import Account, Amount, Charge
-from barrow.ledger.opened import OpenLedger
-from barrow.ledger.period import next_period
-from barrow.ledger.pricing import Price
-from barrow.ledger.refs import SpaceRef
+from barrow.ledger.opened import Committed, OpenLedger, Reservation, Staged, next_period, refuse
+from barrow.ledger.promises import Price
+from barrow.ledger.store import digest
 from barrow.numerics import Exact
 from barrow.privacy import Event, Guarantee, event_from_json
 from barrow.spaces.base import Space

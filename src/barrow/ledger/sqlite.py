@@ -24,7 +24,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from barrow.ledger.chain import Row
 from barrow.ledger.errors import (
     CorruptLedgerError,
     ForeignLedgerError,
@@ -32,7 +31,7 @@ from barrow.ledger.errors import (
     LedgerIOError,
     MissingLedgerError,
 )
-from barrow.ledger.store import fsync_folder, lost_rows
+from barrow.ledger.store import Row, fsync_folder, lost_rows
 
 APPLICATION_ID = 0x42415257
 """``BARW``: how a ledger is told from any other SQLite file."""

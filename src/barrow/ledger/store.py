@@ -1,17 +1,112 @@
-"""What a store must do: keep rows in order, add some under one exclusive lock, and lie about nothing.
+"""The rows of a ledger: a hash chain, and a store that keeps it in order, adds under one lock, and lies about nothing.
+
+Each row's hash covers its text and the hash before it. This shows edits, swaps and drops inside the chain. It cannot
+show that rows are missing at its end, nor that somebody wrote the whole chain anew: both need a head that was kept
+elsewhere (:class:`Head`).
 
 A store knows nothing of budgets. Every store passes the same suite (tests/ledger/store_suite.py).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
-from barrow.ledger.chain import Row
+from barrow.errors import ParameterError
+from barrow.numerics import exact_text
+
+GENESIS = "0" * 64
+"""What stands for the hash before the first record."""
+
+_DOMAIN = b"barrow ledger 1\n"
+_HEAD = re.compile(r"(\d+):([0-9a-f]{64})")
+
+
+class Row(NamedTuple):
+    """One record as a store keeps it: number (from 1), canonical text, hash."""
+
+    seq: int
+    body: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """Length and head hash of the chain: kept elsewhere, it shows later that nothing was cut off.
+
+    >>> head = Head(3, "ab" * 32)
+    >>> Head.parse(str(head)) == head
+    True
+    """
+
+    length: int
+    hash: str
+
+    @classmethod
+    def parse(cls, text: str) -> Head:
+        """The head written as ``LENGTH:HASH``.
+
+        >>> Head.parse("3")
+        Traceback (most recent call last):
+        ...
+        barrow.errors.ParameterError: The head is '3'.
+          allowed: LENGTH:HASH, as 'barrow ledger head' prints it
+          fix:     --head 3:<64 hexadecimal digits>
+        """
+        match = _HEAD.fullmatch(text.strip())
+        if match is None or int(match[1]) < 1:
+            raise ParameterError(
+                f"The head is {text!r}.",
+                allowed="LENGTH:HASH, as 'barrow ledger head' prints it",
+                fix="--head 3:<64 hexadecimal digits>",
+            )
+        return cls(int(match[1]), match[2])
+
+    def __str__(self) -> str:
+        return f"{self.length}:{self.hash}"
+
+
+def link(previous: str, body: str) -> str:
+    """SHA-256 over the hash before and the text of a record."""
+    return hashlib.sha256(_DOMAIN + previous.encode() + b"\n" + body.encode()).hexdigest()
+
+
+def canonical(data: Any) -> str:
+    r"""The one JSON text of plain data: sorted keys, no spaces, exact numbers as text."""
+    return json.dumps(_plain(data), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(data: Any) -> str:
+    """SHA-256 of :func:`canonical`."""
+    return "sha256:" + hashlib.sha256(canonical(data).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise ParameterError("A parameter has a name that is not text.", allowed="names that are text")
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Fraction):
+        return exact_text(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float) and value - value == 0.0:
+        return value
+    raise ParameterError(
+        f"A parameter of the type {type(value).__name__} cannot be written down.",
+        allowed="text, finite numbers, fractions, true, false, nothing, and lists and mappings of these",
+        fix="give plain data, e.g. arrays as lists or as their digest",
+    )
 
 
 class Transaction(Protocol):

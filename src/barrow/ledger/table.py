@@ -11,10 +11,10 @@ from operator import add
 from typing import Any
 
 from barrow.ledger.book import Book
-from barrow.ledger.budget import Composer, running_totals, spent_by
+from barrow.ledger.budget import Account, Amount, Budget
+from barrow.ledger.charges import Charge, Composer, running_totals, spent_by
 from barrow.ledger.digits import show
-from barrow.ledger.model import Account, Amount, Budget, Charge
-from barrow.ledger.refs import Head
+from barrow.ledger.store import Head
 from barrow.numerics import exact_text, float_up
 
 
@@ -72,7 +72,7 @@ class Balance:
 class Overview:
     """Everything that ``barrow ledger show`` shows.
 
-    >>> from barrow.ledger.refs import SpaceRef
+    >>> from barrow.ledger.budget import SpaceRef
     >>> from barrow.privacy import Emd
     >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
     >>> print(Overview(budget, "additive", None, (), (), Head(1, "ab" * 32)).title)

@@ -18,7 +18,7 @@ import msgspec
 from barrow.engines import Counts, Engine
 from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, Reservation, SpaceRef, Staged
-from barrow.ledger.pricing import emd_upper
+from barrow.ledger.promises import emd_upper
 from barrow.progress import task
 from barrow.queries.base import plain
 from barrow.questions import Plan, Question

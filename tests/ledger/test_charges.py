@@ -24,7 +24,7 @@ from barrow.ledger import (
     SpaceRef,
     budget_from_json,
 )
-from barrow.ledger.budget import charge_for
+from barrow.ledger.charges import charge_for
 from barrow.ledger.digits import show, typed_down
 from barrow.numerics import exact
 from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, SampledItems, UserLevel, to_discrete
