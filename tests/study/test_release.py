@@ -14,7 +14,7 @@ from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.ledger import Ledger, LedgerIOError, OverBudgetError
 from barrow.noise.source import SeededSource
 from barrow.questions import Plan
-from barrow.study import LostReleaseError, explain, read, read_statement, statement_text, verify
+from barrow.study import LostReleaseError, Release, Study, explain, read, read_statement, statement_text, verify
 from tests.study.helpers import USERS, ages, make_ledger, make_study, write_ages
 
 DRAW = "barrow.mechanisms.additive.AdditiveNoise.draw"
@@ -75,6 +75,36 @@ def test_parquet_and_csv_say_the_same(tmp_path):
     assert [float(row["value"]) for row in rows] == result.values.tolist()
     parquet = duckdb.execute("SELECT value FROM read_parquet(?)", [f"{result.folder}/values.parquet"]).fetchall()
     assert [x for (x,) in parquet] == result.values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("space", "column", "question"),
+    [
+        *(("line(low=0, high=100, step=5, unit='years')", "age", asked) for asked in (
+            "mean", "median", "quantile(of=0.9)", "spread", "density(bandwidth='10 years')", "distance(to=40)",
+            "region(center=25, radius='10 years', ramp='10 years')", "histogram", "histogram(mechanism='tree')",
+            "items(samples=2)", "frequency(samples=2)",
+        )),
+        ("discrete(labels=['a', 'b', 'c'])", "word", "histogram"),
+        ("discrete(labels=['a', 'b', 'c']) x line(low=0, high=100, step=20)", "both", "histogram"),
+        ("earth(box=[40.5, -74.3, 40.6, -74.2], cell=2)", "place", "density(bandwidth='4 km')"),
+    ],
+)  # fmt: skip
+def test_tables_in_memory_are_those_in_the_folder(tmp_path, space, column, question):
+    table = {
+        "uid": [1, 1, 2, 3, 4], "age": [20, 35, 50, 64, 71], "word": list("abcab"),
+        "lat": [40.55] * 5, "lon": [-74.25] * 5,
+    }  # fmt: skip
+    items = {"both": ["word", "age"], "place": ["lat", "lon"]}.get(column, [column])
+    people = read(table, user="uid", items=items)
+    study = Study(space, ["all, 50 %, 1"], users=5, dataset="all", data=people, delta="1e-6")
+    found = study.release(question, ledger=Ledger.create(tmp_path / "all.ledger", study), out=tmp_path / "out")
+    again = Release.read(found.folder)
+    assert found.tables == again.tables
+    for name, rows in found.tables.items():
+        assert [[type(x) for x in row.values()] for row in rows] == [
+            [type(x) for x in row.values()] for row in again.tables[name]
+        ]
 
 
 def test_statistics_are_exact_and_noise_has_the_planned_scale(tmp_path, monkeypatch):

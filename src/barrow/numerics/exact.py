@@ -13,7 +13,7 @@ import math
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -242,6 +242,7 @@ def between(low: Exact, high: Exact, unit: str = "", *, digits: int = 3, zeros: 
     return " to ".join(ends)
 
 
+@lru_cache(2**12, typed=True)  # pictures and tables say the same numbers; 0.1 and its exact value differ
 def _written(value: Exact, unit: str, digits: int, rounding: str, zeros: bool = False) -> str:
     if isinstance(value, float) and math.isinf(value):
         text = "∞" if value > 0 else "-∞"

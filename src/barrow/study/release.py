@@ -22,6 +22,7 @@ from barrow.ledger.promises import emd_upper
 from barrow.progress import task
 from barrow.queries.base import plain
 from barrow.questions import Plan, Question
+from barrow.questions.plan import Rows
 from barrow.study.bars import bars
 from barrow.study.data import Data
 from barrow.study.outputs import Stage, digest_of, value_files
@@ -170,7 +171,7 @@ def _run(job: _Job, renderers: Iterable[Renderer], stages: Callable[[str], None]
         raise
     try:
         with task("drawing noise and writing what is released"):
-            files = _drawn(job, reservation, statistics, renderers, stages)
+            files, tables = _drawn(job, reservation, statistics, renderers, stages)
         stages("stage")
         job.stage.write(files)
     except BaseException as error:
@@ -185,7 +186,7 @@ def _run(job: _Job, renderers: Iterable[Renderer], stages: Callable[[str], None]
         staged = job.book.stage(reservation, *_digests(files))
     except BaseException as error:  # the record may be on the disk all the same, so what was staged stays
         raise _interrupted(job.plan, reservation, error, False) from (error if isinstance(error, Exception) else None)
-    return _finished(job.book, staged, job.stage, stages, job.plan)
+    return _finished(job.book, staged, job.stage, stages, job.plan, tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,8 +261,8 @@ def _drawn(
     statistics: Any,
     renderers: Iterable[Renderer],
     stages: Callable[[str], None],
-) -> dict[str, bytes]:
-    """Draw, and everything that will be published."""
+) -> tuple[dict[str, bytes], dict[str, Rows]]:
+    """Draw, and everything that will be published, with its tables as they are in memory."""
     study, plan = job.study, job.plan
     stages("draw")
     reservation.take()
@@ -284,7 +285,7 @@ def _drawn(
     ]
     files["statement.json"] = json.dumps(statement, indent=2, ensure_ascii=False).encode()
     files["statement.txt"] = (statement_text(statement) + "\n").encode()
-    return files
+    return files, tables
 
 
 def _summary(job: _Job, drawn: Any) -> Sequence[str]:
@@ -310,7 +311,12 @@ def _find(stage: Stage, wanted: tuple[str, str | None]) -> tuple[Path, dict[str,
 
 
 def _finished(
-    book: Ledger, known: Staged | Committed, stage: Stage, stages: Callable[[str], None], plan: Plan | None = None
+    book: Ledger,
+    known: Staged | Committed,
+    stage: Stage,
+    stages: Callable[[str], None],
+    plan: Plan | None = None,
+    tables: Mapping[str, Rows] | None = None,
 ) -> Release:
     """Commit and publish what was staged, now or before; never draw again."""
     recorded = book.records()[known.seq - 1].data.get("folder")
@@ -338,7 +344,7 @@ def _finished(
             allowed="a folder of that name that does not exist yet",
             fix="make room and run the same command again: it publishes what was drawn, and costs nothing",
         ) from None
-    return Release.of(files, folder, plan)
+    return Release.of(files, folder, plan, tables)
 
 
 def _interrupted(plan: Plan, reservation: Reservation, error: BaseException, given_up: bool) -> LostReleaseError:

@@ -52,10 +52,17 @@ class Release:
     plan: Plan | None = None
 
     @classmethod
-    def of(cls, files: Mapping[str, bytes], folder: Path, plan: Plan | None = None) -> Release:
-        """The release that a folder's files hold."""
+    def of(
+        cls,
+        files: Mapping[str, bytes],
+        folder: Path,
+        plan: Plan | None = None,
+        tables: Mapping[str, Rows] | None = None,
+    ) -> Release:
+        """The release that a folder's files hold; their tables need not be read where they are known."""
         statement = msgspec.json.decode(files["statement.json"])
-        return cls(statement, files["statement.txt"].decode().rstrip("\n"), read_tables(files, folder), folder, plan)
+        text = files["statement.txt"].decode().rstrip("\n")
+        return cls(statement, text, read_tables(files, folder) if tables is None else tables, folder, plan)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Release:
