@@ -29,19 +29,15 @@ _RESERVE = {
     "guarantee": dict[str, Any], "space": dict[str, Any], "items": Any, "parameters": dict[str, Any],
     "parameters_digest": str, "composer": str,
 }  # fmt: skip
+_INIT, _PERIOD = {"ledger": str, "budget": dict[str, Any]}, {"period": str}
 _OPEN, _DONE, _TEXT = {"reserve": int}, {"reserve": int, "outputs": str}, {"statement": str | None}
 _LATER = {"charges": list[str] | None, "question": str | None, "folder": str | None, "resumable": bool}
 _FIELDS: dict[int, dict[str, dict[str, Any]]] = {
-    1: {
-        "init": {"ledger": str, "budget": dict[str, Any]},
-        "period": {"period": str},
-        "reserve": _RESERVE,
-        "commit": _DONE,
-    },
+    1: {"init": _INIT, "period": _PERIOD, "reserve": _RESERVE, "commit": _DONE},
     2: {
-        "init": {"ledger": str, "budget": dict[str, Any], "anchor": str | None},
+        "init": _INIT | {"anchor": str | None},
         "budget": {"budget": dict[str, Any], "carried": list[tuple[int, list[str], str]]},
-        "period": {"period": str},
+        "period": _PERIOD,
         "reserve": _RESERVE | _LATER,
         "resumed": _OPEN,
         "abandoned": _OPEN,
@@ -106,15 +102,8 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: everything that was hashed, and the hash."""
-        return {
-            "seq": self.seq,
-            "kind": self.kind,
-            "when": self.when,
-            "who": self.who,
-            "barrow": self.barrow,
-            **self.data,
-            "hash": self.hash,
-        }
+        said = {"seq": self.seq, "kind": self.kind, "when": self.when, "who": self.who, "barrow": self.barrow}
+        return {**said, **self.data, "hash": self.hash}
 
 
 def make_row(
