@@ -86,8 +86,20 @@ def test_the_persons_limit_holds_over_all_cards(card, mixed, tmp_path):
     assert first.wallet.spent == card.epsilon + mixed.epsilon
 
 
-def test_a_damaged_wallet_is_not_an_empty_one(card, tmp_path):
-    (tmp_path / "me.json.cards").write_text("{}")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[]",
+        "[" * 10**5,
+        '{"barrow": "card wallet", "version": 1, "limit": 5, "surveys": {}}',
+        '{"barrow": "card wallet", "version": 1, "limit": "5", "surveys": {"a": {"card": "b"}}}',
+        '{"barrow": "card wallet", "version": 1, "limit": "5", "surveys": {"a": "1"}}',
+    ],
+    ids=range(6),
+)
+def test_a_damaged_wallet_is_not_an_empty_one(card, tmp_path, text):
+    (tmp_path / "me.json.cards").write_text(text)
     with pytest.raises(LedgerError, match="cannot be read"):
         bw.Client(card, memory=tmp_path / "me.json").report(["calm", "sad"])
 
@@ -126,6 +138,10 @@ def test_whose_card_it_is(card):
         ("<!doctype html>", "HTML"),
         ("{", "no JSON"),
         ("[]", "no JSON"),
+        ('{"a": NaN}', "no JSON"),
+        ('{"a": 1} {}', "no JSON"),
+        ('{"a": {"b": [1e3]}}', "no JSON"),
+        ('{"a": ' + "[" * 10**5, "no JSON"),
         ('{"a": 1}', "no card"),
         ("nowhere.json", "no card"),
     ],
@@ -136,8 +152,12 @@ def test_what_is_no_card(text, words):
 
 
 def test_floats_in_cards_are_refused(card):
-    with pytest.raises(ParameterError):
+    with pytest.raises(ParameterError, match="no JSON"):
         read_card(card.text.replace(f'"people": {card.people}', f'"people": {card.people}.0'))
+
+
+def test_a_card_that_an_editor_marked_as_utf_8_is_read(card):
+    assert read_card(card.text.encode("utf-8-sig")) == card
 
 
 def test_messages_with_tokens_one_by_one(mixed, tmp_path):

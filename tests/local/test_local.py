@@ -115,7 +115,10 @@ def test_a_crash_after_storing_gives_the_stored_report(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", "null", '{"barrow": "local memory"}', '{"barrow":"local memory","version":2,"reports":[]}',
-     '{"barrow":"local memory","version":1,"reports":[{}]}', '{"barrow":"local memory","version":1,"reports":7}'],
+     '{"barrow":"local memory","version":1,"reports":[{}]}', '{"barrow":"local memory","version":1,"reports":7}',
+     "[" * 10**5,
+     '{"barrow":"local memory","version":1,"reports":[],"more":0}', '{"barrow":"other","version":1,"reports":[]}'],
+    ids=range(11),
 )  # fmt: skip
 def test_a_damaged_memory_is_never_taken_for_empty(tmp_path, text):
     (tmp_path / "memory.json").write_text(text)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -192,7 +193,7 @@ def _answer(post: Transport, address: str, body: bytes, kind: str) -> dict[str, 
     status, text = post(address, body, kind)
     kept = {"allowed": "an answer in JSON", "fix": "send again later: what was drawn is kept, and the same goes out"}
     try:
-        found = json.loads(text)
+        found = msgspec.json.decode(text)
     except (ValueError, RecursionError):
         page = "an HTML page" if text.lstrip()[:1] == b"<" else "something that is no JSON"
         raise SendError(f"{address} answered {page} (status {status}).", **kept) from None

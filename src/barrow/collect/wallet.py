@@ -6,7 +6,6 @@ reserved; nothing is ever given back.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from barrow.collect.keys import price_of
 from barrow.errors import LedgerError, ParameterError
@@ -111,7 +112,7 @@ class Wallet:
 
     def _load(self) -> dict[str, Any]:
         try:
-            data: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
+            data = msgspec.json.decode(self.path.read_bytes(), type=dict[str, Any])
             if (data["barrow"], data["version"]) != (_KIND, _VERSION) or not isinstance(data["surveys"], dict):
                 raise ValueError
             amounts = [entry["epsilon"] for entry in data["surveys"].values()]
@@ -119,7 +120,7 @@ class Wallet:
             _ = [price_of(text) for text in amounts]
         except FileNotFoundError:
             return {"barrow": _KIND, "version": _VERSION, "limit": None, "surveys": {}}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError, ZeroDivisionError, RecursionError):
             raise LedgerError(
                 f"The wallet {str(self.path)!r} cannot be read, so it is not known what was spent; nothing is drawn.",
                 allowed="a file that this client wrote",

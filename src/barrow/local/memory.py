@@ -9,12 +9,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from barrow.errors import LedgerError
 from barrow.ledger.store import fsync_folder
-from barrow.local.report import MalformedReportError, Report, report_from_json
+from barrow.local.report import Report, report_from_json
 
 MEMORY_VERSION = 1
 _KIND = "local memory"
+
+
+class _Kept(msgspec.Struct, forbid_unknown_fields=True):
+    barrow: str
+    version: int
+    reports: list[dict[str, Any]]
 
 
 class Memory:
@@ -57,20 +65,14 @@ class Memory:
     def load(self) -> dict[str, Report]:
         """The reports handed out so far, by the digest of their study; a damaged file is never taken for empty."""
         try:
-            text = self.path.read_text(encoding="utf-8")
+            data = msgspec.json.decode(self.path.read_bytes(), type=_Kept)
+            reports = [report_from_json(x) for x in data.reports]
         except FileNotFoundError:
             return {}
-        except (OSError, UnicodeDecodeError):
+        except (OSError, ValueError, RecursionError):
             raise self._damaged() from None
-        try:
-            data = json.loads(text)
-            if set(data) != {"barrow", "version", "reports"} or data["barrow"] != _KIND:
-                raise self._damaged()
-            if data["version"] != MEMORY_VERSION:
-                raise self._damaged()
-            reports = [report_from_json(x) for x in data["reports"]]
-        except (ValueError, TypeError, AttributeError, MalformedReportError):
-            raise self._damaged() from None
+        if (data.barrow, data.version) != (_KIND, MEMORY_VERSION):
+            raise self._damaged()
         return {report.study: report for report in reports}
 
     def store(self, report: Report) -> None:
