@@ -70,7 +70,7 @@ def test_wrong_reports_are_refused_and_counted(barrow, study, tmp_path, monkeypa
 
 
 def test_private_items_never_show(barrow, study, tmp_path):
-    for text in ('"secret"\n', "secret\n", "[1, 2]\n", "99\n"):
+    for text in ('"secret"\n', "secret\n", "[1, 2]\n", "99\n", "4 99\n", "NaN\n", "[" * 10**5):
         (tmp_path / "items.jsonl").write_text(text)
         code, out, err = barrow("local", "randomise", "items.jsonl", "--study", study, "--memory", "new.json")
         assert (code, out) == (1, "")

@@ -221,6 +221,7 @@ def test_an_empty_outline_draws_no_line(empty):
     [
         {}, {"type": "Topology"}, {"type": "Polygon", "coordinates": [[["a", 1]]]}, {"type": "Feature", "geometry": 3},
         {"type": "LineString", "coordinates": [[0, 1e9], [0, 2]]}, {"type": "LineString", "coordinates": [5]},
+        {"type": "Polygon", "coordinates": [[[0, 10**400]]]},
         {"type": "Polygon", "coordinates": [[[0, float("nan")]]]}, {"type": "MultiPolygon", "coordinates": [[5]]},
     ],
 )  # fmt: skip

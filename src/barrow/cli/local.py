@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import glob
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from barrow.cli.main import tell
 from barrow.cli.study_options import make_study, output_options, study_option
@@ -157,7 +157,7 @@ def _lines(path: str | None) -> list[Any]:
     except (OSError, UnicodeDecodeError):
         raise ParameterError(f"The file {path!r} cannot be read.", allowed="a file of items", fix="check it") from None
     try:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError):
         raise DataError(
             "Some lines are not JSON.",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import numpy as np
 
 from barrow.cli.study_options import DEFAULT, output_options, study_option
@@ -106,9 +107,9 @@ def _collected(path: str, study: Study, asked: str | None) -> ReleasedShares:
     """The shares in the output of ``barrow local aggregate --json``."""
     survey = Survey(study.replace(model="local", missing=None) if study.model is Model.CENTRAL else study, asked)
     try:
-        said = json.loads(Path(path).read_bytes())
+        said = msgspec.json.decode(Path(path).read_bytes())
         means, people, digest = np.array(said["means"], dtype=np.float64), int(said["n"]), said["study"]
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise ParameterError(
             f"The file {path!r} holds no means of reports.",
             allowed="a folder of a release, or what barrow local aggregate --json printed",

@@ -8,10 +8,11 @@ of the parser may add included.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from barrow.engines.base import Columns
 from barrow.engines.selections import Constant, Output, Rule, Selection, Test, refused
@@ -78,7 +79,7 @@ def _parsed(sql: str) -> Node:
 
     with duckdb.connect(":memory:") as connection:
         row = connection.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [sql.strip()]).fetchone()
-    tree: dict[str, Any] = json.loads(row[0]) if row else {"error": True}
+    tree: dict[str, Any] = msgspec.json.decode(row[0]) if row else {"error": True}
     if tree["error"] or len(tree["statements"]) != 1:
         raise ParameterError(
             "The SQL query is not one SELECT statement.",

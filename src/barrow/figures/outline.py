@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from barrow.errors import ParameterError
@@ -91,7 +91,7 @@ def _read(outline: Outline) -> Mapping[str, Any]:
     if isinstance(outline, Mapping):
         return outline
     try:
-        found = json.loads(Path(outline).read_text(encoding="utf-8"))
+        found = msgspec.json.decode(Path(outline).read_bytes())
     except OSError as error:
         raise _bad(f"cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _geometries(node: Any, depth: int = 0) -> Iterator[tuple[str, Floats]]:
 def _positions(pairs: Any) -> Floats:
     try:
         found = np.array([(float(p[0]), float(p[1])) for p in pairs], dtype=np.float64).reshape(-1, 2)
-    except (TypeError, ValueError, IndexError, KeyError):
+    except (TypeError, ValueError, LookupError, OverflowError):
         raise _bad("has a position that is not two numbers") from None
     if not np.isfinite(found).all() or (np.abs(found[:, 1]) > 90).any() or (np.abs(found[:, 0]) > 720).any():
         raise _bad("has a position that is no longitude and latitude")
@@ -154,7 +154,7 @@ class _Topology:
 
 @cache
 def _topology(name: str) -> _Topology:
-    found = json.loads(files("barrow.figures").joinpath("outlines", name).read_text(encoding="utf-8"))
+    found = msgspec.json.decode(files("barrow.figures").joinpath("outlines", name).read_bytes())
     scale, shift = np.array(found["transform"]["scale"]), np.array(found["transform"]["translate"])
     steps = np.array(list(chain.from_iterable(found["arcs"])), dtype=np.int64)
     sizes = np.array([len(arc) for arc in found["arcs"]])

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from barrow.paper import Result, markdown, reproduce_all, rows, to_json
 from barrow.paper.page import verdicts
 
@@ -17,7 +19,7 @@ def main(folder: str, labels: list[str]) -> None:
     file = place / "paper.json"
     known: dict[str, Any] = {}
     if labels and file.exists():
-        known = {row["label"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
+        known = {row["label"]: row for row in msgspec.json.decode(file.read_bytes())["rows"]}
 
     def add(found: Result) -> None:
         sys.stderr.write(f"{found.seconds:7.2f} s  {found.row.label}\n")
