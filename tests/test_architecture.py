@@ -1,6 +1,7 @@
 """The page on architecture names files and folders that exist, and walks that releases and reports really take.
 
-And what a space knows is asked of the space: no file outside ``spaces/`` tests of which kind one is.
+And what a space knows is asked of the space: no file outside ``spaces/`` tests of which kind one is. JSON is read by
+msgspec.
 """
 
 from __future__ import annotations
@@ -286,3 +287,33 @@ def test_a_space_is_asked_and_not_told_apart():
         if lines:
             found[name] = lines
     assert found == {}
+
+
+READ_BY_JSON = {"ledger/book.py", "web/child.py", "web/releasing.py"}
+"""Paths are in what these read. Python has those of other encodings with lone surrogates, which msgspec refuses."""
+
+
+def reads_json(text: str) -> bool:
+    """Whether a source parses JSON by anything but msgspec."""
+    return any(
+        (isinstance(node, ast.Attribute) and ast.unparse(node) in ("json.loads", "json.load", "json.JSONDecoder"))
+        or (isinstance(node, ast.ImportFrom) and node.module == "json")
+        or (isinstance(node, ast.Import) and any(name.asname and name.name == "json" for name in node.names))
+        or (isinstance(node, ast.Attribute) and ast.unparse(node) == "request.json")
+        for node in ast.walk(ast.parse(text))
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["json.loads(x)", "read = json.load", "from json import loads", "import json as j", "f = await request.json()"],
+)
+def test_other_parsers_are_found(line):
+    text = line if "await" not in line else f"async def f(): {line}"
+    assert reads_json(text)
+    assert not reads_json("import json\njson.dumps(msgspec.json.decode(x))")
+
+
+def test_json_is_read_by_msgspec():
+    sources = {path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
+    assert {name for name, text in sources.items() if reads_json(text)} == READ_BY_JSON

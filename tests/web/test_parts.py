@@ -1,5 +1,9 @@
 """The small parts behind the page: catalogue, words, suggestions, and the child process, each by one known answer."""
 
+import asyncio
+import subprocess
+import sys
+
 import pytest
 
 from barrow.errors import ParameterError
@@ -14,6 +18,7 @@ from barrow.web.child import Cancelled, Child, columns
 from barrow.web.design import Design, can_preview, coarser, commands, cost, quick, toml_of
 from barrow.web.example import Pictured, cities, population
 from barrow.web.guard import random_name
+from barrow.web.releasing import _message, started
 from barrow.web.saving import StudyPlace
 from barrow.web.suggest import suggestion
 from barrow.web.words import guesses, promise_rows
@@ -86,6 +91,27 @@ def test_a_child_that_is_cancelled_goes_no_further():
     assert told == [{"event": "stage", "stage": "validate"}, {"event": "cancelling"}]
     with pytest.raises(ParameterError, match=r"There is no file 'nowhere\.parquet'"):
         columns("nowhere.parquet")
+
+
+def test_a_file_whose_name_is_in_another_encoding_reaches_the_child(tmp_path):
+    child = asyncio.run(_ordered(tmp_path, {"do": "release", "file": "caf\udce9.toml", "question": "mean"}))
+    assert child["problem"] == "There is no study file 'caf\\udce9.toml'."
+
+
+async def _ordered(folder, order):
+    child = await started(folder, order)
+    return _message((await child.communicate())[0])
+
+
+def test_a_draft_that_cannot_be_read_is_passed_over(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    place, draft = StudyPlace(tmp_path / "study.toml"), tmp_path / f".study.toml.draft-{gone.pid}"
+    for text in ("", "[]", "{", "[" * 10**5):
+        draft.write_text(text)
+        assert place.draft() is None
+    draft.write_text('{"study": {}}')
+    assert place.draft() == {"study": {}}
 
 
 def test_places_and_names(tmp_path):

@@ -118,7 +118,7 @@ def study_from_spec(spec: Mapping[str, Any], folder: str | os.PathLike[str] | No
         raise _refused(str(error) or "it is nested too deeply") from None
     old = found.privacy
     delta = found.delta if found.delta is not None else old.delta
-    space = with_tables(_floats(found.space), folder)
+    space = with_tables(floats(found.space), folder)
     return Study(
         space if auto_spec(space) else space_from_spec(space),  # cells that are to be chosen need the promises
         [Promise(row.share, row.distance, row.epsilon) for row in found.promise],
@@ -140,14 +140,14 @@ def study_from_spec(spec: Mapping[str, Any], folder: str | os.PathLike[str] | No
 
 def _questions(found: StudyFile) -> list[dict[str, Any]]:
     """The questions; the first studies asked one, in ``[query]``, with its noise and its part under ``[privacy]``."""
-    asked = [_floats(question) for question in found.question]
+    asked = [floats(question) for question in found.question]
     if found.query is None:
         return asked
     if asked:
         raise ParameterError(
             "The study holds [query] and [[question]].", allowed="[[question]] tables", fix="remove [query]"
         )
-    old = _floats(found.query)
+    old = floats(found.query)
     for key, value in (("noise", found.privacy.noise), ("fraction", found.privacy.part)):
         if value is not None and not (key == "noise" and old.get("kind") in ("items", "frequency")):
             old[key] = value
@@ -182,13 +182,13 @@ def _refused(problem: str) -> ParameterError:
     )
 
 
-def _floats(value: Any) -> Any:
+def floats(value: Any) -> Any:
     """Decimals as the numbers that constructors take; a float means its shortest decimal, so nothing is lost."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, Mapping):
-        return {str(key): _floats(item) for key, item in value.items()}
-    return [_floats(item) for item in value] if isinstance(value, list) else value
+        return {str(key): floats(item) for key, item in value.items()}
+    return [floats(item) for item in value] if isinstance(value, list) else value
 
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -280,10 +280,9 @@ def _told(message: Body) -> BarrowError:
 
 async def _body(request: Request) -> Body:
     try:
-        found = await request.json()
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {}
+        return msgspec.json.decode(await request.body(), type=Body)
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _api(answer: Callable[[Body], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:

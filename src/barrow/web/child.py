@@ -17,6 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from barrow.engines import Source, engine_for
 from barrow.errors import BarrowError
 from barrow.ledger import Ledger
@@ -90,9 +92,9 @@ def _place(study: Study, question: Question) -> Path:
         if not place.exists():
             break
         with suppress(OSError, ValueError):
-            said = json.loads((place / "statement.json").read_text(encoding="utf-8"))
+            said = msgspec.json.decode((place / "statement.json").read_bytes(), type=dict[str, Any])
             if wanted is None:
-                wanted = json.loads(json.dumps(parameters_of(study, study.plan(question.label))))
+                wanted = msgspec.json.decode(json.dumps(parameters_of(study, study.plan(question.label))))
             if said.get("parameters") == wanted:
                 break
     return place
@@ -117,7 +119,7 @@ def _listen(child: Child) -> None:
 
 def main() -> None:
     """Answer one order."""
-    order = json.loads(sys.stdin.readline())
+    order = json.loads(sys.stdin.readline())  # not by msgspec, which refuses lone surrogates: paths may hold one
     try:
         if order["do"] == "columns":
             _say({"event": "done", "columns": columns(str(order["source"]))})

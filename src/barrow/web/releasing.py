@@ -41,7 +41,7 @@ async def columns_of(folder: Path, source: str) -> dict[str, Any]:
 
 def _message(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        found = json.loads(line)  # not by msgspec, which refuses lone surrogates: paths may hold one
     except ValueError:
         found = None
     gone = {"event": "error", "problem": "It ended without a word.", "fix": "run barrow release in a terminal"}

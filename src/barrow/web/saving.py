@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from barrow.errors import ParameterError
 from barrow.study import Study, read_study
-from barrow.study.file import read_table
+from barrow.study.file import floats, read_table
 
 
 @dataclass
@@ -37,7 +39,7 @@ class StudyPlace:
             return None
         study: Study = read_study(self.file)
         spec = study.to_spec()
-        spec["space"] = json.loads(json.dumps(read_table(self.file)["space"], default=float))
+        spec["space"] = floats(read_table(self.file)["space"])
         return spec
 
     def save(self, text: str, *, seen: str | None, over: bool = False) -> str:
@@ -92,10 +94,10 @@ class StudyPlace:
         """What a designer that is no longer there left; it is this one's until something else is kept."""
         drafts = [path for path in self.file.parent.glob(f".{self.file.name}.draft-*") if _left(path)]
         for path in sorted(drafts, key=lambda path: path.stat().st_mtime, reverse=True):
-            with suppress(OSError, ValueError):
-                state = json.loads(path.read_text(encoding="utf-8"))
+            with suppress(OSError, ValueError, RecursionError):
+                state = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
                 os.replace(path, self._own)
-                self._left = state if isinstance(state, dict) else None
+                self._left = state
                 break
         return self._left
 
