@@ -117,8 +117,8 @@ def _excess(eps: float, w: float) -> float:
         u, last = u - step, u
         if u >= last or step <= 1e-16 * u:
             break
-    y = w * eps * math.exp(eps - u)
-    return y / (1.0 - y) if y < 1.0 else w * grown
+    # With y = w eps e^(eps - u) this is y/(1 - y), and 1 - y is (1 + u - w eps) e^(-u), where u >= w eps.
+    return w * eps * math.exp(eps) / (1.0 + u - w * eps)
 
 
 def _gap(u: float) -> float:
