@@ -19,7 +19,6 @@ from barrow.accounting.blanket import (
 from barrow.accounting.calibrate import calibrate_shuffle, shuffle_alpha0_guess
 from barrow.accounting.excess import log_excess_upper, rate_of_excess
 from barrow.accounting.flow import tail_profile
-from barrow.accounting.gaussian import price_knorm
 from barrow.accounting.inputs import alpha0_up, alpha_down, least_down, open_delta, reports_and_items
 from barrow.accounting.losses import (
     compose_losses,
@@ -36,7 +35,7 @@ from barrow.accounting.matrix_blanket import (
     first_order_matrix,
 )
 from barrow.accounting.one_step import mean_excess_upper, sign_excess_upper
-from barrow.accounting.pricing import at_delta, model_of, refuse
+from barrow.accounting.pricing import at_delta, model_of, price_knorm, refuse
 from barrow.accounting.profile import SQRT_TWO_PI, inflation_upper, log_mean_excess_upper, rate_from_lines, rate_upper
 from barrow.numerics.gdp import mills
 from barrow.privacy.channels import ItemChannel

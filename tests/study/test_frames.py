@@ -10,8 +10,7 @@ import pytest
 
 import barrow as bw
 from barrow.errors import MissingExtraError, ParameterError
-from barrow.study import frames
-from barrow.study.result import Release
+from barrow.study.result import Release, features
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +71,7 @@ def test_cells_are_polygons_that_geopandas_reads(release):
 
 def test_values_that_are_no_places_have_no_shapes():
     with pytest.raises(ParameterError, match="no places"):
-        frames.features([{"output": "mean", "value": 1.0}], None)
+        features([{"output": "mean", "value": 1.0}], None)
 
 
 def test_plots_are_saved_and_read_folders_plot_too(release, tmp_path):

@@ -13,7 +13,7 @@ from barrow.errors import ParameterError
 from barrow.planning.sizes import check_size
 from barrow.spaces import Earth, Euclidean, Line, parse_space
 from barrow.study import Study, statement_text
-from barrow.study.grids import auto_spec
+from barrow.study.file import auto_spec
 from barrow.study.statement import make_statement
 
 PROMISES = ["1 of 30, 10 years, 0.5", "all, 5 years, 0.5"]

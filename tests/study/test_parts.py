@@ -16,18 +16,18 @@ from barrow.study.file import (
     PrivacyTable,
     PromiseTable,
     StudyFile,
+    auto_spec,
     read_table,
     spec_of,
     study_from_text,
     study_text,
 )
-from barrow.study.frames import ArrowRows, columns_of, features
-from barrow.study.grid_search import searched
 from barrow.study.grid_table import Grid, GridChoice
-from barrow.study.grids import auto_spec
-from barrow.study.outputs import Stage, csv_text, digest_of, read_tables, value_files
+from barrow.study.grids import searched
+from barrow.study.outputs import Stage, columns_of, csv_text, digest_of, read_tables, value_files
 from barrow.study.region import released_shares
 from barrow.study.release import plain_deep
+from barrow.study.result import features
 from barrow.study.schemas import Statement, event_schema, statement_schema
 from barrow.study.statement import kind_of, make_statement, protected, space_of
 from barrow.study.study import Study
@@ -91,10 +91,6 @@ def test_study_from_text():
 
 def test_columns_of():
     assert columns_of([{"item": "a", "share": 0.5}])["share"].tolist() == [0.5]
-
-
-def test_arrow_rows():
-    assert hasattr(ArrowRows([{"item": "a", "share": 0.5}]), "__arrow_c_stream__")
 
 
 def test_features():

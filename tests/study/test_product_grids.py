@@ -15,8 +15,8 @@ from barrow.errors import ParameterError
 from barrow.questions import Histogram
 from barrow.spaces import Circle, Earth, Product
 from barrow.study import Study
-from barrow.study.grid_search import searched
-from barrow.study.grids import _MOST_ITEMS, _sizes, auto_spec
+from barrow.study.file import auto_spec
+from barrow.study.grids import _MOST_ITEMS, _sizes, searched
 from tests.thorough import thorough
 
 PROMISES = ["1 of 10, 5 km and 2 hours, 0.5", "all, 1 km and 0.5 hours, 1"]

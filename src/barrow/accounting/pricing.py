@@ -1,4 +1,9 @@
-"""What an event costs: the one map from events to guarantees. An event that is not known is refused."""
+"""What an event costs: the one map from events to guarantees. An event that is not known is refused.
+
+Gaussian noise is mu w-GDP at EMD w, and w = 1 is the worst case for (alpha w, delta) (theory B1), so one equation
+prices it. K-norm (Laplace) noise is (alpha w, 0). Both change by at most B/ell of their Lipschitz constant, whatever
+the data, which is the worst case in user-level terms (D1). Proofs: docs/proofs/gaussian.md, docs/proofs/worst-case.md.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,13 @@ from fractions import Fraction
 from barrow.accounting.blanket import blanket_profile, parse_randomiser
 from barrow.accounting.calibrate import THEOREMS, price_shuffle
 from barrow.accounting.flow import FlowProfile, flow_profile
-from barrow.accounting.gaussian import gaussian_alpha_upper, price_gaussian, price_knorm
-from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
+from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up, alpha_down, open_delta
 from barrow.accounting.matrix_blanket import channel_within
 from barrow.accounting.projection import best_projection
 from barrow.accounting.sampling import sampled_alpha_upper, sampled_epsilon_upper
 from barrow.accounting.theorem import theorem_alpha_upper
 from barrow.errors import ParameterError
-from barrow.numerics import float_down, float_up
+from barrow.numerics import Exact, float_down, float_up, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.privacy import (
     DiscreteEmd,
@@ -30,10 +34,12 @@ from barrow.privacy import (
     UserLevel,
     UserLevelRelease,
 )
+from barrow.privacy.definitions import positive
 
 _SHARES = (1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99, 0.999)
 """Shares of delta tried for the projection when the inner release needs some delta as well."""
 _LEAST = Fraction(1, 10**12)
+"""An epsilon of 0 is not a definition; a release that costs less than this is charged this much."""
 
 
 def refuse(event: object) -> ParameterError:
@@ -60,6 +66,50 @@ def at_delta(event: Event, delta: Fraction) -> Event:
         inner = at_delta(event.inner, delta)
         return SampledItems(samples=event.samples, radius=event.radius, delta=delta, inner=inner)
     return event.at_delta(delta) if isinstance(event, GaussianNoise | ShuffledReports) else event
+
+
+def gaussian_mu_lower(alpha: Exact, delta: Exact) -> float:
+    """The largest mu, rounded down, for which noise sigma = ell/(n mu) is (alpha, delta)-EMD-DP.
+
+    >>> round(gaussian_mu_lower(25, "1e-12"), 9)
+    2.990999468
+    """
+    return gdp_mu_lower(alpha_down(alpha), open_delta(delta, "Gaussian noise"))
+
+
+def gaussian_alpha_upper(mu: Exact, delta: Exact) -> float:
+    """The smallest alpha, rounded up, at which Gaussian noise of this mu is (alpha, delta)-EMD-DP.
+
+    >>> round(gaussian_alpha_upper(3, "1e-12"), 4)
+    25.0896
+    """
+    number = float_up(positive(mu, "mu"))
+    if not number < 1e150:
+        raise ParameterError(f"mu is {number:g}.", allowed="a number below 1e150", fix="mu=3")
+    return max(float(_LEAST), gdp_epsilon_upper(number, open_delta(delta, "Gaussian noise")))
+
+
+def price_gaussian(event: GaussianNoise) -> Guarantee:
+    """The guarantee of Gaussian noise at its delta, unbounded, with its worst case.
+
+    >>> guarantee = price_gaussian(GaussianNoise(mu=3, delta="1e-12", model="central", range_ratio="0.1"))
+    >>> print(guarantee.definition, "|", guarantee.worst_case)
+    (α=25.0896, δ=1e-12)-unbounded EMD-DP (central) | (ε=2.01836, δ=1e-12)-unbounded user-level DP (central)
+    """
+    alpha = gaussian_alpha_upper(event.mu, event.delta)
+    worst = None
+    if event.range_ratio is not None:
+        epsilon = gaussian_alpha_upper(event.mu * event.range_ratio, event.delta)
+        worst = UserLevel(Fraction(epsilon), event.delta, model=event.model)
+    return Guarantee(Emd(Fraction(alpha), event.delta, model=event.model), "gaussian", "docs/proofs/gaussian.md", worst)
+
+
+def price_knorm(event: KNormNoise) -> Guarantee:
+    """The guarantee of K-norm or Laplace noise: (alpha, 0), unbounded, with worst case alpha B/ell."""
+    worst = None
+    if event.range_ratio is not None:
+        worst = UserLevel(event.alpha * event.range_ratio, 0, model=event.model)
+    return Guarantee(Emd(event.alpha, 0, model=event.model), "knorm", "lemma:lin", worst)
 
 
 def _blanket_within(event: ShuffledReports, delta: Fraction) -> FlowProfile | None:

@@ -23,7 +23,7 @@ from barrow.ledger import Ledger
 from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
 from barrow.study import Study
 from barrow.study.bars import bars
-from barrow.study.grids import AUTO
+from barrow.study.file import AUTO
 
 _CATALOGUE = (
     "earth(box=(south, west, north, east), cell=KM), line(low=0, high=100, step=1, unit='years'), hours, weekdays, "

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from barrow.cli.report import show_page
 from barrow.cli.study_options import asked_of, asking_options, output_options
 from barrow.errors import ParameterError
 from barrow.policy import percent_up
@@ -61,6 +60,8 @@ def release(
         if not as_json:
             _show(result, again, quiet, several=len(asked) > 1)
         if opened and result.report.is_file():
+            from barrow.cli.report import show_page
+
             show_page(result.report)
     if len(asked) > 1 and not (as_json or quiet):
         click.echo("\nNext: open a report.html, barrow verify FOLDER, barrow explain FOLDER; statement.txt says it all")

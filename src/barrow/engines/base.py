@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,13 +19,14 @@ from barrow.engines.counts import (
     merged,
     refuse_more_users,
 )
-from barrow.engines.sampling import check_samples
 from barrow.engines.source import Source
 from barrow.errors import ParameterError, nearest_name
-from barrow.noise import Source as Randomness
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
 from barrow.spaces.records import Reads
+
+if TYPE_CHECKING:
+    from barrow.noise import Source as Randomness
 
 NUMBERS = ("integer", "real", "decimal", "text", "any")
 LABELS = ("integer", "text", "any")
@@ -281,6 +282,8 @@ class Engine(ABC):
         >>> drawn.users, drawn.counts.sum().item(), bool((drawn.counts >= 5).all())
         (3, 15, True)
         """
+        from barrow.engines.sampling import check_samples  # which takes long to load, and few sample
+
         check_users(users)
         samples = check_samples(samples)
         return self._sample(Asked(Source.of(source), columns, space, unknown, users), samples, randomness)

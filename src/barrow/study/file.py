@@ -20,16 +20,19 @@ from barrow.errors import ParameterError, nearest_name, path_text, plain_table
 from barrow.numerics import exact_text
 from barrow.policy import Promise
 from barrow.privacy import Model, UserLevel
-from barrow.spaces import space_from_spec
+from barrow.spaces import cell_key, parse_spec, space_from_spec
 from barrow.study.data import Data
-from barrow.study.grids import auto_spec
 
 if TYPE_CHECKING:
     from barrow.study.study import Study
 
+AUTO = "auto"
+"""In place of the size of a space's cells: they are chosen (:mod:`barrow.study.grids`)."""
 _LARGEST = 2**26
 Number = Any
 """A number as written, or a text; what it means is checked where it is used."""
+Place = tuple[str | int, ...]
+"""The way to a space in plain data: nothing for the space itself, ``("parts", 0)`` for the first part of a product."""
 
 
 class DataTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -170,6 +173,22 @@ def _data(table: DataTable | None) -> Data | None:
         encoding=table.encoding,
         timeout=table.timeout,
     )
+
+
+def auto_spec(space: Any) -> dict[str, Any] | None:
+    """The plain data of a space whose cells are to be chosen, or those of some of its parts; None for all others."""
+    spec = parse_spec(space) if isinstance(space, str) else dict(space) if isinstance(space, Mapping) else None
+    return spec if spec is not None and auto_places(spec) else None
+
+
+def auto_places(spec: Mapping[str, Any], above: Place = ()) -> list[Place]:
+    """Where in plain data cells are to be chosen."""
+    key = cell_key(spec.get("kind"))
+    found = [above] if key and isinstance(spec.get(key), str) and spec[key] == AUTO else []
+    parts = spec.get("parts")
+    inside = list(enumerate(parts)) if isinstance(parts, list | tuple) else []
+    nested = [((*above, "parts", i), part) for i, part in inside] + [((*above, "inner"), spec.get("inner"))]
+    return found + [place for at, part in nested if isinstance(part, Mapping) for place in auto_places(part, at)]
 
 
 def _refused(problem: str) -> ParameterError:

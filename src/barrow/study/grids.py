@@ -10,33 +10,29 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from barrow.errors import ParameterError
 from barrow.progress import task
-from barrow.spaces import Space, cell_key, parse_spec, space_from_spec
+from barrow.spaces import Space, cell_key, space_from_spec
+from barrow.study.file import Place, auto_places
 
 if TYPE_CHECKING:
     from barrow.questions import Plan, Question
-    from barrow.study.grid_search import At
     from barrow.study.grid_table import Grid, GridChoice
     from barrow.study.study import Study
 
-AUTO = "auto"
+At = tuple[int, ...]
+"""A size of each part's cells, by its place in the part's list from coarse to fine."""
+ALIKE = 1.05
+"""Of sizes whose errors differ by at most so much the coarsest is taken."""
+_WORSE = 1.1
+"""A way ends where the error is so much above the least on it."""
+_MOST_TRIES = 60
 _NICE = (1.0, 2.0, 5.0)
 _COARSEST, _COARSEST_PART, _MOST_ITEMS = 8.0, 2.0, 40_000
 """The first cell is this fraction of the extent of a space, or of a product's part; more items are not tried."""
-
-
-Place = tuple[str | int, ...]
-"""The way to a space in plain data: nothing for the space itself, ``("parts", 0)`` for the first part of a product."""
-
-
-def auto_spec(space: Any) -> dict[str, Any] | None:
-    """The plain data of a space whose cells are to be chosen, or those of some of its parts; None for all others."""
-    spec = parse_spec(space) if isinstance(space, str) else dict(space) if isinstance(space, Mapping) else None
-    return spec if spec is not None and _places(spec) else None
 
 
 def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> tuple[Space, GridChoice]:
@@ -47,7 +43,6 @@ def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> 
         study_on: From a space to the study on it.
     """
     from barrow.study.bars import bars
-    from barrow.study.grid_search import ALIKE, searched
     from barrow.study.grid_table import GridChoice
 
     search = _Search(spec, study_on)
@@ -76,7 +71,7 @@ class _Search:
 
     def __init__(self, spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> None:
         self.spec, self.study_on = spec, study_on
-        self.places = _places(spec)
+        self.places = auto_places(spec)
         self.bare = [space_from_spec(_without(_at(spec, place))) for place in self.places]
         self.ladders = [_sizes(part, place == ()) for part, place in zip(self.bare, self.places, strict=True)]
         self.found: list[tuple[Grid, Plan]] = []
@@ -124,16 +119,6 @@ class _Search:
             allowed=f"a {keys} of your own",
             fix=f"{keys} = …",
         )
-
-
-def _places(spec: Mapping[str, Any], above: Place = ()) -> list[Place]:
-    """Where in plain data cells are to be chosen."""
-    key = cell_key(spec.get("kind"))
-    found = [above] if key and isinstance(spec.get(key), str) and spec[key] == AUTO else []
-    parts = spec.get("parts")
-    inside = list(enumerate(parts)) if isinstance(parts, list | tuple) else []
-    nested = [((*above, "parts", i), part) for i, part in inside] + [((*above, "inner"), spec.get("inner"))]
-    return found + [place for at, part in nested if isinstance(part, Mapping) for place in _places(part, at)]
 
 
 def _at(spec: Any, place: Place) -> dict[str, Any]:
@@ -198,3 +183,72 @@ def _sizes(bare: Space, alone: bool) -> list[float]:
     top = math.floor(math.log10(largest))
     ladder = [float(f"{step * 10.0**power:.6g}") for power in range(top, top - 6, -1) for step in reversed(_NICE)]
     return first + [size for size in ladder if extent / 20_000.0 <= size <= largest]
+
+
+def searched(lengths: Sequence[int], error: Callable[[At], float | None]) -> dict[At, float]:
+    """Every place that was looked at and its error.
+
+    The way leads from the coarsest sizes to finer ones, in all parts together, while that gains. From the best place of
+    it, and from the coarsest that is as good, one part after the other is made finer or coarser, all of them, or one
+    finer and another coarser, until none of that gains. Which places are looked at depends on errors alone, not on how
+    long they take.
+
+    Args:
+        lengths: How many sizes each part has.
+        error: The error at a place; None where the cells are too coarse for an answer, infinite where there are too
+            many of them.
+    """
+    seen: dict[At, float | None] = {}
+
+    def look(at: At) -> float | None:
+        if at not in seen:
+            seen[at] = error(at) if len(seen) < _MOST_TRIES else math.inf
+        return seen[at]
+
+    def walk(places: Iterable[At]) -> None:
+        here: list[float] = []
+        for at in places:
+            value = look(at)
+            if value is None:
+                continue
+            if math.isinf(value):
+                return
+            here.append(value)
+            if value > _WORSE * min(here) or (len(here) > 2 and here[-3] < ALIKE * value):
+                return  # finer cells gain nothing any more
+
+    def known() -> dict[At, float]:
+        return {at: value for at, value in seen.items() if value is not None and math.isfinite(value)}
+
+    walk(tuple(min(i, length - 1) for length in lengths) for i in range(max(lengths)))
+    before = None
+    while len(lengths) > 1 and known() and before != (before := _best(known())):
+        for centre in (0, 1):
+            for way in _ways(len(lengths)):
+                walk(_along(_best(known())[centre], way, lengths))
+    return known()
+
+
+def _best(found: dict[At, float]) -> tuple[At, At]:
+    """The place of the least error, and the coarsest of those as good."""
+    least = min(found.values())
+    alike = [at for at, value in found.items() if value <= ALIKE * least]
+    return min(found, key=lambda at: found[at]), min(alike, key=lambda at: (sum(at), found[at]))
+
+
+def _ways(parts: int) -> list[At]:
+    """One part finer or coarser, all of them, and one finer for another coarser, as far as that keeps items few."""
+    unit = [tuple(int(i == part) for i in range(parts)) for part in range(parts)]
+    pairs = [(a, b) for a in unit for b in unit if a != b]
+    trades = [
+        tuple(m * x - n * y for x, y in zip(a, b, strict=True)) for m, n in ((1, 1), (2, 1), (1, 2)) for a, b in pairs
+    ]
+    return [way for one in [*unit, (1,) * parts] for way in (one, tuple(-x for x in one))] + trades
+
+
+def _along(start: At, way: At, lengths: Sequence[int]) -> Iterable[At]:
+    """The places from ``start`` on, as far as there are sizes."""
+    at = start
+    while all(0 <= x < length for x, length in zip(at, lengths, strict=True)):
+        yield at
+        at = tuple(x + step for x, step in zip(at, way, strict=True))

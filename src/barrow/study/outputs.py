@@ -23,7 +23,6 @@ from barrow.errors import ParameterError
 from barrow.ledger.store import fsync_folder
 from barrow.questions.plan import Rows
 
-_KINDS: dict[type, Any] = {float: np.float64, int: np.int64}
 _ROOM = "room"
 
 
@@ -181,6 +180,15 @@ def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[
     return found
 
 
+def columns_of(rows: Rows) -> dict[str, Any]:
+    """Whole columns as arrays: numbers as numbers, everything else as text."""
+    kinds: dict[type, Any] = {float: np.float64, int: np.int64}
+    return {
+        name: np.array([row[name] for row in rows], dtype=kinds.get(type(value), object))
+        for name, value in rows[0].items()
+    }
+
+
 def csv_text(rows: Rows) -> str:
     """The rows as ``values.csv`` has them."""
     text = io.StringIO()
@@ -202,11 +210,7 @@ def _parquets(tables: Mapping[str, Rows], place: Path | None) -> dict[str, bytes
         file = Path(folder) / "values.parquet"
         quoted = str(file).replace("'", "''")
         for table, rows in tables.items():
-            columns = {
-                name: np.array([row[name] for row in rows], dtype=_KINDS.get(type(value), object))
-                for name, value in rows[0].items()
-            }
-            connection.register("release", columns)
+            connection.register("release", columns_of(rows))
             try:
                 connection.execute(f"COPY (SELECT * FROM release) TO '{quoted}' (FORMAT parquet)")  # noqa: S608
             except duckdb.IOException:  # the disk, not the values

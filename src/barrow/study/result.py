@@ -1,4 +1,4 @@
-"""What a release gives back: values with their errors, and the statement that goes with them."""
+"""What a release gives back: values with their errors, as rows, frames and shapes, and the statement with them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import html
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from barrow.errors import ParameterError
+from barrow.errors import MissingExtraError, ParameterError
 from barrow.questions import Plan
-from barrow.questions.pictures import Bounds, bounds_of, counted_rows
+from barrow.questions.pictures import Bounds, bounds_of, counted_rows, places_of
 from barrow.questions.plan import Rows
 from barrow.spaces import Space
-from barrow.study import frames
-from barrow.study.outputs import read_tables
+from barrow.study.outputs import columns_of, read_tables
 from barrow.study.statement import kind_of, space_of
 
 if TYPE_CHECKING:
@@ -162,23 +162,28 @@ class Release:
 
     def to_pandas(self) -> Any:
         """The values as a pandas frame."""
-        return frames.to_pandas(self.rows())
+        return _frames("pandas", "pandas frames").DataFrame(columns_of(self.rows()))
 
     def to_polars(self) -> Any:
         """The values as a Polars frame."""
-        return frames.to_polars(self.rows())
+        return _frames("polars", "Polars frames").DataFrame(self.rows())
 
     def to_arrow(self) -> Any:
         """The values as a pyarrow table."""
-        return frames.to_arrow(self.rows())
+        return _frames("pyarrow", "Arrow tables").table(self)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return frames.ArrowRows(self.rows()).__arrow_c_stream__(requested_schema)
+        import duckdb  # which needs no pyarrow for it
+
+        connection = duckdb.connect(":memory:")
+        connection.register("released", columns_of(self.rows()))
+        # What is registered is read when the stream is: the relation keeps it and its connection.
+        return connection.sql("SELECT * FROM released").__arrow_c_stream__(requested_schema)
 
     @property
     def __geo_interface__(self) -> dict[str, Any]:
         """GeoJSON with the polygon of each cell, which geopandas and others read."""
-        return frames.features(self.rows(), self.space)
+        return features(self.rows(), self.space)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         from barrow.figures import bundle
@@ -195,3 +200,41 @@ class Release:
         more = "" if len(self.rows()) <= 20 else f"<p>… and {len(self.rows()) - 20:,} more</p>"
         words = "".join(f"<p>{html.escape(line)}</p>" for line in self.text.splitlines() if line)
         return f"{words}<table><tr>{head}</tr>{body}</table>{more}"
+
+
+def _frames(library: str, purpose: str) -> Any:
+    try:
+        return import_module(library)
+    except ImportError:
+        raise MissingExtraError.for_extra(library, extra="frames", purpose=purpose) from None
+
+
+def features(rows: Rows, space: Space | None) -> dict[str, Any]:
+    """GeoJSON of rows that are places: a polygon for each cell, or a point where cells are not known."""
+    if not rows or "lat" not in rows[0] or "lon" not in rows[0]:
+        raise ParameterError(
+            "The released values are no places on the Earth.",
+            allowed="a release on cells or hexagons of the Earth",
+            fix="to_pandas() for the values as a frame",
+        )
+    where = None if space is None else space.held
+    shapes = None if where is None else where.shapes
+    if shapes is None or len(shapes) != len(rows):
+        shapes = places_of(rows, None if where is None else getattr(where, "box", None))
+    return {
+        "type": "FeatureCollection",
+        "features": [
+            {"type": "Feature", "id": i, "properties": dict(row), "geometry": _geometry(shapes.corners, row, i)}
+            for i, row in enumerate(rows)
+        ],
+    }
+
+
+def _geometry(corners: Any, row: Mapping[str, Any], i: int) -> dict[str, Any]:
+    if corners is None:
+        return {"type": "Point", "coordinates": [row["lon"], row["lat"]]}
+    ring = [[lon, lat] for lat, lon in corners[i].tolist()]
+    kept = [p for k, p in enumerate(ring) if k == 0 or p != ring[k - 1]]
+    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(kept, [*kept[1:], kept[0]], strict=True))
+    kept = kept if area > 0 else kept[::-1]  # outer rings turn to the left
+    return {"type": "Polygon", "coordinates": [[*kept, kept[0]]]}

@@ -22,7 +22,6 @@ from barrow.progress import task
 from barrow.questions import Plan, Question, question_kinds, to_question
 from barrow.spaces import Elsewhere, NoRecords, Space, parse_space, parse_spec, space_from_spec
 from barrow.study.data import Data
-from barrow.study.grids import auto_spec, choose_grid
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -99,16 +98,21 @@ class Study(NamedOptions):
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
-        wanted = auto_spec(space)
-        if wanted is not None:  # the cells of least predicted error for what is asked, from public numbers alone
-            space, grids = choose_grid(
-                wanted,
-                lambda made: Study(
-                    made, promises, alpha=alpha, delta=delta, users=users, questions=questions, model=model,
-                    honest=honest, data=data, missing=missing,
-                ),
-            )  # fmt: skip
-            put("_grids", grids)
+        if not isinstance(space, Space):
+            from barrow.study.file import auto_spec
+
+            wanted = auto_spec(space)
+            if wanted is not None:  # the cells of least predicted error for what is asked, from public numbers alone
+                from barrow.study.grids import choose_grid
+
+                space, grids = choose_grid(
+                    wanted,
+                    lambda made: Study(
+                        made, promises, alpha=alpha, delta=delta, users=users, questions=questions, model=model,
+                        honest=honest, data=data, missing=missing,
+                    ),
+                )  # fmt: skip
+                put("_grids", grids)
         data = _with_outside(_space(space), _data(data))
         put("space", _effective(_space(space), data))
         put("promises", _promises(promises))

@@ -10,7 +10,8 @@ from barrow import figures as fig
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT
 from barrow.planning.bandwidths import best_of
-from barrow.study.grids import AUTO, choose_grid
+from barrow.study.file import AUTO
+from barrow.study.grids import choose_grid
 from barrow.web.asked import Asked, at
 
 _MOST_ITEMS = 6500
