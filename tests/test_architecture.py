@@ -104,9 +104,11 @@ def test_a_mean_takes_the_walk(tmp_path, monkeypatch):
     release("init", "ages.parquet", *ask, *flags, "--quiet")
     monkeypatch.setattr(kept, "_QUERIES", kept.Kept(6))  # made anew, as in a process of its own
     walk, _, histogram = section("The walk of one record").partition("A histogram takes the same way")
-    assert files_in(walk) <= passed_by(lambda: (release("release", "mean", "--quiet"), bw.verify("release/mean")))
-    assert files_in(histogram) <= passed_by(lambda: release("release", "histogram", "--quiet"))
-    for question, most in (("mean", 40), ("histogram", 55)):
+    passed = {name: passed_by(lambda name=name: release("release", name, "--quiet")) for name in ("mean", "histogram")}
+    assert files_in(walk) <= passed["mean"] | passed_by(lambda: bw.verify("release/mean"))
+    assert files_in(histogram) <= passed["histogram"]
+    for question, most, in_all in (("mean", 33, 100), ("histogram", 43, 128)):
+        assert len(passed[question]) <= in_all, sorted(passed[question])
         again = ["release", question, "--key", f"{question} again", "--out", f"again/{question}", "--quiet"]
         trusted = passed_by(lambda again=again: release(*again), of_records)
         assert {"engines/duckdb/engine.py", "mechanisms/statistics.py", "noise/source.py"} < trusted
