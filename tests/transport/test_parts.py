@@ -16,7 +16,7 @@ def test_data_set():
 
 
 def test_weights():
-    assert weights(Discrete(["a", "b"]), [0.5, 0.5], "a").tolist() == [0.5, 0.5]
+    assert [row.tolist() for row in weights(Discrete(["a", "b"]), [0.5, 0.5], [1, 0])] == [[0.5, 0.5], [1.0, 0.0]]
 
 
 def test_flow():

@@ -13,6 +13,7 @@ from barrow.spaces.geometry import ones
 from barrow.transport.solvers import assign, transport
 
 _MASS_ERROR = 1e-9
+_FLOAT = np.dtype(np.float64)
 _CHUNK = 1 << 15
 """How many numbers are worked on at once, so that they stay in the cache."""
 
@@ -40,21 +41,27 @@ def data_set(space: Space, items: ArrayLike) -> Ids:
     return np.atleast_1d(space._ids(ids))
 
 
-def weights(space: Space, values: ArrayLike, name: str) -> Floats:
-    """``values`` as rows of mass 1 over the items; negative entries are allowed (a difference may be signed)."""
-    if isinstance(values, np.ndarray) and values.dtype == np.float64 and isinstance(space, Space):
-        array, items = values, space.items  # the most frequent case, in which nothing has to be read
+def weights(space: Space, a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
+    """``a`` and ``b`` as rows of mass 1 over the items; negative entries are allowed (a difference may be signed)."""
+    if not isinstance(space, Space):
+        raise ParameterError(f"The space is {space!r:.60}.", allowed="a space", fix="emd(Line(0, 100, step=1), a, b)")
+    return _rows(space.items, a, "a"), _rows(space.items, b, "b")
+
+
+def _rows(items: int, values: ArrayLike, name: str) -> Floats:
+    if type(values) is np.ndarray and values.dtype is _FLOAT:
+        array = values  # the most frequent case, in which nothing has to be read
     else:
         with reading(name, allowed="one weight for each item of a space", fix="histogram(space, ids)"):
-            array, items = np.asarray(values, dtype=np.float64), space.items
+            array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or array.shape[-1] != items:
         raise ParameterError(
             f"{name} has shape {array.shape}.",
             allowed=f"one weight for each of the {items} items along the last axis",
             fix="histogram(space, ids) makes one from item ids",
         )
-    totals = array.dot(ones(array.shape[-1]))
-    wrong = abs(totals - 1.0) if array.ndim == 1 else np.abs(totals - 1.0).max(initial=0.0)
+    totals = array.dot(ones(items))
+    wrong = abs(float(totals) - 1.0) if array.ndim == 1 else np.abs(totals - 1.0).max(initial=0.0)
     if not wrong <= _MASS_ERROR:
         raise ParameterError(
             f"{name} does not have mass 1 (it misses it by {wrong:.3g}).",
@@ -80,19 +87,14 @@ def emd(space: Space, a: ArrayLike, b: ArrayLike) -> float | Floats:
     >>> emd(Line(0, 8, step=1, cells=True), np.eye(8)[0], np.eye(8)[2])
     0.25
     """
-    x, y = weights(space, a, "a"), weights(space, b, "b")
-    if space.has_closed_form:
-        result = _in_closed_form(space, x, y)
-        return float(result) if x.ndim == y.ndim == 1 else result
+    x, y = weights(space, a, b)
     if x.ndim == y.ndim == 1:
-        return transport(space, x - y)[0]
-    return _each(space, np.subtract(x, y))
+        return float(space.flow_cost(x - y)) if space.has_closed_form else transport(space, x - y)[0]
+    return _in_closed_form(space, x, y) if space.has_closed_form else _each(space, np.subtract(x, y))
 
 
 def _in_closed_form(space: Space, a: Floats, b: Floats) -> Floats:
     """EMD of many pairs by the closed form of ``space``, a chunk at a time."""
-    if a.ndim == b.ndim == 1:
-        return space.flow_cost(np.subtract(a, b))
     left, right = np.broadcast_arrays(a, b)
     size = left.shape[-1]
     rows_a, rows_b = left.reshape(-1, size), right.reshape(-1, size)
@@ -128,10 +130,9 @@ def kr_norm(space: Space, difference: ArrayLike) -> float | Floats:
             allowed="total mass 0",
             fix="subtract weights of equal mass",
         )
-    if space.has_closed_form:
-        result = _in_closed_form(space, d, np.zeros(d.shape[-1]))
-        return float(result) if d.ndim == 1 else result
-    return transport(space, d)[0] if d.ndim == 1 else _each(space, d)
+    if d.ndim == 1:
+        return float(space.flow_cost(d)) if space.has_closed_form else transport(space, d)[0]
+    return _in_closed_form(space, d, np.zeros(d.shape[-1])) if space.has_closed_form else _each(space, d)
 
 
 def _each(space: Space, differences: Floats) -> Floats:
@@ -177,7 +178,7 @@ def coupling(space: Space, a: ArrayLike, b: ArrayLike) -> Coupling:
     >>> plan.target.tolist(), round(plan.cost, 9)
     ([1, 2], 0.5)
     """
-    x, y = weights(space, a, "a"), weights(space, b, "b")
+    x, y = weights(space, a, b)
     if x.ndim != 1 or y.ndim != 1 or min(x.min(), y.min()) < 0.0:
         raise ParameterError(
             "A coupling is made of two histograms.",
