@@ -58,7 +58,7 @@ from barrow.spaces import (
     parse_space,
     space_from_spec,
 )  # fmt: skip
-from barrow.spaces.units import parse_distance
+from barrow.spaces.spec import parse_distance
 from barrow.study import Study, explain, read, read_statement, read_study, statement_text, verify
 from barrow.study.file import study_from_spec
 from tests.collect.vectors import FOLDER, resigned

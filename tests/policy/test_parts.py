@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from barrow.policy.picture import Change, belief_figure
 from barrow.policy.policy import to_promise
+from barrow.policy.promises import Change, belief_figure
 
 
 def test_change():

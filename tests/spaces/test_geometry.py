@@ -18,8 +18,8 @@ from barrow.spaces.geometry import Lattice
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.sphere import EARTH_RADIUS_KM, great_circle
 from barrow.transport import emd
+from barrow.transport.emd import transport
 from barrow.transport.graph_flow import emd_flow_upper
-from barrow.transport.solvers import transport
 from tests.spaces.cases import CASES
 
 

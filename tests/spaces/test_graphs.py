@@ -36,7 +36,7 @@ from barrow.spaces import (
 from barrow.spaces.lattices import line_axis
 from barrow.spaces.neighbours import WEIGHT_BITS
 from barrow.spaces.spanners import MOST_CERTIFIED, flow_cost, greedy_spanner
-from barrow.transport.solvers import pot
+from barrow.transport.emd import pot
 from tests.spaces.cases import CASES, IDS
 
 COARSE = {

@@ -10,9 +10,8 @@ from scipy.sparse import csr_array
 
 from barrow.errors import ParameterError
 from barrow.spaces import Line
-from barrow.spaces.checks import finite_array, positive_number, private_numbers
+from barrow.spaces.checks import finite_array, positive_number, private_numbers, without_names
 from barrow.spaces.edges import nested_edges
-from barrow.spaces.files import without_names
 from barrow.spaces.labels import LabelIndex
 from barrow.spaces.latitudes import latitude_graph, scattered_graph
 from barrow.spaces.lattices import (

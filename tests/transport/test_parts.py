@@ -6,9 +6,8 @@ import numpy as np
 from scipy.sparse import csc_array, eye_array
 
 from barrow.spaces import Discrete, Euclidean
-from barrow.transport.emd import data_set, weights
+from barrow.transport.emd import data_set, pot, transport, weights
 from barrow.transport.graph_flow import cheapest_flow, emd_flow_upper, factorised, grounded, nearest_flow
-from barrow.transport.solvers import pot, transport
 
 
 def test_data_set():

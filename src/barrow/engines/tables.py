@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
 from barrow.numerics.digest import table_digest
-from barrow.spaces.files import DIGESTS, Written
+from barrow.spaces.checks import DIGESTS, Written
 
 Floats = NDArray[np.float64]
 

@@ -36,7 +36,7 @@ from barrow.privacy import (
 from barrow.privacy.definitions import probability, to_model
 from barrow.spaces import parse_distance
 from barrow.spaces.base import Space
-from barrow.spaces.units import ANYWHERE, PRESENCE
+from barrow.spaces.spec import ANYWHERE, PRESENCE
 
 if TYPE_CHECKING:
     from barrow.ledger.budget import SpaceRef

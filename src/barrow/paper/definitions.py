@@ -21,7 +21,7 @@ from barrow.queries import histogram
 from barrow.randomisers import exceeds_exp, exponential, gkrr, randomised_response
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Line
 from barrow.transport import coupling, emd, emd_between
-from barrow.transport.solvers import assign
+from barrow.transport.emd import assign
 
 _MILE = Fraction("1.609344")
 """Kilometres."""
@@ -134,7 +134,7 @@ def _coupling(effort: Effort) -> Measured:
     "lem:bvn",
     "Lemma 2.5",
     "Between two data sets of the same size the EMD is the mean distance of the best matching of items.",
-    ("barrow.transport.emd_between", "barrow.transport.solvers.assign"),
+    ("barrow.transport.emd_between", "barrow.transport.assign"),
     links="transport.md",
 )
 def _matching(effort: Effort) -> Measured:

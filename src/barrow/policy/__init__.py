@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.policy.odds import odds_sentence, odds_upper, percent_up
     from barrow.policy.policy import Kept, Policy, describe_change, describe_distance, describe_move, describe_share
-    from barrow.policy.promises import Promise, parse_epsilon, parse_share
+    from barrow.policy.promises import Promise, odds_sentence, odds_upper, parse_epsilon, parse_share, percent_up
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from barrow.errors import NamedOptions, ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up
-from barrow.policy.odds import odds_sentence, odds_upper
-from barrow.policy.promises import Promise
+from barrow.policy.promises import Promise, odds_sentence, odds_upper
 from barrow.spaces import Space, parse_distance
-from barrow.spaces.units import ANYWHERE, PRESENCE
+from barrow.spaces.spec import ANYWHERE, PRESENCE
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -217,7 +216,7 @@ class Policy(NamedOptions):
         >>> Policy(Earth(), ["1, 1000 mi, 0.2"]).plot().title
         'What anyone can learn about one person'
         """
-        from barrow.policy.picture import Change, belief_figure
+        from barrow.policy.promises import Change, belief_figure
 
         space = self.space
         changes = [

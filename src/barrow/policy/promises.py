@@ -1,13 +1,25 @@
-"""A promise in plain words: "a share tau of the data moved by distance q is protected at epsilon"."""
+"""A promise in plain words ("a share of the data moved by a distance is protected at epsilon"), and what it means.
+
+Odds say how far a 50 % suspicion can grow (docs/proofs/promises.md); drawn as curves they show what anyone can learn
+about one person.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from barrow.errors import NamedOptions, ParameterError
 from barrow.numerics import Exact, exact, exact_text, ungrouped
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure
 
 _WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _NUMBERS = {"a": 1, "an": 1, **{word: i for i, word in enumerate(_WORDS, start=1)}}
@@ -15,6 +27,9 @@ _EVERYTHING = re.compile(r"everything|(?:all|the whole)(?: of)?(?: the)?(?: \w+)
 _OF = re.compile(rf"([\d./]+|{'|'.join(_NUMBERS)})\b\s*[^\d%]*?\s*\b(?:of|in)\s+(?:the\s+)?([\d.]+)(?:\s+[^\d%]*)?")
 _PERCENT = re.compile(r"([\d.]+)\s*(?:%|per\s?cent)(?:\s+\D*)?")
 _SHARES = 'more than 0 and at most 1, e.g. "1/30", "1 day of 30", "one visit of 50", "2 %" or "all"'
+_DRAWN = ((1.0, "everything"), (0.5, "half of it"), (0.1, "1 in 10"), (0.02, "1 in 50"))
+_CERTAIN = 0.99995
+_TINY = 1.0 + 1e-12
 
 
 def parse_share(value: Exact) -> Fraction:
@@ -118,3 +133,99 @@ class Promise(NamedOptions):
                 fix='"1/30, 1000 mi, 0.2"',
             )
         return cls(*parts)
+
+
+def odds_upper(epsilon: float) -> float:
+    """The largest probability, rounded up, to which a guess of 50 % about two data sets can grow: 1/(1+e^-eps).
+
+    >>> round(odds_upper(0.5), 4)
+    0.6225
+    """
+    return min(1.0, math.nextafter(1.0 / (1.0 + math.exp(-epsilon)) * (1.0 + 2.0**-50), 2.0))
+
+
+def percent_up(probability: float, digits: int = 1) -> str:
+    """A probability as a percentage, rounded up so that it never understates.
+
+    >>> percent_up(0.55001), percent_up(0.5), percent_up(0.99999999)
+    ('55.1 %', '50.0 %', '100 %')
+    """
+    scale = 10**digits
+    value = math.ceil(probability * 100 * scale * (1.0 - 1e-12)) / scale
+    return "100 %" if value >= 100 else f"{value:.{digits}f} %"
+
+
+def odds_sentence(epsilon: float) -> str:
+    """The odds of ``epsilon`` as a sentence; delta aside.
+
+    >>> odds_sentence(0.2)
+    'A 50 % suspicion can grow to at most 55.0 %.'
+    >>> odds_sentence(25)
+    'A 50 % suspicion can become near certainty: this is not protected.'
+    """
+    if epsilon > 5:
+        return "A 50 % suspicion can become near certainty: this is not protected."
+    return f"A 50 % suspicion can grow to at most {percent_up(odds_upper(epsilon))}."
+
+
+@dataclass(frozen=True)
+class Change:
+    """A promise in numbers.
+
+    Attributes:
+        words: What had been different.
+        share: Of one person's data.
+        distance: How far elsewhere, in the space's unit.
+        asked: The epsilon that was promised.
+        kept: The epsilon that it gets, rounded up.
+    """
+
+    words: str
+    share: float
+    distance: float
+    asked: float
+    kept: float
+
+
+def belief_figure(
+    changes: Sequence[Change],
+    *,
+    alpha: float | None,
+    worst: float,
+    unit: str,
+    diameter: float,
+    snapping: float = 0.0,
+    most: float = 1.0,
+    width: int = 720,
+) -> Figure | None:
+    """What a 50 % guess can become against how far elsewhere records had been; None if it can become certain.
+
+    Args:
+        changes: The promises.
+        alpha: Rounded up; None for user-level DP, which is the same for every change.
+        worst: The epsilon, rounded up, if everything were different.
+        unit: Of distances.
+        diameter: How many units count as 1.
+        snapping: How far snapping moves a record at most, in units.
+        most: No move of an item counts for more than this, as a share of the diameter.
+        width: In pixels.
+    """
+    from barrow.figures import Curve, Kept, belief
+
+    top = odds_upper(worst)
+    if top > _CERTAIN:
+        return None
+    reach = min(diameter, max([1.35 * change.distance for change in changes], default=0.15 * diameter) or diameter)
+    far = np.linspace(0.0, reach, 64)
+    if alpha is None:
+        curves = [Curve("any change", far, np.full(len(far), top))]
+    else:
+        moved = np.minimum((far + 2.0 * snapping) / diameter, most)
+        least = min([change.share for change in changes], default=0.02) / 2.0
+        curves = [
+            Curve(name, far, [odds_upper(min(float(x) * alpha * share * _TINY, worst)) for x in moved])
+            for share, name in _DRAWN
+            if share >= least
+        ]
+    kept = [Kept(c.words, c.distance, odds_upper(c.asked), min(odds_upper(c.kept), top)) for c in changes]
+    return belief(curves, kept, worst=top, unit=unit or "of the largest distance", width=width)

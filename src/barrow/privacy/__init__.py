@@ -6,16 +6,6 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.privacy.channels import ItemChannel
-    from barrow.privacy.conversions import (
-        Conversion,
-        emd_rate_from,
-        item_to_emd,
-        to_bounded,
-        to_discrete,
-        to_emd,
-        to_model_of,
-        to_user_level,
-    )
     from barrow.privacy.definitions import (
         Definition,
         DiscreteEmd,
@@ -37,6 +27,18 @@ if TYPE_CHECKING:
         UserLevelRelease,
         event_from_json,
     )
-    from barrow.privacy.guarantees import Guarantee, definition_from_json, guarantee_from_json
+    from barrow.privacy.guarantees import (
+        Conversion,
+        Guarantee,
+        definition_from_json,
+        emd_rate_from,
+        guarantee_from_json,
+        item_to_emd,
+        to_bounded,
+        to_discrete,
+        to_emd,
+        to_model_of,
+        to_user_level,
+    )
 else:
     __getattr__, __dir__ = lazily(__name__)

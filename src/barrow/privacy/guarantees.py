@@ -1,13 +1,31 @@
-"""A guarantee: a definition with its numbers, the theorem behind it, and the worst case."""
+"""What is guaranteed, and what one definition implies in terms of another.
+
+A :class:`Guarantee` is a definition with its numbers, the theorem behind it, and the worst case. A :class:`Conversion`
+is an implied definition with safe constants, and the label of the statement that it rests on. Proofs are in
+docs/proofs/definitions.md and docs/proofs/group-privacy.md.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from barrow.errors import ParameterError, plain_table, reading
-from barrow.privacy.definitions import Definition, DiscreteEmd, Emd, ItemMetric, UserLevel
+from barrow.numerics import Exact, whole
+from barrow.privacy.definitions import (
+    Definition,
+    DiscreteEmd,
+    Emd,
+    ItemMetric,
+    Model,
+    UserLevel,
+    group_delta_upper,
+    share,
+    to_model,
+)
 
 _DEFINITIONS: dict[str, type[Definition]] = {k.__name__: k for k in (ItemMetric, UserLevel, Emd, DiscreteEmd)}
 
@@ -94,3 +112,154 @@ def guarantee_from_json(data: Mapping[str, Any]) -> Guarantee:
         raise ParameterError("The worst case is not user-level DP.", allowed="UserLevel or nothing", fix="omit it")
     with reading("The guarantee"):
         return Guarantee(definition_from_json(data["definition"]), str(data["method"]), str(data["theorem"]), parsed)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """An implied definition and the label of the statement that implies it.
+
+    >>> to_user_level(Emd(3, model="local")).theorem
+    'sec:interpret'
+    """
+
+    definition: Definition
+    theorem: str
+
+
+def to_user_level(definition: Emd | DiscreteEmd | UserLevel, *, largest_distance: Exact = 1) -> Conversion:
+    """The user-level DP that a definition implies (d_max translation of Section 8; group privacy if discrete).
+
+    No EMD between the data of two users exceeds ``largest_distance``, at most 1 (the normalised diameter).
+
+    >>> print(to_user_level(Emd(25, "1e-12", model="central")).definition)
+    (ε=25, δ=1e-12)-unbounded user-level DP (central)
+    >>> print(to_user_level(DiscreteEmd("0.2", 0, radius="0.3", model="local")).definition)
+    (ε=0.8, δ=0)-unbounded user-level DP (local)
+    """
+    d_max = share(largest_distance, "largest_distance")
+    if isinstance(definition, UserLevel):
+        return Conversion(definition, "def:user-level-central-dp")
+    if isinstance(definition, Emd):
+        implied = UserLevel(
+            definition.alpha * d_max, definition.delta, model=definition.model, bounded=definition.bounded
+        )
+        return Conversion(implied, "sec:interpret")
+    steps = definition.steps_at(d_max)
+    delta = group_delta_upper(definition.epsilon, definition.delta, steps)
+    _refuse_vacuous(delta)
+    return Conversion(UserLevel(definition.epsilon * steps, delta, model=definition.model), "ref:group")
+
+
+def to_emd(definition: UserLevel, *, items: int, least_distance: Exact) -> Conversion:
+    """The bounded EMD-DP that user-level DP implies for ``items`` items per user (d_min translation of Section 8).
+
+    Two different data sets of m items are at least d_min/m apart (``lem:bvn``), so alpha = epsilon m/d_min. Without
+    a public size there is no least EMD, and no alpha: then use :func:`to_discrete`.
+
+    >>> to_emd(UserLevel(1, model="central"), items=10, least_distance="0.05").definition.alpha
+    Fraction(200, 1)
+    """
+    d_min = share(least_distance, "least_distance")
+    implied = Emd(
+        definition.epsilon * whole(items, "items") / d_min, definition.delta, model=definition.model, bounded=True
+    )
+    return Conversion(implied, "sec:interpret")
+
+
+def to_discrete(definition: Emd | DiscreteEmd | UserLevel, *, radius: Exact) -> Conversion:
+    """The discrete EMD-DP of a given radius that a definition implies.
+
+    >>> to_discrete(Emd(25, model="central"), radius="0.01").definition.epsilon
+    Fraction(1, 4)
+    >>> to_discrete(DiscreteEmd(1, 0, radius="0.1", model="central"), radius="0.25").definition.epsilon
+    Fraction(3, 1)
+    """
+    r = share(radius, "radius")
+    if isinstance(definition, DiscreteEmd):
+        steps = definition.steps_at(r)
+        delta = group_delta_upper(definition.epsilon, definition.delta, steps)
+        _refuse_vacuous(delta)
+        implied = DiscreteEmd(
+            definition.epsilon * steps,
+            delta if steps > 1 else definition.delta,
+            radius=r,
+            model=definition.model,
+        )
+        return Conversion(implied, "ref:group" if steps > 1 else "def:discrete-emd-dp-central")
+    if definition.bounded:
+        raise ParameterError(
+            f"{definition} holds for data sets of one public size; discrete EMD-DP is about all sizes.",
+            allowed="an unbounded definition, or the reduction by sampling",
+            fix="release the mean over users, or sample a fixed number of items from each user",
+        )
+    if isinstance(definition, Emd):
+        implied = DiscreteEmd(definition.alpha * r, definition.delta, radius=r, model=definition.model)
+        return Conversion(implied, "def:discrete-emd-dp-central")
+    implied = DiscreteEmd(definition.epsilon, definition.delta, radius=r, model=definition.model)
+    return Conversion(implied, "def:discrete-emd-dp-central")
+
+
+def to_bounded(definition: Emd | UserLevel) -> Conversion:
+    """The same numbers for data sets of one size: fewer pairs of neighbours, so nothing is lost.
+
+    >>> to_bounded(Emd(25, model="local")).definition.bounded
+    True
+    """
+    theorem = "def:emd-dp" if isinstance(definition, Emd) else "def:user-level-central-dp"
+    return Conversion(replace(definition, bounded=True), theorem)
+
+
+def to_model_of(definition: Emd | DiscreteEmd | UserLevel, model: str) -> Conversion:
+    """The same numbers in a model of more trust: local implies shuffle implies central.
+
+    Users add their noise independently, so when one user's data change only that user's report does.
+
+    >>> to_model_of(Emd(25, model="local"), "central").definition.model.value
+    'central'
+    """
+    order = [Model.LOCAL, Model.SHUFFLE, Model.CENTRAL]
+    target = to_model(model)
+    if order.index(target) < order.index(definition.model):
+        raise ParameterError(
+            f"A {definition.model.value} guarantee says nothing in the {target.value} model.",
+            allowed="local to shuffle to central",
+            fix=f"model={definition.model.value!r}",
+        )
+    return Conversion(replace(definition, model=target), "docs/proofs/definitions.md")
+
+
+def emd_rate_from(definition: DiscreteEmd) -> Fraction:
+    """2 epsilon/r: at every w >= r the epsilon of group privacy is at most this times w (remark after ``ref:group``).
+
+    It is a reading, not a definition: below r the epsilon stays at epsilon, so no alpha holds at every w.
+
+    >>> emd_rate_from(DiscreteEmd("0.2", 0, radius="0.01"))
+    Fraction(40, 1)
+    """
+    return 2 * definition.epsilon / definition.radius
+
+
+def item_to_emd(definition: ItemMetric, *, items: int, model: str = "local") -> Conversion:
+    """Bounded EMD-DP of releasing all ``items`` outputs of an item randomiser, by composition: alpha0 * m.
+
+    Only for delta = 0: sum_i alpha0 d(x_i, x'_i) = alpha0 m w along the best matching (``lem:bvn``).
+
+    >>> item_to_emd(ItemMetric("0.025"), items=1000).definition.alpha
+    Fraction(25, 1)
+    """
+    if definition.delta != 0:
+        raise ParameterError(
+            f"The item randomiser has delta = {float(definition.delta):g}.",
+            allowed="delta = 0",
+            fix="use a pure randomiser",
+        )
+    return Conversion(Emd(definition.alpha * whole(items, "items"), 0, model=to_model(model), bounded=True), "lem:bvn")
+
+
+def _refuse_vacuous(delta: float) -> None:
+    if not delta < 1.0 or math.isnan(delta):
+        raise ParameterError(
+            "Group privacy over so many steps gives a delta of 1, which promises nothing.",
+            allowed="a smaller delta, a smaller epsilon or a larger radius",
+            fix="reduce delta, or ask about a shorter distance",
+        )

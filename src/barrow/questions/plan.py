@@ -473,7 +473,7 @@ class Plan(ABC):
 
     def plot(self, *, width: int = 720) -> Figure | None:
         """What anyone could learn about one person, as curves; None where the worst case is not protected."""
-        from barrow.policy.picture import Change, belief_figure
+        from barrow.policy.promises import Change, belief_figure
 
         space, kept = self.space, self.terms.policy.kept if self.terms.promises else ()
         changes = [

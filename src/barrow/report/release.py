@@ -16,7 +16,7 @@ from barrow.figures import Figure, at_most, bars, between, near
 from barrow.figures.map import place_name
 from barrow.numerics import exact, float_up
 from barrow.policy import odds_upper, percent_up
-from barrow.policy.picture import Change, belief_figure
+from barrow.policy.promises import Change, belief_figure
 from barrow.questions import Plan
 from barrow.questions.pictures import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
 from barrow.report.accuracy import accuracy_of

@@ -20,15 +20,22 @@ if TYPE_CHECKING:
     from barrow.spaces.line import Line
     from barrow.spaces.neighbours import NeighbourGraph
     from barrow.spaces.network import Graph
-    from barrow.spaces.no_records import NoRecords
-    from barrow.spaces.one_more import OneMore
+    from barrow.spaces.one_more import NoRecords, OneMore
     from barrow.spaces.product import Product
     from barrow.spaces.scale import Scale
     from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
-    from barrow.spaces.spec import cell_key, parse_call, parse_space, parse_spec, space_from_spec, space_kinds
+    from barrow.spaces.spec import (
+        cell_key,
+        parse_call,
+        parse_distance,
+        parse_space,
+        parse_spec,
+        space_from_spec,
+        space_kinds,
+        units_of,
+    )
     from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM
     from barrow.spaces.tree import Tree
-    from barrow.spaces.units import parse_distance, units_of
     from barrow.spaces.week import Week
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import DataError, ParameterError
 from barrow.numerics import digest_of
-from barrow.spaces.checks import checked_call
-from barrow.spaces.files import remembered, without_names
+from barrow.spaces.checks import checked_call, remembered, without_names
 from barrow.spaces.geometry import Floats, Geometry, Ids
 from barrow.spaces.records import Formula, Labels, Reads
 
@@ -167,7 +166,7 @@ class Space(Geometry, ABC):
         >>> Line(0, 10, step=5, cells=True).with_no_records.labels
         ['2.5', '7.5', 'no records']
         """
-        from barrow.spaces.no_records import NoRecords
+        from barrow.spaces.one_more import NoRecords
 
         return self if self.apart is not None else NoRecords(self)
 

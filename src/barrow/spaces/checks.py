@@ -1,9 +1,14 @@
-"""What is checked when it comes in: calls and public parameters of spaces, and private records."""
+"""What spaces are made from, checked: calls, public parameters, tables read from files; and private records.
+
+Spaces take arrays; files are read by ``barrow.engines.with_tables``, which hands over the plain data that name them
+with the digests of what they held. Such a space writes these, and is known by the digests, not by names of files.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
@@ -14,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import DataError, ParameterError, check_options, reading
 from barrow.numerics import exact
+
+DIGESTS = "digests"
 
 
 def finite_array(values: ArrayLike, name: str, *, ndim: int) -> NDArray[np.float64]:
@@ -98,3 +105,31 @@ def checked_call(init: Callable[..., None]) -> Callable[..., None]:
             raise ParameterError(f"unit is {unit!r}.", allowed="a text", fix='unit="km"')
 
     return made
+
+
+@dataclass(frozen=True)
+class Written:
+    """Plain data that name files, with their digests: what a space was read from."""
+
+    spec: Mapping[str, Any]
+
+
+def remembered(to_spec: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+    """``to_spec`` of a space, which says what the space was read from where that is known."""
+
+    @wraps(to_spec)
+    def found(self: Any) -> dict[str, Any]:
+        written = vars(self).get("_written")
+        return to_spec(self) if written is None else dict(written.spec)
+
+    return found
+
+
+def without_names(spec: Any) -> Any:
+    """Plain data in which files are known by their digests alone, so that a file may be moved or renamed."""
+    if isinstance(spec, list):
+        return [without_names(part) for part in spec]
+    if not isinstance(spec, dict):
+        return spec
+    named = spec.get(DIGESTS, {})
+    return {key: without_names(value) for key, value in spec.items() if key not in named}

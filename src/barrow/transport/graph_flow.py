@@ -19,7 +19,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.spaces import Space
 from barrow.spaces.geometry import Floats, Ids, Pairs
-from barrow.transport.solvers import pot
+from barrow.transport.emd import pot
 
 EXACT_NODES = 50_000
 """Up to so many nodes the network simplex is used where it is installed."""

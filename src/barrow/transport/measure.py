@@ -14,9 +14,8 @@ import numpy as np
 
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
-from barrow.transport.emd import kr_norm
+from barrow.transport.emd import kr_norm, pot
 from barrow.transport.graph_flow import emd_flow_upper
-from barrow.transport.solvers import pot
 
 MOST_MEASURED = 12_000
 """Spaces of more items are measured on a coarser grid, where they have one."""
