@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from barrow import figures as fig
 from barrow.errors import MissingExtraError, ParameterError
-from barrow.figures.layout import apart, shortened, text_width
-from barrow.figures.palette import DARK, LIGHT, plain_rules
+from barrow.figures.figure import DARK, LIGHT, plain_rules
 from barrow.figures.readings import Readings, class_edges, classes_of
+from barrow.figures.svg import apart, shortened, text_width
 from tests.figures.gallery import PICTURES
 
 SVG = "{http://www.w3.org/2000/svg}"

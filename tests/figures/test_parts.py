@@ -6,14 +6,25 @@ import numpy as np
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.figures.layout import LogScale, Scale, apart, shortened, wrapped
+from barrow.figures.figure import stylesheet
 from barrow.figures.map import place_name
 from barrow.figures.outline import relative_path
-from barrow.figures.palette import stylesheet
 from barrow.figures.places import disc_radius
 from barrow.figures.projection import Projection
 from barrow.figures.readings import Readings, class_edges, class_names, classes_of, finite
-from barrow.figures.svg import clean, element, escape, isolated, mark, polyline
+from barrow.figures.svg import (
+    LogScale,
+    Scale,
+    apart,
+    clean,
+    element,
+    escape,
+    isolated,
+    mark,
+    polyline,
+    shortened,
+    wrapped,
+)
 
 
 def test_scale():

@@ -14,7 +14,7 @@ from barrow.cli.main import cli
 from barrow.errors import ParameterError
 from barrow.policy import odds_upper
 from barrow.report.accuracy import accuracy_of
-from barrow.report.html import report_html
+from barrow.report.page import report_html
 from barrow.report.release import Released, release_files, release_report
 from barrow.study import verify
 from barrow.study.result import Release

@@ -9,11 +9,10 @@ from barrow.figures.accuracy import Here, growth, loglog, sweep, tradeoff
 from barrow.figures.bars import bars, histogram
 from barrow.figures.belief import Kept, belief, hundred
 from barrow.figures.curves import Curve
-from barrow.figures.figure import Figure, bundle, document
+from barrow.figures.figure import Figure, bundle, document, script, stylesheet
 from barrow.figures.icicle import icicle
 from barrow.figures.map import map_figure
 from barrow.figures.matrix import matrix
-from barrow.figures.palette import script, stylesheet
 from barrow.figures.places import Places
 from barrow.figures.ring import ring
 from barrow.figures.timeline import Step, timeline

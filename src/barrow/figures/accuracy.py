@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from barrow.errors import ParameterError
 from barrow.figures.curves import Curve, end_labels, interpolated, labels_width, line_of, log_range
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.layout import LogScale, bottom_axis, left_axis, shortened, text_width, ticks_width
-from barrow.figures.svg import clean, element, isolated, mark
+from barrow.figures.svg import (
+    LogScale,
+    bottom_axis,
+    clean,
+    element,
+    isolated,
+    left_axis,
+    mark,
+    shortened,
+    text_width,
+    ticks_width,
+)
 from barrow.numerics.exact import PERCENT, at_most, near
 
 

@@ -8,9 +8,19 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.layout import Scale, bottom_axis, left_axis, shortened, text_width, ticks_width
 from barrow.figures.readings import Numbers, Readings, checked_labels, finite
-from barrow.figures.svg import clean, element, hatched, mark
+from barrow.figures.svg import (
+    Scale,
+    bottom_axis,
+    clean,
+    element,
+    hatched,
+    left_axis,
+    mark,
+    shortened,
+    text_width,
+    ticks_width,
+)
 from barrow.numerics.exact import PERCENT, between, near
 
 MOST_BARS = 40

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from barrow.errors import ParameterError
 from barrow.figures.curves import Curve, end_labels, labels_width, line_of
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.layout import Scale, apart, bottom_axis, left_axis, text_width
-from barrow.figures.svg import clean, element, isolated, mark, number
+from barrow.figures.svg import Scale, apart, bottom_axis, clean, element, isolated, left_axis, mark, number, text_width
 from barrow.numerics import exact
 from barrow.numerics.exact import PERCENT, at_most, near
 

@@ -10,9 +10,8 @@ from typing import Literal
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.figures.layout import Scale, apart, shortened, text_width
 from barrow.figures.readings import Numbers, finite
-from barrow.figures.svg import Floats, clean, element, polyline
+from barrow.figures.svg import Floats, Scale, apart, clean, element, polyline, shortened, text_width
 from barrow.numerics.exact import near
 
 Style = Literal["main", "faint"]

@@ -9,9 +9,8 @@ from typing import Any
 from barrow.errors import ParameterError
 from barrow.figures.bars import largest_said
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.layout import shortened, text_width
 from barrow.figures.readings import Numbers, Readings
-from barrow.figures.svg import element, hatched, isolated, mark
+from barrow.figures.svg import element, hatched, isolated, mark, shortened, text_width
 from barrow.numerics.exact import PERCENT, between, near
 
 _LOWEST = 3.0

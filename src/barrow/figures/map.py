@@ -8,7 +8,6 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.layout import legend, shades_of
 from barrow.figures.outline import Ground, Outline, bundled_ground, own_ground, relative_path
 from barrow.figures.places import Ids, Places, disc_radius, shapes_of
 from barrow.figures.projection import Projection, checked_box
@@ -22,7 +21,7 @@ from barrow.figures.readings import (
     classes_of,
     finite,
 )
-from barrow.figures.svg import KEY, element, hatched, mark, number
+from barrow.figures.svg import KEY, element, hatched, legend, mark, number, shades_of
 from barrow.numerics.exact import PERCENT, at_most, near
 
 MOST_MARKS = 600

@@ -10,9 +10,8 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.figures.bars import MOST_BARS, bars, largest_said
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.layout import legend, shades_of, shortened, text_width
 from barrow.figures.readings import Numbers, Readings, checked_labels, class_edges, class_names, classes_of, finite
-from barrow.figures.svg import clean, element, hatched, mark
+from barrow.figures.svg import clean, element, hatched, legend, mark, shades_of, shortened, text_width
 from barrow.numerics.exact import PERCENT, near
 
 MOST_CELLS = 4_000

@@ -9,9 +9,8 @@ import numpy as np
 
 from barrow.figures.bars import largest_said
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.layout import Scale, shortened, text_width
 from barrow.figures.readings import Numbers, Readings, checked_labels
-from barrow.figures.svg import element, hatched, mark, number
+from barrow.figures.svg import Scale, element, hatched, mark, number, shortened, text_width
 from barrow.numerics.exact import PERCENT, near
 
 _MOST = 180

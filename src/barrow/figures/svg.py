@@ -1,25 +1,34 @@
-"""SVG as text: elements, numbers, and texts that stay texts whatever they contain."""
+"""SVG as text, and where things stand in it.
+
+Elements, numbers, and texts that stay texts whatever they contain; scales with round ticks, how wide texts are (rather
+too wide, so that none collide), and keys.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-
 KEY = "\x01"
 """Stands for the figure's key in ids until the key is known; :func:`clean` lets no text contain it."""
-
 # What XML 1.0 forbids, lone surrogates, and controls that reorder the text around them.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _REORDERING = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 _SPECIAL = re.compile('[&<>"]')
 _BLANKS = re.compile(r"\s+")
+_WIDTHS = {0.30: "ijlI|!.,:;'`", 0.40: 'ftr()[]{}/\\-" ', 0.62: "abdeghknopqsuvxyzc0123456789_L", 0.92: "mwMW@%—…"}
+_WIDTH = {letter: width for width, letters in _WIDTHS.items() for letter in letters}
+_ROW = 21.0
+_SHADES = {1: (3,), 2: (2, 5), 3: (1, 3, 5), 4: (1, 2, 4, 5), 5: (1, 2, 3, 4, 5)}
 
 
 def clean(text: object) -> str:
@@ -96,3 +105,190 @@ def hatch() -> str:
 def hatched() -> str:
     """The fill of what is below the noise."""
     return f"url(#{KEY}-hatch)"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A map from the numbers low to high to the positions start to end."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The position of a number."""
+        span = self.high - self.low
+        return self.start + (0.5 if span == 0 else (value - self.low) / span) * (self.end - self.start)
+
+    def ticks(self, count: int = 6) -> list[float]:
+        """Round numbers within the scale, about ``count`` of them."""
+        if self.high <= self.low:
+            return [self.low]
+        raw = (self.high - self.low) / count
+        base = 10.0 ** math.floor(math.log10(raw))
+        step = next(m * base for m in (1, 2, 2.5, 5, 10) if m * base >= raw * 0.999)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [k * step for k in range(first, last + 1)]
+
+
+@dataclass(frozen=True)
+class LogScale(Scale):
+    """A logarithmic scale."""
+
+    def __call__(self, value: float) -> float:
+        """The position of a positive number."""
+        span = math.log(self.high / self.low)
+        return self.start + (0.5 if span == 0 else math.log(value / self.low) / span) * (self.end - self.start)
+
+    def ticks(self, count: int = 6) -> list[float]:
+        """1, 2 or 3, 5 times powers of ten, about ``count`` of them."""
+        if self.high <= 1.5 * self.low:  # so short that it is nearly linear
+            return super().ticks(count)
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        found: list[float] = []
+        for steps in ((1, 2, 5), (1, 3), (1,)):
+            found = [float(f"{s}e{k}") for k in powers for s in steps]
+            found = [t for t in found if self.low * 0.9999 <= t <= self.high * 1.0001]
+            if len(found) <= count + 2:
+                return found
+        return found[:: math.ceil(len(found) / (count + 1))]
+
+
+def bottom_axis(scale: Scale, y: float, label: str, write: Callable[[float], str], *, top: float | None = None) -> str:
+    """Ticks below, grid lines up to ``top``, the label in the middle; ticks that would touch are left out."""
+    parts, free = [], -math.inf
+    for tick in scale.ticks(max(2, int(abs(scale.end - scale.start) / 90))):
+        x, said = scale(tick), write(tick)
+        half = text_width(said, 11.5) / 2
+        if top is not None:
+            parts.append(element("path", d=f"M{x:.1f},{top:.1f}V{y:.1f}", class_="grid"))
+        if x - half > free:
+            parts.append(element("text", text=said, x=x, y=y + 16, class_="tick mid"))
+            free = x + half + 6
+    parts.append(element("path", d=f"M{scale.start:.1f},{y:.1f}H{scale.end:.1f}", class_="axis"))
+    parts.append(element("text", text=label, x=(scale.start + scale.end) / 2, y=y + 36, class_="label mid"))
+    return "".join(parts)
+
+
+def left_axis(
+    scale: Scale, x: float, label: str, write: Callable[[float], str], *, right: float | None = None, lift: float = 12
+) -> str:
+    """Ticks on the left, grid lines up to ``right``, the label level above the axis by ``lift``."""
+    parts = []
+    for tick in scale.ticks(max(2, int(abs(scale.end - scale.start) / 55))):
+        y = scale(tick)
+        if right is not None:
+            parts.append(element("path", d=f"M{x:.1f},{y:.1f}H{right:.1f}", class_="grid"))
+        parts.append(element("text", text=write(tick), x=x - 7, y=y + 4, class_="tick end"))
+    if label:
+        parts.append(element("text", text=label, x=2, y=min(scale.start, scale.end) - lift, class_="label"))
+    return "".join(parts)
+
+
+def ticks_width(scale: Scale, write: Callable[[float], str]) -> float:
+    """How much room the ticks of a left axis need."""
+    count = max(2, int(abs(scale.end - scale.start) / 55))
+    return max((text_width(write(t), 11.5) for t in scale.ticks(count)), default=0.0) + 12
+
+
+def text_width(text: str, size: float = 12.0) -> float:
+    """The width of a text in pixels, estimated for a wide sans-serif."""
+    return size * sum(_letter(letter) for letter in text)
+
+
+def _letter(letter: str) -> float:
+    known = _WIDTH.get(letter)
+    if known is not None:
+        return known
+    if unicodedata.combining(letter) or unicodedata.category(letter) == "Cf":
+        return 0.0
+    if unicodedata.east_asian_width(letter) in "WF" or ord(letter) > 0xFFFF:
+        return 1.05
+    return 0.72
+
+
+def shortened(text: object, width: float, size: float = 12.0) -> str:
+    """A label that fits: its beginning and an ellipsis where it is too long; empty where nothing fits."""
+    said = clean(text)
+    if len(said) * size * 0.25 <= width and text_width(said, size) <= width:
+        return said
+    room = width - text_width("…", size)
+    kept = 0
+    for letter in said:
+        room -= size * _letter(letter)
+        if room < 0:
+            break
+        kept += 1
+    # A combining mark stays with its letter.
+    while 0 < kept < len(said) and unicodedata.combining(said[kept]):
+        kept -= 1
+    return said[:kept] + "…" if kept else ""
+
+
+def apart(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Positions moved as little as possible so that neighbours are ``gap`` apart, within low and high where it fits."""
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
+    # Blocks of touching labels: each stands about the mean of what its members wish.
+    blocks: list[tuple[list[int], float]] = []
+    for i in order:
+        members, middle = [i], float(positions[i])
+        while blocks and middle - gap * (len(members) - 1) / 2 < blocks[-1][1] + gap * (len(blocks[-1][0]) + 1) / 2:
+            before, _ = blocks.pop()
+            members = before + members
+            middle = sum(positions[j] for j in members) / len(members)
+        half = gap * (len(members) - 1) / 2
+        blocks.append((members, max(min(middle, high - half), low + half)))
+    placed = [0.0] * len(positions)
+    floor = low
+    for members, middle in blocks:
+        start = max(middle - gap * (len(members) - 1) / 2, floor)
+        for k, i in enumerate(members):
+            placed[i] = start + gap * k
+        floor = start + gap * len(members)
+    return placed
+
+
+def wrapped(widths: Sequence[float], room: float) -> list[list[int]]:
+    """Which of some things of given widths stand in which row."""
+    rows: list[list[int]] = []
+    used = 0.0
+    for i, width in enumerate(widths):
+        if not rows or used + width > room:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(i)
+        used += width
+    return rows
+
+
+def shades_of(names: Sequence[str]) -> list[int]:
+    """The shade of each class, spread over the whole ladder; the first class is what is below the noise."""
+    return [0, *_SHADES[len(names) - 1]]
+
+
+def legend(
+    names: Sequence[str], *, x: float, y: float, width: float, below: bool, classes: Sequence[int] | None = None
+) -> tuple[str, float]:
+    """The key, and how high it is.
+
+    The first of ``names`` is what is below the noise: hatched, and left out unless ``below``.
+    """
+    shades = list(classes) if classes is not None else list(range(len(names)))
+    names, shades = (names, shades) if below else (names[1:], shades[1:])
+    widths = [text_width(name, 11.5) + 46 for name in names]
+    parts = []
+    rows = wrapped(widths, width)
+    for line, row in enumerate(rows):
+        at = x
+        for i in row:
+            level = y + _ROW * line
+            box: dict[str, Any] = {"x": at, "y": level, "width": 22, "height": 14}
+            if below and i == 0:
+                parts.append(element("rect", **box, class_="open"))
+                parts.append(element("rect", **box, fill=hatched()))
+            else:
+                parts.append(element("rect", **box, class_=f"q{shades[i]} swatch"))
+            parts.append(element("text", text=names[i], x=at + 28, y=level + 11.5, class_="note"))
+            at += widths[i]
+    return "".join(parts), _ROW * len(rows) + 4

@@ -8,8 +8,19 @@ from dataclasses import dataclass
 
 from barrow.errors import ParameterError
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.layout import Scale, left_axis, shortened, text_width, ticks_width
-from barrow.figures.svg import clean, element, hatched, isolated, mark, number
+from barrow.figures.svg import (
+    Scale,
+    clean,
+    element,
+    hatched,
+    isolated,
+    left_axis,
+    mark,
+    number,
+    shortened,
+    text_width,
+    ticks_width,
+)
 from barrow.numerics import exact
 from barrow.numerics.exact import at_least, at_most, near
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.report.html import report_html
-    from barrow.report.model import Answer, Learnt, Picture, Report, Table
+    from barrow.report.page import Answer, Learnt, Picture, Report, Table, report_html
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -14,7 +14,7 @@ from barrow.numerics import float_up
 from barrow.policy import describe_change, odds_upper
 from barrow.privacy import Model
 from barrow.questions import Plan
-from barrow.report.model import Picture
+from barrow.report.page import Picture
 
 WIDE, NARROW = 720, 360
 _TIMES = (1 / 30, 1 / 10, 1 / 3, 1.0, 3.0, 10.0, 30.0)

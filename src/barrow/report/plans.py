@@ -12,7 +12,7 @@ from barrow.planning import Comparison
 from barrow.policy import describe_change, odds_upper, percent_up
 from barrow.questions import Plan
 from barrow.report.accuracy import NARROW, WIDE, accuracy_of
-from barrow.report.model import Answer, Learnt, Picture, Report, Table
+from barrow.report.page import Answer, Learnt, Picture, Report, Table
 
 
 def plan_report(plans: Sequence[Plan], *, dataset: str | None = None) -> Report:

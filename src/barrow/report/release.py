@@ -20,8 +20,7 @@ from barrow.policy.promises import Change, belief_figure
 from barrow.questions import Plan
 from barrow.questions.pictures import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
 from barrow.report.accuracy import accuracy_of
-from barrow.report.html import MOST_ROWS, report_html
-from barrow.report.model import Answer, Learnt, Picture, Report, Table
+from barrow.report.page import MOST_ROWS, Answer, Learnt, Picture, Report, Table, report_html
 from barrow.spaces import Space
 from barrow.study.outputs import csv_text
 from barrow.study.statement import kind_of, space_of, statement_text
