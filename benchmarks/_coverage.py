@@ -1,7 +1,7 @@
 """How often intervals of decoded histograms hold: nine populations on a grid, the bundled flights, a line, a tree.
 
 A histogram is released with seeded noise from a population that is known; its intervals come from the released values
-alone (:mod:`barrow.planning.resample`). Counted are items that stand out of the noise, whose intervals have two ends,
+alone (:mod:`barrow.planning.simulate`). Counted are items that stand out of the noise, whose intervals have two ends,
 and apart from them the others, of which only the upper end is said.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.noise.source import SeededSource
-from barrow.planning.resample import resampled
+from barrow.planning.simulate import resampled
 from barrow.spaces import Clustered, Earth, Line, Space
 from benchmarks._multiscale import ALPHA, SQUARE, populations
 

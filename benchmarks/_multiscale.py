@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from barrow.mechanisms import linear_noise
-from barrow.mechanisms.decoding.simplex import nearest_in_simplex
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
 from barrow.noise import Center
 from barrow.noise.source import SeededSource

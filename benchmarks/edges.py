@@ -22,7 +22,7 @@ from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.mechanisms.edge_intervals import region_interval
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
-from barrow.mechanisms.multiscale_scales import mixed_reference
+from barrow.mechanisms.multiscale import mixed_reference
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.planning.edges import best_spacing

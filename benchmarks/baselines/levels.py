@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
-from barrow.mechanisms.decoding.tree_least_squares import best_below, consistent
+from barrow.mechanisms.decoding.tree_estimates import best_below, consistent
 from barrow.mechanisms.user_level.levels import PARTS, Cells, cells_of, levelled_tree, parts, weighted_masses
 from barrow.mechanisms.user_level.local import consistent_variances, parts_of_groups
 from barrow.mechanisms.user_level.noise import axis_candidates

@@ -18,7 +18,7 @@ from barrow.mechanisms.decoding import edge_values, top_down_histogram
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
-from barrow.planning.references import Reference, reference_distribution
+from barrow.planning.simulate import Reference, reference_distribution
 from barrow.privacy import UserLevelRelease
 from barrow.privacy.definitions import positive, probability
 from barrow.spaces import Clustered, Space, Tree, edge_tree

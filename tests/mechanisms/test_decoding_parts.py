@@ -6,12 +6,10 @@ import numpy as np
 
 from barrow.mechanisms.channel import MatrixChannel, channel_of
 from barrow.mechanisms.decoding.bayesian import GAP, bayesian_update
-from barrow.mechanisms.decoding.descent import descend, inner
-from barrow.mechanisms.decoding.entropic import EntropicDual, EntropicFit
+from barrow.mechanisms.decoding.entropic import EntropicDual, EntropicFit, descend, inner
 from barrow.mechanisms.decoding.graph import GraphDecoder, GraphMap
 from barrow.mechanisms.decoding.graph_scales import graph_scales
-from barrow.mechanisms.decoding.grid import discrepancy_map, nearest_map
-from barrow.mechanisms.decoding.simplex import nearest_in_simplex
+from barrow.mechanisms.decoding.grid import discrepancy_map, nearest_in_simplex, nearest_map
 from barrow.mechanisms.decoding.tree import (
     as_tree,
     decode,
@@ -20,7 +18,7 @@ from barrow.mechanisms.decoding.tree import (
     nearest_histogram,
     top_down_histogram,
 )
-from barrow.mechanisms.decoding.tree_groups import firsts, multipliers, project, running, spread
+from barrow.mechanisms.decoding.tree_estimates import firsts, multipliers, project, running, spread
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.mechanisms.edge_intervals import (
     node_weights,

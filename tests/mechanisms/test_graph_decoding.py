@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, hstack
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.decoding.descent import inner
+from barrow.mechanisms.decoding.entropic import inner
 from barrow.mechanisms.decoding.graph import GraphDecoder
 from barrow.mechanisms.decoding.graph_scales import graph_scales
 from barrow.mechanisms.edge_histogram import edge_histogram

@@ -14,7 +14,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import MultiscaleDensity, UserCounts, linear_noise, multiscale_density
 from barrow.mechanisms.decoding import discrepancy_map, nearest_in_simplex, nearest_map
 from barrow.mechanisms.decoding.grid import _checked, _decoded, _smoother
-from barrow.mechanisms.multiscale_scales import best_shares, mixed_reference, predicted_error, scales_of
+from barrow.mechanisms.multiscale import best_shares, mixed_reference, predicted_error, scales_of
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.queries import multiscale

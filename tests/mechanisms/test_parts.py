@@ -25,9 +25,9 @@ from barrow.mechanisms.frequency import checked_decoder, whole_counts
 from barrow.mechanisms.histogram_regions import tree_sides
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.itemwise import least_distance, refuse_sizes
-from barrow.mechanisms.multiscale import map_of
-from barrow.mechanisms.multiscale_scales import (
+from barrow.mechanisms.multiscale import (
     best_shares,
+    map_of,
     mixed_reference,
     predicted_error,
     scales_of,

@@ -181,7 +181,7 @@ def test_shrinkage_gains_much_on_even_and_sparse_populations_and_loses_little_el
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_posterior_means_are_those_of_the_law_that_made_the_values(law):
     """The second route: shares drawn from a Gamma law, and the mean of the true ones near each noisy value."""
-    from barrow.mechanisms.decoding import tree_empirical_bayes as engine
+    from barrow.mechanisms.decoding import tree_estimates as engine
 
     generator = np.random.default_rng(10)
     mass = generator.gamma(1.0, 2.0, size=400_000)

@@ -6,14 +6,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from barrow.mechanisms.user_level.added import with_added, without_added
 from barrow.mechanisms.user_level.ball import BallNoise, enclosing_ball, half_sphere_mean
-from barrow.mechanisms.user_level.groups import grouped, has_groups
-from barrow.mechanisms.user_level.histograms import user_level_histogram
-from barrow.mechanisms.user_level.levels import cells_of, has_levels, levelled_tree, parts, weighted_masses
+from barrow.mechanisms.user_level.histograms import user_level_histogram, with_added, without_added
+from barrow.mechanisms.user_level.levels import (
+    cells_of,
+    grouped,
+    has_groups,
+    has_levels,
+    levelled_tree,
+    parts,
+    weighted_masses,
+)
 from barrow.mechanisms.user_level.local import SubsetReport, consistent_variances, local_subsets, parts_of_groups
-from barrow.mechanisms.user_level.noise import axis_candidates, user_level_candidates, user_level_noise
-from barrow.mechanisms.user_level.polytope import query_polytope
+from barrow.mechanisms.user_level.noise import axis_candidates, query_polytope, user_level_candidates, user_level_noise
 from barrow.mechanisms.user_level.subsets import (
     SubsetSelection,
     best_subset,

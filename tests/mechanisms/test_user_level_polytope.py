@@ -12,7 +12,7 @@ from scipy import optimize, spatial, stats
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.noise_distribution import NoiseDistribution
+from barrow.mechanisms.additive import NoiseDistribution
 from barrow.mechanisms.user_level import query_polytope, user_level_candidates, user_level_noise
 from barrow.noise import Center
 from barrow.noise.additive.polytope import Polytope, PolytopeNoise, rounded_polytope

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from barrow.mechanisms.histograms import histogram_noise
-from barrow.planning.references import reference_distribution
-from barrow.planning.simulate import raw_error, simulate, stand_in
+from barrow.planning.simulate import raw_error, reference_distribution, simulate, stand_in
 from barrow.spaces import Circle, Discrete, Earth, Elsewhere, Euclidean, Hexagons, Line, Product
 from barrow.transport import emd, kr_norm, measure_of
 from barrow.transport.graph_flow import cheapest_flow, emd_flow_upper

@@ -13,18 +13,15 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import linear_noise
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.planning import linear_errors, reference_distribution, user_level_errors
-from barrow.planning.candidates import Candidate, chosen
+from barrow.planning.candidates import Candidate, checked_definition, chosen, kept_user_level, preferred, versus
 from barrow.planning.edges import best_spacing
-from barrow.planning.histograms import HistogramTarget, kept_noise
+from barrow.planning.histograms import HistogramTarget, check_size, kept_noise
 from barrow.planning.item_help import ItemHelp
 from barrow.planning.items import choose_items, most_accurate_items
 from barrow.planning.linear import noise_candidate
-from barrow.planning.resample import Resampled, resampled
 from barrow.planning.rivals import Asked, as_user_level, compared, crossover
-from barrow.planning.simulate import StandIn, raw_error, simulate, stand_in
-from barrow.planning.sizes import check_size
+from barrow.planning.simulate import Resampled, StandIn, raw_error, resampled, simulate, stand_in
 from barrow.planning.terms import Terms
-from barrow.planning.versus import checked_definition, kept_user_level, preferred, versus
 from barrow.policy import Promise
 from barrow.privacy import Emd, Guarantee, Model
 from barrow.queries import mean

@@ -10,7 +10,7 @@ from benchmarks._multiscale import ALPHA, SQUARE, populations
 from barrow.errors import ParameterError
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.source import SeededSource
-from barrow.planning.resample import resampled
+from barrow.planning.simulate import resampled
 from barrow.spaces import Clustered, Line
 
 

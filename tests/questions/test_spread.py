@@ -89,7 +89,17 @@ def test_a_release_holds_the_truth(tmp_path):
     assert abs(people["value"] - 0.9) < 5 * (people["high_95"] - people["value"])
     assert all(check.holds for check in bw.verify(tmp_path / "spread", ledger=ledger))
     assert "standard deviation" in made.text
-    assert (tmp_path / "spread" / "report.html").is_file()
+    page = (tmp_path / "spread" / "report.html").read_text(encoding="utf-8")
+    assert "largest value" not in page  # a mean and a standard deviation are not compared
+
+
+def test_its_figure_says_both():
+    plan = planned()
+    said = {"kind": "spread", "released": plan.description}
+    figure = Spread.figure(said, plan.tables(values_of(plan, [20.0, 40.0, 60.0], 1.0)))
+    mean, spread = figure.description.removesuffix(".").split("; ")
+    assert mean.startswith("mean: 40 years, with 95 % certainty")
+    assert spread.startswith("standard deviation: 16.3 years, with 95 % certainty")
 
 
 def test_nothing_is_said_where_nobody_may_hold_records():

@@ -15,7 +15,7 @@ from barrow.queries import density, mean, tree_edges
 from barrow.randomisers.spec import randomiser_from_spec, suited
 from barrow.spaces import Discrete, Euclidean, Line, Space, Tree, edge_names, edge_tree
 from barrow.spaces.geometry import Lattice
-from barrow.spaces.labels import LabelIndex
+from barrow.spaces.records import LabelIndex
 from barrow.spaces.sphere import EARTH_RADIUS_KM, great_circle
 from barrow.transport import emd
 from barrow.transport.emd import transport

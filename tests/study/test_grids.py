@@ -10,7 +10,7 @@ import pytest
 
 from barrow.cli.main import main
 from barrow.errors import ParameterError
-from barrow.planning.sizes import check_size
+from barrow.planning.histograms import check_size
 from barrow.spaces import Earth, Euclidean, Line, parse_space
 from barrow.study import Study, statement_text
 from barrow.study.file import auto_spec

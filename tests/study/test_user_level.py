@@ -14,9 +14,9 @@ from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
 from barrow.local import Client, Server, Survey
 from barrow.mechanisms.user_level import BallNoise, QueryNoise
-from barrow.mechanisms.user_level.groups import grouped
 from barrow.mechanisms.user_level.histograms import user_level_histogram
-from barrow.planning.versus import ALIKE, preferred
+from barrow.mechanisms.user_level.levels import grouped
+from barrow.planning.candidates import ALIKE, preferred
 from barrow.privacy import UserLevel
 from barrow.questions import Function, Histogram, Mean
 from barrow.questions.subsets import SubsetsPlan

@@ -24,6 +24,7 @@ from barrow.figures.svg import (
 from barrow.numerics.exact import PERCENT, between, near
 
 MOST_BARS = 40
+_FEW = 6
 
 
 def bars(
@@ -38,6 +39,7 @@ def bars(
     most: int = MOST_BARS,
     labels_share: float = 0.36,
     width: int = 720,
+    alike: bool = True,
 ) -> Figure:
     """One bar for each label, in the order given; only the ``most`` largest where there are more, and then it says so.
 
@@ -52,13 +54,14 @@ def bars(
         most: How many bars are drawn.
         labels_share: How much of the width labels may take.
         width: In pixels.
+        alike: Whether values are of one kind, so that the largest is a finding; if not, each of them is said.
 
     >>> print(bars(["tea", "coffee"], [0.2, 0.7], low=[0.1, 0.6], high=[0.3, 0.8], title="Drinks"))
     Drinks. The largest value is coffee: 70 %, with 95 % certainty 60 % to 80 %.
     """
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
     names = checked_labels(labels, len(readings))
-    said, note = largest_said(readings, names), ""
+    said, note = largest_said(readings, names) if alike else _each_said(readings, names), ""
     if len(readings) > most:
         kept = readings.largest(most)
         note = f"The {most} largest of {len(readings):,} are drawn."
@@ -95,6 +98,12 @@ def largest_said(readings: Readings, names: Sequence[object]) -> str:
     many = f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
     said = readings.said(best, names[best])
     return f"{said}.{many}" if len(names) == 1 else f"The largest value is {said}.{many}"
+
+
+def _each_said(readings: Readings, names: Sequence[object]) -> str:
+    """All values with their intervals; of many the first and the last."""
+    shown = range(len(readings)) if len(readings) <= _FEW else (0, len(readings) - 1)
+    return "; ".join(readings.said(i, names[i]) for i in shown) + "."
 
 
 def _ends(readings: Readings, i: int, whole: bool) -> str:

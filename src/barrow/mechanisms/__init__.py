@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.mechanisms.additive import AdditiveNoise
+    from barrow.mechanisms.additive import AdditiveNoise, NoiseDistribution
     from barrow.mechanisms.channel import Channel, MatrixChannel, TreeChannel, channel_of
     from barrow.mechanisms.edge_histogram import EdgeHistogram
     from barrow.mechanisms.edge_noise import EdgeNoise
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
     from barrow.mechanisms.linear import linear_candidates, linear_noise
     from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
-    from barrow.mechanisms.noise_distribution import NoiseDistribution
     from barrow.mechanisms.reduction import Reduced, reduced
     from barrow.mechanisms.statistics import UserCounts
     from barrow.mechanisms.tree_histogram import TreeHistogram

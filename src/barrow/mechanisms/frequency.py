@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from barrow.errors import ParameterError
 from barrow.mechanisms.channel import DOUBTFUL_CONDITION, Channel, MatrixChannel, channel_of
 from barrow.mechanisms.decoding.bayesian import GAP, MOST_UPDATES, bayesian_update
-from barrow.mechanisms.decoding.simplex import nearest_in_simplex
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import edge_values, nearest_histogram, top_down_histogram
 from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemWise

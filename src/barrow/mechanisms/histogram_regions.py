@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
+from barrow.mechanisms.additive import NoiseDistribution
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_intervals import (
     LEAST_LEVEL,
@@ -28,7 +29,6 @@ from barrow.mechanisms.edge_intervals import (
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.edge_sums import EdgeSum
 from barrow.mechanisms.histograms import HistogramNoise
-from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.numerics import float_up
 from barrow.queries.quantised import default_step
 from barrow.spaces import EdgeTree, Space, edge_tree

@@ -12,11 +12,11 @@ from fractions import Fraction
 from barrow.mechanisms.additive import (
     CONFIDENCE,
     AdditiveNoise,
+    NoiseDistribution,
     by_predicted_error,
     checked_model,
     wanted_norms,
 )
-from barrow.mechanisms.noise_distribution import NoiseDistribution
 from barrow.noise.additive.values import checked_grid
 from barrow.numerics import Exact, float_down, gdp_mu_lower
 from barrow.privacy import GaussianNoise, KNormNoise

@@ -1,14 +1,17 @@
 """One map from densities at several scales: calibrated together, released with one noise, decoded to a histogram.
 
 The release is PrivEMDLinear of all densities: pure (alpha, 0)-EMD-DP, unbounded. The map is computed from the released
-values and public numbers alone (docs/proofs/multiscale.md).
+values and public numbers alone (docs/proofs/multiscale.md). So are the scales, which are densities at dyadic bandwidths
+as bumps to mix, and their shares of the budget, which are chosen by predicted error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,16 +20,168 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
 from barrow.mechanisms.linear import linear_noise
-from barrow.mechanisms.multiscale_scales import best_shares, scales_of, usable_bandwidths
 from barrow.numerics import Exact, float_down, whole
 from barrow.privacy import Event
 from barrow.privacy.definitions import positive
-from barrow.queries import MultiscaleQuery, multiscale
+from barrow.queries import MultiscaleQuery, dyadic_bandwidths, multiscale
+from barrow.queries.multiscale import Level, usual_constant
+from barrow.spaces import Space
+from barrow.spaces.base import Floats
 
+_MOST_CHOICES = 60_000
+_NOISE_KEPT = 0.35
+"""How much of the noise at a scale a decoder leaves, in standard deviations (chosen by simulation)."""
 _ENTROPY = 0.003
 """At most, entropy counts this much times the noise per output times the Lipschitz constant."""
 _ADDED = 0.1
 """How much is expected of an item that was added to the space: it claims nothing, entropy pulls little."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """Every dyadic scale of a space, the broadest first, as matrices.
+
+    Attributes:
+        levels: The levels of the multiscale query of all of them, equal shares.
+        matrices: (items, outputs) of each, without weights.
+        atoms: (items, bumps): each bump a histogram, of all scales.
+        prior: How much is expected of each bump: broad scales have as much more as they are broader.
+    """
+
+    levels: tuple[Level, ...]
+    matrices: tuple[Any, ...]
+    atoms: Any
+    prior: Floats
+
+
+@lru_cache(maxsize=4)
+def scales_of(space: Space) -> Scales:
+    """The scales of ``space``."""
+    from scipy.sparse import diags_array, hstack
+
+    levels = multiscale(space, bandwidths=usable_bandwidths(space)).levels
+    matrices = tuple(level.query.table.floats() * float(level.query.step) for level in levels)
+    bumps, prior = [], []
+    for level, matrix in zip(levels, matrices, strict=True):
+        bumps.append(matrix @ diags_array(1.0 / np.asarray(matrix.sum(axis=0)).ravel()))
+        prior.append(np.full(matrix.shape[1], level.width / matrix.shape[1]))
+    # The uniform distribution is the broadest bump of all.
+    bumps.append(np.full((space.items, 1), 1.0 / space.items))
+    prior.append(np.array([2.0 * levels[0].width]))
+    total = np.concatenate(prior)
+    return Scales(levels, matrices, hstack(bumps, format="csr"), total / total.sum())
+
+
+def usable_bandwidths(space: Space) -> list[str]:
+    """The dyadic bandwidths for which the space has a density: very broad ones may have no centre near some items."""
+    found = []
+    for bandwidth in dyadic_bandwidths(space):
+        try:
+            multiscale(space, bandwidths=[bandwidth])
+        except ParameterError:
+            continue
+        found.append(bandwidth)
+    return found
+
+
+@lru_cache(maxsize=16)
+def mixed_reference(space: Space) -> Floats:
+    """A public stand-in for a population: half in broad clusters, half in single cells, with sizes 1, 1/2, 1/3..."""
+    k = space.items
+    sizes = 1.0 / np.arange(1, 121)
+    # Multiples of the golden ratio and of the root of 2 are spread evenly over the items, and the same everywhere.
+    towns = np.floor(k * ((np.arange(1, 25) * (math.sqrt(5.0) - 1.0) / 2.0) % 1.0)).astype(np.int64)
+    spots = np.floor(k * ((np.arange(1, 121) * (math.sqrt(2.0) - 1.0)) % 1.0)).astype(np.int64)
+    country = np.full(k, 0.05 / k)
+    far = space.block(towns, np.arange(k))
+    for i in range(len(towns)):
+        bump = np.exp(-far[i] / (0.02, 0.05, 0.1, 0.15)[i % 4])
+        country += 0.95 * bump / bump.sum() * sizes[i] / sizes[:24].sum()
+    town = np.bincount(spots, weights=sizes, minlength=k) / sizes.sum()
+    mixed = (town + country / country.sum()) / 2.0
+    return np.asarray(mixed / mixed.sum())
+
+
+def predicted_error(query: MultiscaleQuery, rate: float, shares: Sequence[Floats] | Floats) -> Floats:
+    """A rough error of each row of ``shares`` of the levels of ``query``: what the choice of shares is made by.
+
+    At scale j the population differs from the next broader scale by details; each is lost if it is below the noise at
+    that scale, and otherwise replaced by noise. Noise at scale j comes from level j and, summed up, from finer levels.
+    A detail counts its mass times the bandwidth.
+
+    Args:
+        query: A multiscale density with all levels, the broadest first.
+        rate: alpha times the number of users.
+        shares: One row for each candidate, one column for each level; 0 leaves a level out.
+    """
+    table = np.atleast_2d(np.asarray(shares, dtype=np.float64))
+    levels = sorted(range(len(query.levels)), key=lambda j: -query.levels[j].width)
+    smooth = np.full(query.space.items, 1.0 / query.space.items)
+    reference = mixed_reference(query.space)
+    outputs = np.array([query.levels[j].query.dimension for j in levels], dtype=np.float64)
+    # Shares w become weights w_j/usual_j; their joint constant is at most sum_j w_j real_j/usual_j.
+    usual = np.array([usual_constant(query.levels[j].query, query.levels[j].width) for j in levels])
+    real = np.array([_sampled_constant(query.levels[j]) for j in levels])
+    joint = table[:, levels] @ (real / usual)
+    precise = (table[:, levels] * rate / usual / joint[:, None]) ** 2
+    error = np.zeros(len(table))
+    for i, j in enumerate(levels):
+        matrix = query.levels[j].query.table.floats() * float(query.levels[j].query.step)
+        details = np.sort(np.abs(matrix.T @ (reference - smooth)))
+        finer = (precise[:, i:] * (outputs[i] / outputs[i:])).sum(axis=1)
+        noise = _NOISE_KEPT * math.sqrt(2.0) / np.sqrt(np.maximum(finer, 1e-300))
+        # The sum of min(detail, noise): whole details below it, as often the noise above it.
+        below = np.searchsorted(details, noise)
+        sums = np.concatenate([[0.0], np.cumsum(details)])
+        kept = np.where(below < len(details), (len(details) - below) * noise, 0.0)
+        error += query.levels[j].width * (sums[below] + kept)
+        mass = matrix.T @ reference
+        smooth = matrix @ (mass / np.asarray(matrix.sum(axis=0)).ravel())
+    return error
+
+
+def _sampled_constant(level: Level) -> float:
+    """About the l1-Lipschitz constant of a level, from some items and those next to them; it is no bound."""
+    from scipy.spatial import cKDTree
+
+    query, space = level.query, level.query.space
+    if query.cartesian is None:
+        return usual_constant(query, level.width)
+    points = query.cartesian[0]
+    some = np.arange(0, len(points), max(1, len(points) // 1000))
+    near = np.asarray(cKDTree(points).query(points[some], k=min(9, len(points)))[1])
+    x, y = np.repeat(some, near.shape[1] - 1), near[:, 1:].ravel()
+    change = abs(query.table.integers[x] - query.table.integers[y]).sum(axis=1) * float(query.step)
+    return float((np.asarray(change).ravel() / space.distance(x, y)).max())
+
+
+@lru_cache(maxsize=64)
+def best_shares(space: Space, bandwidths: tuple[Any, ...], rate: float) -> tuple[tuple[Any, Fraction], ...]:
+    """The bandwidths worth having, with their shares in tenths (or coarser, of many): the least predicted error."""
+    own = multiscale(space, bandwidths=list(bandwidths))
+    taken = {round(level.width, 9) for level in own.levels}
+    # Details between the bandwidths are lost at their own scale, so all dyadic scales are looked at.
+    others = [level.name for level in scales_of(space).levels if round(level.width, 9) not in taken]
+    query = multiscale(space, bandwidths=[*bandwidths, *others])
+    levels = len(bandwidths)
+    parts = 10
+    while parts > 1 and math.comb(parts + levels - 1, levels - 1) > _MOST_CHOICES:
+        parts -= 1
+    table = np.array(list(_compositions(parts, levels)), dtype=np.float64)
+    padded = np.pad(table / parts, [(0, 0), (0, len(others))])
+    best = table[int(predicted_error(query, rate, padded).argmin())].astype(np.int64)
+    return tuple(
+        (bandwidth, Fraction(int(share), parts)) for bandwidth, share in zip(bandwidths, best, strict=True) if share
+    )
+
+
+def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in _compositions(total - first, parts - 1):
+            yield (first, *rest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,12 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.planning.bandwidths import DensityMap, bandwidth_errors, best_of
-    from barrow.planning.candidates import Candidate, best_first, reasons, useless
+    from barrow.planning.candidates import Candidate, Versus, best_first, reasons, useless
     from barrow.planning.comparing import compare
     from barrow.planning.comparison import Comparison, Rival
     from barrow.planning.histograms import HistogramTarget, histogram_candidates
     from barrow.planning.items import ItemChoice, choose_items
     from barrow.planning.linear import kept_errors, linear_errors
-    from barrow.planning.references import reference_distribution
     from barrow.planning.rules import (
         CAVEATS,
         REASONS_FOR,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
         paper_rule_linear,
         paper_rule_local,
     )
-    from barrow.planning.simulate import Simulated
+    from barrow.planning.simulate import Simulated, reference_distribution
     from barrow.planning.terms import Terms
     from barrow.planning.user_level import (
         released_user_level,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
         user_level_errors,
         user_level_histograms,
     )
-    from barrow.planning.versus import Versus
     from barrow.planning.worst_case import edges_by_stand_in
 else:
     __getattr__, __dir__ = lazily(__name__)

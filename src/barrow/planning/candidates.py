@@ -1,15 +1,27 @@
-"""A candidate: one mechanism that can answer with a valid guarantee, and the error to expect of it."""
+"""A candidate is one mechanism that can answer with a valid guarantee, and the error to expect of it.
+
+EMD-DP or user-level DP: which of them keeps the promises with less error, and by how much. User-level DP at epsilon
+costs epsilon at every promise, so the largest epsilon that keeps all of them is the smallest one that is left to the
+question. EMD-DP with about the same error is preferred: it hides small changes better.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
+from barrow.planning.terms import Terms
+from barrow.policy import Promise
 from barrow.privacy import Guarantee, UserLevel
+
+DEFINITIONS = ("auto", "emd", "user_level")
+"""What a question may ask for: the more accurate one, or one of them by name."""
+ALIKE = 1.05
+"""Errors nearer to each other than this factor are about the same."""
 
 
 @dataclass(frozen=True)
@@ -130,3 +142,162 @@ def useless(candidate: Candidate, guess: float | None, unit: str) -> list[str]:
         f"The answer will be nearly useless: an error of {candidate.error:.3g}{near} is to be expected, and a guess "
         f"without any data errs by {guess:.3g}{near}."
     ]
+
+
+def checked_definition(definition: str) -> str:
+    """``definition``, if it is one of ``DEFINITIONS``."""
+    if definition not in DEFINITIONS:
+        raise ParameterError(
+            f"definition is {definition!r}.", allowed=", ".join(map(repr, DEFINITIONS)), fix="definition = 'auto'"
+        )
+    return definition
+
+
+def kept_user_level(
+    terms: Terms, make: Callable[[Fraction], Sequence[Candidate]], definition: str = "auto"
+) -> list[Candidate]:
+    """User-level DP at the largest epsilon that keeps every promise, best first; nothing where there are no promises.
+
+    Args:
+        terms: What must be kept.
+        make: From an epsilon to the mechanisms of user-level DP.
+        definition: What the question asks for: with ``"emd"`` nothing is made.
+    """
+    if definition == "emd" or not terms.promises:
+        if definition == "user_level":
+            raise ParameterError(
+                "definition is 'user_level', but the study makes no promises that would say its epsilon.",
+                allowed='promises such as "all, anywhere, 1"',
+                fix="definition = 'emd', or promises",
+            )
+        return []
+    try:
+        return best_first(make(min(terms.epsilons)))
+    except ParameterError:
+        if definition == "user_level":
+            raise
+        return []
+
+
+def preferred(
+    own: Sequence[Candidate], rivals: Sequence[Candidate], definition: str = "auto", snapping: float = 0.0
+) -> Candidate:
+    """What to release: the best of EMD-DP, or of user-level DP where that is the more accurate one by 5 % or more.
+
+    What is compared is what :class:`Versus` says: errors with what snapping adds to both of them.
+
+    Args:
+        own: The candidates of EMD-DP, best first.
+        rivals: Those of user-level DP.
+        definition: What the question asks for.
+        snapping: What snapping adds to each error, where it is no part of it.
+    """
+    if definition == "user_level" and not rivals:
+        raise ParameterError(
+            "No mechanism of user-level DP can answer this question here.",
+            allowed="definition = 'auto' or 'emd'",
+            fix="definition = 'auto'",
+        )
+    better = bool(rivals) and (rivals[0].error + snapping) * ALIKE < own[0].error + snapping
+    return rivals[0] if definition == "user_level" or (definition == "auto" and better) else own[0]
+
+
+@dataclass(frozen=True)
+class Versus:
+    """What is released beside the best of the other definition.
+
+    Attributes:
+        chosen: What is released.
+        at_promises: The other one, which keeps the same promises.
+        at_worst: The other one, at the worst case of what is released; None where none can answer.
+        snapping: What snapping adds to each error: without it ratios would flatter the smaller noise.
+
+    >>> from barrow.privacy import Emd, Guarantee, UserLevel
+    >>> one = Candidate("edges", "", Guarantee(Emd(8, model="central"), "", ""), 0.1)
+    >>> other = Candidate("cells", "", Guarantee(UserLevel(1, model="central"), "", ""), 0.32)
+    >>> print(Versus(one, other, None).line)
+    user-level DP at the promises (cells, ε = 1): 3.2 times the error
+    """
+
+    chosen: Candidate
+    at_promises: Candidate
+    at_worst: Candidate | None
+    snapping: float = 0.0
+
+    @property
+    def line(self) -> str:
+        """Both ratios of errors, each with its label, in one line."""
+        name = "EMD-DP" if self.chosen.user_level else "user-level DP"
+        found = f"{name} at the promises ({self._named(self.at_promises)}): {self._times(self.at_promises)}"
+        if self.at_worst is None:
+            return found
+        worst = self.chosen.guarantee.epsilon_at(1)
+        return f"{found}; at the same worst case (ε = {worst:.3g}): {self._times(self.at_worst)}"
+
+    def _named(self, other: Candidate) -> str:
+        word = "ε =" if other.user_level else "worst case ε ="
+        return f"{other.name}, {word} {other.guarantee.epsilon_at(1):.3g}"
+
+    def _times(self, other: Candidate) -> str:
+        own, theirs = self.chosen.error + self.snapping, other.error + self.snapping
+        if own == 0.0 or theirs == 0.0:  # an interval of one whole number
+            return "about the same error" if own == theirs else "some error" if own == 0.0 else "no error"
+        ratio = theirs / own
+        if 1.0 / ALIKE < ratio < ALIKE:
+            return "about the same error"
+        times = ratio if ratio > 1.0 else 1.0 / ratio
+        digits = 2 if times < 1.95 else 1 if times < 9.95 else 0
+        return f"{times:,.{digits}f} times {'the' if ratio > 1.0 else 'less'} error"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+
+        def row(other: Candidate) -> dict[str, Any]:
+            worst = other.guarantee.epsilon_at(1)
+            return {
+                "name": other.name,
+                "user_level": other.user_level,
+                "error": other.error + self.snapping,
+                "worst_epsilon": worst,
+            }
+
+        return {
+            "released": row(self.chosen),
+            "at_the_promises": row(self.at_promises),
+            "at_the_same_worst_case": None if self.at_worst is None else row(self.at_worst),
+        }
+
+
+def versus(
+    terms: Terms,
+    chosen: Candidate,
+    own: Sequence[Candidate],
+    rivals: Sequence[Candidate],
+    *,
+    emd: Callable[[Terms], Sequence[Candidate]],
+    user_level: Callable[[Fraction], Sequence[Candidate]],
+    snapping: float = 0.0,
+) -> Versus | None:
+    """The comparison of a plan; None where there is nothing to compare with.
+
+    Args:
+        terms: What is kept.
+        chosen: What is released.
+        own: The candidates of EMD-DP that keep the terms, best first.
+        rivals: Those of user-level DP.
+        emd: From terms to the candidates of EMD-DP.
+        user_level: From an epsilon to the candidates of user-level DP.
+        snapping: What snapping adds to each error.
+    """
+    if not rivals:
+        return None
+    found = Versus(chosen, own[0] if chosen.user_level else rivals[0], None, snapping)
+    largest = Fraction(chosen.guarantee.epsilon_at(1))
+    try:
+        if chosen.user_level:
+            here = replace(terms, promises=(Promise("all", "anywhere", largest),), fraction=Fraction(1))
+            return replace(found, at_worst=best_first(emd(here))[0])
+        # Whatever has this worst case is user-level DP itself, so that what is chosen is among the others.
+        return replace(found, at_worst=best_first([*user_level(largest), chosen])[0])
+    except ParameterError:
+        return found

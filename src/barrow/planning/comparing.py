@@ -13,9 +13,9 @@ from barrow.planning.candidates import Candidate
 from barrow.planning.comparison import Comparison
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
 from barrow.planning.linear import kept_errors
-from barrow.planning.references import Reference, reference_distribution
 from barrow.planning.rivals import Asked, as_user_level, compared
 from barrow.planning.rules import PaperRule, paper_rule_central, paper_rule_linear, paper_rule_local
+from barrow.planning.simulate import Reference, reference_distribution
 from barrow.planning.terms import Terms
 from barrow.planning.user_level import released_user_level, user_level_errors, user_level_histograms
 from barrow.policy import Policy

@@ -24,15 +24,13 @@ from barrow.mechanisms.user_level import (
     user_level_candidates,
 )
 from barrow.mechanisms.user_level.ball import MOST_ENTRIES
-from barrow.mechanisms.user_level.groups import has_groups
 from barrow.mechanisms.user_level.histograms import user_level_histogram
-from barrow.mechanisms.user_level.levels import has_levels
+from barrow.mechanisms.user_level.levels import has_groups, has_levels
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.histograms import HistogramTarget
 from barrow.planning.linear import noise_candidate
-from barrow.planning.references import Reference, reference_distribution
-from barrow.planning.simulate import MOST_RANKED, simulate
+from barrow.planning.simulate import MOST_RANKED, Reference, reference_distribution, simulate
 from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
 from barrow.queries import Query

@@ -26,7 +26,7 @@ def edges_by_stand_in(target: HistogramTarget, least: int = LEAST_ITEMS) -> Cand
         least: How many items the first grid has.
 
     >>> from fractions import Fraction
-    >>> from barrow.planning.references import reference_distribution
+    >>> from barrow.planning.simulate import reference_distribution
     >>> from barrow.planning.terms import Terms
     >>> from barrow.policy import Promise
     >>> from barrow.spaces import Line

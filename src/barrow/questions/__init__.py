@@ -9,7 +9,7 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.planning.terms import Terms
-    from barrow.questions.base import Question
+    from barrow.questions.base import Question, question_kinds, to_question
     from barrow.questions.circular_mean import CircularMean
     from barrow.questions.collecting import Collected, Collector
     from barrow.questions.density import Density
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from barrow.questions.plan import Plan
     from barrow.questions.quantile import Quantile
     from barrow.questions.region import Region
-    from barrow.questions.registry import question_kinds, to_question
     from barrow.questions.similarity import Projection, Similarity
     from barrow.questions.spread import Spread
 else:

@@ -1,18 +1,25 @@
-"""What a person asks: one frozen class for each kind, which knows everything about being asked."""
+"""What a person asks: one frozen class for each kind, which knows everything about being asked.
+
+Kinds have names, and questions are read from texts, tables and classes.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from fractions import Fraction
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from barrow.errors import NamedOptions, ParameterError
+from barrow.errors import NamedOptions, ParameterError, nearest_name
 from barrow.numerics import exact_text
 from barrow.privacy.definitions import share
+from barrow.spaces import parse_call
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -25,12 +32,25 @@ if TYPE_CHECKING:
 
 Said = Mapping[str, Any]
 """A statement as plain data."""
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
+class AnyItems:
+    """What holds of a question and of its plan where they say nothing else: people may hold any number of items."""
+
+    @property
+    def items(self) -> int | None:
+        """m, where every person holds the same public number of items; None where they may hold any number."""
+        return None
+
+    @property
+    def samples(self) -> int | None:
+        """s, where so many items are drawn from each person; None otherwise."""
+        return None
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Question(NamedOptions, ABC):
+class Question(AnyItems, NamedOptions, ABC):
     """One question of a study; each kind is a subclass with its own options.
 
     Args:
@@ -96,16 +116,6 @@ class Question(NamedOptions, ABC):
 
     def fits(self, space: Space) -> None:
         """Refuse, within a second, a space on which it has no answer."""
-
-    @property
-    def items(self) -> int | None:
-        """m, where every person holds the same public number of items; None where they may hold any number."""
-        return None
-
-    @property
-    def samples(self) -> int | None:
-        """s, where so many items are drawn from each person; None otherwise."""
-        return None
 
     @property
     def in_percent(self) -> bool:
@@ -232,3 +242,86 @@ class Question(NamedOptions, ABC):
 def at_alpha(terms: Terms, space: Space, alpha: Fraction) -> Terms:
     """The same people on another space, with an alpha in place of promises."""
     return dataclasses.replace(terms, space=space, promises=(), given=alpha, fraction=Fraction(1))
+
+
+def question_kinds() -> dict[str, type[Question]]:
+    """Every kind of question by its name: whatever class with a ``kind`` stands in this folder.
+
+    >>> question_kinds()["mean"].__name__
+    'Mean'
+    """
+    _load()
+    return dict(sorted(Question.kinds.items()))
+
+
+@cache
+def _load() -> None:
+    for module in pkgutil.iter_modules(import_module("barrow.questions").__path__):
+        import_module(f"barrow.questions.{module.name}")
+
+
+def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Question:
+    """The question that was asked: an object, a text such as ``"density(bandwidth='1 km')"``, a table, or a class.
+
+    >>> from barrow.questions import Mean
+    >>> to_question("density(bandwidth='1 km')"), to_question({"kind": "mean"}), to_question(Mean)
+    (Density(bandwidth='1 km'), Mean(), Mean())
+    >>> to_question("maen")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The kind of question is 'maen'. Did you mean 'mean'?
+      allowed: circular_mean, density, ...
+      fix:     mean
+    """
+    if isinstance(asked, Question):
+        return asked
+    if isinstance(asked, type) and issubclass(asked, Question):
+        return _made(asked, {})
+    if isinstance(asked, str):
+        spec = parse_call(asked)
+        if spec is None:
+            raise ParameterError(
+                f"The question {asked[:200]!r} cannot be read.",
+                allowed="a kind of question with named arguments",
+                fix='"mean", "histogram" or "density(bandwidth=\'5 km\')"',
+            )
+        return to_question(spec)
+    if not isinstance(asked, Mapping):
+        raise ParameterError(
+            f"The question is a {type(asked).__name__}.",
+            allowed="a question, a text or a table",
+            fix='"mean"',
+        )
+    options = {str(key): value for key, value in asked.items()}
+    if options.get("over") == "people":  # the only answer there is, and what the first studies wrote out
+        options.pop("over")
+    name = str(options.pop("kind", "")).replace("-", "_")
+    kinds = question_kinds()
+    for kind in kinds.values():
+        if name in kind.formerly:
+            return _made(kind, kind.formerly[name](options))
+    if name not in kinds:
+        close = nearest_name(name, kinds)
+        raise ParameterError(
+            f"The kind of question is {name!r}." + (f" Did you mean {close!r}?" if close else ""),
+            allowed=", ".join(kinds),
+            fix=close or "mean",
+        )
+    return _made(kinds[name], options)
+
+
+def _made(kind: type[Question], options: Mapping[str, Any]) -> Question:
+    """The question, or an error that names the option that is wrong."""
+    known = {field.name: field for field in dataclasses.fields(kind)}
+    missing = [
+        name
+        for name, field in known.items()
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING and name not in options
+    ]
+    if missing and set(options) <= set(known):  # an option that is not known is refused below, with the nearest one
+        raise ParameterError(
+            f"The question {kind.kind!r} lacks {', '.join(missing)}.",
+            allowed=", ".join(known),
+            fix=f'"{kind.kind}({missing[0]}=…)"',
+        )
+    return kind(**options)

@@ -60,11 +60,9 @@ class CircularMeanPlan(ReadOffPlan):
     """
 
     @property
-    def description(self) -> str:
-        """What is released, in plain words."""
-        unit = f" ({self.space.unit})" if self.space.unit else ""
-        whose = "people's items" if self.pair is None else "the items of people with records"
-        return f"the circular mean and spread of {whose}{unit}"
+    def what(self) -> str:
+        """What is read off."""
+        return "the circular mean and spread"
 
     @property
     def radius(self) -> float:
@@ -93,11 +91,6 @@ class CircularMeanPlan(ReadOffPlan):
     def error(self) -> float:
         """Half the width of the mean's interval if all people were at the same place; more where they are spread."""
         return self._turn(math.asin(self.radius)) if self.radius < 1.0 else self.space.diameter
-
-    @property
-    def error_unit(self) -> str:
-        """The circle's unit."""
-        return self.space.unit
 
     def _turn(self, angle: float) -> float:
         """An angle as a distance on the circle."""
@@ -146,11 +139,6 @@ class CircularMeanPlan(ReadOffPlan):
         share = values[2] / self.pair.weight
         x, y = (value + middle * share for value, middle in zip(values[:2], self.pair.middles, strict=True))
         return (x, y), share
-
-    @property
-    def _share_half_width(self) -> float:
-        """How far the share may be off at the same time as everything else (95 %); 0 where everybody counts."""
-        return 0.0 if self.pair is None else float(self.noise.simultaneous_half_width) / self.pair.weight
 
     def _spread(self, length: float) -> float | None:
         """sqrt(-2 ln R) as a distance; None where R may be 0, and the spread anything."""

@@ -12,8 +12,8 @@ import numpy as np
 from barrow import planning
 from barrow.numerics import Exact
 from barrow.numerics.exact import at_most, near
+from barrow.planning.candidates import Versus
 from barrow.planning.terms import Terms
-from barrow.planning.versus import Versus
 from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
 from barrow.questions.base import Question, Said

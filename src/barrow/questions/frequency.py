@@ -26,7 +26,7 @@ from barrow.questions.plan import Plan, Rows, labelled
 from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
-    from barrow.planning.resample import Resampled
+    from barrow.planning.simulate import Resampled
 
 _WORDS = {
     "tree": "the nearest histogram along the tree",
@@ -155,7 +155,7 @@ class FrequencyPlan(ItemsPlan):
         """What the histogram might have been: intervals of items and regions by drawing the reports again."""
         if self.estimator.how == "none":
             return None
-        from barrow.planning.resample import resampled
+        from barrow.planning.simulate import resampled
 
         rows = [*tables["values"], *tables.get("no_records", [])]
         return resampled(self.estimator, np.array([row["share"] for row in rows], dtype=np.float64), draws)

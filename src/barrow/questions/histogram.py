@@ -15,10 +15,9 @@ from barrow import mechanisms, planning
 from barrow.errors import ParameterError
 from barrow.numerics import float_up, whole
 from barrow.numerics.exact import at_most, near
-from barrow.planning.candidates import Candidate, reasons, useless
-from barrow.planning.sizes import check_size
+from barrow.planning.candidates import Candidate, checked_definition, kept_user_level, preferred, reasons, useless
+from barrow.planning.histograms import check_size
 from barrow.planning.terms import Terms
-from barrow.planning.versus import checked_definition, kept_user_level, preferred
 from barrow.privacy import Model
 from barrow.progress import track
 from barrow.questions.base import Question, Said, at_alpha
@@ -31,7 +30,7 @@ from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
-    from barrow.planning.resample import Resampled
+    from barrow.planning.simulate import Resampled
 
 _OUTPUTS = {
     "edges": "what each node of the graph carries",
@@ -361,7 +360,7 @@ class HistogramPlan(LinearPlan):
 
     def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> Resampled:
         """What the histogram might have been: intervals of items and regions by drawing the noise again."""
-        from barrow.planning.resample import resampled
+        from barrow.planning.simulate import resampled
 
         rows = [*tables["values"], *tables.get("no_records", [])]
         return resampled(self.made, np.array([row["share"] for row in rows], dtype=np.float64), draws)

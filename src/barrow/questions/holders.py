@@ -15,10 +15,9 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, NoiseDistribution
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most, near
-from barrow.planning.candidates import Candidate, best_first
+from barrow.planning.candidates import Candidate, best_first, kept_user_level, preferred
 from barrow.planning.linear import kept_errors
 from barrow.planning.terms import Terms
-from barrow.planning.versus import kept_user_level, preferred
 from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
 from barrow.questions.kept import kept_query

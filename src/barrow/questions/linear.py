@@ -17,9 +17,8 @@ from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near
-from barrow.planning.candidates import Candidate
+from barrow.planning.candidates import Candidate, Versus, checked_definition, kept_user_level, preferred, versus
 from barrow.planning.terms import Terms
-from barrow.planning.versus import Versus, checked_definition, kept_user_level, preferred, versus
 from barrow.privacy import Event, Guarantee, Model
 from barrow.queries import Query
 from barrow.questions.base import Question, Said, at_alpha

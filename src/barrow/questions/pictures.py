@@ -102,6 +102,7 @@ def picture(
     outline: Any = None,
     title: str = "",
     width: int = 720,
+    alike: bool = True,
 ) -> Figure:
     """The figure of released values: on the space where there is one value for each item, else on a map or as bars.
 
@@ -114,6 +115,7 @@ def picture(
         outline: GeoJSON instead of the bundled coasts and borders.
         title: What the figure is; by default what was released.
         width: In pixels.
+        alike: Whether values are of one kind: if not, the largest of them says nothing.
     """
     rows = [row for row in counted_rows(rows) if row.get("determined", True)]
     if not rows:
@@ -135,4 +137,4 @@ def picture(
     if "lat" in rows[0] and "lon" in rows[0]:
         places = places_of(rows, None if where is None else where.earth_box)
         return map_figure(places, values, redraws=known.redraws, outline=outline, **style)
-    return bars(names_of(rows), values, **style)
+    return bars(names_of(rows), values, alike=alike, **style)

@@ -17,15 +17,15 @@ from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms
 from barrow.policy import describe_change, describe_move, odds_upper, percent_up
 from barrow.privacy import Emd, Event, Guarantee, Model, UserLevel
-from barrow.questions.base import Question
+from barrow.questions.base import AnyItems, Question
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
     from barrow.mechanisms import ReleasedShares
-    from barrow.planning.resample import Resampled
-    from barrow.planning.versus import Versus
+    from barrow.planning.candidates import Versus
+    from barrow.planning.simulate import Resampled
     from barrow.questions.collecting import Collected, Collector
     from barrow.questions.pictures import Bounds
 
@@ -34,7 +34,7 @@ _LOUD = 2
 """A grid that makes a promise cost so many times its distance is spoken of."""
 
 
-class Plan(ABC):
+class Plan(AnyItems, ABC):
     """What a release would give: the mechanism, its error, its guarantee and its price.
 
     Attributes:
@@ -118,16 +118,6 @@ class Plan(ABC):
     def remarks(self) -> list[str]:
         """Sentences of a report about mechanisms that were not chosen."""
         return []
-
-    @property
-    def items(self) -> int | None:
-        """m, where the guarantee is bounded; None where people may hold any number of items."""
-        return None
-
-    @property
-    def samples(self) -> int | None:
-        """s, where items are drawn from each person first; None otherwise."""
-        return None
 
     @property
     def rows(self) -> int:

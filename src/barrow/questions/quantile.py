@@ -127,29 +127,15 @@ class QuantilePlan(ReadOffPlan):
     question: Quantile
 
     @property
-    def description(self) -> str:
-        """What is released, in plain words."""
+    def what(self) -> str:
+        """What is read off."""
         shares = self.question.shares
-        unit = f" ({self.space.unit})" if self.space.unit else ""
-        whose = "people's items" if self.pair is None else "the items of people with records"
-        if shares == (Fraction(1, 2),):
-            return f"the median of {whose}{unit}"
-        return f"the quantiles {', '.join(map(exact_text, shares))} of {whose}{unit}"
+        return "the median" if shares == (Fraction(1, 2),) else f"the quantiles {', '.join(map(exact_text, shares))}"
 
     @property
     def _line(self) -> Space:
         """The line itself."""
         return self.space.held
-
-    @property
-    def _share_half_width(self) -> float:
-        """How far the share of people with records may be off, at once with all others (95 %)."""
-        return 0.0 if self.pair is None else float(self.noise.simultaneous_half_width) / self.pair.weight
-
-    @property
-    def error_unit(self) -> str:
-        """The unit of the line."""
-        return self.space.unit
 
     @property
     def error(self) -> float:

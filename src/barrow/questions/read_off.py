@@ -1,26 +1,29 @@
-"""Questions whose answer is read off noisy linear values: quantiles, circular means; among holders of records too."""
+"""Questions whose answer is read off noisy linear values: quantiles, circular means, spreads; among holders too."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from barrow import planning
 from barrow.errors import ParameterError
-from barrow.planning.candidates import Candidate, best_first
+from barrow.planning.candidates import ALIKE, Candidate, Versus, best_first, checked_definition, kept_user_level
 from barrow.planning.terms import Terms
-from barrow.planning.versus import ALIKE, Versus, checked_definition, kept_user_level
 from barrow.policy import Promise
 from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
 from barrow.questions.base import Said
 from barrow.questions.linear import Linear, LinearPlan, user_level_of
 from barrow.questions.noise_words import noise_sentence
+from barrow.spaces import Space
+
+if TYPE_CHECKING:
+    from barrow.figures import Figure
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -46,6 +49,11 @@ class ReadOff(Linear):
     def drawn(cls, said: Said) -> list[str]:
         """How the noise was drawn, and what was made of it."""
         return [noise_sentence(said), cls.decoding]
+
+    @classmethod
+    def figure(cls, said: Said, tables: Mapping[str, Any], space: Space | None = None, **style: Any) -> Figure:
+        """A picture of the released values, which are not of one kind."""
+        return super().figure(said, tables, space, alike=False, **style)
 
     @abstractmethod
     def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
@@ -123,6 +131,27 @@ class ReadOffPlan(LinearPlan):
     question: ReadOff
     pair: Holders | None = None
     beside: ReadOffPlan | None = field(default=None, kw_only=True)
+
+    @property
+    @abstractmethod
+    def what(self) -> str:
+        """What is read off, e.g. ``the median``."""
+
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        whose = "people's items" if self.pair is None else "the items of people with records"
+        return f"{self.what} of {whose}" + (f" ({self.space.unit})" if self.space.unit else "")
+
+    @property
+    def error_unit(self) -> str:
+        """That of the space."""
+        return self.space.unit
+
+    @property
+    def _share_half_width(self) -> float:
+        """How far the share of people with records may be off, at once with all others (95 %); 0 if all count."""
+        return 0.0 if self.pair is None else float(self.noise.simultaneous_half_width) / self.pair.weight
 
     @property
     def scales(self) -> bool:

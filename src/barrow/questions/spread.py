@@ -68,11 +68,9 @@ class SpreadPlan(ReadOffPlan):
     question: Spread
 
     @property
-    def description(self) -> str:
-        """What is released, in plain words."""
-        unit = f" ({self.space.unit})" if self.space.unit else ""
-        whose = "people's items" if self.pair is None else "the items of people with records"
-        return f"the mean and the standard deviation of {whose}{unit}"
+    def what(self) -> str:
+        """What is read off."""
+        return "the mean and the standard deviation"
 
     @property
     def error(self) -> float:
@@ -81,16 +79,6 @@ class SpreadPlan(ReadOffPlan):
         uniform = np.asarray(inner.table.integers, dtype=np.float64).mean(axis=0) * float(inner.step)
         row = self._rows_of(uniform - self._middles, 1.0)[1]
         return 0.5 * float(row["high_95"] - row["low_95"])
-
-    @property
-    def error_unit(self) -> str:
-        """The unit of the line."""
-        return self.space.unit
-
-    @property
-    def _share_half_width(self) -> float:
-        """How far the share of people with records may be off, at once with the moments (95 %)."""
-        return 0.0 if self.pair is None else float(self.noise.simultaneous_half_width) / self.pair.weight
 
     def _moments(self, drawn: Any) -> tuple[Floats, float]:
         """The sums of t and t^2 over all people, less their middles for those with records, and the share of these."""

@@ -21,8 +21,8 @@ from barrow.planning import (
     released_user_level,
     useless,
 )
+from barrow.planning.candidates import Versus, versus
 from barrow.planning.terms import Terms
-from barrow.planning.versus import Versus, versus
 from barrow.privacy import Event, Guarantee
 from barrow.questions.base import Question
 from barrow.questions.collecting import Collected, Collector

@@ -14,10 +14,9 @@ from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import positive_number
 from barrow.spaces.geometry import Lattice
-from barrow.spaces.labels import LabelIndex
 from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
 from barrow.spaces.neighbours import NeighbourGraph
-from barrow.spaces.records import Formula, Labels, Moments, Reads, Turn
+from barrow.spaces.records import Formula, LabelIndex, Labels, Moments, Reads, Turn
 
 if TYPE_CHECKING:
     from barrow.figures import Figure

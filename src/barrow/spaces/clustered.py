@@ -16,7 +16,7 @@ from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
 from barrow.spaces.checks import positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import ones
-from barrow.spaces.labels import LabelIndex
+from barrow.spaces.records import LabelIndex
 
 if TYPE_CHECKING:
     from barrow.figures import Figure

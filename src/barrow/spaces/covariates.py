@@ -12,7 +12,7 @@ from barrow.errors import ParameterError
 from barrow.spaces.base import Floats
 from barrow.spaces.checks import finite_array
 from barrow.spaces.embedding import Embedding, Metric
-from barrow.spaces.labels import LabelIndex
+from barrow.spaces.records import LabelIndex
 
 
 class Covariates(Embedding):

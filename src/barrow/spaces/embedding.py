@@ -15,9 +15,9 @@ from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
 from barrow.spaces.checks import finite_array, positive_number
 from barrow.spaces.finite import LabelledSpace
-from barrow.spaces.labels import LabelIndex
 from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, rounded_points
 from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.records import LabelIndex
 from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph, star_graph
 
 Metric = Literal["euclidean", "angular"]

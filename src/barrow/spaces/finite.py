@@ -16,8 +16,7 @@ from barrow.spaces.axioms import check_metric
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import finite_array, positive_number
 from barrow.spaces.geometry import ones
-from barrow.spaces.labels import LabelIndex
-from barrow.spaces.records import Formula, Labels
+from barrow.spaces.records import Formula, LabelIndex, Labels
 
 
 @dataclass(frozen=True, eq=False)

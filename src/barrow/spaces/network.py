@@ -16,9 +16,9 @@ from barrow.spaces.checks import positive_number
 from barrow.spaces.covariates import Covariates
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import Pairs
-from barrow.spaces.labels import LabelIndex
 from barrow.spaces.lattices import SAFE, stretch_upper
 from barrow.spaces.neighbours import NeighbourGraph, check_connected, path_lengths
+from barrow.spaces.records import LabelIndex
 from barrow.spaces.spanners import MOST_CERTIFIED
 
 Edge = tuple[str, str, float]

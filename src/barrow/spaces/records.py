@@ -1,18 +1,20 @@
 """How a record becomes an item: a space says it once, as a description of public numbers, for every engine.
 
 A *formula* finds items with numpy, and SQL is written from the same numbers, operation by operation: only +, -, *,
-floor, square roots, comparisons and public tables are used, so that ids are equal bit for bit.
+floor, square roots, comparisons and public tables are used, so that ids are equal bit for bit. Items that are known by
+name have a public table of labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow.errors import ParameterError
 from barrow.spaces.checks import private_numbers
 from barrow.spaces.geometry import Box, Floats, Ids
 
@@ -321,3 +323,43 @@ def _name(record: object) -> str:
     if isinstance(record, int | np.integer) and not isinstance(record, bool):
         return str(int(record))
     return ""  # never a label: missing values, NaN and other types are unknown
+
+
+class LabelIndex:
+    """A public list of different labels and the way back from label to number.
+
+    Whole numbers in records match labels that are written like them, so ``7`` finds ``"7"``. ``also`` are further names
+    in records, with the label that each stands for.
+    """
+
+    def __init__(self, labels: Iterable[str], name: str = "labels", also: Mapping[str, int] | None = None) -> None:
+        self.labels: Sequence[str] = tuple(labels)
+        if not self.labels:
+            raise ParameterError(f"{name} is empty.", allowed="at least one label", fix=f"{name}=['a', 'b']")
+        wrong = next((x for x in self.labels if not isinstance(x, str) or not x), None)
+        if wrong is not None:
+            raise ParameterError(
+                f"{name} holds {wrong!r}.", allowed="texts that are not empty", fix="write labels as text"
+            )
+        self._ids = {label: i for i, label in enumerate(self.labels)}
+        if len(self._ids) != len(self.labels):
+            seen: set[str] = set()
+            twice = next(x for x in self.labels if x in seen or seen.add(x))  # type: ignore[func-returns-value]
+            raise ParameterError(
+                f"{name} holds {twice!r} twice.",
+                allowed="different labels",
+                fix="remove or rename one of them",
+            )
+        self._ids |= also or {}
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """Every name that a record may hold, with the number of its label."""
+        return self._ids
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def find(self, records: Any) -> Ids:
+        """Ids of ``records`` (a sequence or an array), -1 where a record is missing or unknown."""
+        return Labels(self._ids).find(records)

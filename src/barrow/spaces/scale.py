@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import Floats, Space
-from barrow.spaces.labels import LabelIndex
 from barrow.spaces.line import Line
-from barrow.spaces.records import Formula, Labels, Reads
+from barrow.spaces.records import Formula, LabelIndex, Labels, Reads
 
 if TYPE_CHECKING:
     from barrow.figures import Figure

@@ -16,7 +16,7 @@ from barrow import figures as fig
 from barrow.figures import at_most
 from barrow.numerics import float_up
 from barrow.numerics.exact import PERCENT
-from barrow.planning.versus import Versus
+from barrow.planning.candidates import Versus
 from barrow.policy import describe_change, odds_upper
 from barrow.questions import Plan, Question
 from barrow.questions.kept import Kept

@@ -7,8 +7,7 @@ from barrow._lazy import lazily
 if TYPE_CHECKING:
     from barrow.mechanisms.decoding.bayesian import BayesianFit, bayesian_update
     from barrow.mechanisms.decoding.graph import GraphDecoder, GraphMap
-    from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
-    from barrow.mechanisms.decoding.simplex import nearest_in_simplex
+    from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_in_simplex, nearest_map
     from barrow.mechanisms.decoding.tree import (
         decode,
         edge_values,

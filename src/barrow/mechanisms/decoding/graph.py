@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.decoding.descent import inner
-from barrow.mechanisms.decoding.entropic import EntropicDual
+from barrow.mechanisms.decoding.entropic import EntropicDual, inner
 from barrow.mechanisms.decoding.graph_scales import GraphScales, graph_scales
 from barrow.spaces.base import Floats
 from barrow.spaces.neighbours import NeighbourGraph

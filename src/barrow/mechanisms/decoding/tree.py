@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.decoding.tree_empirical_bayes import empirical_bayes
-from barrow.mechanisms.decoding.tree_least_squares import top_down
+from barrow.mechanisms.decoding.tree_estimates import empirical_bayes, top_down
 from barrow.mechanisms.decoding.tree_nearest import nearest_on_line, nearest_on_tree
 from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.base import Floats

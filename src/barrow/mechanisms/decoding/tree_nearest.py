@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.mechanisms.decoding.tree_groups import firsts, multipliers, running, spread
+from barrow.mechanisms.decoding.tree_estimates import firsts, multipliers, running, spread
 from barrow.spaces import EdgeTree
 from barrow.spaces.base import Floats, Ids
 

@@ -7,8 +7,13 @@ from barrow._lazy import lazily
 if TYPE_CHECKING:
     from barrow.mechanisms.user_level.ball import BallNoise
     from barrow.mechanisms.user_level.local import LocalSubsets, SubsetReport, local_subsets
-    from barrow.mechanisms.user_level.noise import UserLevelNoise, user_level_candidates, user_level_noise
-    from barrow.mechanisms.user_level.polytope import QueryNoise, query_polytope
+    from barrow.mechanisms.user_level.noise import (
+        QueryNoise,
+        UserLevelNoise,
+        query_polytope,
+        user_level_candidates,
+        user_level_noise,
+    )
     from barrow.mechanisms.user_level.subsets import SubsetSelection
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
-from barrow.mechanisms.decoding.tree_groups import firsts, spread
-from barrow.mechanisms.decoding.tree_least_squares import best_below, consistent
+from barrow.mechanisms.decoding.tree_estimates import best_below, consistent, firsts, spread
 from barrow.mechanisms.frequency import whole_counts
 from barrow.mechanisms.user_level.levels import PARTS, Cells, Integers, cells_of, levelled_tree, parts
 from barrow.mechanisms.user_level.subsets import SubsetSelection, checked_counts

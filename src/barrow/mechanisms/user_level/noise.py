@@ -1,26 +1,221 @@
 """Additive noise for linear queries under user-level DP: replacing one user moves the mean by up to B/n.
 
 B is the largest norm of f(x) - f(x') over the space; for a histogram it is 2 in the 1-norm, not 1 as the paper's
-Laplace baseline has it. The norm is a p-norm, or that of the polytope of all these differences (B = 1).
+Laplace baseline has it. The norm is a p-norm, or the one of the query itself (B = 1): K is the polytope of all
+differences f(x) - f(x') (Hardt and Talwar), one user moves the mean over n users by a point of K/n, so noise with
+density exp(-epsilon n ||z||_K) is (epsilon, 0)-user-level DP, and no norm of the outputs' axes fits the query better
+(docs/proofs/user-level.md).
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import (
+    CONFIDENCE,
+    NEVER,
     AdditiveNoise,
     by_predicted_error,
     checked_model,
     wanted_norms,
 )
-from barrow.mechanisms.user_level.polytope import QueryNoise, query_polytope
-from barrow.noise import default_grid
-from barrow.numerics import Exact, float_down, gdp_mu_lower
-from barrow.privacy import Model, UserLevelRelease
+from barrow.noise import Center, RoundedValues, Source, default_grid
+from barrow.noise.additive.polytope import Polytope, rounded_polytope
+from barrow.noise.source import SeededSource
+from barrow.numerics import Exact, float_down, float_up, gdp_mu_lower
+from barrow.privacy import Event, Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
-from barrow.queries import Query
+from barrow.queries import Quantised, Query
+from barrow.spaces.base import Floats
+
+MOST_OUTPUTS = 5
+_MOST_CORNERS, _MOST_FACETS = 64, 400
+_LEAST_KEPT, _FIRST_TRIALS = 0.01, 2000
+"""A polytope that fills less than this of the parallelepiped around it is left alone: each draw would take long."""
+_TRIALS, _MOST_PRODUCTS = 200_000, 4 * 10**6
+_ERRORS = 4.0
+"""Half widths come from sampled points of K; so many standard errors are added to their tails."""
+
+
+def query_polytope(query: Query) -> tuple[Polytope, Fraction] | None:
+    """A polytope K and a unit u, such that u K holds every difference f(x) - f(x') of the query; None if none is found.
+
+    Any facets would do for privacy, since each is moved out until it holds all differences, with rounding counted;
+    those of the convex hull make the noise least.
+    """
+    d = query.dimension
+    if not 2 <= d <= MOST_OUTPUTS:
+        return None
+    table = query.table.integers.toarray() if query.table.sparse else query.table.integers
+    points = np.asarray(table, dtype=np.float64)
+    unit = float((points.max(axis=0) - points.min(axis=0)).max())
+    normals = None if unit <= 0.0 else _normals(points / unit)
+    if normals is None:
+        return None
+    # Each facet at the largest difference in its direction, every rounding counted on the side of more noise.
+    along = points @ normals.T
+    slack = (d + 3) * 2.0**-52 * float(np.abs(points).max()) * np.abs(normals).sum(axis=1)
+    reach = (along.max(axis=0) - along.min(axis=0) + 2.0 * slack) * (1.0 + 2.0**-50)
+    rows = [
+        [Fraction(a) * Fraction(unit) / Fraction(float(reach[i])) for a in normals[i].tolist()]
+        for i in _basis(normals / reach[:, None] * unit)
+    ]
+    found = Polytope.of(rows)
+    if len(found.points(_FIRST_TRIALS, SeededSource(1))) < _LEAST_KEPT * _FIRST_TRIALS:
+        return None
+    return found, Fraction(unit) * query.step
+
+
+def _normals(points: Floats) -> Floats | None:
+    """Normals of the facets of the hull of differences, one of each pair; None where all points lie in a plane."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    most = _MOST_CORNERS
+    try:
+        corners = points[ConvexHull(points).vertices]
+        while most > points.shape[1]:
+            some = _spread_out(corners, most)
+            apart = (some[:, None, :] - some[None, :, :]).reshape(-1, points.shape[1])
+            sides = ConvexHull(np.unique(apart.round(12), axis=0)).equations
+            normals = sides[:, :-1] / -sides[:, -1:]
+            lead = np.argmax(np.abs(normals), axis=1)
+            normals = normals * np.sign(normals[np.arange(len(normals)), lead])[:, None]
+            kept: Floats = np.unique(normals.round(9), axis=0)
+            if len(kept) <= _MOST_FACETS:
+                return kept
+            most //= 2
+    except (QhullError, ValueError):
+        pass
+    return None
+
+
+def _spread_out(corners: Floats, most: int) -> Floats:
+    """At most so many of the corners, each the farthest from those before it; facets are moved out to hold the rest."""
+    if len(corners) <= most:
+        return corners
+    chosen = [int(((corners - corners.mean(axis=0)) ** 2).sum(axis=1).argmax())]
+    apart = np.full(len(corners), np.inf)
+    while len(chosen) < most:
+        apart = np.minimum(apart, ((corners - corners[chosen[-1]]) ** 2).sum(axis=1))
+        chosen.append(int(apart.argmax()))
+    return corners[chosen]
+
+
+def _basis(rows: Floats) -> list[int]:
+    """The order of rows with d first that bound a small parallelepiped: exchanges that enlarge their determinant."""
+    from scipy.linalg import qr
+
+    d = rows.shape[1]
+    first = list(qr(rows.T, pivoting=True, mode="r")[1][:d])
+    for _ in range(100):
+        factors = np.abs(rows @ np.linalg.inv(rows[first]))
+        i, j = np.unravel_index(int(factors.argmax()), factors.shape)
+        if factors[i, j] <= 1.0 + 1e-6:
+            break
+        first[int(j)] = int(i)
+    return [*map(int, first), *(i for i in range(len(rows)) if i not in set(map(int, first)))]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryNoise:
+    """K-norm noise of the query's polytope, ready to draw; everything in it is public.
+
+    Attributes:
+        polytope: K.
+        dimension: The number of outputs.
+        scale: The exact scale: of exp(-||x||_K/scale).
+        grid: The public grid of the answer.
+        rounding_upper: How far quantising f may move an output.
+        event: What drawing it will cause.
+    """
+
+    name: ClassVar[str] = "query K-norm"
+    p: ClassVar[str] = "polytope"
+    polytope: Polytope
+    dimension: int
+    scale: Fraction
+    grid: Fraction
+    rounding_upper: float
+    event: Event
+    sensitivity_upper: float = 1.0
+
+    @cached_property
+    def _points(self) -> Floats:
+        trials = min(_TRIALS, _MOST_PRODUCTS // len(self.polytope.facets))
+        return np.abs(self.polytope.points(trials, SeededSource(2)))
+
+    @cached_property
+    def half_widths(self) -> Floats:
+        """What each output is off by with probability at most 5 %, rounding included."""
+        return np.array([self._width(self._points[:, j]) for j in range(self.dimension)])
+
+    @property
+    def half_width(self) -> float:
+        """The largest of the outputs' half widths."""
+        return float(self.half_widths.max())
+
+    @cached_property
+    def simultaneous_half_width(self) -> float:
+        """What no output is off by more than, with probability at least 95 %."""
+        return self._width(self._points.max(axis=1))
+
+    @property
+    def deviations(self) -> Floats:
+        """The standard deviation of each output, from sampled points of K."""
+        d, grid = self.dimension, float(self.grid)
+        second = (d + 1.0) * (d + 2.0) * (self._points**2).mean(axis=0)
+        return np.asarray(np.sqrt(second * float_up(self.scale) ** 2 + grid * grid / 12.0))
+
+    @property
+    def deviation(self) -> float:
+        """The largest standard deviation of an output."""
+        return float(self.deviations.max())
+
+    def mean_half_width(self, reports: int) -> float:
+        """What the mean of independent answers is off by with probability at most 5 %: as :class:`AdditiveNoise`."""
+        if reports == 1:
+            return self.half_width
+        return max(1.959963984540055 * self.deviation, self.half_width) / math.sqrt(reports) + self.rounding_upper
+
+    @property
+    def reach_upper(self) -> float:
+        """No point of K has a coordinate beyond this: K lies in the parallelepiped of its first facets."""
+        return float_up(max(sum(map(abs, row), Fraction(0)) for row in self.polytope.inverse))
+
+    def limits(self, table: Quantised) -> list[tuple[int, int]]:
+        """The least and the largest integer that an honest report holds, for each output."""
+        from scipy.special import gammainccinv
+
+        far = float(gammainccinv(self.dimension, NEVER)) * self.reach_upper
+        return table.limits(Fraction(far) * self.scale + self.grid, self.grid)
+
+    def _width(self, sizes: Floats) -> float:
+        """Where P(G Y > t) is 5 %, G ~ Gamma(d + 1) and Y among ``sizes``, whose sampling error is counted."""
+        from scipy.optimize import brentq
+        from scipy.special import gammaincc
+
+        some = np.maximum(sizes, 1e-12)
+
+        def excess(t: float) -> float:
+            tails = gammaincc(self.dimension + 1.0, t / some)
+            error = _ERRORS * float(tails.std()) / math.sqrt(len(some))
+            return float(tails.mean()) + error - (1.0 - CONFIDENCE)
+
+        top = float(sizes.max()) * (self.dimension + 1.0) * 20.0
+        quantile = float(brentq(excess, 0.0, top, xtol=1e-9)) * (1.0 + 1e-6)
+        return quantile * float_up(self.scale) + float_up(self.grid) / 2.0 + self.rounding_upper
+
+    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
+        """``center`` plus noise, exactly rounded to the grid."""
+        return rounded_polytope(center, self.scale, self.polytope, grid=self.grid, source=source)
+
 
 UserLevelNoise = AdditiveNoise | QueryNoise
 
