@@ -38,8 +38,7 @@ from barrow.accounting.one_step import mean_excess_upper, sign_excess_upper
 from barrow.accounting.pricing import at_delta, model_of, price_knorm, refuse
 from barrow.accounting.profile import SQRT_TWO_PI, inflation_upper, log_mean_excess_upper, rate_from_lines, rate_upper
 from barrow.numerics.gdp import mills
-from barrow.privacy.channels import ItemChannel
-from barrow.privacy.events import GaussianNoise, KNormNoise, PureRelease
+from barrow.privacy.events import GaussianNoise, ItemChannel, KNormNoise, PureRelease
 
 
 def test_with_entries():

@@ -12,7 +12,7 @@ from tests.randomisers.helpers import CROOKED, PLACES, UNEVEN, channels
 from barrow.errors import ParameterError
 from barrow.mechanisms import EstimateError, TreeChannel, channel_of
 from barrow.mechanisms.frequency import whole_counts
-from barrow.mechanisms.frequency_theorems import (
+from barrow.mechanisms.frequency_error import (
     general_utility_upper,
     gkrr_rate_upper,
     gkrr_utility_upper,

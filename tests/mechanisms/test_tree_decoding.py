@@ -16,9 +16,8 @@ from barrow.mechanisms.decoding import (
     nearest_histogram,
     top_down_histogram,
 )
-from barrow.mechanisms.decoding.tree import _scaled
+from barrow.mechanisms.decoding.tree import _scaled, nearest_on_tree
 from barrow.mechanisms.decoding.tree_estimates import consistent
-from barrow.mechanisms.decoding.tree_nearest import nearest_on_tree
 from barrow.spaces import Clustered, Discrete, Earth, EdgeTree, Line, Tree, edge_tree
 from barrow.transport import emd
 

@@ -18,10 +18,17 @@ from barrow.noise.additive.values import checked_grid, checked_scale
 from barrow.noise.additive.variates import Exponential, SymmetricVariates, UnitVariates
 from barrow.noise.counts.binomial import binomials, binomials_and_poisson
 from barrow.noise.counts.binomial_inversion import partial_sums
-from barrow.noise.counts.binomial_rejection import Distributions, attempt, error_bound, stirling
+from barrow.noise.counts.binomial_rejection import (
+    SLOT_BITS,
+    Distributions,
+    attempt,
+    error_bound,
+    slots_of,
+    stirling,
+    tables,
+)
 from barrow.noise.counts.cascade import Cascade, poisson
 from barrow.noise.counts.chances import Chances
-from barrow.noise.counts.envelopes import SLOT_BITS, slots_of, tables
 from barrow.noise.counts.uniform_int import checked_counts, placed, scaled_to_spans, uniform_in_spans
 from barrow.noise.lazy_uniform import LazyUniform, decided
 from barrow.noise.source import SeededSource, as_words, checked_count, checked_source

@@ -15,8 +15,8 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.frequency import whole_counts
 from barrow.noise.source import SeededSource
 from barrow.planning import compare
+from barrow.planning.comparing import crossover
 from barrow.planning.comparison import ASKED, PROMISES, WORST
-from barrow.planning.rivals import crossover
 from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, user_level_histograms
 from barrow.policy import Policy
 from barrow.privacy import ShuffledReports, UserLevel

@@ -14,12 +14,11 @@ from barrow.mechanisms import linear_noise
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.planning import linear_errors, reference_distribution, user_level_errors
 from barrow.planning.candidates import Candidate, checked_definition, chosen, kept_user_level, preferred, versus
+from barrow.planning.comparing import Asked, as_user_level, compared, crossover
 from barrow.planning.edges import best_spacing
 from barrow.planning.histograms import HistogramTarget, check_size, kept_noise
-from barrow.planning.item_help import ItemHelp
-from barrow.planning.items import choose_items, most_accurate_items
+from barrow.planning.items import ItemHelp, choose_items, most_accurate_items
 from barrow.planning.linear import noise_candidate
-from barrow.planning.rivals import Asked, as_user_level, compared, crossover
 from barrow.planning.simulate import Resampled, StandIn, raw_error, resampled, simulate, stand_in
 from barrow.planning.terms import Terms
 from barrow.policy import Promise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from barrow.privacy.channels import to_channel
 from barrow.privacy.definitions import Model, positive, probability, to_model
+from barrow.privacy.events import to_channel
 
 
 def test_to_channel():

@@ -12,12 +12,11 @@ from barrow.errors import ParameterError
 from barrow.queries import density, mean
 from barrow.queries.base import check_over, plain, step_argument
 from barrow.queries.coordinates import direction, spectral_norm_upper
-from barrow.queries.hats import hats, node_query, node_table, plain_spacing
+from barrow.queries.edges import hats, nearest_beyond, node_query, node_table, plain_spacing, run_starts
 from barrow.queries.holders import holders, with_no_records
 from barrow.queries.lipschitz import PAIR_WORK, by_all_pairs, by_range, not_lipschitz, pair_work, range_by_pairs
 from barrow.queries.multiscale import usual_constant
 from barrow.queries.quantised import default_step, quantise, relative_slack, row_norms, vector_norm
-from barrow.queries.tree_edges import nearest_beyond, run_starts
 from barrow.spaces import Circle, Discrete, Line, NoRecords, Tree, edge_tree
 
 

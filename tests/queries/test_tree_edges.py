@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, linear_noise
 from barrow.queries import query_from_spec, tree_edges
+from barrow.queries.edges import nearest_beyond
 from barrow.queries.lipschitz import by_all_pairs
-from barrow.queries.tree_edges import nearest_beyond
 from barrow.spaces import Circle, Clustered, Discrete, Line, Tree, edge_names, edge_tree
 
 NORMS = (1.0, 1.5, 2.0, 3.0, math.inf)

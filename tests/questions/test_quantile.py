@@ -11,7 +11,7 @@ from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.queries import tree_edges
-from barrow.queries.tree_edges import run_starts
+from barrow.queries.edges import run_starts
 from barrow.questions import Quantile, to_question
 from barrow.spaces import Discrete, Line
 from barrow.study import Study, explain, read, verify

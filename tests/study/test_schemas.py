@@ -8,10 +8,10 @@ import jsonschema
 import pytest
 
 import barrow as bw
-from barrow.privacy.channels import ItemChannel
 from barrow.privacy.events import (
     EVENTS,
     GaussianNoise,
+    ItemChannel,
     KNormNoise,
     PureRelease,
     SampledItems,

@@ -25,7 +25,7 @@ from barrow.numerics import Exact, float_up
 from barrow.privacy import Event, KNormNoise, Model
 from barrow.privacy.definitions import positive
 from barrow.queries import Query
-from barrow.queries.hats import hats, node_query
+from barrow.queries.edges import hats, node_query
 from barrow.spaces import NeighbourGraph, Space
 from barrow.spaces.spanners import check_memory
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from barrow.mechanisms import EstimateError, FrequencyEstimator, channel_of, item_wise
 from barrow.mechanisms.frequency import whole_counts
-from barrow.mechanisms.frequency_theorems import (
+from barrow.mechanisms.frequency_error import (
     general_utility_upper,
     gkrr_rate_upper,
     gkrr_utility_upper,
@@ -176,7 +176,7 @@ def _settings(effort: Effort) -> list[tuple[Setting, float]]:
     "thm:general-hist-utility",
     "Theorem 6.5",
     "max_K E EMD <= r sqrt(st(|B^T|^2 - 1)/(mn)) + sqrt(s(|P^T B^T|^2 - 1)/(mn)).",
-    "barrow.mechanisms.frequency_theorems.general_utility_upper",
+    "barrow.mechanisms.frequency_error.general_utility_upper",
     erratum="Holds; since EMD = (r/2)|D|_1 + ((1-r)/2)|DP|_1, half of it is a bound as well.",
     links="proofs/frequency.md",
     steady=False,
@@ -216,7 +216,7 @@ def _within_bound(text: str, found: Grid, shares: list[float]) -> Measured:
     "thm:krr-utility",
     "Theorem 6.6",
     "GKRR errs by at most r sqrt(st^3/(mn)) (e^a0 + s)/(e^a0 - e^((1-r)a0)) + sqrt(s^2 t^2/(mn)) (...).",
-    "barrow.mechanisms.frequency_theorems.gkrr_utility_upper",
+    "barrow.mechanisms.frequency_error.gkrr_utility_upper",
     links="proofs/frequency.md",
     steady=False,
 )
@@ -238,7 +238,7 @@ def _printed_bound(setting: Setting, alpha0: float) -> float:
     "thm:krr-utility:proof",
     "Appendix C.3",
     "In the proof: ... + 2te^(2a0) + ... <= (t(e^a0 + s))^2.",
-    "barrow.mechanisms.frequency_theorems.gkrr_utility_upper",
+    "barrow.mechanisms.frequency_error.gkrr_utility_upper",
     erratum="That step is false for e^alpha0 > t and few clusters. The conclusion a'^2 - 1 <= (t(e+s)/D)^2 is true by "
     "another argument (proof linked).",
     links="proofs/frequency.md",
@@ -265,7 +265,7 @@ def _step(effort: Effort) -> Measured:
     "rem:krr:inequalities",
     "Appendix C.3, first case",
     "(e^a0 + s)/(e^a0 - e^((1-r)a0)) <= s/(r a0), and the terms add up with 1 + 2/sqrt(t) <= 2.",
-    "barrow.mechanisms.frequency_theorems.gkrr_rate_upper",
+    "barrow.mechanisms.frequency_error.gkrr_rate_upper",
     erratum="Both are false (the first is about (s+1)/(r a0) for small a0, the second needs t >= 4). The rate holds: "
     "k^(3/2) times (4 + 2/a0) over sqrt(N).",
     links="proofs/frequency.md",
@@ -292,7 +292,7 @@ def _inequalities(effort: Effort) -> Measured:
     "rem:krr-utility",
     "Theorem 6.6, remarks",
     "max_K E EMD <= 4 sqrt(k^3/(mn)) + 64 sqrt(k^3)/(alpha sqrt(n)) sqrt(ln(4m e^alpha/delta)).",
-    "barrow.mechanisms.frequency_theorems.paper_remark_upper",
+    "barrow.mechanisms.frequency_error.paper_remark_upper",
     erratum="No EMD exceeds 1, and the bound does at every size the paper has in mind; it is also stated at the closed "
     "form's alpha0.",
     links="proofs/frequency.md",
@@ -341,7 +341,7 @@ def _laplace(effort: Effort) -> Measured:
     "coro:krr-utility-central",
     "Corollary 6.8",
     "In the central model GKRR with the alpha0 of equation (7) has the error of Theorem 6.6 with N = mn reports.",
-    ("barrow.mechanisms.frequency_theorems.gkrr_utility_upper", "barrow.planning.choose_items"),
+    ("barrow.mechanisms.frequency_error.gkrr_utility_upper", "barrow.planning.choose_items"),
     erratum="The error formula holds at any alpha0; the alpha0 of equation (7) is not a certified setting.",
     links=("proofs/frequency.md", "why-not-the-papers-formula.md"),
     steady=False,
@@ -370,7 +370,7 @@ def _central(effort: Effort) -> Measured:
     "rem:krr-utility-central",
     "Corollary 6.8, remarks",
     "max_K E EMD <= 4 sqrt(k^3/(mn)) + 64 sqrt(k^3)/(alpha n) sqrt(ln(4m e^alpha/delta)).",
-    "barrow.mechanisms.frequency_theorems.paper_remark_upper",
+    "barrow.mechanisms.frequency_error.paper_remark_upper",
     links="proofs/frequency.md",
 )
 def _remark_central(effort: Effort) -> Measured:

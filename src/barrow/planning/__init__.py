@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.planning.bandwidths import DensityMap, bandwidth_errors, best_of
     from barrow.planning.candidates import Candidate, Versus, best_first, reasons, useless
     from barrow.planning.comparing import compare
     from barrow.planning.comparison import Comparison, Rival
+    from barrow.planning.densities import DensityMap, bandwidth_errors, best_of
     from barrow.planning.histograms import HistogramTarget, histogram_candidates
     from barrow.planning.items import ItemChoice, choose_items
     from barrow.planning.linear import kept_errors, linear_errors

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.privacy.channels import ItemChannel
     from barrow.privacy.definitions import (
         Definition,
         DiscreteEmd,
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         EVENTS,
         Event,
         GaussianNoise,
+        ItemChannel,
         KNormNoise,
         PureRelease,
         SampledItems,

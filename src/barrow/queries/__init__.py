@@ -4,10 +4,9 @@ from barrow.queries.base import ClosedForm, Query
 from barrow.queries.coordinates import linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
-from barrow.queries.hats import hats
+from barrow.queries.edges import hats, tree_edges
 from barrow.queries.lipschitz import Constants
 from barrow.queries.multiscale import Level, MultiscaleQuery, dyadic_bandwidths, multiscale
 from barrow.queries.quantised import Quantised, norm_order
 from barrow.queries.spec import QUERIES, query_from_spec
 from barrow.queries.tables import function, histogram
-from barrow.queries.tree_edges import tree_edges

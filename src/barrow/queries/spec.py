@@ -10,10 +10,9 @@ from barrow.queries.base import Query
 from barrow.queries.coordinates import direction, linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
-from barrow.queries.hats import hats
+from barrow.queries.edges import hats, tree_edges
 from barrow.queries.multiscale import multiscale
 from barrow.queries.tables import function, histogram
-from barrow.queries.tree_edges import tree_edges
 from barrow.spaces import Space
 
 QUERIES: dict[str, Callable[..., Query]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from barrow.planning import Comparison
 from barrow.planning.candidates import Candidate
-from barrow.planning.rivals import Asked, compared
+from barrow.planning.comparing import Asked, compared
 from barrow.planning.rules import paper_rule_linear
 from barrow.policy import Policy, Promise
 from barrow.questions.linear import LinearPlan

@@ -437,7 +437,7 @@ class ItemsPlan(Plan):
         """The one change that would help most, computed; empty where none is known."""
         if self.finer_words:
             return self.finer_words
-        from barrow.planning.item_help import ItemHelp
+        from barrow.planning.items import ItemHelp
 
         made, asked = self.itemwise, self.question
         found = ItemHelp.of(self.terms, made.items, self.samples is not None, asked.randomiser, made.randomiser)

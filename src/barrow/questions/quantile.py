@@ -16,8 +16,8 @@ from barrow.numerics import Exact, exact, exact_text, whole
 from barrow.numerics.exact import near
 from barrow.planning.terms import Terms
 from barrow.queries import Query, tree_edges
+from barrow.queries.edges import run_starts
 from barrow.queries.holders import Holders
-from barrow.queries.tree_edges import run_starts
 from barrow.questions.linear import LinearPlan
 from barrow.questions.plan import Rows
 from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row

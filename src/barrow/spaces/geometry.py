@@ -117,7 +117,7 @@ class Geometry:
 
     def near_pairs(self) -> Pairs:
         """Pairs of near items whose paths stand in for distances."""
-        from barrow.spaces.near import near_pairs
+        from barrow.spaces.neighbours import near_pairs
 
         return near_pairs(cast("Space", self))
 

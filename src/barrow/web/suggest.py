@@ -9,7 +9,7 @@ from typing import Any
 from barrow import figures as fig
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT
-from barrow.planning.bandwidths import best_of
+from barrow.planning.densities import best_of
 from barrow.study.file import AUTO
 from barrow.study.grids import choose_grid
 from barrow.web.asked import Asked, at

@@ -12,8 +12,8 @@ from scipy import stats
 from barrow.noise.counts import binomial_inversion
 from barrow.noise.counts.binomial import FEW, binomials_and_poisson, exact_binomial
 from barrow.noise.counts.binomial_inversion import ERROR, partial_sums, settled
+from barrow.noise.counts.binomial_rejection import LEAST
 from barrow.noise.counts.chances import Chances
-from barrow.noise.counts.envelopes import LEAST
 from barrow.noise.lazy_uniform import LazyUniform
 from barrow.noise.source import SeededSource
 from tests.noise.counts.test_binomial_rejection import Words, p_value

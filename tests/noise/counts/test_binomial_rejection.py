@@ -13,9 +13,21 @@ from scipy import stats
 
 from barrow.noise.counts import binomial_rejection
 from barrow.noise.counts.binomial import exact_binomial
-from barrow.noise.counts.binomial_rejection import Distributions, acceptance, attempt, draw, error_bound
+from barrow.noise.counts.binomial_rejection import (
+    LEAST,
+    PER_SIGMA,
+    REACH,
+    SLOT_BITS,
+    Distributions,
+    acceptance,
+    attempt,
+    bounds,
+    draw,
+    error_bound,
+    slots_of,
+    tables,
+)
 from barrow.noise.counts.chances import Chances
-from barrow.noise.counts.envelopes import LEAST, PER_SIGMA, REACH, SLOT_BITS, bounds, slots_of, tables
 from barrow.noise.source import SeededSource, Source
 
 NOBODY = np.zeros(0, dtype=np.int64)

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
 from barrow.noise.counts import binomial_inversion, binomial_rejection
+from barrow.noise.counts.binomial_rejection import LEAST
 from barrow.noise.counts.cascade import poisson
 from barrow.noise.counts.chances import Chances, Numbers
-from barrow.noise.counts.envelopes import LEAST
 from barrow.noise.counts.uniform_int import checked_counts
 from barrow.noise.source import Source, checked_source
 

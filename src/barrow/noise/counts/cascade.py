@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise.counts.binomial_rejection import draw
+from barrow.noise.counts.binomial_rejection import LEAST, draw
 from barrow.noise.counts.chances import Chances
-from barrow.noise.counts.envelopes import LEAST
 from barrow.noise.counts.uniform_int import uniform_below, uniform_in_spans
 from barrow.noise.source import Source
 
