@@ -22,8 +22,8 @@ from barrow.accounting import calibrate_shuffle, parse_randomiser
 from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
+from barrow.mechanisms.histograms import tree_histogram
 from barrow.mechanisms.itemwise import least_distance
-from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
 from barrow.randomisers import randomiser_from_spec

@@ -18,7 +18,7 @@ import numpy as np
 from barrow.accounting import theorem_alpha0_lower
 from barrow.mechanisms import FrequencyEstimator, TreeHistogram, item_wise
 from barrow.mechanisms.decoding import decode, edge_values
-from barrow.mechanisms.tree_histogram import tree_histogram
+from barrow.mechanisms.histograms import tree_histogram
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
 from barrow.randomisers import gkrr

@@ -16,7 +16,7 @@ from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import edge_histogram
-from barrow.mechanisms.tree_histogram import tree_histogram
+from barrow.mechanisms.histograms import tree_histogram
 from barrow.noise import Center, rounded_edges
 from barrow.noise.source import SeededSource
 from barrow.privacy import KNormNoise, Model

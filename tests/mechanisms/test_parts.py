@@ -23,7 +23,7 @@ from barrow.mechanisms.edge_noise import node_half_widths
 from barrow.mechanisms.edge_sums import equal_half_width, laplace_half_widths
 from barrow.mechanisms.frequency import checked_decoder, whole_counts
 from barrow.mechanisms.histogram_regions import tree_sides
-from barrow.mechanisms.histograms import histogram_noise
+from barrow.mechanisms.histograms import histogram_noise, tree_histogram
 from barrow.mechanisms.itemwise import least_distance, refuse_sizes
 from barrow.mechanisms.multiscale import (
     best_shares,
@@ -35,7 +35,6 @@ from barrow.mechanisms.multiscale import (
 )
 from barrow.mechanisms.spans import DenseMoments, FlatMoments, halving_spans, spans_of
 from barrow.mechanisms.statistics import UserCounts
-from barrow.mechanisms.tree_histogram import tree_histogram
 from barrow.queries import multiscale
 from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line
 from barrow.spaces.edges import edge_tree

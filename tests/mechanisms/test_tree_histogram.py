@@ -11,8 +11,7 @@ import pytest
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.decoding import decode, edge_values, empirical_bayes_histogram
-from barrow.mechanisms.histograms import histogram_noise
-from barrow.mechanisms.tree_histogram import tree_histogram
+from barrow.mechanisms.histograms import histogram_noise, tree_histogram
 from barrow.noise.source import SeededSource
 from barrow.privacy import GaussianNoise, KNormNoise, Model
 from barrow.spaces import Circle, Clustered, Discrete, Line, Tree, edge_tree

@@ -16,8 +16,7 @@ from barrow.audit.shaped import audit_half_sphere, audit_polytope
 from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, linear_noise, multiscale_density
-from barrow.mechanisms.histograms import histogram_noise
-from barrow.mechanisms.tree_histogram import tree_histogram
+from barrow.mechanisms.histograms import histogram_noise, tree_histogram
 from barrow.mechanisms.user_level import BallNoise, QueryNoise, SubsetSelection, user_level_noise
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.privacy import Guarantee, UserLevel

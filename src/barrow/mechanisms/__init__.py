@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from barrow.mechanisms.frequency import FrequencyEstimator
     from barrow.mechanisms.frequency_error import EstimateError
     from barrow.mechanisms.histogram_regions import ReleasedShares
-    from barrow.mechanisms.histograms import HistogramNoise
+    from barrow.mechanisms.histograms import HistogramNoise, TreeHistogram, tree_histogram
     from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
     from barrow.mechanisms.linear import linear_candidates, linear_noise
     from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
     from barrow.mechanisms.reduction import Reduced, reduced
     from barrow.mechanisms.statistics import UserCounts
-    from barrow.mechanisms.tree_histogram import TreeHistogram
     from barrow.mechanisms.user_level import LocalSubsets
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -11,7 +11,7 @@ import numpy as np
 from barrow.accounting import price
 from barrow.audit.additive import audit_additive
 from barrow.mechanisms import item_wise, reduced
-from barrow.mechanisms.tree_histogram import tree_histogram
+from barrow.mechanisms.histograms import tree_histogram
 from barrow.mechanisms.user_level import SubsetSelection, user_level_noise
 from barrow.paper.measuring import exact_items, histograms, said_of, sized, small_users, uniforms
 from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Measured, row
