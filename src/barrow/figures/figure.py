@@ -40,61 +40,6 @@ DARK = {
 }  # fmt: skip
 
 
-@cache
-def _resource(name: str) -> str:
-    return files("barrow.figures").joinpath(name).read_text(encoding="utf-8")
-
-
-def script() -> str:
-    """The script that reads figures out: pointer, arrow keys and a choice of layers. Figures are complete without it.
-
-    >>> "data-at" in script()
-    True
-    """
-    return _resource("figures.js")
-
-
-@cache
-def stylesheet(theme: Theme = "auto") -> str:
-    """The rules for figures in a page; "auto" follows the reader's choice of light or dark."""
-    by_day, by_night = (":root{" + _variables(colours) + "}" for colours in (LIGHT, DARK))
-    if theme == "auto":
-        # Paper is white, whatever the reader's screen is.
-        head = f":root{{color-scheme:light dark}}{by_day}@media screen and (prefers-color-scheme:dark){{{by_night}}}"
-    else:
-        head = _of_theme(theme, by_day, by_night)
-    return head + _resource("figures.css")
-
-
-@cache
-def plain_rules(theme: Theme = "auto") -> str:
-    """The same rules without variables: for programs that know no more CSS than colours."""
-    rules = _resource("figures.css").split("/* pages */")[0]
-    by_day, by_night = (_resolved(rules, colours) for colours in (LIGHT, DARK))
-    if theme == "auto":
-        return f"{by_day}@media (prefers-color-scheme:dark){{{_coloured(by_night)}}}"
-    return _of_theme(theme, by_day, by_night)
-
-
-def _of_theme(theme: str, light: str, dark: str) -> str:
-    if theme not in ("light", "dark"):
-        raise ParameterError(f"theme is {theme!r}.", allowed="auto, light, dark", fix="theme='light'")
-    return light if theme == "light" else dark
-
-
-def _variables(colours: dict[str, str]) -> str:
-    return ";".join(f"--{name}:{colour}" for name, colour in colours.items())
-
-
-def _resolved(rules: str, colours: dict[str, str]) -> str:
-    return re.sub(r"var\(--([a-z0-9]+)\)", lambda found: colours[found[1]], rules)
-
-
-def _coloured(rules: str) -> str:
-    """Only the rules that set a colour: by night nothing else changes."""
-    return "".join(rule for rule in re.findall(r"[^{}]+\{[^{}]*\}", rules) if "#" in rule.split("{")[1])
-
-
 @dataclass(frozen=True)
 class Figure:
     """A drawn figure.
@@ -268,3 +213,58 @@ def _png(svg: str, scale: float) -> bytes:
             fix="save the figure as .svg or .html",
         )
     return render(svg, scale)
+
+
+@cache
+def _resource(name: str) -> str:
+    return files("barrow.figures").joinpath(name).read_text(encoding="utf-8")
+
+
+def script() -> str:
+    """The script that reads figures out: pointer, arrow keys and a choice of layers. Figures are complete without it.
+
+    >>> "data-at" in script()
+    True
+    """
+    return _resource("figures.js")
+
+
+@cache
+def stylesheet(theme: Theme = "auto") -> str:
+    """The rules for figures in a page; "auto" follows the reader's choice of light or dark."""
+    by_day, by_night = (":root{" + _variables(colours) + "}" for colours in (LIGHT, DARK))
+    if theme == "auto":
+        # Paper is white, whatever the reader's screen is.
+        head = f":root{{color-scheme:light dark}}{by_day}@media screen and (prefers-color-scheme:dark){{{by_night}}}"
+    else:
+        head = _of_theme(theme, by_day, by_night)
+    return head + _resource("figures.css")
+
+
+@cache
+def plain_rules(theme: Theme = "auto") -> str:
+    """The same rules without variables: for programs that know no more CSS than colours."""
+    rules = _resource("figures.css").split("/* pages */")[0]
+    by_day, by_night = (_resolved(rules, colours) for colours in (LIGHT, DARK))
+    if theme == "auto":
+        return f"{by_day}@media (prefers-color-scheme:dark){{{_coloured(by_night)}}}"
+    return _of_theme(theme, by_day, by_night)
+
+
+def _of_theme(theme: str, light: str, dark: str) -> str:
+    if theme not in ("light", "dark"):
+        raise ParameterError(f"theme is {theme!r}.", allowed="auto, light, dark", fix="theme='light'")
+    return light if theme == "light" else dark
+
+
+def _variables(colours: dict[str, str]) -> str:
+    return ";".join(f"--{name}:{colour}" for name, colour in colours.items())
+
+
+def _resolved(rules: str, colours: dict[str, str]) -> str:
+    return re.sub(r"var\(--([a-z0-9]+)\)", lambda found: colours[found[1]], rules)
+
+
+def _coloured(rules: str) -> str:
+    """Only the rules that set a colour: by night nothing else changes."""
+    return "".join(rule for rule in re.findall(r"[^{}]+\{[^{}]*\}", rules) if "#" in rule.split("{")[1])
