@@ -339,6 +339,10 @@ def tree_histogram(
 
     The arguments are those of :func:`barrow.mechanisms.linear_noise`; in the local model ``users`` is how many reports
     are expected. ``noise="auto"`` takes the one with the smaller expected error.
+
+    >>> from barrow.spaces import Line
+    >>> tree_histogram(Line(0, 4, step=1), 25, users=1000).noise.name
+    'Laplace'
     """
     if noise not in ("auto", "laplace", "gaussian"):
         raise ParameterError(f"noise is {noise!r}.", allowed="'auto', 'laplace' or 'gaussian'", fix="noise='auto'")
