@@ -20,10 +20,10 @@ from barrow.engines.conformance import (
     items_in_python,
     items_in_sql,
 )
-from barrow.engines.numbers import to_number
 from barrow.engines.sql import encoding
 from barrow.engines.sql.dialects import DUCKDB, Dialect
 from barrow.engines.sql.encoding import encoding_for
+from barrow.engines.values import to_number
 from barrow.errors import ParameterError
 from barrow.spaces import Euclidean, Hexagons, Line
 

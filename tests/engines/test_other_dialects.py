@@ -16,9 +16,9 @@ from tests.engines.suite import EngineSuite, as_list, pytest_generate_tests
 from barrow.engines import Columns, MemoryEngine
 from barrow.engines.conformance import every_case, items_in_python, items_in_sql
 from barrow.engines.frames import frame_kinds
-from barrow.engines.numbers import BLANKS
 from barrow.engines.sql.dialects import Dialect
 from barrow.engines.sql.pushdown import SqlEngine
+from barrow.engines.values import BLANKS
 from barrow.errors import DataError
 from barrow.spaces import Circle, Discrete, Line
 

@@ -15,10 +15,10 @@ from barrow.engines.conformance import Conformance
 from barrow.engines.counts import PrivateTextError, quietly
 from barrow.engines.duckdb.relations import kind, reading_call
 from barrow.engines.duckdb.session import sweep
-from barrow.engines.numbers import to_number
 from barrow.engines.source import Source
 from barrow.engines.spark.engine import gathered
 from barrow.engines.spark.relations import kind_of
+from barrow.engines.values import to_number
 from barrow.errors import DataError
 from barrow.spaces import Earth
 

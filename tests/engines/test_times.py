@@ -20,7 +20,7 @@ from barrow.engines.conformance import items_in_sql
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB
 from barrow.engines.sql.postgres import PostgresEngine
-from barrow.engines.times import parsed_moment
+from barrow.engines.values import parsed_moment
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Circle, Line
 

@@ -16,11 +16,10 @@ from barrow.ledger.errors import CorruptLedgerError
 from barrow.ledger.joining import joined, replace_limit
 from barrow.ledger.ledger import Ledger, first_row, is_url, open_store
 from barrow.ledger.opened import moment_of, next_period, period_of, stamp
-from barrow.ledger.picture import ledger_figure
 from barrow.ledger.promises import PromiseLimit, promises_from_json, reach_upper
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file, raise_translated
 from barrow.ledger.store import GENESIS, Row, canonical, digest, link, lost_rows
-from barrow.ledger.table import Overview, balances, overview
+from barrow.ledger.table import Overview, balances, ledger_figure, overview
 from barrow.privacy import Emd, Guarantee, PureRelease, UserLevel
 from barrow.privacy.definitions import DiscreteEmd
 

@@ -10,7 +10,6 @@ import pytest
 from barrow.errors import ParameterError
 from barrow.spaces import Line
 from barrow.study.bars import Bars, bars, looked_at
-from barrow.study.compare import compare_study
 from barrow.study.file import (
     DataTable,
     PrivacyTable,
@@ -50,9 +49,9 @@ def test_quick_work_shows_no_bar(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_compare_study():
+def test_compare():
     study = Study("line(low=0, high=100, step=1, unit='years')", ["1/50, 5 years, 0.1"], users=1000)
-    assert compare_study(study, study.question("mean")).choice.name == "laplace"
+    assert study.compare("mean").choice.name == "laplace"
 
 
 def test_data_table():

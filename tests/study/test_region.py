@@ -17,7 +17,7 @@ from barrow.mechanisms.edge_intervals import half_width, region_interval
 from barrow.noise.source import SeededSource
 from barrow.spaces import Earth, Euclidean, Hexagons
 from barrow.study import Study, read
-from barrow.study.polygons import polygon_inside
+from barrow.study.region import polygon_inside
 from barrow.study.result import Release
 
 SPACE = Euclidean([0, 0], [8, 8], step=1)

@@ -17,7 +17,7 @@ from barrow.local import Survey
 from barrow.mechanisms.histogram_regions import ReleasedShares
 from barrow.privacy import Model
 from barrow.study import Study
-from barrow.study.polygons import polygon_inside
+from barrow.study.region import polygon_inside
 from barrow.study.result import Release
 
 

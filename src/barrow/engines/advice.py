@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from barrow.engines.base import Columns, flat_groups
-from barrow.engines.numbers import to_number
-from barrow.engines.times import parsed_moment
+from barrow.engines.values import parsed_moment, to_number
 from barrow.spaces import Space
 
 _MOST = 0.5

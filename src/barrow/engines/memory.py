@@ -23,10 +23,9 @@ from barrow.engines.counts import (
     refuse_weights,
 )
 from barrow.engines.frames import narwhal
-from barrow.engines.numbers import to_number
 from barrow.engines.sampling import RunSampler, Sampler
 from barrow.engines.source import Source
-from barrow.engines.times import to_micros
+from barrow.engines.values import to_micros, to_number
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Source as Randomness
 from barrow.spaces import Space

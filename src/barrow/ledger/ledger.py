@@ -23,7 +23,7 @@ from barrow.ledger.postgres import SCHEMES, PostgresStore
 from barrow.ledger.spending import Spender
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file
 from barrow.ledger.store import Head, Row, Store
-from barrow.ledger.table import Balance, Overview, balances, overview
+from barrow.ledger.table import Balance, Overview, balances, ledger_figure, overview
 from barrow.privacy import Event
 from barrow.spaces.base import Space
 
@@ -272,8 +272,6 @@ class Ledger(Spender):
 
     def plot(self, *, width: int = 720) -> Figure | None:
         """What releases have spent, step by step, up to the limit."""
-        from barrow.ledger.picture import ledger_figure
-
         return ledger_figure(self.overview(), width=width)
 
     def _repr_html_(self) -> str:

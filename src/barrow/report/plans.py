@@ -7,7 +7,7 @@ from typing import Any
 
 from barrow.figures import Figure, at_most
 from barrow.ledger import Overview
-from barrow.ledger.picture import ledger_figure
+from barrow.ledger.table import ledger_figure
 from barrow.planning import Comparison
 from barrow.policy import describe_change, odds_upper, percent_up
 from barrow.questions import Plan

@@ -1,11 +1,16 @@
-"""The unbiased shares of a finished release, from which regions get intervals: post-processing, free of charge."""
+"""Regions of a finished release: the shares that give them intervals, free of charge, and the cells in a polygon."""
 
 from __future__ import annotations
 
+import os
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
 from barrow.errors import ParameterError
@@ -14,6 +19,10 @@ from barrow.mechanisms.histogram_regions import ReleasedShares
 from barrow.numerics import exact, exact_text, float_up
 from barrow.questions.plan import Rows
 from barrow.spaces import Space
+
+_LARGEST = 2**26
+_Place = Annotated[list[float], msgspec.Meta(min_length=2)]
+_Ring = Annotated[list[_Place], msgspec.Meta(min_length=4)]
 
 
 def released_shares(statement: Mapping[str, Any], tables: Mapping[str, Rows], space: Space) -> ReleasedShares:
@@ -56,3 +65,84 @@ def _another() -> ParameterError:
         allowed="the study of the release, unchanged",
         fix="--study with the study file that the release was made from",
     )
+
+
+def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any]:
+    """Two truth values for each item: whether its middle lies in the polygons of a file, and whether they cut its cell.
+
+    On the Earth coordinates are longitude and latitude, as GeoJSON has them, and sides are straight in these.
+    Hexagons count as cut where their bounding box is.
+    """
+    inner = space.innermost
+    places, corners = inner.places, inner.corners
+    if places is None or corners is None or places.shape[1:] != (2,):
+        raise ParameterError(
+            f"The {inner.kind} space is not in the plane.",
+            allowed="a polygon on the Earth, on hexagons or in a plane",
+            fix="--items with labels",
+        )
+    across = slice(None, None, -1 if inner.on_earth else 1)
+    (x, y), boxes = places[:, across].T, [corner[:, across] for corner in corners]
+    inside, cut = np.zeros((2, space.items), dtype=bool)  # items that were added lie nowhere
+    for polygon in _polygons(Path(path)):
+        here = np.zeros(inner.items, dtype=bool)
+        for ring in polygon:  # holes are rings that are crossed once more
+            ends = np.array([point[:2] for point in ring], dtype=np.float64)
+            here ^= _crossed(ends, x, y)
+            cut[: inner.items] |= _cut(ends, *boxes)
+        inside[: inner.items] |= here
+    return inside, cut
+
+
+def _cut(ring: Any, low: Any, high: Any) -> Any:
+    """Whether a side of the ring passes through the inside of each box: no axis or normal separates them."""
+    middle, half = (low + high) / 2.0, (high - low) / 2.0 * (1.0 - 1e-9)
+    met = np.zeros(len(low), dtype=bool)
+    for start, end in pairwise(ring):
+        near = np.abs(middle - (start + end) / 2.0) < half + np.abs(end - start) / 2.0
+        way, off = end - start, middle - start
+        across = np.abs(way[0] * off[:, 1] - way[1] * off[:, 0])
+        met |= near.all(axis=1) & (across < np.abs(way[0]) * half[:, 1] + np.abs(way[1]) * half[:, 0])
+    return met
+
+
+def _crossed(ring: Any, x: Any, y: Any) -> Any:
+    """Whether a ray to the right crosses the ring an odd number of times."""
+    odd = np.zeros(len(x), dtype=bool)
+    for (x0, y0), (x1, y1) in pairwise(ring):
+        spans = (y0 > y) != (y1 > y)
+        if spans.any():
+            odd[spans] ^= x[spans] < x0 + (y[spans] - y0) * (x1 - x0) / (y1 - y0)
+    return odd
+
+
+def _polygons(path: Path) -> list[list[_Ring]]:
+    """The polygons of a GeoJSON file: each a list of closed rings."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError
+        said = msgspec.json.decode(path.read_bytes().removeprefix(BOM_UTF8))
+        found = msgspec.convert(_geometry(said), list[list[_Ring]])
+        good = all(ring[0] == ring[-1] for polygon in found for ring in polygon)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        found, good = [], False
+    if not found or not good:
+        raise ParameterError(
+            f"The file {str(path)!r} holds no polygon.",
+            allowed="GeoJSON with a Polygon or a MultiPolygon, whose rings are closed",
+            fix="--within region.geojson",
+        )
+    return found
+
+
+def _geometry(said: Any) -> list[Any]:
+    kind = said["type"]
+    if kind == "FeatureCollection":
+        return [polygon for feature in said["features"] for polygon in _geometry(feature)]
+    if kind == "Feature":
+        return _geometry(said["geometry"])
+    if kind == "Polygon":
+        return [said["coordinates"]]
+    if kind == "MultiPolygon":
+        return list(said["coordinates"])
+    raise ValueError

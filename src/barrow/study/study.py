@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -229,14 +229,31 @@ class Study(NamedOptions):
         with bars(), task(f"planning {question.label}"):
             return question.plan(self.terms(question))
 
-    def compare(self, asked: Asked = None, **options: Any) -> Comparison:
-        """The plan beside ordinary user-level DP that keeps the same promises; reads no private value."""
+    def compare(
+        self,
+        asked: Asked = None,
+        *,
+        epsilons: Sequence[Exact] = (),
+        items: int | None = None,
+        reference: Any = None,
+    ) -> Comparison:
+        """Every mechanism that can answer, beside user-level DP that keeps the same promises; reads no private value.
+
+        Args:
+            asked: The question.
+            epsilons: More parameters of user-level DP to compare with.
+            items: How many items each person holds, where that is public and the same for all.
+            reference: Where errors of decoded histograms are predicted; as the question says by default.
+        """
         from barrow.study.bars import bars
-        from barrow.study.compare import compare_study
 
         question = self.question(asked)
+        terms = self.terms(question)
+        promises = [Promise(p.share_text, p.distance, p.epsilon * terms.fraction) for p in self.promises]
+        levels = tuple(epsilons) if epsilons or promises else ("1",)
+        given = {name: value for name, value in (("items", items), ("reference", reference)) if value is not None}
         with bars(), task(f"comparing mechanisms for {question.label}"):
-            return compare_study(self, question, **options)
+            return question.compared(terms, promises, levels, **given)
 
     def release(
         self,

@@ -15,8 +15,7 @@ from barrow.engines.base import Columns
 from barrow.engines.counts import quietly, refuse_empty
 from barrow.engines.duckdb.session import Session
 from barrow.engines.frames import arrow_table
-from barrow.engines.queries import admit, missing_table, refuse_view
-from barrow.engines.selections import Selection
+from barrow.engines.queries import Selection, admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB
 from barrow.errors import ParameterError

@@ -18,11 +18,10 @@ from barrow.engines.base import Columns, flat_groups
 from barrow.engines.counts import PrivateTextError
 from barrow.engines.duckdb.relations import Relation
 from barrow.engines.duckdb.session import Session
-from barrow.engines.numbers import to_number
 from barrow.engines.queries import admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Words
-from barrow.engines.times import to_micros
+from barrow.engines.values import to_micros, to_number
 from barrow.errors import ParameterError
 from barrow.spaces import Space
 

@@ -14,8 +14,7 @@ import numpy as np
 from barrow.engines.addresses import spark_options
 from barrow.engines.base import Columns
 from barrow.engines.counts import PrivateTextError, refuse_changed, refuse_stopped
-from barrow.engines.queries import admit, missing_table, refuse_view
-from barrow.engines.selections import Selection
+from barrow.engines.queries import Selection, admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.spark.session import guarded, pyspark, session_at, settings, stopped
 from barrow.engines.sql.dialects import SPARK, Table

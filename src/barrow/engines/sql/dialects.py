@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.engines.numbers import BLANKS, INFINITE, LONG_EXPONENT, MOST_CHARACTERS, NUMBER
-from barrow.engines.times import MOMENT, PADDING
+from barrow.engines.values import BLANKS, INFINITE, LONG_EXPONENT, MOMENT, MOST_CHARACTERS, NUMBER, PADDING
 from barrow.spaces.records import DAY, Moments
 
 Table = dict[str, np.ndarray[Any, np.dtype[Any]]]
@@ -156,7 +155,7 @@ class Dialect(Words, ABC):
 
     @abstractmethod
     def parsed(self, sql: str) -> str:
-        """A text as a double, in the grammar of :mod:`barrow.engines.numbers`; NULL where it is no number."""
+        """A text as a double, in the grammar of :mod:`barrow.engines.values`; NULL where it is no number."""
 
     def user(self, sql: str, kind: str) -> str:
         """The user of a record; NaN is none, and -0.0 is 0.0."""

@@ -19,8 +19,7 @@ import numpy as np
 
 from barrow.engines.base import Columns
 from barrow.engines.counts import PrivateTextError, quietly, refuse_gone
-from barrow.engines.queries import admit, missing_table, refuse_view
-from barrow.engines.selections import Selection
+from barrow.engines.queries import Selection, admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import POSTGRES, Dialect, Table
 from barrow.engines.sql.pushdown import SqlEngine

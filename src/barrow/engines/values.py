@@ -1,12 +1,15 @@
-"""Columns of time as whole numbers of microseconds; what these mean on a space is said by :class:`Moments`.
+"""Values of records as numbers: texts as doubles, and moments as whole microseconds; the same for every engine.
 
-Moments without a zone are read as they are written, those with a zone in UTC.
+What moments mean on a space is said by :class:`Moments`. Those without a zone are read as they are written, those with
+a zone in UTC.
 """
 
 from __future__ import annotations
 
 import datetime
+import math
 import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,10 +17,43 @@ from numpy.typing import NDArray
 
 from barrow.spaces.records import DAY, MISSING
 
+BLANKS = " \t\n\r\f\v"
+_DIGITS = "[0-9](_?[0-9])*"
+_PADDED = rf"^[{BLANKS}]*{{}}[{BLANKS}]*$"
+NUMBER = _PADDED.format(rf"[+-]?({_DIGITS}[.]?|({_DIGITS})?[.]{_DIGITS})([eE][+-]?{_DIGITS})?")
+"""A number in the grammar of Python's ``float``, ASCII only; written for every engine's regular expressions."""
+INFINITE = _PADDED.format("[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?")
+LONG_EXPONENT = "[eE][+-]?[0-9_]{5,}"
+"""Exponents of five or more characters are no numbers: nobody writes them, and engines differ about them."""
+MOST_CHARACTERS = 400
+
+_NUMBER, _INFINITE, _LONG = (re.compile(x) for x in (NUMBER, INFINITE, LONG_EXPONENT))
+
 MOMENT = "^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?Z?)?$"
 """A moment as text, without a zone or in UTC; written for every engine's regular expressions."""
 PADDING = "0000-00-00 00:00:00.000000"
 _MOMENT = re.compile(MOMENT)
+
+
+def to_number(value: object) -> float:
+    """A private value as a double; NaN if it is none. Never an error, which would repeat the value.
+
+    Texts are read as Python reads floats, in ASCII only, of at most 400 characters and with exponents of at most four.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        plain = len(value) <= MOST_CHARACTERS and not _LONG.search(value)
+        if not plain or not (_NUMBER.fullmatch(value) or _INFINITE.fullmatch(value)):
+            return math.nan
+    elif isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond all doubles is outside every space, like the text "1e400"
+        return math.inf if isinstance(value, int) and value > 0 else -math.inf
+    except (ValueError, ArithmeticError):
+        return math.nan
 
 
 def to_micros(column: NDArray[Any]) -> NDArray[np.int64]:
