@@ -106,7 +106,7 @@ class Query:
         """How far the quantised f may be from the function in words, in units."""
         return self.table.error_upper
 
-    @property
+    @cached_property
     def snapping_upper(self) -> float:
         """How far snapping records to the grid may move an output, in units: the Lipschitz constant times rho.
 
