@@ -36,15 +36,13 @@ if TYPE_CHECKING:
     )
     from barrow.accounting.one_step import one_step_delta_upper
     from barrow.accounting.pricing import epsilon_within_upper, gaussian_alpha_upper, gaussian_mu_lower, price
-    from barrow.accounting.projection import (
-        best_projection,
-        projection_distance_paper,
-        projection_distance_upper,
-    )
     from barrow.accounting.releases import compose
     from barrow.accounting.sampling import (
+        best_projection,
         inner_alpha_for,
         inner_alpha_within,
+        projection_distance_paper,
+        projection_distance_upper,
         sampled_alpha_upper,
         sampled_epsilon_upper,
     )

@@ -14,8 +14,7 @@ from barrow.accounting.calibrate import THEOREMS, price_shuffle
 from barrow.accounting.flow import FlowProfile, flow_profile
 from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up, alpha_down, open_delta
 from barrow.accounting.matrix_blanket import channel_within
-from barrow.accounting.projection import best_projection
-from barrow.accounting.sampling import sampled_alpha_upper, sampled_epsilon_upper
+from barrow.accounting.sampling import best_projection, sampled_alpha_upper, sampled_epsilon_upper
 from barrow.accounting.theorem import theorem_alpha_upper
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down, float_up, gdp_mu_lower

@@ -21,8 +21,7 @@ from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
 from barrow.accounting.losses import compose_losses, composed_epsilon_upper
 from barrow.accounting.matrix_blanket import channel_profile
 from barrow.accounting.pricing import at_delta, epsilon_within_upper, model_of, price, refuse
-from barrow.accounting.projection import best_projection
-from barrow.accounting.sampling import sampled_alpha_upper, sampled_epsilon_upper
+from barrow.accounting.sampling import best_projection, sampled_alpha_upper, sampled_epsilon_upper
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down, float_up, gdp_delta_upper
 from barrow.numerics.gdp import gdp_epsilon_upper
