@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from barrow.errors import ParameterError
 from barrow.spaces import Line
-from barrow.spaces.checks import finite_array, positive_number, private_numbers, without_names
+from barrow.spaces.checks import finite_array, positive_number, without_names
 from barrow.spaces.edges import nested_edges
 from barrow.spaces.latitudes import latitude_graph, scattered_graph
 from barrow.spaces.lattices import (
@@ -29,7 +29,7 @@ from barrow.spaces.lattices import (
 )
 from barrow.spaces.neighbours import NeighbourGraph, check_connected, path_lengths
 from barrow.spaces.product import edge_colours, product_graph
-from barrow.spaces.records import LabelIndex
+from barrow.spaces.records import LabelIndex, private_numbers
 from barrow.spaces.spanners import check_memory, flow_cost, greedy_spanner, nearest_distances, simulated_error
 from barrow.spaces.sphere import EARTH_RADIUS_KM, box_diameter_upper, great_circle
 from barrow.spaces.tree import _way

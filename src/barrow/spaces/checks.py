@@ -1,4 +1,4 @@
-"""What spaces are made from, checked: calls, public parameters, tables read from files; and private records.
+"""What spaces are made from, checked: calls, public parameters, and tables read from files.
 
 Spaces take arrays; files are read by ``barrow.engines.with_tables``, which hands over the plain data that name them
 with the digests of what they held. Such a space writes these, and is known by the digests, not by names of files.
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow.errors import DataError, ParameterError, check_options, reading
+from barrow.errors import ParameterError, check_options, reading
 from barrow.numerics import exact
 
 DIGESTS = "digests"
@@ -66,28 +66,6 @@ def positive_number(value: Any, name: str, fix: str | None = None) -> float:
     ):
         raise ParameterError(f"{name} is {value!r}.", allowed="a finite number above 0", fix=fix or f"{name}=1.0")
     return float(value)
-
-
-def private_numbers(records: Any, columns: int | None = None) -> NDArray[np.float64]:
-    """Private records as floats, missing ones as NaN; with ``columns``, as an array of that many columns.
-
-    What cannot be read raises a constant text: the usual conversion error would repeat the private value.
-    """
-    try:
-        array = np.asarray(records, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        array = None
-    if array is not None and columns == 1 and array.ndim == 1:
-        array = array[:, None]
-    shape_ok = array is not None and (array.ndim == 1 if columns is None else array.shape[1:] == (columns,))
-    if array is None or not shape_ok:
-        want = "one number" if columns is None else f"{columns} numbers"
-        raise DataError(
-            "The records are not of the form that the space reads.",
-            allowed=f"{want} for each record",
-            fix="check the types and the number of the item columns",
-        ) from None
-    return array
 
 
 def checked_call(init: Callable[..., None]) -> Callable[..., None]:

@@ -12,12 +12,11 @@ import numpy as np
 
 from barrow.errors import MissingExtraError, ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Unknown
-from barrow.spaces.checks import private_numbers
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.latitudes import scattered_graph
 from barrow.spaces.lattices import checked_spacing
 from barrow.spaces.neighbours import NeighbourGraph
-from barrow.spaces.records import LabelIndex, Reads
+from barrow.spaces.records import LabelIndex, Reads, private_numbers
 from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, great_circle
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.errors import ParameterError
-from barrow.spaces.checks import private_numbers
+from barrow.errors import DataError, ParameterError
 from barrow.spaces.geometry import Box, Floats, Ids
 
 if TYPE_CHECKING:
@@ -363,3 +362,25 @@ class LabelIndex:
     def find(self, records: Any) -> Ids:
         """Ids of ``records`` (a sequence or an array), -1 where a record is missing or unknown."""
         return Labels(self._ids).find(records)
+
+
+def private_numbers(records: Any, columns: int | None = None) -> Floats:
+    """Private records as floats, missing ones as NaN; with ``columns``, as an array of that many columns.
+
+    What cannot be read raises a constant text: the usual conversion error would repeat the private value.
+    """
+    try:
+        array = np.asarray(records, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        array = None
+    if array is not None and columns == 1 and array.ndim == 1:
+        array = array[:, None]
+    shape_ok = array is not None and (array.ndim == 1 if columns is None else array.shape[1:] == (columns,))
+    if array is None or not shape_ok:
+        want = "one number" if columns is None else f"{columns} numbers"
+        raise DataError(
+            "The records are not of the form that the space reads.",
+            allowed=f"{want} for each record",
+            fix="check the types and the number of the item columns",
+        ) from None
+    return array
