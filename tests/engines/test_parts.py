@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +17,22 @@ from barrow.engines.base import Columns
 from barrow.engines.conformance import Conformance
 from barrow.engines.counts import PrivateTextError, quietly
 from barrow.engines.duckdb.relations import kind, reading_call
-from barrow.engines.duckdb.session import sweep
+from barrow.engines.duckdb.session import Session, sweep
 from barrow.engines.source import Source
 from barrow.engines.spark.engine import gathered
 from barrow.engines.spark.relations import kind_of
 from barrow.engines.values import to_number
 from barrow.errors import DataError
 from barrow.spaces import Earth
+
+
+def test_an_interrupted_query_is_no_word_about_the_records():
+    with Session(memory=None, threads=1, folder=None, progress=False) as session:
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            session.rows("SELECT sum(a.range * b.range) FROM range(100000) a, range(20000) b")
+        timer.join()
 
 
 def test_without_secrets():

@@ -154,9 +154,10 @@ class Session:
             with self._watched():
                 return act()
         except duckdb.OutOfMemoryException:
-            failure: Exception = refuse_short_of_room()
+            failure: BaseException = refuse_short_of_room()
         except (duckdb.Error, RuntimeError, ValueError, TypeError, UnicodeError) as error:
-            failure = PrivateTextError(str(error))
+            # What DuckDB makes of Ctrl-C says nothing about the records.
+            failure = KeyboardInterrupt() if str(error) == "Query interrupted" else PrivateTextError(str(error))
         raise failure
 
     @contextmanager
