@@ -514,3 +514,15 @@ def test_several_questions_share_every_promise(tmp_path):
     with pytest.raises(OverBudgetError):
         study.release("distance(to=3)")
     assert all(balance.spent.loss <= balance.limit.loss for balance in ledger.balances())
+
+
+@pytest.mark.parametrize("names", [{"out": "caf\udce9"}, {"ledger": "caf\udce9.ledger"}, {"key": "caf\udce9"}])
+def test_names_that_are_not_utf_8_are_refused_before_anything_is_paid(tmp_path, names):
+    study = make_study(tmp_path)
+    given = {"out": "out", "ledger": "ages.ledger", **names}
+    ledger = Ledger.create(tmp_path / given["ledger"], study)
+    with pytest.raises(ParameterError, match="is not UTF-8"):
+        study.replace(ledger=None).release(out=tmp_path / given["out"], ledger=ledger, key=given.get("key"))
+    assert [record.kind for record in ledger.records()] == ["init"]
+    if "ledger" in names:  # a ledger that the study names in another way is written in no statement
+        assert study.release(out=tmp_path / "out", ledger=ledger).folder == tmp_path / "out"

@@ -143,7 +143,7 @@ def release_gathered(
     stages("validate")
     plan, book = gathered.plan, _open(study, ledger)
     _check_book(book, study)
-    _check_place(out)
+    _check_place(study, book, out, key)
     parameters = {**parameters_of(study, plan), "data": dict(gathered.named)}
     stage = Stage(_place(book, out, key), key)
     job = _Job(study, None, None, book, plan, parameters, key, stage, gathered)
@@ -233,7 +233,7 @@ def _prepared(
     book = _open(study, ledger)
     terms = study.terms(question)
     _check_book(book, study)
-    _check_place(out)
+    _check_place(study, book, out, key)
     engine = study.data.validate(terms.space)
     with task(f"planning {question.label}"):
         plan = question.plan(terms)
@@ -369,9 +369,16 @@ def _check_book(book: Ledger, study: Study) -> None:
         )
 
 
-def _check_place(out: str | os.PathLike[str] | None) -> None:
+def _check_place(study: Study, book: Ledger, out: str | os.PathLike[str] | None, key: str | None) -> None:
     """A folder that is taken by something else is found before a plan is made; a release may be shown again."""
     place = None if out is None else Path(out)
+    for name in (place or book.file, study.ledger or book.file, key):
+        if any("\ud800" <= letter <= "\udfff" for letter in str(name)):  # no statement could be written after paying
+            raise ParameterError(
+                f"The name {str(name)!r} is not UTF-8.",
+                allowed="folders, ledgers and keys whose names are, as statements are",
+                fix="rename it, or --out with another folder",
+            )
     if place is not None and place.exists() and not (place / "statement.json").is_file():
         raise ParameterError(
             f"The output folder {str(place)!r} exists.",
