@@ -15,7 +15,7 @@ from barrow.errors import BarrowError
 from barrow.ledger.budget import Amount, Budget, budget_from_json
 from barrow.ledger.charges import PROMISES, Charge
 from barrow.ledger.errors import CorruptLedgerError, ForeignLedgerError
-from barrow.ledger.store import GENESIS, Head, Row, canonical, digest, link
+from barrow.ledger.store import GENESIS, Head, Row, canonical, digest, link, written
 from barrow.numerics import exact
 from barrow.privacy import event_from_json, guarantee_from_json
 
@@ -78,7 +78,7 @@ class Record:
         """The record that ``row`` holds; its form is checked, its link to the record before is not."""
         try:
             data = json.loads(row.body)  # not by msgspec, which refuses lone surrogates: a folder's name may hold one
-            if canonical(data) != row.body:
+            if written(data) != row.body:
                 raise ValueError
             version, kind = data["v"], data["kind"]
         except (ValueError, TypeError, KeyError, RecursionError, BarrowError):
