@@ -95,6 +95,10 @@ class TreeChannel(Channel):
         through = weights.copy()
         for level in self._levels[1:]:
             through[level] += through[self.parents[level]]
+        # Below the root: the nodes of a level, the node above each, and where those of another node begin.
+        pairs = [(level, self.parents[level]) for level in self._levels[1:]]
+        self._steps = [(_run(level), above, np.flatnonzero(np.diff(above, prepend=-1))) for level, above in pairs]
+        self._places = _run(self.leaves)
         self.stop = weights / float(TOTAL)
         # The chance of going on below a node, the factor on contrasts between its branches: rounded once.
         self.onward = (TOTAL - through) / float(TOTAL)
@@ -120,19 +124,17 @@ class TreeChannel(Channel):
     def masses(self, values: Floats) -> Floats:
         """The sum of ``values`` below each node, added up from below: what is positive loses no digits."""
         mass = np.zeros(len(self.parents))
-        mass[self.leaves] = values
-        for level in reversed(self._levels[1:]):
-            above = self.parents[level]
-            heads = np.flatnonzero(np.diff(above, prepend=-1))
+        mass[self._places] = values
+        for level, above, heads in reversed(self._steps):
             mass[above[heads]] = np.add.reduceat(mass[level], heads)
         return mass
 
     def forward(self, distribution: Floats) -> Floats:
         """Each node spreads what stops there evenly below it: a sum of positive numbers."""
         share = self.stop / self.widths * self.masses(np.asarray(distribution, dtype=np.float64))
-        for level in self._levels[1:]:
-            share[level] += share[self.parents[level]]
-        return np.asarray(share[self.leaves])
+        for level, above, _ in self._steps:
+            share[level] += share[above]
+        return np.asarray(share[self._places])
 
     def backward(self, values: Floats) -> Floats:
         """The same, since A[x, y] depends on where x and y part alone."""
@@ -142,10 +144,9 @@ class TreeChannel(Channel):
         """Node by node from the root: each contrast between branches, divided by the chance of going on."""
         mean = self.masses(np.asarray(reports, dtype=np.float64)) / self.widths
         found = mean.copy()
-        for level in self._levels[1:]:
-            above = self.parents[level]
+        for level, above, _ in self._steps:
             found[level] = found[above] + (mean[level] - mean[above]) / self.onward[above]
-        return np.asarray(found[self.leaves])
+        return np.asarray(found[self._places])
 
     @property
     def condition(self) -> float:
@@ -306,6 +307,12 @@ def _singular(why: str) -> ParameterError:
         allowed="reports whose laws differ for every mixture of items",
         fix="a larger alpha (or alpha0), a coarser space, or randomiser 'response', which can always be undone",
     )
+
+
+def _run(ids: Integers) -> Integers | slice:
+    """The ids, as a slice where they follow each other: then nothing is copied to look at them."""
+    follow = len(ids) > 0 and bool((np.diff(ids) == 1).all())
+    return slice(int(ids[0]), int(ids[-1]) + 1) if follow else ids
 
 
 def _levels(parents: Integers) -> list[Integers]:
