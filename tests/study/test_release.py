@@ -481,6 +481,19 @@ def test_verify_notices_a_tampered_statement(tmp_path, path):
     assert "ledger" in {c.what for c in verify(folder) if not c.holds}
 
 
+@pytest.mark.parametrize(
+    "forged",
+    [{"worst_case": {"epsilon": -1e9, "odds": 0.5}}, {"guarantee": {"definition": "text"}}],
+)
+def test_verify_says_no_to_forged_numbers_of_any_type(tmp_path, forged):
+    study = make_study(tmp_path)
+    make_ledger(study)
+    folder = study.release(out=tmp_path / "out").folder
+    said = json.loads((folder / "statement.json").read_text())
+    (folder / "statement.json").write_text(json.dumps({**said, **forged}))
+    assert {"numbers", "ledger"} <= {c.what for c in verify(folder) if not c.holds}
+
+
 def test_the_guarantee_depends_on_public_parameters_only(tmp_path):
     """The same study on entirely different records makes the same promise, to the letter."""
     study = make_study(tmp_path, questions=["mean(fraction='1/2')"])

@@ -13,6 +13,12 @@ from barrow.study import Study, read_study, study_from_spec, write_study
 SPACE = {"kind": "discrete", "labels": ["a", "b"]}
 
 
+def test_numbers_beyond_all_floats_round_trip(tmp_path):
+    study = Study(Discrete(["a", "b"]), alpha=10**400)
+    study.write(tmp_path / "large.toml")
+    assert Study.read(tmp_path / "large.toml").alpha == 10**400
+
+
 def test_files_round_trip(tmp_path):
     promise = Promise("1 day of 30", "100 km", "0.2")
     study = Study(Earth(cell=100), (promise,), dataset="d", users=7, model=Model.LOCAL)

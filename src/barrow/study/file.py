@@ -5,6 +5,7 @@ Numbers are read as written: ``delta = 1e-9`` is 1/10^9, not the binary number n
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -283,7 +284,8 @@ def _number(value: Fraction) -> int | float | str:
     text = exact_text(value)
     if value.denominator == 1 and abs(value) < 2**53:
         return int(value)
-    return float(text) if "/" not in text and Fraction(repr(float(text))) == value else text
+    short = math.inf if "/" in text else float(text)  # a number beyond all floats is written out
+    return short if math.isfinite(short) and Fraction(repr(short)) == value else text
 
 
 def write_study(study: Study, path: str | os.PathLike[str]) -> None:

@@ -129,7 +129,7 @@ def _numbers(said: Mapping[str, Any]) -> Check:
             row["epsilon"] <= row.get("epsilon_promised", row["epsilon"]) for row in said["protected"]
         )
         holds = holds and said["worst_case"]["epsilon"] >= guarantee.epsilon_at(1) * (1 - 1e-12)
-    except (BarrowError, KeyError, TypeError, ValueError):
+    except (BarrowError, KeyError, TypeError, ValueError, AttributeError, OverflowError):  # whoever wrote it
         holds = False
     return Check(
         "numbers", holds, "follow from what was drawn" if holds else "do not follow from the event that is stated"
