@@ -149,7 +149,7 @@ def _error_text(released: Released) -> str:
     if not math.isfinite(error):
         return ""
     if "histogram" in said or "frequency" in said:
-        return f"off by about {at_most(error, said['error_unit'])} (earth mover's distance)"
+        return f"off by about {near(error, said['error_unit'])} (earth mover's distance)"
     return f"each value ± {at_most(error, '%' if shares else said['error_unit'])} (95 %)"
 
 
@@ -234,7 +234,7 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
     unit = "%" if shares else str(said.get("unit_of_values", ""))
     if "histogram" in said:
         found = said["histogram"]
-        distance = f"about {at_most(float(found['emd_predicted']), said['unit'])}"
+        distance = f"about {near(float(found['emd_predicted']), said['unit'])}"
         texts.append(f"The whole picture is off by an earth mover's distance of {distance} (predicted).")
         if bounds.low is not None:
             texts.append(
