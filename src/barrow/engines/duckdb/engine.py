@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.engines.base import Asked, Columns, check_columns
-from barrow.engines.counts import CheckReport, Counts, PrivateTextError, Sampled, quietly, refuse_changed
+from barrow.engines.counts import CheckReport, Counts, PrivateTextError, Sampled, refuse_changed
 from barrow.engines.duckdb import sqlite
 from barrow.engines.duckdb.pieces import sample_records
 from barrow.engines.duckdb.relations import Relation, reading_call, relation
@@ -20,12 +20,9 @@ from barrow.engines.duckdb.session import Session, read_sizes
 from barrow.engines.frames import arrow_table, frame_kinds
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
-from barrow.engines.sql.encoding import encoding_for
 from barrow.engines.sql.pushdown import Reading, SqlEngine, counts_of
 from barrow.errors import ParameterError
 from barrow.noise import Source as Randomness
-from barrow.spaces import Space
-from barrow.spaces.base import Unknown
 
 
 @dataclass
@@ -113,19 +110,15 @@ class DuckDBEngine(SqlEngine[DuckReader]):
     progress: bool | None = None
     _kept: list[DuckReader] = field(default_factory=list, init=False, repr=False, compare=False)
 
-    def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
-        """Refuse what cannot work, from public facts only; what was opened for it is kept for the reading."""
-        encoding_for(space, columns, unknown, self.dialect)
-
-        def look() -> None:
-            with ExitStack() as closing:
-                reader = self._opened(Source.of(source), columns)
-                closing.enter_context(reader.session)
-                check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
-                closing.pop_all()
-                self._kept[:] = [reader]
-
-        quietly(look)
+    @contextmanager
+    def _looking(self, source: Source, columns: Columns) -> Iterator[DuckReader]:
+        """What is opened to look is kept for the reading."""
+        with ExitStack() as closing:
+            reader = self._opened(source, columns)
+            closing.enter_context(reader.session)
+            yield reader
+            closing.pop_all()
+            self._kept[:] = [reader]
 
     def _session(self) -> Session:
         return Session(memory=self.memory, threads=self.threads, folder=self.folder, progress=self.progress)

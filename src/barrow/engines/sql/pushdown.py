@@ -195,6 +195,10 @@ class SqlEngine(Engine, Generic[R]):
     def _open(self, source: Source, columns: Columns | None) -> AbstractContextManager[R]:
         """Open the source for one consistent reading; the query of the source is judged here."""
 
+    def _looking(self, source: Source, columns: Columns) -> AbstractContextManager[R]:
+        """Open the source to look at its columns alone."""
+        return self._open(source, columns)
+
     def columns(self, source: Any) -> dict[str, str]:
         """Names of the columns and the kinds of their values; no record is read."""
 
@@ -209,7 +213,7 @@ class SqlEngine(Engine, Generic[R]):
         encoding_for(space, columns, unknown, self.dialect)
 
         def look() -> None:
-            with self._open(Source.of(source), columns) as reader:
+            with self._looking(Source.of(source), columns) as reader:
                 check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
 
         quietly(look)
