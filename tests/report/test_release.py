@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import barrow as bw
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
-from barrow.numerics.exact import near
+from barrow.numerics.exact import at_most, near
 from barrow.policy import odds_upper
 from barrow.report.accuracy import accuracy_of
 from barrow.report.page import report_html
@@ -207,13 +207,13 @@ def test_the_report_and_the_plan_have_one_ratio(asked, missing):
 
 
 def test_a_predicted_error_is_said_alike_in_statement_and_report(tmp_path):
-    study = bw.Study(
-        "line(low=0, high=120, step=1, unit='minutes')", ["1/10, 30 minutes, 0.5"], users=1000, dataset="v"
-    )
+    space = "line(low=0, high=120, step=1, unit='minutes')"
+    study = bw.Study(space, ["1/10, 30 minutes, 0.2"], users=1100, dataset="v")
     people = bw.read({"uid": [1, 2, 3], "x": [30, 40, 50]}, user="uid", item="x")
     ledger = bw.Ledger.create(tmp_path / "v.ledger", study)
     made = study.release("histogram", people, ledger=ledger, out=tmp_path / "out")
     said = near(made.error, "minutes")
+    assert said != at_most(made.error, "minutes")  # so that rounding up would show
     assert f"distance of about {said} from" in " ".join(made.text.split())
     page = (made.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert page.count(f"off by about {said}") == 2
