@@ -34,7 +34,6 @@ _COMMANDS = {
     "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
     "engines": ("barrow.cli.engines", "Check that a warehouse's SQL gives the same items, bit for bit."),
     "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
-    "paper": ("barrow.cli.paper", "Measure what the paper says, row by row."),
     "audit": ("barrow.cli.audit", "Try to break every mechanism, exactly, on tiny spaces."),
 }
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""

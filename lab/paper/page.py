@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from barrow.figures import Curve, loglog
-from barrow.paper.registry import CORRECTED, HOLDS, OPEN, UNSAFE, VACUOUS, VERDICTS, Plot, Result
 from barrow.report import Answer, Picture, Report, Table, report_html
+from lab.paper.registry import CORRECTED, HOLDS, OPEN, UNSAFE, VACUOUS, VERDICTS, Plot, Result
 
 _TITLE = "The paper, row by row"
 _SOURCE = (
@@ -24,7 +24,7 @@ _LEAD = (
 def to_json(results: Sequence[Result], *, quick: bool = False) -> dict[str, Any]:
     """Plain data of all rows.
 
-    >>> from barrow.paper.registry import reproduce
+    >>> from lab.paper.registry import reproduce
     >>> to_json([reproduce("ex:earth")])["rows"][0]["label"]
     'ex:earth'
     """
@@ -51,7 +51,7 @@ def summary(data: Mapping[str, Any]) -> str:
 def markdown(data: Mapping[str, Any]) -> str:
     """The page ``docs/paper.md``.
 
-    >>> from barrow.paper.registry import reproduce
+    >>> from lab.paper.registry import reproduce
     >>> markdown(to_json([reproduce("ex:earth")])).splitlines()[0]
     '# The paper, row by row'
     """
@@ -61,11 +61,11 @@ def markdown(data: Mapping[str, Any]) -> str:
         "",
         f"{_LEAD} {len(rows)} rows: {summary(data)}.",
         "",
-        "`barrow paper` measures them all, `barrow paper LABEL` shows one with its computation, `--quick` draws less "
-        "in simulations, `--json` and `--html` write them down. This page is made by `scripts/paper`; a test fails "
-        "when a number of it drifts.",
+        "`scripts/paper` measures them all, `scripts/paper LABEL` shows one with its computation, `--quick` draws less "
+        "in simulations, `--json` and `--html` write them down. This page is made by `scripts/paper --write docs`; a "
+        "test fails when a number of it drifts.",
         "",
-        *([f"Not on this page yet, `barrow paper LABEL` measures them: {absent}.", ""] if absent else []),
+        *([f"Not on this page yet, `scripts/paper LABEL` measures them: {absent}.", ""] if absent else []),
         "| verdict | means |",
         "|---|---|",
         *(f"| **{verdict}** | {meaning} |" for verdict, meaning in VERDICTS.items()),
@@ -128,7 +128,7 @@ def _text(value: str) -> str:
 def paper_html(results: Sequence[Result], *, quick: bool = False) -> str:
     """One HTML file with the plots, in the style of the report.
 
-    >>> from barrow.paper.registry import reproduce
+    >>> from lab.paper.registry import reproduce
     >>> "ex:earth" in paper_html([reproduce("ex:earth")])
     True
     """
@@ -137,7 +137,7 @@ def paper_html(results: Sequence[Result], *, quick: bool = False) -> str:
     return report_html(
         Report(
             _TITLE,
-            kicker="barrow paper" + (" --quick" if quick else ""),
+            kicker="scripts/paper" + (" --quick" if quick else ""),
             lead=_LEAD,
             chips=[f"{count} {verdict}" for verdict, count in data["verdicts"].items()],
             glance=[(f"What does “{verdict}” mean?", meaning) for verdict, meaning in VERDICTS.items()],
@@ -145,7 +145,7 @@ def paper_html(results: Sequence[Result], *, quick: bool = False) -> str:
             technical=[
                 f"{len(results)} rows, of which {len(wrong)} have an erratum. All randomness is from fixed seeds."
             ],
-            commands=["barrow paper", "barrow paper ex:alpha0", "barrow paper --json"],
+            commands=["scripts/paper", "scripts/paper ex:alpha0", "scripts/paper --json"],
         )
     )
 

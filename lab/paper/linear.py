@@ -11,12 +11,12 @@ from barrow.accounting import gaussian_alpha_upper, gaussian_mu_lower
 from barrow.audit.additive import audit_additive
 from barrow.mechanisms import linear_noise
 from barrow.numerics import gdp_delta_upper
-from barrow.paper.measuring import histograms, said_of, sized, small_users
-from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measured, row
 from barrow.policy import Policy
 from barrow.queries import Query, distance_to, mean, region_share, similarity
 from barrow.spaces import Clustered, Earth, Embedding, Euclidean, Line
 from barrow.transport import emd
+from lab.paper.measuring import histograms, said_of, sized, small_users
+from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measured, row
 
 _MILE = 1.609344
 

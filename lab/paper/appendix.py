@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from barrow.accounting import one_step_delta_upper
-from barrow.paper.measuring import clone_pair, histograms, hockey_stick, uniforms
-from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, Measured, row
+from lab.paper.measuring import clone_pair, histograms, hockey_stick, uniforms
+from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, Measured, row
 
 
 @row(

@@ -12,10 +12,10 @@ from barrow.audit.items import mixed_reports
 from barrow.audit.pairs import User, allowed_by, compare, known_distances, products, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.noise.source import SeededSource
-from barrow.paper.registry import HOLDS, UNSAFE, Measured, Number
 from barrow.privacy import Guarantee
 from barrow.randomisers import TOTAL, Randomiser
 from barrow.spaces.base import Floats
+from lab.paper.registry import HOLDS, UNSAFE, Measured, Number
 
 __all__ = [
     "clone_pair",

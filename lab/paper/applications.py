@@ -18,13 +18,13 @@ from barrow.mechanisms.frequency_error import (
 )
 from barrow.mechanisms.user_level import user_level_noise
 from barrow.noise.source import SeededSource
-from barrow.paper.frequencies import Setting, hadamard_matrix
-from barrow.paper.measuring import exponent, sized, uniforms
-from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, Measured, Number, row
 from barrow.queries import histogram
 from barrow.randomisers import gkrr
 from barrow.spaces import Clustered, Discrete
 from barrow.spaces.base import Floats
+from lab.paper.frequencies import Setting, hadamard_matrix
+from lab.paper.measuring import exponent, sized, uniforms
+from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, Measured, Number, row
 
 
 @row(

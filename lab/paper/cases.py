@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from barrow.engines import Columns, engine_for, with_tables
-from barrow.paper.measuring import sized, uniforms
-from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measure, Measured, row
 from barrow.spaces import Covariates, space_from_spec
 from barrow.study import Study
+from lab.paper.measuring import sized, uniforms
+from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measure, Measured, row
 
 _Rows = Sequence[Sequence[object]]
 

@@ -19,11 +19,11 @@ from barrow.accounting import (
 from barrow.mechanisms import item_wise, reduced
 from barrow.noise import exact_binomial
 from barrow.noise.source import SeededSource
-from barrow.paper.measuring import exact_items, said_of, sized, small_users
-from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measured, Plot, row
 from barrow.privacy import DiscreteEmd, group_delta_upper
 from barrow.randomisers import exponential
 from barrow.spaces import Line
+from lab.paper.measuring import exact_items, said_of, sized, small_users
+from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measured, Plot, row
 
 
 @row(

@@ -10,9 +10,6 @@ from itertools import pairwise
 
 from barrow.mechanisms import linear_noise
 from barrow.mechanisms.user_level import BallNoise, user_level_noise
-from barrow.paper.frequencies import METHODS, Setting, crossover
-from barrow.paper.measuring import exponent, sized
-from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measured, Number, Plot, row
 from barrow.planning import paper_rule_central, paper_rule_linear, paper_rule_local
 from barrow.privacy import (
     Definition,
@@ -27,6 +24,9 @@ from barrow.privacy import (
 )
 from barrow.queries import mean
 from barrow.spaces import Euclidean
+from lab.paper.frequencies import METHODS, Setting, crossover
+from lab.paper.measuring import exponent, sized
+from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measured, Number, Plot, row
 
 _CODE = (
     "barrow.mechanisms.FrequencyEstimator",

@@ -26,7 +26,9 @@ from barrow.accounting import (
 )
 from barrow.mechanisms import item_wise
 from barrow.noise.source import SeededSource
-from barrow.paper.measuring import (
+from barrow.randomisers import exponential
+from barrow.spaces import Line
+from lab.paper.measuring import (
     exact_items,
     exponent,
     hockey_stick,
@@ -35,9 +37,7 @@ from barrow.paper.measuring import (
     sized,
     small_users,
 )
-from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, Measured, Plot, row
-from barrow.randomisers import exponential
-from barrow.spaces import Line
+from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, Measured, Plot, row
 
 N, M, DELTA = 10**5, 1000, "1e-12"
 """The running example: users, items of each, delta."""

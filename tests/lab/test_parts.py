@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from barrow.accounting import price
-from barrow.audit.pairs import small_users
-from barrow.audit.verdict import Finding
-from barrow.mechanisms import item_wise
-from barrow.paper.frequencies import Setting, hadamard_matrix
-from barrow.paper.measuring import (
+from lab.paper.frequencies import Setting, hadamard_matrix
+from lab.paper.measuring import (
     clone_pair,
     exact_items,
     exponent,
@@ -20,8 +15,13 @@ from barrow.paper.measuring import (
     sized,
     uniforms,
 )
-from barrow.paper.page import verdicts
-from barrow.paper.registry import Effort, Grid, Plot
+from lab.paper.page import verdicts
+from lab.paper.registry import Effort, Grid, Plot
+
+from barrow.accounting import price
+from barrow.audit.pairs import small_users
+from barrow.audit.verdict import Finding
+from barrow.mechanisms import item_wise
 from barrow.randomisers import randomised_response
 from barrow.spaces import Discrete
 

@@ -9,12 +9,12 @@ from barrow.accounting import flow_alpha0_lower, limit_black_box
 from barrow.errors import ParameterError
 from barrow.mechanisms import linear_noise
 from barrow.mechanisms.user_level import user_level_noise
-from barrow.paper.frequencies import Setting, crossover
-from barrow.paper.measuring import exponent, sized
-from barrow.paper.registry import OPEN, Effort, Grid, Measured, row
 from barrow.privacy import ItemMetric, item_to_emd
 from barrow.queries import mean
 from barrow.spaces import Euclidean, Line
+from lab.paper.frequencies import Setting, crossover
+from lab.paper.measuring import exponent, sized
+from lab.paper.registry import OPEN, Effort, Grid, Measured, row
 
 
 @row(

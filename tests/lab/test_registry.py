@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-
-from barrow.cli.main import cli
-from barrow.paper import VERDICTS, markdown, reproduce, rows
-from barrow.paper import linear as linear_rows
-from barrow.paper.page import paper_html, verdicts
+from lab.paper import VERDICTS, markdown, reproduce, reproduce_all, rows
+from lab.paper import linear as linear_rows
+from lab.paper.__main__ import main
+from lab.paper.page import paper_html, verdicts
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = json.loads((ROOT / "docs" / "paper.json").read_text(encoding="utf-8"))
@@ -141,19 +140,19 @@ def test_a_verdict_is_computed(monkeypatch):
 
 
 def test_the_command_shows_one_row():
-    shown = CliRunner().invoke(cli, ["paper", "ex:earth"])
+    shown = CliRunner().invoke(main, ["ex:earth"])
     assert shown.exit_code == 0
     assert "12,437 miles" in shown.output
-    found = json.loads(CliRunner().invoke(cli, ["paper", "ex:earth", "--json", "--quick"]).output)
+    found = json.loads(CliRunner().invoke(main, ["ex:earth", "--json", "--quick"]).output)
     assert [row["label"] for row in found["rows"]] == ["ex:earth"]
     assert set(found["rows"][0]) >= {"label", "claim", "measured", "verdict", "numbers", "erratum"}
-    listed = CliRunner().invoke(cli, ["paper", "--list"]).output.splitlines()
+    listed = CliRunner().invoke(main, ["--list"]).output.splitlines()
     assert len(listed) == len(rows())
 
 
 def test_the_command_writes_a_page_with_plots(tmp_path):
     file = tmp_path / "paper.html"
-    CliRunner().invoke(cli, ["paper", "lem:coupling-dist", "--html", str(file)])
+    CliRunner().invoke(main, ["lem:coupling-dist", "--html", str(file)])
     page = file.read_text(encoding="utf-8")
     assert "<svg" in page
     assert "default-src 'none'" in page
@@ -166,3 +165,5 @@ def test_unknown_labels_are_answered_by_the_nearest():
 
     with pytest.raises(ParameterError, match="ex:alpha"):
         reproduce("ex:alfa")
+    with pytest.raises(ParameterError, match="ex:alpha"):
+        reproduce_all(["ex:alfa"])

@@ -184,7 +184,7 @@ def rows() -> dict[str, Row]:
     >>> len(rows()) >= 40
     True
     """
-    chapters = [import_module(f"barrow.paper.{name}").__name__ for name in _CHAPTERS]
+    chapters = [import_module(f"lab.paper.{name}").__name__ for name in _CHAPTERS]
     return dict(sorted(_ROWS.items(), key=lambda pair: chapters.index(pair[1].measure.__module__)))
 
 
@@ -199,8 +199,8 @@ def reproduce(label: str, *, quick: bool = False) -> Result:
         close = nearest_name(label, known)
         raise ParameterError(
             f"There is no row {label!r}." + (f" Did you mean {close!r}?" if close else ""),
-            allowed="a label that barrow paper prints",
-            fix=f"barrow paper {close or 'thm:eps-amp'}",
+            allowed="a label that scripts/paper --list prints",
+            fix=f"scripts/paper {close or 'thm:eps-amp'}",
         )
     start = time.perf_counter()
     measured = known[label].measure(Effort(quick))
@@ -218,6 +218,8 @@ def reproduce_all(
     ['ex:earth', 'ex:alpha']
     """
     wanted = set(rows() if labels is None else labels)
+    for unknown in wanted - set(rows()):
+        reproduce(unknown)
     found = []
     for label in rows():
         if label in wanted:

@@ -13,8 +13,6 @@ from barrow.audit.additive import audit_additive
 from barrow.mechanisms import item_wise, reduced
 from barrow.mechanisms.histograms import tree_histogram
 from barrow.mechanisms.user_level import SubsetSelection, user_level_noise
-from barrow.paper.measuring import exact_items, histograms, said_of, sized, small_users, uniforms
-from barrow.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Measured, row
 from barrow.policy import Policy
 from barrow.privacy import DiscreteEmd, Emd, UserLevel, emd_rate_from, to_emd, to_user_level
 from barrow.queries import histogram
@@ -22,6 +20,8 @@ from barrow.randomisers import exceeds_exp, exponential, gkrr, randomised_respon
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Line
 from barrow.transport import coupling, emd, emd_between
 from barrow.transport.emd import assign
+from lab.paper.measuring import exact_items, histograms, said_of, sized, small_users, uniforms
+from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Measured, row
 
 _MILE = Fraction("1.609344")
 """Kilometres."""

@@ -10,10 +10,10 @@ import numpy as np
 from barrow.accounting import gaussian_mu_lower
 from barrow.mechanisms import linear_noise
 from barrow.mechanisms.user_level import BallNoise, user_level_noise
-from barrow.paper.measuring import exponent, sized, uniforms
-from barrow.paper.registry import CORRECTED, HOLDS, Effort, Measured, row
 from barrow.queries.coordinates import linear_embedding
 from barrow.spaces import Embedding
+from lab.paper.measuring import exponent, sized, uniforms
+from lab.paper.registry import CORRECTED, HOLDS, Effort, Measured, row
 
 
 def _embedding(rows: int) -> tuple[Embedding, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:

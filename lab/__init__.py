@@ -1,0 +1,1 @@
+"""What is in the repository and not in the wheel."""
