@@ -239,3 +239,14 @@ def equal_half_width(count: int, level: float) -> float:
         high *= 2.0
     found = float(brentq(lambda x: _log_equal_tail(count, x) - goal, 0.0, high, xtol=1e-12, rtol=1e-13))
     return found * _SAFE
+
+
+def sum_half_width(scales: Floats, counts: Ids, level: float) -> float:
+    """The sum of ``counts[i]`` Laplace variables of each ``scales[i]`` is beyond this with probability ``level``.
+
+    >>> round(sum_half_width(np.array([1.0]), np.array([8]), 0.05), 3)
+    7.947
+    """
+    if len(scales) == 1 and int(counts[0]) <= _MOST_CLOSED:
+        return float(scales[0]) * equal_half_width(int(counts[0]), level)
+    return float(_Series(np.asarray(scales, dtype=np.float64)[None, :], np.asarray(counts), []).widths(level)[0])
