@@ -12,7 +12,7 @@ from barrow.errors import ParameterError
 from barrow.queries import density, mean
 from barrow.queries.base import check_over, plain, step_argument
 from barrow.queries.coordinates import direction, spectral_norm_upper
-from barrow.queries.edges import hats, nearest_beyond, node_query, node_table, plain_spacing, run_starts
+from barrow.queries.edges import hats, nearest_beyond, node_query, node_table, plain_spacing
 from barrow.queries.holders import holders, with_no_records
 from barrow.queries.lipschitz import PAIR_WORK, by_all_pairs, by_range, not_lipschitz, pair_work, range_by_pairs
 from barrow.queries.multiscale import usual_constant
@@ -126,9 +126,6 @@ def test_vector_norm():
 def test_row_norms():
     assert row_norms(np.array([[3.0, -4.0]]), 1.0).tolist() == [7.0]
 
-
-def test_run_starts():
-    assert run_starts(7, 3).tolist() == [0, 4]
 
 
 def test_nearest_beyond():

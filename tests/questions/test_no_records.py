@@ -18,9 +18,10 @@ from barrow.ledger import Ledger
 from barrow.mechanisms import UserCounts
 from barrow.noise.source import SeededSource
 from barrow.planning.terms import Terms
-from barrow.queries import density, mean, region_share
+from barrow.queries import density, mean, region_share, tree_edges
 from barrow.queries.holders import holders, with_no_records
 from barrow.questions import CircularMean, Density, Histogram, Mean, Quantile, to_question
+from barrow.questions.histogram import HistogramPlan
 from barrow.questions.holders import laplace_pair_quantile, slack_at
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, NoRecords, Product
 from barrow.study import Study, read, verify
@@ -67,7 +68,7 @@ def test_a_spaced_graph_is_never_too_long_either():
 @pytest.mark.parametrize("far", ["1", "1/2"])
 def test_the_pair_has_one_constant_for_all_pairs(p, far):
     space = NoRecords(LINE, distance=far)
-    below, order = Quantile(every=2).query(LINE), math.inf if p == "inf" else p
+    below, order = tree_edges(LINE), math.inf if p == "inf" else p
     weighed = [holders(below, space, p=order, ranged=ranged).query for ranged in (False, True)]
     shares = with_no_records(density(LINE, bandwidth="25 years"), space)
     for query in (holders(mean(LINE), space).query, shares, *weighed):
@@ -83,7 +84,7 @@ def test_the_pair_has_one_constant_for_all_pairs(p, far):
 
 
 def test_the_share_is_free_in_the_norm_that_is_asked_for():
-    below = Quantile(every=2).query(LINE)
+    below = tree_edges(LINE)
     for p in (1, 2, "inf"):
         order = math.inf if p == "inf" else p
         pair = holders(below, NoRecords(LINE), p=order, ranged=True)
@@ -309,7 +310,8 @@ def _covered(plan, rows, items, seed, draws=300):
     space, source = plan.space, SeededSource(seed)
     missing = space.items - 1
     center = UserCounts.of_users(space, [[missing if x is None else x] for x in items]).center(plan.query)
-    return [rows(plan.tables(plan.noise.draw(center, source).values)) for _ in range(draws)]
+    drawn = (plan.noise.draw(center, source).values for _ in range(draws))
+    return [rows(plan.tables(plan.decoded(raw) if isinstance(plan, HistogramPlan) else raw)) for raw in drawn]
 
 
 @pytest.mark.parametrize("far", ["1", "1/2"])
@@ -336,12 +338,13 @@ def test_quantiles_over_holders_are_those_of_their_items_and_the_others_do_not_c
 
 def test_a_quantile_of_nobody_is_not_determined():
     plan = Quantile().plan(Terms(NoRecords(LINE), 100, given=Fraction(5)))
-    (row,) = plan.tables(np.zeros(plan.query.dimension))["values"]
+    nobody = plan.decoded(plan.made.matrix @ np.append(np.zeros(LINE.items), 1.0))
+    (row,) = plan.tables(nobody)["values"]
     assert row["value"] is None
     assert not row["determined"]
     assert row["low_95"] <= 0.0
     assert row["high_95"] >= 100.0
-    assert "not determined" in plan.summary(np.zeros(plan.query.dimension))[0]
+    assert "not determined" in plan.summary(nobody)[0]
 
 
 def test_circular_means_over_holders_turn_with_their_items_and_spread_by_their_share():

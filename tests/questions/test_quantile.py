@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
-from barrow.queries import tree_edges
-from barrow.queries.edges import run_starts
 from barrow.questions import Quantile, to_question
 from barrow.spaces import Discrete, Line
 from barrow.study import Study, explain, read, verify
@@ -24,9 +21,9 @@ def counts_of(ages):
     return Counts(items, np.ones(len(items), dtype=np.int64), times, users=len(ages))
 
 
-@pytest.mark.parametrize("every", [1, 3, 7, "auto"])
+@pytest.mark.parametrize("noise", ["auto", "gaussian"])
 @pytest.mark.parametrize("spread", ["one value", "two values", "many"])
-def test_intervals_hold_the_true_quantile(spread, every):
+def test_intervals_hold_the_true_quantile(spread, noise):
     rng = np.random.default_rng(4)
     ages = {
         "one value": np.full(400, 30),
@@ -34,7 +31,8 @@ def test_intervals_hold_the_true_quantile(spread, every):
         "many": rng.integers(10, 90, 400),
     }
     held = ages[spread]
-    plan = Study(AGES, alpha=20, users=400).plan(Quantile(of=["0.25", "0.5", "0.9"], every=every))
+    study = Study(AGES, alpha=20, users=400, delta=0 if noise == "auto" else "1e-6")
+    plan = study.plan(Quantile(of=["0.25", "0.5", "0.9"], noise=noise))
     statistics = plan.statistics(counts_of(held))
     true = [np.sort(held)[int(np.ceil(q * len(held))) - 1] for q in (0.25, 0.5, 0.9)]
     covered, near = 0, []
@@ -42,44 +40,38 @@ def test_intervals_hold_the_true_quantile(spread, every):
         rows = plan.tables(plan.draw(statistics)[0])["values"]
         covered += all(row["low_95"] - 1e-9 <= x <= row["high_95"] + 1e-9 for row, x in zip(rows, true, strict=True))
         near.append(abs(rows[1]["value"] - true[1]))
-    assert covered >= 0.93 * 120
-    assert np.median(near) <= (3 if every == 1 else 4)
+    assert covered >= binom.ppf(1e-7, 120, 0.95)
+    assert np.median(near) <= (3 if noise == "auto" else 12)
     assert all(row["low_95"] <= row["value"] <= row["high_95"] for row in rows)
 
 
-def test_fewer_values_make_narrower_intervals_where_noise_is_large():
-    study = Study(AGES, alpha=4, users=800)
-    fine, chosen = study.plan(Quantile(every=1)), study.plan("median")
-    assert chosen.question.every > 1
-    assert chosen.error < fine.error / 2
-    assert Study(AGES, alpha=25, users=100_000).plan("median").question.every == 1
-    for every in (2, 3, 4, 8, 12):  # what a formula leaves out is not better
-        assert chosen.error <= study.plan(Quantile(every=every)).error
+def test_skewed_people_have_an_interval_of_few_of_them():
+    """On a line much wider than where people are, an interval is as narrow as the noise on a share allows."""
+    minutes = Line(0, 1440, unit="min", points=range(0, 1441, 5))
+    study = Study(minutes, ["1 of 30, 1 h, 0.5", "all, anywhere, 0.5"], users=40_000)
+    plan = study.plan("median")
+    held = np.repeat(np.arange(289), np.round(40_000 * _skewed(289)).astype(int))[:40_000]
+    items, times = np.unique(held, return_counts=True)
+    missing = minutes.with_no_records.items - 1
+    rest = 40_000 - len(held)
+    counts = Counts(
+        np.append(items, missing) if rest else items, np.ones(len(items) + bool(rest), dtype=np.int64),
+        np.append(times, rest) if rest else times, users=40_000,
+    )  # fmt: skip
+    statistics, below = plan.statistics(counts), np.cumsum(np.bincount(held, minlength=289)) / len(held)
+    inside = []
+    for _ in range(20):
+        (row,) = plan.tables(plan.draw(statistics)[0])["values"]
+        low, high = int(row["low_95"] // 5), int(row["high_95"] // 5)
+        inside.append(below[max(high - 1, low)] - below[low])
+    assert max(inside) <= 0.04
+    assert np.mean(inside) <= 4.0 * plan.share_half_width  # twice the 95 % interval of a share
 
 
-@pytest.mark.parametrize("every", [1, 2, 3, 9])
-@pytest.mark.parametrize("points", [[0, 1, 2, 4, 7, 7.5, 10], list(range(11))])
-def test_values_of_runs_have_the_constant_one_and_lie_between_the_shares(points, every):
-    line = Line(0, 10, points=points)
-    query = tree_edges(line, every=every)
-    values = query.table.integers
-    values = np.asarray(values.toarray() if query.table.sparse else values) * float(query.step)
-    apart = line.block()
-    for p in (1, 2, np.inf):
-        steep = max(
-            np.linalg.norm(values[a] - values[b], ord=p) / apart[a, b] for a in range(len(points)) for b in range(a)
-        )
-        assert steep <= query.lipschitz_upper(p)
-        assert max(np.linalg.norm(x - y, ord=p) for x in values for y in values) <= query.range_upper(p)
-    assert query.lipschitz_upper(1) < 1 + 1e-9
-    starts = run_starts(len(points) - 1, every)
-    ends = np.append(starts[1:], len(points) - 1)
-    lengths = np.add.reduceat(np.diff(points) / 10, starts)
-    shares = np.random.default_rng(1).dirichlet(np.ones(len(points)))
-    below = np.cumsum(shares)
-    mean = shares @ values / lengths
-    assert (mean >= below[starts] - 1e-9).all()
-    assert (mean <= below[ends - 1] + 1e-9).all()
+def _skewed(items):
+    x = np.arange(items)
+    weights = np.exp(-((np.log(x + 1.0) - 3.0) ** 2) / 1.5) / (x + 1.0)
+    return weights / weights.sum()
 
 
 def test_from_records_to_a_verified_statement(tmp_path):
@@ -114,14 +106,6 @@ def test_the_median_by_its_name():
     assert told.value.fix == "median"
 
 
-@pytest.mark.parametrize("wrong", [0, -1, 1.5, "many"])
-def test_runs_that_are_none_are_refused(wrong):
-    with pytest.raises(ParameterError):
-        Quantile(every=wrong)
-    with pytest.raises(ParameterError):
-        tree_edges(Discrete(["a", "b", "c"]), every=2)
-
-
 @pytest.mark.parametrize("wrong", [0, 1, "1.5", [], ["0.5", 2], "half"])
 def test_shares_that_are_none_are_refused(wrong):
     with pytest.raises(ParameterError):
@@ -142,14 +126,6 @@ def test_an_interval_of_one_whole_number_is_compared_too():
     assert plan.error == 0.0
     assert "about the same error" in str(plan)
     assert "about the same error" in study.compare("median").sentence
-    some = study.replace(users=10_000, promises=["all, 5 years, 0.5"]).plan("median")
+    some = study.replace(users=2_000, promises=["all, 5 years, 0.5"]).plan("median")
     assert some.error > 0.0
-    assert some.versus.line.endswith("no error")
-
-
-def test_user_level_dp_has_as_many_values_as_are_best_for_it():
-    study = Study(Line(0, 100, unit="years", step=1, whole=True), ["all, 5 years, 0.5"], users=1083)
-    terms = study.terms(study.question("median"))
-    rival = Quantile(definition="user_level")
-    best = min(replace(rival, every=every)._alone(terms).error for every in (1, 2, 3, 4, 6, 8, 12, 16))
-    assert rival._alone(terms).error == best
+    assert "error" in some.versus.line

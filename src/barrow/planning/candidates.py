@@ -122,7 +122,10 @@ def reasons(candidates: Sequence[Candidate]) -> dict[str, str]:
     best, *others = best_first(candidates)
     found = {}
     for other in others:
-        times = other.error / best.error if best.error > 0 else float("inf")
+        if best.error == 0.0:  # an interval of one whole number
+            found[other.name] = f"no better than {best.name}" if other.error == 0.0 else f"{best.name} has no error"
+            continue
+        times = other.error / best.error
         found[other.name] = f"{times:,.{1 if times < 100 else 0}f} times the error of {best.name}"
     return found
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics import whole
 from barrow.queries.base import ClosedForm, Query, check_over
 from barrow.queries.quantised import Quantised, default_step
 from barrow.spaces import EdgeTree, NeighbourGraph, Space, edge_names, edge_tree
@@ -31,7 +30,7 @@ _SLACK = 2.0**-39
 """A space may shorten its longest distances by 2^-40 (a diameter that was given); the rest is rounding."""
 
 
-def tree_edges(space: Space, *, over: str = "people", every: int = 1) -> Query:
+def tree_edges(space: Space, *, over: str = "people") -> Query:
     """For each edge of the tree behind the space: its length times the share of people (their items) below it.
 
     :func:`barrow.mechanisms.decoding.decode` turns noisy values into a histogram.
@@ -39,8 +38,6 @@ def tree_edges(space: Space, *, over: str = "people", every: int = 1) -> Query:
     Args:
         space: A tree, clustered, discrete or line space.
         over: ``"people"``: every person counts once.
-        every: On a line, the values of so many neighbouring edges are added up to one: fewer values with the same
-            noise, each times a larger length (docs/proofs/quantiles.md).
 
     >>> from barrow.spaces import Clustered
     >>> query = tree_edges(Clustered.grid(2, 2, r=0.25))
@@ -49,8 +46,6 @@ def tree_edges(space: Space, *, over: str = "people", every: int = 1) -> Query:
     """
     check_over(over)
     tree = edge_tree(space)
-    if whole(every, "every", fix="every=1") > 1:
-        return _runs_of(space, tree, every)
     entries = int((tree.ends - tree.starts).sum())
     if entries > _MOST_ENTRIES:
         raise ParameterError(
@@ -67,47 +62,6 @@ def tree_edges(space: Space, *, over: str = "people", every: int = 1) -> Query:
         {},
         _constants(tree),
         lambda: edge_names(space),
-    )
-
-
-def run_starts(edges: int, every: int) -> Ids:
-    """Where runs of neighbouring edges start: as many edges in each as ``every`` says, as equal as can be."""
-    runs = max(1, round(edges / every))
-    return np.asarray(np.ceil(np.arange(runs) * edges / runs), dtype=np.int64)
-
-
-def _runs_of(space: Space, tree: EdgeTree, every: int) -> Query:
-    """Sums over runs of edges: a move within a run changes one of them by the way moved, and no other."""
-    if not tree.path or not np.array_equal(tree.ends, np.arange(1, tree.edges + 1)):
-        raise ParameterError(
-            f"every is {every}, and the space is {space.kind!r}.", allowed="every=1, or a line", fix="every=1"
-        )
-    starts = run_starts(tree.edges, every)
-    ends = np.append(starts[1:], tree.edges)
-    if int(ends.sum()) > _MOST_ENTRIES:
-        raise ParameterError(
-            f"There are {int(ends.sum()):,} values in all.",
-            allowed=f"at most {_MOST_ENTRIES:,}",
-            fix=f"every={2 * every}",
-        )
-    step = default_step(float(np.add.reduceat(tree.lengths, starts).max()))
-    # Rounded down: quantised lengths are those of a line whose distances are no longer than the real ones.
-    reached = np.concatenate([[0], np.cumsum(np.floor(tree.lengths / float(step)).astype(np.int64))])
-    items = np.arange(tree.items)[:, None]
-    table = reached[ends] - reached[np.clip(items, starts, ends)]
-    slack = 1.0 + _SLACK + tree.edges * 2.0**-50
-    sizes = np.add.reduceat(tree.lengths, starts)
-    return Query(
-        space,
-        "tree_edges",
-        "",
-        f"the share of people (their items) below each point, added up over {len(starts):,} stretches of the line",
-        Quantised(table, step, 2.0 * float(step) * float(np.max(ends - starts))),
-        {"every": every},
-        ClosedForm(lambda p: slack, range_bound=lambda p: float(np.linalg.norm(sizes, ord=p)) * slack, quantised=True),
-        lambda: [
-            f"{space.label(a)} to {space.label(b - 1)}" for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
-        ],
     )
 
 

@@ -346,7 +346,11 @@ class HistogramPlan(LinearPlan):
     def draw(self, statistics: Any) -> tuple[HistogramDraw, bool]:
         """Noisy values and the histogram decoded from them, and whether the noise was the system's."""
         raw, private = super().draw(statistics)
-        return HistogramDraw(raw, self.made.decode(raw)), private
+        return self.decoded(raw), private
+
+    def decoded(self, raw: Floats) -> HistogramDraw:
+        """Noisy values with the histogram decoded from them."""
+        return HistogramDraw(raw, self.made.decode(raw))
 
     def tables(self, drawn: HistogramDraw) -> dict[str, Rows]:
         """The histogram, and the unbiased shares with intervals from which it was decoded."""

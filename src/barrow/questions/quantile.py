@@ -1,4 +1,4 @@
-"""Quantiles on a line, with intervals: from the noisy share of people's items below each point."""
+"""Quantiles on a line, with intervals: read off the shares up to each point of the best histogram."""
 
 from __future__ import annotations
 
@@ -12,119 +12,254 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, exact_text, whole
+from barrow.mechanisms import HistogramNoise
+from barrow.mechanisms.cumulative import Cumulative, cumulative_of
+from barrow.numerics import Exact, exact, exact_text
 from barrow.numerics.exact import near
+from barrow.planning import Comparison
+from barrow.planning.candidates import Candidate, best_first, checked_definition, preferred
 from barrow.planning.terms import Terms
-from barrow.queries import Query, tree_edges
-from barrow.queries.edges import run_starts
-from barrow.queries.holders import Holders
-from barrow.questions.linear import LinearPlan
+from barrow.privacy import Model
+from barrow.questions.base import Question, Said
+from barrow.questions.histogram import Histogram, HistogramDraw, HistogramPlan
+from barrow.questions.noise_words import noise_sentence
 from barrow.questions.plan import Rows
-from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
-from barrow.spaces import Line, Space, edge_tree
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces import Space
+from barrow.spaces.base import Floats
 
-AUTO = "auto"
-_EVERY = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096)
+_LEVEL = 0.05
+
+
+def shares_asked(of: Exact | Sequence[Exact], name: str = "of") -> tuple[Fraction, ...]:
+    """Shares strictly between 0 and 1, exact, from one or several.
+
+    >>> shares_asked(["0.25", "1/2"])
+    (Fraction(1, 4), Fraction(1, 2))
+    """
+    several: Sequence[Any] = of if isinstance(of, list | tuple) else [of]
+    found = tuple(exact(share, name) for share in several)
+    if not found or not all(0 < share < 1 for share in found):
+        raise ParameterError(
+            f"{name} is {of!r}.", allowed="shares strictly between 0 and 1", fix=f'{name} = "0.5", the median'
+        )
+    return found
+
+
+def check_line(space: Space) -> None:
+    """Refuse a space whose items have no order."""
+    if not space.held.on_line:
+        raise ParameterError(
+            f"Quantiles are asked of a line, and the space is a {space.held.kind}.",
+            allowed="a line with a grid",
+            fix="a histogram, or a line for this column",
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Quantile(ReadOff):
+class Quantile(Question):
     """The values below which given shares of people's items lie; the median by default.
+
+    They are read off a histogram of the line, and asked together with one they cost nothing more.
 
     Args:
         of: One share in (0, 1), or several.
-        every: How many neighbouring points share one noisy value: more of them mean less noise and wider steps.
-            ``"auto"``: what gives the narrowest intervals if people's items were spread uniformly.
+        noise: ``"auto"``, ``"laplace"`` or ``"gaussian"``.
+        definition: ``"auto"``: what keeps the promises with the narrowest intervals; ``"emd"`` or ``"user_level"`` for
+            EMD-DP or user-level DP.
 
     >>> Quantile(of=["0.25", "0.5"]).shares
     (Fraction(1, 4), Fraction(1, 2))
     """
 
     kind: ClassVar[str] = "quantile"
-    plural: ClassVar[str] = "Quantiles"
-    intervals: ClassVar[str] = (
-        "Each comes with an interval that holds the true one with probability 95 %, all of them at once, snapping "
-        "included."
-    )
-    decoding: ClassVar[str] = (
-        "The noisy shares below each point were decoded to one histogram, from which the quantiles were read off; "
-        "the intervals hold every point whose share may be the one asked for."
-    )
+    error_words: ClassVar[str] = "half the width of the widest 95 % interval"
     formerly: ClassVar[Mapping[str, Any]] = {"median": lambda old: {"name": "median", **old, "of": "1/2"}}
     of: Exact | Sequence[Exact] = "0.5"
-    every: int | str = AUTO
+    noise: str = "auto"
+    definition: str = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        wrong = next((share for share in self.shares if not 0 < share < 1), None)
-        if wrong is not None or not self.shares:
-            raise ParameterError(
-                f"of is {self.of!r}.", allowed="shares strictly between 0 and 1", fix='of = "0.5", the median'
-            )
-        if self.every != AUTO:
-            object.__setattr__(self, "every", whole(self.every, "every", fix="every='auto'"))
+        checked_definition(self.definition)
+        shares_asked(self.of)
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
         """The shares, exact."""
-        several: Any = self.of if isinstance(self.of, list | tuple) else [self.of]
-        return tuple(exact(share, "of") for share in several)
+        return shares_asked(self.of)
 
-    def query(self, space: Space) -> Query:
-        """The share below each point, times the way to the next one."""
-        if not space.on_line:
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """An item of their own."""
+        return ("no records", "default item")
+
+    def fits(self, space: Space) -> None:
+        """Refuse, within a second, a space on which it has no answer."""
+        check_line(space)
+
+    @property
+    def histogram(self) -> Histogram:
+        """The histogram that they are read off."""
+        return Histogram(name=self.name, fraction=self.fraction, noise=self.noise, definition=self.definition)
+
+    def plan(self, terms: Terms) -> QuantilePlan:
+        """The histogram with the narrowest intervals of these quantiles; it reads no data."""
+        check_line(terms.space)
+        if terms.model is not Model.CENTRAL:
             raise ParameterError(
-                f"Quantiles are asked of a line, and the space is a {space.kind}.",
-                allowed="a line with a grid",
-                fix="a histogram, or a line for this column",
+                "Quantiles are planned for data already held.",
+                allowed="model 'central'",
+                fix="histogram, which people can report themselves, and from which they can be read off",
             )
-        return tree_edges(space, every=1 if self.every == AUTO else int(self.every))
+        plan = self.histogram.plan(terms)
+        if not isinstance(plan, HistogramPlan):
+            raise ParameterError("No histogram with additive noise answers here.", allowed="2 points or more", fix="")
+        return QuantilePlan.of(self, plan)
 
-    def _alone(self, terms: Terms) -> ReadOffPlan:
-        """With as many values as give the narrowest intervals."""
-        line = terms.space.held
-        if self.every != AUTO or not line.on_line:
-            return super()._alone(terms)
-        ranged = self.definition == "user_level"
-        made = [replace(self, every=every)._alone(terms) for every in _worth_trying(line, terms, ranged=ranged)]
-        return min(made, key=lambda plan: float(plan.error))
+    def compared(self, terms: Terms, promises: Any, epsilons: Any, **given: Any) -> Comparison:
+        """By what the plan itself is chosen by, so that both say the same numbers."""
+        from barrow.questions.comparing import compared_plan
 
-    def freed(self) -> ReadOff:
-        """With as many values as are best."""
-        return replace(self, every=AUTO)
+        return compared_plan(self.plan(terms), promises, epsilons)
 
-    def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
-        return QuantilePlan(self, made.terms, made.query, made.chosen, made.others, pair)
+    @classmethod
+    def released(cls, said: Said) -> str:
+        """What was released, and that it comes with intervals."""
+        once = "with records counting once" if said.get("holders") else "counting once"
+        return (
+            f"We released {said['released']}, computed from {said['people']:,} people, each person {once}. Each comes "
+            "with an interval that holds the true one with probability 95 %, all of them at once, snapping included."
+        )
 
+    @classmethod
+    def counted(cls, said: Said) -> str:
+        """What the noise was added to."""
+        return Histogram.counted(said)
 
-def _worth_trying(line: Space, terms: Terms, *, ranged: bool = False) -> list[int]:
-    """A few numbers of points around the best by a formula: noise of the share below, and the width of a step.
+    @classmethod
+    def drawn(cls, said: Said) -> list[str]:
+        """How the noise was drawn, and what was made of it."""
+        return [
+            noise_sentence(said),
+            f"The noisy values ({said['histogram']['words']}) were decoded to one histogram, from which the quantiles "
+            "were read off; their intervals come from the noisy values, which say at which points the share asked for "
+            "may be reached.",
+        ]
 
-    User-level DP pays by the range, which is as large as the constant, with its epsilon; other norms than the first
-    are often its best, with more values than the formula says.
-    """
-    gaps = line.items - 1
-    if gaps < 2:
-        return [1]
-    tried = [every for every in _EVERY if every <= max(1, gaps // 3)]
-    rate = min(terms.epsilons) if ranged and terms.promises else terms.alpha
-    scale = gaps / float(rate * terms.users)
-    wide = [scale * math.log(gaps / every / 0.05) / every + every / gaps for every in tried]
-    best = int(np.argmin(wide))
-    return tried[max(0, best - (4 if ranged else 1)) : best + 2]
+    @classmethod
+    def figure(cls, said: Said, tables: Mapping[str, Any], space: Space | None = None, **style: Any) -> Any:
+        """A picture of the quantiles."""
+        return super().figure(said, tables, space, alike=False, **style)
 
 
 @dataclass(frozen=True, eq=False)
-class QuantilePlan(ReadOffPlan):
-    """What quantiles would be like.
+class Reading:
+    """Quantiles and the distribution function of released values.
 
-    Args:
-        pair: Where some people hold no records: the sums over those who do, and their share s. A point is at least the
-            q-quantile of their items if the share of all people below it is at least q s, which is linear in both.
+    Attributes:
+        cumulative: The shares up to each point, and their noise.
+        shares: Which quantiles.
     """
 
-    question: Quantile
+    cumulative: Cumulative
+    shares: tuple[Fraction, ...]
+
+    @property
+    def _space(self) -> Space:
+        return self.cumulative.space
+
+    @cached_property
+    def _points(self) -> Floats:
+        return np.asarray(self._space.held.places, dtype=np.float64).ravel()
+
+    def spans(self, raw: Floats) -> list[tuple[int, int]]:
+        """The first and the last point that each quantile may be, all at once with 95 %."""
+        level = _LEVEL / len(self.shares)
+        return [self.cumulative.interval(raw, float(share), level) for share in self.shares]
+
+    def quantiles(self, drawn: HistogramDraw) -> Rows:
+        """A row for each quantile, with its interval; not determined where nobody may hold records."""
+        people, off = self.cumulative.holders(drawn.raw, _LEVEL)
+        determined, points = people > off, self._points
+        moved = self._space.snapping_upper * self._space.diameter
+        below = np.cumsum(drawn.shares[: len(points)])
+        rows: Rows = []
+        for share, (first, last) in zip(self.shares, self.spans(drawn.raw), strict=True):
+            at = int(np.searchsorted(below, float(share) * below[-1] * (1.0 - 1e-12)))
+            row = {
+                "quantile": exact_text(share),
+                "value": float(points[min(max(at, first), last)]) if determined else None,
+                "low_95": float(points[first if determined else 0]) - moved,
+                "high_95": float(points[last if determined else -1]) + moved,
+                "unit": self._space.unit,
+            }
+            rows.append({**row, "determined": determined} if self.cumulative.apart else row)
+        return rows
+
+    def below(self, drawn: HistogramDraw) -> Rows:
+        """The share of items up to each point among people with records, in a band that holds all at once."""
+        values, low, high = self.cumulative.band(drawn.raw)
+        columns = (self._points[self.cumulative.first], self._points[self.cumulative.last], values, low, high)
+        names = ("from", "up_to", "share", "low_95", "high_95")
+        return [dict(zip(names, row, strict=True)) for row in zip(*(each.tolist() for each in columns), strict=True)]
+
+    def people(self, drawn: HistogramDraw) -> Rows:
+        """The share of people with records, where the others have an item of their own."""
+        share, width = self.cumulative.holders(drawn.raw, _LEVEL)
+        low, value, high = (min(max(x, 0.0), 1.0) for x in (share - width, share, share + width))
+        return [{"output": "share of people with records", "value": value, "low_95": low, "high_95": high}]
+
+
+def reading_of(space: Space, made: Any, shares: tuple[Fraction, ...]) -> Reading | None:
+    """What reads quantiles off a mechanism's values; None where nothing is known about sums of them."""
+    found = cumulative_of(space, made) if isinstance(made, HistogramNoise) else None
+    return None if found is None else Reading(found, shares)
+
+
+@dataclass(frozen=True, eq=False)
+class QuantilePlan(HistogramPlan):
+    """What quantiles would be like; errors of candidates are half widths of intervals."""
+
+    question: Quantile  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, question: Quantile, plan: HistogramPlan) -> QuantilePlan:
+        """By the mechanism of the narrowest intervals."""
+        own, rivals = (_by_width(found, plan.space, question.shares) for found in (plan.own, plan.rivals))
+        if not own:
+            raise ParameterError(
+                "No mechanism whose shares can be added up answers here.",
+                allowed="a line of 2 points or more, and Laplace or Gaussian noise",
+                fix="noise = 'auto'",
+            )
+        best = preferred(own, rivals, question.definition)
+        made: HistogramNoise = best.mechanism
+        return cls(
+            question, plan.terms, made.query, best, (), plan.target, tuple(own), plan.cannot,
+            own=tuple(own), rivals=tuple(rivals),
+        )  # fmt: skip
+
+    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
+        """The candidates of EMD-DP that keep other terms."""
+        return self._measured(super().by_emd(terms))
+
+    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
+        """Those of user-level DP at an epsilon."""
+        return self._measured(super().by_user_level(epsilon))
+
+    def _measured(self, found: Sequence[Candidate]) -> list[Candidate]:
+        measured = _by_width(found, self.space, self.question.shares)
+        if not measured:
+            raise ParameterError("No mechanism can answer here.", allowed="Laplace or Gaussian noise", fix="")
+        return measured
+
+    @cached_property
+    def reading(self) -> Reading:
+        """What reads them off."""
+        found = reading_of(self.space, self.made, self.question.shares)
+        if found is None:
+            raise ParameterError("Nothing is known about sums of these values.", allowed="another mechanism", fix="")
+        return found
 
     @property
     def what(self) -> str:
@@ -133,142 +268,97 @@ class QuantilePlan(ReadOffPlan):
         return "the median" if shares == (Fraction(1, 2),) else f"the quantiles {', '.join(map(exact_text, shares))}"
 
     @property
-    def _line(self) -> Space:
-        """The line itself."""
-        return self.space.held
+    def description(self) -> str:
+        """What is released, in plain words."""
+        whose = "people's items" if self.space.apart is None else "the items of people with records"
+        return f"{self.what} of {whose}" + (f" ({self.space.unit})" if self.space.unit else "")
 
     @property
-    def error(self) -> float:
-        """Half the width of the widest interval if people's items were spread uniformly."""
-        k = self._line.items
-        rows = self._rows_of(self._averaged((np.arange(k - 1) + 1.0) / k))
-        return float(max((row["high_95"] - row["low_95"]) / 2.0 for row in rows))
+    def error_parts(self) -> tuple[float, float]:
+        """All of it is the interval's."""
+        return self.error, 0.0
 
-    def tables(self, drawn: Any) -> dict[str, Rows]:
-        """One row for each quantile with its interval, and the noisy shares below each point."""
-        below, share = self._below(drawn)
-        width = self.noise.simultaneous_half_width / self._lengths + 0.5 * self._share_half_width
-        points = np.asarray(self._line.places)
-        firsts, lasts = points[self._starts].tolist(), points[self._ends - 1].tolist()
-        rows = [
-            {"from": a, "up_to": b, "share": s, "low_95": max(s - w, 0.0), "high_95": min(s + w, 1.0)}
-            for a, b, s, w in zip(firsts, lasts, below.tolist(), width.tolist(), strict=True)
-        ]
-        tables = {"values": self._rows_of(self._decoded(below, share), below, share), "below": rows}
-        return tables if self.pair is None else {**tables, "people": [share_row(share, self._share_half_width)]}
+    def tables(self, drawn: HistogramDraw) -> dict[str, Rows]:
+        """The quantiles, the distribution function in its band, and the histogram that they were read off."""
+        found = {"values": self.reading.quantiles(drawn), "below": self.reading.below(drawn)}
+        return found if self.space.apart is None else {**found, "people": self.reading.people(drawn)}
 
-    @cached_property
-    def _starts(self) -> Ids:
-        """The first point of each run whose shares below are one value."""
-        return run_starts(self._line.items - 1, int(self.question.every))
+    def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> None:
+        """Nothing is drawn again: values hold their intervals."""
+        return
 
-    @property
-    def _ends(self) -> Ids:
-        """One more than the last point of each run."""
-        return np.append(self._starts[1:], self._line.items - 1)
-
-    @cached_property
-    def _lengths(self) -> Floats:
-        return np.add.reduceat(edge_tree(self._line).lengths, self._starts)
-
-    def _averaged(self, below: Floats) -> Floats:
-        """The mean over each run of the shares below its points, by the ways between them."""
-        return np.add.reduceat(below * edge_tree(self._line).lengths, self._starts) / self._lengths
-
-    def _below(self, drawn: Floats) -> tuple[Floats, float]:
-        """The unbiased share of all people below each edge, and the share of those with records."""
-        values = np.asarray(drawn, dtype=np.float64)
-        if self.pair is None:
-            return values / self._lengths, 1.0
-        share = float(values[-1]) / self.pair.weight
-        return (values[:-1] + np.asarray(self.pair.middles) * share) / self._lengths, share
-
-    def _decoded(self, below: Floats, share: float) -> Floats:
-        """A cumulative histogram of people with records, for the values between the ends of intervals."""
-        from barrow.mechanisms.decoding import decode
-
-        people = max(share, self._share_half_width, 1e-9)
-        variance = (self.noise.deviation / people) ** 2
-        line, points = self._line, np.asarray(self._line.places)
-        runs = Line(line.low, line.high, points=[points[0], *points[self._ends]])  # type: ignore[attr-defined]
-        return np.cumsum(decode(edge_tree(runs), below * self._lengths / people, variances=variance))[:-1]
-
-    def _nearest(self, decoded: Floats, q: float) -> int:
-        """The point where the decoded share reaches q: between the middles of runs, along a straight line."""
-        points = np.asarray(self._line.places, dtype=np.float64)
-        if self.question.every == 1:
-            return int(np.searchsorted(decoded, q, side="left"))
-        middles = (points[self._starts] + points[self._ends - 1]) / 2.0
-        known = np.concatenate([[0.0], np.clip(decoded, 0.0, 1.0), [1.0]])
-        at = np.interp(q, known, np.concatenate([points[:1], middles, points[-1:]]))
-        return int(np.abs(points - at).argmin())
-
-    def _rows_of(self, decoded: Floats, unbiased: Floats | None = None, people: float = 1.0) -> Rows:
-        points = np.asarray(self._line.places, dtype=np.float64)
-        centre = decoded if unbiased is None else unbiased
-        moved = self.space.snapping_upper * self.space.diameter
-        determined = people > self._share_half_width
-        rows = []
-        for asked in self.question.shares:
-            q = float(asked)
-            at = self._nearest(decoded, q)
-            # The quantile is x_i if F(x_(i-1)) < q <= F(x_i), and the mean over a run is between F of its first and of
-            # its last point: points that the band rules out are left out (docs/proofs/quantiles.md). What is subtracted
-            # of a sum is half the length, so that below - q s holds the noise of s (1/2 - q) times.
-            width = self.noise.simultaneous_half_width / self._lengths + abs(0.5 - q) * self._share_half_width
-            surely_below = np.flatnonzero(centre + width < q * people)
-            surely_reached = np.flatnonzero(centre - width >= q * people)
-            low = int(self._starts[surely_below.max()]) + 1 if surely_below.size else 0
-            high = int(self._ends[surely_reached.min()]) - 1 if surely_reached.size else len(points) - 1
-            first, last = min(low, high), max(low, high)
-            row = {
-                "quantile": exact_text(asked),
-                "value": float(points[min(max(at, first), last)]) if determined else None,
-                "low_95": float(points[first if determined else 0]) - moved,
-                "high_95": float(points[last if determined else -1]) + moved,
-                "unit": self.space.unit,
-            }
-            rows.append(row if self.pair is None else {**row, "determined": determined})
-        return rows
-
-    def summary(self, drawn: Any) -> list[str]:
+    def summary(self, drawn: HistogramDraw) -> list[str]:
         """The quantiles with their intervals."""
         unit = f" {self.space.unit}".rstrip()
         lines = []
-        for row in self.tables(drawn)["values"]:
+        for row in self.reading.quantiles(drawn):
             value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
             lines.append(f"{row['quantile']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
         return lines
 
     def fields(self) -> dict[str, Any]:
         """What the statement says about the values."""
-        more: dict[str, Any] = {} if self.pair is None else {"holders": True}
-        more |= {} if self.question.every == 1 else {"every": self.question.every}
-        return {**super().fields(), "quantiles": [exact_text(share) for share in self.question.shares], **more}
+        holders = {} if self.space.apart is None else {"holders": True}
+        return {**super().fields(), "quantiles": [exact_text(share) for share in self.question.shares], **holders}
+
+    @property
+    def uniform_guess(self) -> float:  # type: ignore[override]
+        """Half the line."""
+        return self.space.held.diameter / 2.0
+
+    @property
+    def share_half_width(self) -> float:
+        """The widest 95 % half width of a share up to a point where a quantile lies if items are spread uniformly."""
+        wide = []
+        for share, (first, last) in zip(self.question.shares, self._spans, strict=True):
+            here = (self.reading.cumulative.last >= first) & (self.reading.cumulative.first <= last)
+            widths = self.reading.cumulative.half_widths(float(share))
+            wide.append(float(widths[here].max() if here.any() else widths.max()))
+        return max(wide)
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        return self.reading.spans(np.asarray(self.made.matrix @ _uniform(self.space)))
 
     def answer_lines(self) -> list[str]:
-        """The noise, and how wide intervals would be."""
+        """The mechanism, and how wide intervals would be."""
         return [
-            f"Noise     {self.noise.name}, standard deviation {self._deviation:.2g} on the share below each of "
-            f"{len(self._starts):,} points",
+            f"Chosen    {self.chosen.name}: {self.chosen.words}",
+            f"Noise     each share of people below a point ± {near(100 * self.share_half_width)} % (95 %)",
             f"Error     ± {self.sized(self.error)} (95 %, all at once) if people's items were spread uniformly"
             + ("; less where many are alike" if self.error else ""),
         ]
 
     @property
-    def _deviation(self) -> float:
-        """The largest standard deviation of a share below."""
-        return float(self.noise.deviation / self._lengths.min())
-
-    @property
     def warnings(self) -> list[str]:
         """A warning where an interval would cover most of the line."""
-        if self.error < self.space.diameter / 4.0:
+        whole = self.space.held.diameter
+        if self.error < whole / 4.0:
             return []
-        # The band of shares must be an eighth wide on either side.
-        times = 8.0 * float(np.max(self.noise.simultaneous_half_width / self._lengths))
+        times = 8.0 * self.share_half_width
         return [
-            f"The answer will be nearly useless: ± {self.sized(self.error)} on a line of "
-            f"{self.sized(self.space.diameter)}. About {math.ceil(self.terms.users * times):,} people, or promises "
-            f"{near(times, digits=2)} times looser, would make it ± {self.sized(self.space.diameter / 8.0)}."
+            f"The answer will be nearly useless: ± {self.sized(self.error)} on a line of {self.sized(whole)}. About "
+            f"{math.ceil(self.terms.users * max(times, 2.0)):,} people, or promises {near(max(times, 2.0), digits=2)} "
+            "times looser, would help."
         ]
+
+
+def _uniform(space: Space) -> Floats:
+    """Everybody's items spread uniformly over the line."""
+    found = np.zeros(space.items)
+    found[: space.held.items] = 1.0 / space.held.items
+    return found
+
+
+def _by_width(found: Sequence[Candidate], space: Space, shares: tuple[Fraction, ...]) -> list[Candidate]:
+    """The candidates that can be read, by half the width of the widest interval if items are spread uniformly."""
+    points = np.asarray(space.held.places, dtype=np.float64).ravel()
+    moved, measured = space.snapping_upper * space.diameter, []
+    for one in found:
+        reading = reading_of(space, one.mechanism, shares)
+        if reading is None:
+            continue
+        spans = reading.spans(np.asarray(one.mechanism.matrix @ _uniform(space)))
+        wide = max(float(points[last] - points[first]) for first, last in spans) / 2.0 + moved
+        measured.append(replace(one, error=wide, decoded=None, undecoded=None, upper=None, standard_error=None))
+    return best_first(measured)

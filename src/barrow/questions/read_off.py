@@ -1,4 +1,4 @@
-"""Questions whose answer is read off noisy linear values: quantiles, circular means, spreads; among holders too."""
+"""Questions whose answer is read off noisy linear values: circular means and spreads; among holders too."""
 
 from __future__ import annotations
 
@@ -91,10 +91,6 @@ class ReadOff(Linear):
         self._check(terms)
         return self._over_holders(terms) if terms.space.apart is not None else self._planned(terms)
 
-    def freed(self) -> ReadOff:
-        """The question without what a plan has settled."""
-        return self
-
     def _planned(self, terms: Terms) -> ReadOffPlan:
         made = super()._planned(terms)
         return self._best(made, made.rivals if made.chosen.user_level else made.own, None)
@@ -176,7 +172,7 @@ class ReadOffPlan(LinearPlan):
 
     def _by(self, definition: str, terms: Terms) -> Candidate:
         """The best by a definition that keeps ``terms``."""
-        return replace(self.question.freed(), definition=definition)._alone(terms)._read
+        return replace(self.question, definition=definition)._alone(terms)._read
 
     def _anywhere(self, epsilon: Fraction) -> Terms:
         return replace(self.terms, promises=(Promise("all", "anywhere", epsilon),), fraction=Fraction(1))
