@@ -127,7 +127,6 @@ def test_row_norms():
     assert row_norms(np.array([[3.0, -4.0]]), 1.0).tolist() == [7.0]
 
 
-
 def test_nearest_beyond():
     tree = edge_tree(Tree([("a", "left", 1), ("b", "left", 2), ("left", "root", 2), ("c", "root", 3)], diameter=7))
     assert (nearest_beyond(tree)[0] * 7).round(9).tolist() == [4.0, 3.0, 2.0, 1.0]

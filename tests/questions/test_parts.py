@@ -22,7 +22,7 @@ from barrow.questions.kept import Kept, kept_query, query_key, query_ready
 from barrow.questions.noise_words import noise_sentence, snapping_words
 from barrow.questions.pictures import Bounds, bounds_of, counted_rows, names_of, picture, places_of, unit_of, values_of
 from barrow.questions.plan import labelled, placed
-from barrow.questions.quantile import Quantile, _worth_trying
+from barrow.questions.quantile import Quantile, shares_asked
 from barrow.questions.read_off import share_row
 from barrow.questions.subsets import Sets
 from barrow.spaces import Circle, Clustered, Discrete, Line, NoRecords
@@ -192,8 +192,8 @@ def test_labelled():
     assert labelled(Discrete(["a", "b"]), {"share": [0.5, 0.5]})[1] == {"item": "b", "share": 0.5}
 
 
-def test_worth_trying():
-    assert _worth_trying(Line(0, 100, step=1), Terms(Line(0, 100, step=1), 800, given=Fraction(4))) == [3, 4, 6]
+def test_shares_asked():
+    assert shares_asked("1/4") == (Fraction(1, 4),)
 
 
 def test_quantile_plan():
@@ -203,7 +203,7 @@ def test_quantile_plan():
 
 
 def test_read_off_plan():
-    plan = Quantile().plan(Terms(Line(0, 100, unit="years", step=1), 10_000, given=Fraction(25)))
+    plan = CircularMean().plan(Terms(Circle.hours(), 10_000, given=Fraction(25)))
     assert plan.beside is None
     assert plan.versus is None
 

@@ -220,7 +220,7 @@ def reading_of(space: Space, made: Any, shares: tuple[Fraction, ...]) -> Reading
 class QuantilePlan(HistogramPlan):
     """What quantiles would be like; errors of candidates are half widths of intervals."""
 
-    question: Quantile  # type: ignore[assignment]
+    question: Quantile
 
     @classmethod
     def of(cls, question: Quantile, plan: HistogramPlan) -> QuantilePlan:
@@ -283,7 +283,7 @@ class QuantilePlan(HistogramPlan):
         found = {"values": self.reading.quantiles(drawn), "below": self.reading.below(drawn)}
         return found if self.space.apart is None else {**found, "people": self.reading.people(drawn)}
 
-    def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> None:
+    def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> None:  # type: ignore[override]
         """Nothing is drawn again: values hold their intervals."""
         return
 
@@ -302,7 +302,7 @@ class QuantilePlan(HistogramPlan):
         return {**super().fields(), "quantiles": [exact_text(share) for share in self.question.shares], **holders}
 
     @property
-    def uniform_guess(self) -> float:  # type: ignore[override]
+    def uniform_guess(self) -> float:
         """Half the line."""
         return self.space.held.diameter / 2.0
 
