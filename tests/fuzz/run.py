@@ -1,6 +1,8 @@
 """``scripts/fuzz``: throws malformed inputs at every parser; anything but a BarrowError is a traceback.
 
-The last line is one JSON object: ``inputs``, ``tracebacks``, ``slow`` (inputs that took longer than allowed).
+Then shares, distances, epsilons and promises in words are read by barrow and by a second reader, which must agree. The
+last line is one JSON object: ``inputs``, ``tracebacks``, ``slow`` (inputs that took longer than allowed), ``texts``,
+``undetected`` (texts that barrow reads otherwise, or too generously) and how many wrong readers were found out.
 """
 
 import argparse
@@ -17,6 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 from barrow.errors import BarrowError
+from tests.fuzz import texts
 from tests.fuzz.targets import targets
 
 SLOW = 10
@@ -87,12 +90,17 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=24_000)
     parser.add_argument("--seconds", type=float, default=540.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", action="append")
+    parser.add_argument("--texts", type=int, default=20_000)
+    parser.add_argument("--only", action="append", help="a target, or texts")
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))
-    found = run(given.inputs, given.seconds, given.seed, given.only)
+    inputs = 0 if given.only == ["texts"] else given.inputs
+    found = run(inputs, given.seconds, given.seed, given.only)
+    if not given.only or "texts" in given.only:
+        found |= texts.run(given.texts, given.seed)
     print(json.dumps(found))
-    sys.exit(0 if found["tracebacks"] == 0 and found["slow"] == 0 else 1)
+    wrong = found["tracebacks"], found["slow"], found.get("undetected", 0), found.get("plants_missed", 0)
+    sys.exit(1 if any(wrong) else 0)
 
 
 if __name__ == "__main__":

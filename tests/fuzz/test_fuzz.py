@@ -15,6 +15,7 @@ from barrow.privacy.guarantees import definition_from_json, guarantee_from_json
 from barrow.queries import query_from_spec
 from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import Discrete, Line, parse_space, space_from_spec
+from tests.fuzz import reader, texts
 from tests.fuzz.run import run
 from tests.fuzz.targets import targets
 
@@ -43,6 +44,30 @@ def test_malformed_cards_batches_and_wallets_are_refused_kindly():
     assert found["tracebacks"] == 0, found["places"]
     assert found["slow"] == 0
     assert found["accepted"] > 10
+
+
+def test_texts_are_read_as_a_second_reader_reads_them():
+    found = texts.compare(6_000, 17)
+    assert found["texts"] == 6_000
+    assert found["different"] == []
+    assert all(found["read"][kind] > 40 for kind in texts.WRITERS), found["read"]  # what refuses everything is useless
+
+
+@pytest.mark.parametrize("name", texts.PLANTS)
+def test_a_reader_that_is_wrong_is_found_out(name):
+    assert texts.compare(6_000, 17, texts.PLANTS[name])["different"]
+
+
+def test_the_second_reader_by_known_answers():
+    third, far = Fraction(1, 3), Fraction(1000)
+    shares = {"1 day of 30": Fraction(1, 30), "a third": third, "1 week of 21 days": third, "1/2 of the 30 days": None}
+    assert {text: reader.share(text) for text in shares} == shares
+    assert reader.share("two dozen of 48 visits") == Fraction(1, 2)
+    assert reader.distance("1.000 km", "km", Fraction(5000)) == Fraction(1, 5)  # the more protective way
+    assert reader.distance("0.5 d", "km", far) is reader.distance("5 % km", "km", far) is None
+    assert reader.epsilon("1,000") == 1
+    assert reader.promise("1 of 30, 1,000 km, 0.5", "km", far) == (Fraction(1, 30), 1, Fraction(1, 2))
+    assert reader.promise("1, 10 km", "km", far) is None
 
 
 @pytest.mark.parametrize("number", [274, 440])

@@ -136,6 +136,60 @@ def test_shares_and_promises_in_words():
     assert Promise.parse("all,300 m,0.5").epsilon == Fraction(1, 2)
 
 
+UNCLEAR = [
+    "1/2 of the 30 days", "two thirds of 30 days", "a dozen of 30", "one hundred of 1000", "one or two of 30",
+    "1-2 of 30", "1 to 2 of 30", "0.5 of 30", "half of 30", "half a day of 30", "1 visit of 30 days",
+    "1 month of 30 days", "1 day of 30 visits", "1 couple of 30", "1 of 30 to 40", "at least 1 of 30", "all but one",
+    "a of 30", "1 of a week", "٣ of 30", "1 of ٣٠", "２ %", "½", "1_0 of 100", "2 % or more", "5 % km", "1 1/2 of 30",
+    "1+1 of 30",
+    "1 K of 30",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", UNCLEAR)
+def test_a_share_that_is_not_certain_is_refused_with_what_to_type(text):
+    with pytest.raises(ParameterError, match="cannot be read with certainty") as error:
+        parse_share(text)
+    assert '"1 of 50"' in error.value.fix
+
+
+def test_units_of_time_are_converted():
+    for text, share in {
+        "1 day of 24 hours": 1, "1 week of 30 days": Fraction(7, 30), "90 minutes of a day": Fraction(1, 16),
+        "1 month of 2 years": Fraction(1, 24), "two days of one week": Fraction(2, 7), "1 of 30 days": Fraction(1, 30),
+    }.items():  # fmt: skip
+        assert parse_share(text) == share, text
+    with pytest.raises(ParameterError, match="share is 1 week of 3 days"):
+        parse_share("1 week of 3 days")
+
+
+def test_every_documented_share_is_read():
+    shares = {
+        "1 day of 30": (1, 30),
+        "1 of 30": (1, 30),
+        "1/30": (1, 30),
+        "2 %": (1, 50),
+        "half": (1, 2),
+        "all": (1, 1),
+    }
+    assert {text: parse_share(text) for text in shares} == {text: Fraction(*share) for text, share in shares.items()}
+
+
+def test_a_table_names_the_parts_of_a_promise():
+    row = {"epsilon": "0.2", "distance": "1000 mi", "share": "1/30"}
+    assert Policy(Earth(), [row]).promises == (Promise("1/30", "1000 mi", "0.2"),)
+    with pytest.raises(ParameterError, match="cannot be read"):
+        Policy(Earth(), [{**row, "more": 1}])
+
+
+def test_a_unit_of_its_own_is_not_the_diameter():
+    days, points = Line(0, 10, unit="d"), Line(0, 50, unit="%")
+    assert Policy(days, ["all, 0.5 d, 1"]).kept[0].distance == Fraction(1, 20)
+    with pytest.raises(ParameterError, match="cannot be read") as error:
+        Policy(points, ["all, 5 %, 1"])
+    assert Policy(points, [f"all, {error.value.fix.strip(chr(34))}, 1"]).kept[0].distance == Fraction(1, 10)
+
+
 def test_a_decimal_comma_is_not_taken_for_a_thousand():
     for text, fix in (("2,5 %, 10 km, 1", "2.5 %"), ("1, 0,5 km, 1", "0.5 km"), ("1, 1,000,5 km, 1", None)):
         with pytest.raises(ParameterError, match="comma") as error:
@@ -167,10 +221,20 @@ WRONG = {
     "share nan": ("nan, 10 km, 1", "cannot be read"),
     "share of none": ("1 day of 0, 10 km, 1", "share is 1 day of 0"),
     "share words": ("some, 10 km, 1", "cannot be read"),
-    "share of a share": ("1 % of 50, 10 km, 1", "cannot be read"),
+    "share of a share": ("1 % of 50, 10 km, 1", "cannot be read with certainty"),
+    "diameters or days": ("1, 0.5 d, 1", "unit 'd'"),
+    "per cent of a unit": ("1, 5 % km, 1", "cannot be read"),
+    "a point for thousands": ("1, 1.000 km, 1", "in two ways"),
+    "distance in another script": ("1, ٥ km, 1", "cannot be read"),
+    "distance with an underscore": ("1, 1_0 km, 1", "cannot be read"),
+    "epsilon with an underscore": ("1, 10 km, 1_0", "not a number"),
+    "epsilon in another script": ("1, 10 km, ١", "not a number"),
+    "epsilon of a thousand": ("1, 10 km, 1,000", "with a comma"),
+    "a comma that may be a point": ("1,5 %,10", "2 parts"),
+    "four parts": ("1 of 30, 10 km, 0.5, in any month", "4 parts"),
     "share with a decimal comma": ("2,5 %, 10 km, 1", "comma does not group thousands"),
     "distance with a decimal comma": ("1, 0,5 km, 1", "comma does not group thousands"),
-    "epsilon with a decimal comma": ("1, 10 km, 0,5", "comma does not group thousands"),
+    "epsilon with a decimal comma": ("1, 10 km, 0,5", "with a comma"),
     "unit": ("1, 10 leagues, 1", "unit 'leagues'"),
     "distance beyond": ("1, 30000 km, 1", "beyond the largest"),
     "distance nan": ("1, nan km, 1", "cannot be read"),

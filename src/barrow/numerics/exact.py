@@ -28,6 +28,8 @@ _EXPONENT = 400
 """Powers of ten beyond this, either way, are refused: doubles end at 308."""
 _BITS = 13_000
 """Longer numerators and denominators are refused; the text of what is allowed is below the limit of letters."""
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?|[+-]?[0-9]+ ?/ ?[0-9]+")
+"""A number as text, in the digits 0 to 9: other scripts, and 1_0, are not what everybody reads alike."""
 PERCENT = "%"
 _EXACT = Context(prec=40, Emin=-(10**6), Emax=10**6)
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -79,11 +81,15 @@ def _read(value: Any, name: str) -> Fraction:
     if not isinstance(value, str | float | np.floating):
         raise TypeError
     # str() of a float, also of numpy's, is the shortest decimal that reads back to it.
-    text = str(value).strip().replace("_", "")
-    power = re.search(r"[eE]([+-]?\d+)", text)
-    if len(text) > _LETTERS or (power and (len(power[1]) > 5 or abs(int(power[1])) > _EXPONENT)):
+    text = str(value).strip()
+    if len(text) > _LETTERS:
         raise _too_long(value, name)
-    return Fraction(re.sub(r"\s*/\s*", "/", text))
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError
+    if (power := match[1]) and (len(power) > 5 or abs(int(power)) > _EXPONENT):
+        raise _too_long(value, name)
+    return Fraction(text.replace(" ", ""))
 
 
 def _too_long(value: Any, name: str) -> ParameterError:
@@ -140,8 +146,8 @@ def ungrouped(text: str, name: str) -> str:
       allowed: a decimal point; commas between thousands, e.g. 1,000
       fix:     2.5
     """
-    for number in re.findall(r"[\d.,]*,[\d.,]*", text):
-        if not re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?", number):
+    for number in re.findall(r"[0-9.,]*,[0-9.,]*", text):
+        if not re.fullmatch(r"[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?", number):
             raise ParameterError(
                 f"{name} is {_short(text)}, whose comma does not group thousands.",
                 allowed="a decimal point; commas between thousands, e.g. 1,000",

@@ -276,17 +276,17 @@ def describe_share(promise: Promise) -> str:
 
     >>> describe_share(Promise("1 day of 30", "1 km", 1)), describe_share(Promise(1, "1 km", 1))
     ('1 day of 30', 'all data')
-    >>> [describe_share(Promise(share, "1 km", 1)) for share in ("1/10", "1 of 50", "2 %")]
-    ['a share of 1/10 of the data', '1 of 50 items', '2 % of the data']
+    >>> [describe_share(Promise(share, "1 km", 1)) for share in ("1/10", "1 of 50", "2 %", "half")]
+    ['a share of 1/10 of the data', '1 of 50 items', '2 % of the data', 'half of the data']
     """
     if promise.share == 1:
         return "all data"
     text = promise.share_text
-    if re.fullmatch(r"[\d.,]+ (of|in) [\d.,]+", text):
+    if re.fullmatch(r"[0-9,]+ (of|in) [0-9,]+", text):
         return f"{text} items"
-    if re.fullmatch(r"[\d.]+\s*%", text):
+    if re.fullmatch(r"half|[0-9.,]+\s*%", text.lower()):
         return f"{text} of the data"
-    return f"a share of {text} of the data" if re.fullmatch(r"[\d./\s]+", text) else text
+    return f"a share of {text} of the data" if re.fullmatch(r"[0-9./\s]+", text) else text
 
 
 def describe_distance(promise: Promise, space: Space) -> str:
@@ -336,11 +336,12 @@ def to_promise(promise: PromiseLike) -> Promise:
         return promise
     if isinstance(promise, str):
         return Promise.parse(promise)
-    parts = tuple(promise.values()) if isinstance(promise, dict) else promise
-    if not isinstance(parts, tuple | list) or len(parts) != 3:
+    if isinstance(promise, dict):
+        return Promise.from_table(promise)
+    if not isinstance(promise, tuple | list) or len(promise) != 3:
         raise ParameterError(
             f"The promise {promise!r} cannot be read.",
             allowed="three parts: share, distance, epsilon",
             fix='("1/30", "1000 mi", 0.2)',
         )
-    return Promise(*parts)
+    return Promise(*promise)

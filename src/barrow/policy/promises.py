@@ -8,53 +8,28 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from barrow.errors import NamedOptions, ParameterError
-from barrow.numerics import Exact, exact, exact_text, ungrouped
+from barrow.numerics import Exact, exact, exact_text
+from barrow.policy.shares import parse_share
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
 
-_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_NUMBERS = {"a": 1, "an": 1, **{word: i for i, word in enumerate(_WORDS, start=1)}}
-_EVERYTHING = re.compile(r"everything|(?:all|the whole)(?: of)?(?: the)?(?: \w+)?")
-_OF = re.compile(rf"([\d./]+|{'|'.join(_NUMBERS)})\b\s*[^\d%]*?\s*\b(?:of|in)\s+(?:the\s+)?([\d.]+)(?:\s+[^\d%]*)?")
-_PERCENT = re.compile(r"([\d.]+)\s*(?:%|per\s?cent)(?:\s+\D*)?")
-_SHARES = 'more than 0 and at most 1, e.g. "1/30", "1 day of 30", "one visit of 50", "2 %" or "all"'
+_PARTS = {"share": "1/30", "distance": "1000 mi", "epsilon": "0.2"}
+"""The parts of a promise, in the order in which a text names them, with an example of each."""
+_SEPARATOR = re.compile(r"(?<![0-9]),|,(?![0-9])")
+"""A comma between parts; one between two digits belongs to a number."""
+_EPSILON = re.compile(r"\s*(?:epsilon|eps|ε)(?:\s*[=≤:]\s*|\s+)", re.IGNORECASE)
 _DRAWN = ((1.0, "everything"), (0.5, "half of it"), (0.1, "1 in 10"), (0.02, "1 in 50"))
 _CERTAIN = 0.99995
 _TINY = 1.0 + 1e-12
-
-
-def parse_share(value: Exact) -> Fraction:
-    """A share of a user's data as an exact number in (0, 1].
-
-    >>> parse_share("1/30"), parse_share("1 day of 30"), parse_share("2 % of the words"), parse_share("all")
-    (Fraction(1, 30), Fraction(1, 30), Fraction(1, 50), Fraction(1, 1))
-    >>> parse_share("one visit of 50"), parse_share("all visits")
-    (Fraction(1, 50), Fraction(1, 1))
-    """
-    text = ungrouped(" ".join(value.lower().split()), "the share") if isinstance(value, str) else ""
-    if _EVERYTHING.fullmatch(text):
-        return Fraction(1)
-    if match := _OF.fullmatch(text):
-        whole = exact(match[2], "the share")
-        share = exact(_NUMBERS.get(match[1], match[1]), "the share") / whole if whole else Fraction(0)
-    elif match := _PERCENT.fullmatch(text):
-        share = exact(match[1], "the share") / 100
-    elif re.search("[a-z]{2}", text):
-        raise ParameterError(f"the share is {value!r}, which cannot be read.", allowed=_SHARES, fix='"1 of 50"')
-    else:
-        share = exact(text or value, "the share")
-    if not 0 < share <= 1:
-        raise ParameterError(f"The share is {value}.", allowed=_SHARES, fix='"all" for the whole data of a person')
-    return share
 
 
 def parse_epsilon(value: Exact) -> Fraction:
@@ -64,8 +39,10 @@ def parse_epsilon(value: Exact) -> Fraction:
     Fraction(1, 5)
     """
     if isinstance(value, str):
-        value = re.sub(r"^\s*(epsilon|eps|ε)\s*[=≤:]?\s*", "", value, flags=re.IGNORECASE)
-    epsilon = exact(ungrouped(value, "epsilon") if isinstance(value, str) else value, "epsilon")
+        value = value[match.end() :] if (match := _EPSILON.match(value)) else value
+        if "," in value:  # 1,000 is a thousand to some and one to others
+            raise ParameterError(f"epsilon is {value!r}, with a comma.", allowed="a decimal point", fix="0.5")
+    epsilon = exact(value, "epsilon")
     if epsilon <= 0:
         raise ParameterError(f"epsilon is {value}.", allowed="a number above 0", fix="0.2")
     return epsilon
@@ -119,20 +96,32 @@ class Promise(NamedOptions):
         Traceback (most recent call last):
         ...
         barrow.errors.ParameterError: The promise '1/30, 1000 mi' has 2 parts.
-          allowed: three parts between commas: share, distance, epsilon
+          allowed: 3 parts, a comma and a space between them: share, distance, epsilon
           fix:     "1/30, 1000 mi, 0.2"
         """
-        # "1,000 mi" holds a comma of its own, so commas with a space behind them are tried first.
-        parts = [part.strip() for part in text.split(", ")]
-        if len(parts) != 3:
-            parts = [part.strip() for part in text.split(",")]
-        if len(parts) != 3 or not all(parts):
+        parts = [part.strip() for part in _SEPARATOR.split(text)]
+        if len(parts) != len(_PARTS) or not all(parts):
             raise ParameterError(
-                f"The promise {text!r} has {len(parts)} parts.",
-                allowed="three parts between commas: share, distance, epsilon",
-                fix='"1/30, 1000 mi, 0.2"',
+                f"The promise {text!r} has {len(parts)} part{'s' * (len(parts) != 1)}.",
+                allowed=f"{len(_PARTS)} parts, a comma and a space between them: {', '.join(_PARTS)}",
+                fix='"' + ", ".join(_PARTS.values()) + '"',
             )
         return cls(*parts)
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> Promise:
+        """The promise of a table that names its parts, in any order.
+
+        >>> Promise.from_table({"epsilon": "0.2", "share": "1/30", "distance": "1000 mi"}).text
+        '1/30, 1000 mi, 0.2'
+        """
+        if set(table) != set(_PARTS):
+            raise ParameterError(
+                f"The promise {dict(table)!r} cannot be read.",
+                allowed=f"a table with the keys {', '.join(_PARTS)}",
+                fix=repr(_PARTS),
+            )
+        return cls(**table)
 
 
 def odds_upper(epsilon: float) -> float:

@@ -34,7 +34,11 @@ _HOURS = {
 }  # fmt: skip
 _DEGREES = {"degree": Fraction(1), "deg": Fraction(1), "°": Fraction(1)}
 _FAMILIES = (_KM, _HOURS, _DEGREES)
-_NUMBER_AND_UNIT = re.compile(r"((?:\d[\d_]*)?\.?\d+(?:[eE][+-]?\d+)?(?:/\d+)?)\s*(%?)\s*([^\d\s%./].*)?")
+_NUMBER_AND_UNIT = re.compile(
+    r"((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+/[0-9]+)\s*(%?)\s*([^\d\s%./_].*)?"
+)
+_THOUSAND = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{2}0")
+"""1.000 and 1.500 are thousands where the comma is the decimal point, and 1 and 1.5 elsewhere."""
 ANYWHERE = ("anywhere", "any", "the largest distance")
 """Texts for a change that may go any distance."""
 PRESENCE = ("no records", "presence")
@@ -42,8 +46,8 @@ PRESENCE = ("no records", "presence")
 _AND = re.compile(r"\s+and\s+|\s*\+\s*|\s*&\s*")
 _NOTHING = re.compile(r"0(?:\.0+)?(?:\s*[^\d\s.,_/].*)?")
 """No distance at all: 0, 0.0 km. What follows is a unit: 0.5 km and 0,5 km are not nothing."""
-_OF_THE_WHOLE = re.compile(r"[\d./]+\s*%?(?:\s*(?:of the largest distance|of the diameter|of the largest))?")
-_LARGEST = ("of the largest distance", "of the diameter", "of the largest", "d")
+_LARGEST = ("of the largest distance", "of the diameter", "of the largest")
+_OF_THE_WHOLE = re.compile(rf"[0-9./]+\s*%?(?:\s*(?:{'|'.join(_LARGEST)}))?")
 
 
 def space_kinds() -> dict[str, type[Space]]:
@@ -273,10 +277,14 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
     if text and match is None:
         raise _unreadable(distance, space)
     number, unit = (match[1], (match[3] or "").strip()) if match else (distance, "")
+    if match and _THOUSAND.fullmatch(match[1]):
+        raise _two_ways(distance, match[1], unit)
     value = exact(number, "the distance")
     if match and match[2]:
         value /= 100
-        unit = unit or "of the largest distance"
+        unit = unit or _LARGEST[0]
+        if unit.lower() not in _LARGEST or "%" in space.unit:
+            raise _unreadable(distance, space)
     if unit.lower() in _LARGEST or (not unit and not space.unit):
         q = value
     else:
@@ -334,11 +342,20 @@ def _piece(piece: str, part: Space) -> Fraction | None:
 
 
 def _unreadable(distance: object, space: Space) -> ParameterError:
+    ready = space.unit and "%" not in space.unit  # 5 % of what? of the largest distance, where there is another unit
     return ParameterError(
         f"The distance {distance!r} cannot be read.",
         allowed=f"a number and a unit ({', '.join(units_of(space)) or 'none'}), "
         '"0.1 of the largest distance", or "anywhere"',
-        fix=f'"{space.diameter / 10:.6g} {space.unit}"' if space.unit else '"0.1"',
+        fix=f'"{space.diameter / 10:.6g} {space.unit}"' if ready else '"0.1 of the largest distance"',
+    )
+
+
+def _two_ways(distance: object, number: str, unit: str) -> ParameterError:
+    return ParameterError(
+        f"The distance {distance!r} can be read in two ways: {number} is a thousand times more to some than to others.",
+        allowed="a decimal point without a zero at the end, or a number without a point",
+        fix=f'"{number.replace(".", "")} {unit}" or "{number.rstrip("0").rstrip(".")} {unit}"',
     )
 
 
