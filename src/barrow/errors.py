@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 
@@ -246,3 +248,28 @@ def path_text(value: object, what: str) -> str:
             f"{what} is a {type(value).__name__}.", allowed="a path", fix="give a text, or a pathlib.Path"
         )
     return text
+
+
+def plain_file(path: str | os.PathLike[str], what: str) -> Path:
+    """``path``, if nothing but a file stands there: a pipe would wait for ever, and a device has no end.
+
+    A path where there is nothing passes; whoever opens it says so.
+
+    >>> plain_file("/dev/null", "The study file")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The study file '/dev/null' is a device.
+      allowed: a file
+      fix:     copy what it holds into a file, and name that
+    """
+    place = Path(path)
+    try:
+        mode = place.stat().st_mode
+    except (OSError, ValueError):
+        return place
+    kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+    if (kind := kinds.get(stat.S_IFMT(mode))) is not None:
+        raise ParameterError(
+            f"{what} {str(path)!r} is {kind}.", allowed="a file", fix="copy what it holds into a file, and name that"
+        )
+    return place

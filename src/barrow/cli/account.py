@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from barrow.cli.study_options import output_options
+from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -92,13 +92,13 @@ def account(
     paper = PaperNote(None, None, ()) if unbounded else paper_note(found, alpha, delta, users=users or 1, items=count)
     if as_json:
         more = {} if inner is None else {"samples": count, "inner_alpha": float(inner)}
-        click.echo(json.dumps(found.to_json() | {"reports": reports, "paper": paper.to_json()} | more))
+        echo_json(found.to_json() | {"reports": reports, "paper": paper.to_json()} | more)
         return
     if quiet:
-        click.echo(f"{found.alpha0:.12g}")
+        echo(f"{found.alpha0:.12g}")
         return
     if inner is not None:
-        click.echo(
+        echo(
             f"{count:,} items are drawn from each user, so users may hold any number: the release on the samples may "
             f"have alpha = {_digits(float(inner))} (bounded), which is alpha = {alpha} (unbounded)."
         )
@@ -137,8 +137,9 @@ def _digits(value: float | None, missing: str = "does not apply", *, up: bool = 
 
 
 def _print(found: Calibration, paper: PaperNote, reports: int) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from barrow.cli.screen import Screen
 
     table = Table(title=f"Largest safe alpha0, {reports:,} reports in the shuffle", title_justify="left")
     table.add_column("method")
@@ -159,7 +160,7 @@ def _print(found: Calibration, paper: PaperNote, reports: int) -> None:
         )
         table.add_row("the paper's closed formula", _digits(paper.closed_formula), "do not use")
         table.add_row("the paper's theorem at w = 1 only", _digits(paper.theorem_at_w_one), "do not use")
-    console = Console(width=110, soft_wrap=True)
+    console = Screen(width=110, soft_wrap=True)
     console.print(table)
     for warning in paper.warnings:
         console.print(f"Warning: {warning}", highlight=False)

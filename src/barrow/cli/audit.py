@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
+
+from barrow.cli.terminal import echo, echo_json
 
 
 @click.command()
@@ -42,10 +42,10 @@ def audit(
 
         found = audit_study(read_study(study))
         if as_json:
-            click.echo(json.dumps({"findings": [finding.to_json() for finding in found]}))
+            echo_json({"findings": [finding.to_json() for finding in found]})
         else:
-            click.echo("\n".join(line for finding in found for line in finding.lines()))
-            click.echo("An audit can only find mistakes; passing it is not a proof.")
+            echo("\n".join(line for finding in found for line in finding.lines()))
+            echo("An audit can only find mistakes; passing it is not a proof.")
         ctx.exit(0 if all(finding.passed for finding in found) else 1)
     from barrow.audit import CASES, audit_all
 
@@ -53,9 +53,9 @@ def audit(
         raise click.UsageError(f"Name a study file, say --all, or --only one of: {', '.join(CASES)}.")
     quiet = as_json or not everything
     verdict = audit_all(
-        only=list(only) or None, planted=planted, progress=None if quiet else lambda line: click.echo(line, err=True)
+        only=list(only) or None, planted=planted, progress=None if quiet else lambda line: echo(line, err=True)
     )
-    click.echo(json.dumps(verdict.to_json(), indent=2) if as_json else "\n".join(verdict.lines()))
+    echo_json(verdict.to_json(), indent=2) if as_json else "\n".join(verdict.lines())
     if summary:
-        click.echo(json.dumps(verdict.summary()))
+        echo_json(verdict.summary())
     ctx.exit(0 if verdict.passed else 1)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import click
 
 from barrow.cli.main import tell
+from barrow.cli.terminal import echo
 from barrow.errors import ParameterError
 from barrow.numerics import exact
 from barrow.policy import Policy, Promise, describe_distance, odds_sentence, odds_upper, percent_up
@@ -69,7 +70,7 @@ def _space(text: str) -> Space:
 
 
 def _ask(space_text: str | None, promises: tuple[str, ...], delta: str) -> tuple[str, tuple[str, ...], str]:
-    click.echo("What must stay hidden? Press Ctrl-C to stop; nothing is read and nothing is spent.", err=True)
+    echo("What must stay hidden? Press Ctrl-C to stop; nothing is read and nothing is spent.", err=True)
     space_text = space_text or click.prompt("Where do items live (e.g. earth, line(low=0, high=100))", default="earth")
     space = _space(space_text)
     units = ", ".join(units_of(space)) or "a share of the largest distance"
@@ -89,10 +90,11 @@ def _ask(space_text: str | None, promises: tuple[str, ...], delta: str) -> tuple
 
 
 def _show(policy: Policy, users: int | None, save: str | None) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from barrow.cli.screen import Screen
+
+    console = Screen(highlight=False)
     table = Table(box=None, pad_edge=False)
     for name in ("share", "moved by", "EMD", "asked ε", "got ε", "50 % grows to", ""):
         table.add_column(name, justify="left" if name in ("share", "") else "right", no_wrap=True)

@@ -11,6 +11,7 @@ import click
 from barrow.cli.local import _lines, _show
 from barrow.cli.main import tell
 from barrow.cli.study_options import make_study, output_options
+from barrow.cli.terminal import echo
 from barrow.errors import ParameterError
 
 _CARD = click.argument("card_file", metavar="CARD", type=click.Path())
@@ -174,7 +175,7 @@ def serve(card_file: str, store: str, port: int, demo: bool, host: str, rate: in
         app = Issuer(found, key, book, rate=rate).app()
     else:
         app = Collector(found, open_store(store, found.survey.digest), rate=rate, demo=demo).app()
-    run(app, host=host, port=port, ready=lambda address: click.echo(f"Serving {found.name} at {address}", err=True))
+    run(app, host=host, port=port, ready=lambda address: echo(f"Serving {found.name} at {address}", err=True))
 
 
 @collect.command(short_help="Run the shuffler; or mix what waits, once, and forget it.")
@@ -204,7 +205,7 @@ def shuffle(
     if out is None:
         found.check_time()
         app = Shuffler(found, pool, rate=rate).app()
-        run(app, host=host, port=port, ready=lambda place: click.echo(f"Shuffling {found.name} at {place}", err=True))
+        run(app, host=host, port=port, ready=lambda place: echo(f"Shuffling {found.name} at {place}", err=True))
         pool.close()
         return
     head = mix_and_forget(found, pool, out)

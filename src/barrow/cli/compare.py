@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import asked_of, asking_options, output_options
+from barrow.cli.terminal import echo, echo_json
 from barrow.study.bars import bars
 
 
@@ -50,19 +50,19 @@ def compare(
     wrote = write_page(lambda: _page(named, study.dataset), html, opened, "compare.html")
     if as_json:
         told = [one.to_json() for one in found]
-        click.echo(json.dumps(told[0] if len(told) == 1 else {"comparisons": told}, ensure_ascii=False))
+        echo_json(told[0] if len(told) == 1 else {"comparisons": told})
         return
     for question, one in zip(asked, found, strict=True):
         if quiet:
-            click.echo(one.choice.name)
+            echo(one.choice.name)
             continue
         if len(found) > 1:
-            click.echo(f"── {question.label}")
-        click.echo(str(one))
+            echo(f"── {question.label}")
+        echo(str(one))
     if not quiet:
         if wrote is not None:
-            click.echo(f"\nWrote {wrote}.")
-        click.echo("\nNothing was read and nothing was spent. Next: barrow plan")
+            echo(f"\nWrote {wrote}.")
+        echo("\nNothing was read and nothing was spent. Next: barrow plan")
 
 
 def _page(found: Any, dataset: str | None) -> Any:

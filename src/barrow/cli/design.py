@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from barrow.cli.study_options import DEFAULT
+from barrow.cli.terminal import echo
 from barrow.web.serving import serve
 
 
@@ -22,4 +23,4 @@ def design(study: str, port: int, no_browser: bool) -> None:
       barrow design
       barrow design visits.toml --port 8000 --no-browser
     """  # noqa: D301  (click reads the backspace)
-    serve(study, port=port, browser=not no_browser, say=click.echo)
+    serve(study, port=port, browser=not no_browser, say=echo)

@@ -13,10 +13,11 @@ from barrow.cli.study_options import (
     DEFAULT,
     asked_questions,
     data_options,
-    make_study,
     output_options,
     question_options,
+    study_of_flags,
 )
+from barrow.cli.terminal import clean
 from barrow.engines import Source, engine_for
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
@@ -64,7 +65,7 @@ def init(
     _complete(flags)
     flags["space"] = _with_cells(flags["space"])
     with bars(False if quiet or as_json else None):
-        study = make_study_without_file(**flags)
+        study = study_of_flags(**flags)
     if study.questions:
         asked_questions(study)
     study = _settled(study)
@@ -80,11 +81,6 @@ def init(
     lines.append(f"Wrote {file} and {'joined' if book.head().length > 1 else 'made'} the ledger {place}.")
     lines.append("Next: barrow plan, then barrow release")
     tell(as_json, quiet, {**told, "budget": book.budget.to_json(), "grids": grids}, file, *lines)
-
-
-def make_study_without_file(**flags: Any) -> Study:
-    """The study that flags alone describe."""
-    return make_study("/dev/null", **flags)
 
 
 def _with_cells(space: Any) -> Any:
@@ -141,7 +137,7 @@ def _ask(flags: dict[str, Any]) -> None:
     if flags.get("source") is not None:
         names = list(engine_for(Source.parse(flags["source"])).columns(Source.parse(flags["source"])))
         if flags.get("user") is None:
-            flags["user"] = say(f"Which column says whose record it is ({', '.join(names)})")
+            flags["user"] = say(clean(f"Which column says whose record it is ({', '.join(names)})"))
         if not flags.get("items"):
             text = say("Which column or columns say what the item is (commas between)")
             flags["items"] = tuple(part.strip() for part in text.split(","))

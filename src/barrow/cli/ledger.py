@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from barrow.cli.main import tell
 from barrow.cli.report import page_options, write_page
+from barrow.cli.screen import Screen
 from barrow.cli.study_options import DEFAULT, output_options
+from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
 from barrow.ledger import Budget, Head, Ledger, PromiseLimit, Promises, price_together
 from barrow.numerics import exact, exact_text, float_up
@@ -122,18 +123,18 @@ def show(
     overview = Ledger.open(file).overview()
     wrote = write_page(lambda: _page(overview, file), html, opened, "ledger.html")
     if as_csv:
-        click.echo(overview.to_csv(), nl=False)
+        echo(overview.to_csv(), nl=False)
         return
     if quiet and not as_json:
         for balance in overview.balances:
-            click.echo(exact_text(balance.left.loss))
+            echo(exact_text(balance.left.loss))
         return
     if as_json:
-        click.echo(json.dumps({"ledger": file, **overview.to_json()}))
+        echo_json({"ledger": file, **overview.to_json()})
         return
-    click.echo(overview.title)
+    echo(overview.title)
     for sentence in overview.spent_by("who") if who else overview.spent_by("question") if by_question else ():
-        click.echo(sentence)
+        echo(sentence)
     if who or by_question:
         return
     table = Table(box=None, pad_edge=False)
@@ -142,11 +143,11 @@ def show(
     for row in overview.cells():
         table.add_row(*row)
     # Piped text is not folded at 80 columns: whoever reads it can fold it.
-    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 240).print(table)
+    Screen(highlight=False, markup=False, width=None if sys.stdout.isatty() else 240).print(table)
     for sentence in overview.sentences():
-        click.echo(sentence)
+        echo(sentence)
     if wrote is not None:
-        click.echo(f"Wrote {wrote}.")
+        echo(f"Wrote {wrote}.")
 
 
 def _page(shown: Any, file: str) -> Any:
@@ -164,7 +165,7 @@ def head(file: str, as_json: bool, quiet: bool) -> None:
     Example:  barrow ledger head nyc.ledger >> heads.txt
     """
     newest = Ledger.open(file).head()
-    click.echo(json.dumps(_head(newest)) if as_json else str(newest))
+    tell(as_json, False, _head(newest), None, str(newest))
 
 
 @ledger.command(short_help="Keep the head in another place.")
@@ -232,7 +233,7 @@ def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
     """
     text = json.dumps(Ledger.open(file).export(), indent=None if as_json else 1)
     if out is None:
-        click.echo(text)
+        echo(text)
         return
     try:
         with out.open("x", encoding="utf-8") as target:

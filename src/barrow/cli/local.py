@@ -13,7 +13,8 @@ import msgspec
 
 from barrow.cli.main import tell
 from barrow.cli.study_options import make_study, output_options, study_option
-from barrow.errors import DataError, ParameterError
+from barrow.cli.terminal import echo, echo_count
+from barrow.errors import DataError, ParameterError, plain_file
 from barrow.local import Client, Server, Survey, mix, read_batch
 from barrow.local.mixing import kinds_of
 from barrow.privacy import Model
@@ -63,12 +64,12 @@ def randomise(
     survey = client.survey
     records = survey.study.space.columns_of(_lines(items))
     if survey.shuffled:
-        click.echo("\n".join(client.messages(records, unknown=unknown)))
+        echo("\n".join(client.messages(records, unknown=unknown)))
     else:
-        click.echo(client.report(records, unknown=unknown).to_text())
+        echo(client.report(records, unknown=unknown).to_text())
     if not (as_json or quiet) and sys.stderr.isatty():
         for line in [*survey.plan.answer_lines(), str(survey.guarantee)]:
-            click.echo(line, err=True)
+            echo(line, err=True)
 
 
 @local.command(name="mix", short_help="Mix the messages of many people (shuffle studies).")
@@ -144,14 +145,15 @@ def _counting(lines: Iterator[str]) -> Iterator[str]:
     for number, line in enumerate(lines, 1):
         yield line
         if number % 10_000 == 0:
-            click.echo(f"\r{number:,} reports", err=True, nl=False)
-    click.echo("\r", err=True, nl=False)
+            echo_count(f"{number:,} reports")
+    echo_count("")
 
 
 def _lines(path: str | None) -> list[Any]:
     """One person's items; what cannot be read gets a constant text, because the text might repeat an item."""
+    place = None if path is None or path == "-" else plain_file(path, "The file of items")
     try:
-        text = sys.stdin.read() if path is None or path == "-" else Path(path).read_text(encoding="utf-8")
+        text = sys.stdin.read() if place is None else place.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ParameterError(f"There is no file {path!r}.", allowed="a file of items", fix="check the path") from None
     except (OSError, UnicodeDecodeError):
@@ -180,5 +182,5 @@ def _texts(names: tuple[str, ...]) -> Iterator[str]:
                 fix="check the path",
             )
         for file in found:
-            with open(file, encoding="utf-8", errors="replace") as lines:
+            with plain_file(file, "The file of reports").open(encoding="utf-8", errors="replace") as lines:
                 yield from (line for line in lines if line.strip())

@@ -5,7 +5,6 @@ Exit codes: 0 done; 1 a barrow error (printed with its fix); 2 the command line 
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -14,6 +13,7 @@ from typing import Any
 import click
 
 from barrow._version import __version__
+from barrow.cli.terminal import echo, echo_json, echo_usage
 from barrow.errors import BarrowError
 
 _COMMANDS = {
@@ -63,10 +63,10 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     from importlib.metadata import PackageNotFoundError, version
     from platform import python_version
 
-    click.echo(f"barrow, version {__version__}\n  Python {python_version()}")
+    echo(f"barrow, version {__version__}\n  Python {python_version()}")
     for name in ("numpy", "scipy", "python-flint", "cryptography", "duckdb", "psycopg", "pyspark"):
         with suppress(PackageNotFoundError):
-            click.echo(f"  {name} {version(name)}")
+            echo(f"  {name} {version(name)}")
     ctx.exit()
 
 
@@ -89,11 +89,11 @@ def cli() -> None:
 def tell(as_json: bool, quiet: bool, told: Any, short: str | None, *lines: str) -> None:
     """Print plain data as one JSON object, or as little as possible (``short``), or sentences."""
     if as_json:
-        click.echo(json.dumps(told, ensure_ascii=False))
+        echo_json(told)
     elif not quiet:
-        click.echo("\n".join(lines))
+        echo("\n".join(lines))
     elif short is not None:
-        click.echo(short)
+        echo(short)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -103,18 +103,18 @@ def main(argv: list[str] | None = None) -> None:
         code = cli.main(args=arguments, prog_name="barrow", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Abort:
-        click.echo("Interrupted.", err=True)
+        echo("Interrupted.", err=True)
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        echo_usage(error)
         sys.exit(error.exit_code)
     except BarrowError as error:
         if "--json" in arguments:
-            click.echo(json.dumps(error.to_json()))
+            echo_json(error.to_json())
         else:
-            click.echo(f"Error: {error}", err=True)
+            echo(f"Error: {error}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:  # such as a full disk that the output goes to
         with suppress(OSError):
-            click.echo(f"Error: The system refused: {error.strerror}.\n  fix:     run the same command again", err=True)
+            echo(f"Error: The system refused: {error.strerror}.\n  fix:     run the same command again", err=True)
         sys.exit(1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import asked_of, asking_options, output_options
+from barrow.cli.terminal import echo, echo_json
 from barrow.study.bars import bars
 
 
@@ -56,22 +56,22 @@ def plan(
     grids = study.grids
     if as_json:
         told = [{**made.to_json(), **({} if grids is None else {"grids": grids.to_json()})} for made in plans]
-        click.echo(json.dumps(told[0] if len(told) == 1 else {"plans": told}, ensure_ascii=False))
+        echo_json(told[0] if len(told) == 1 else {"plans": told})
         return
     for line in [] if grids is None or quiet else grids.lines():
-        click.echo(line)
+        echo(line)
     for made in plans:
         if quiet:
-            click.echo(f"{made.error:.6g}" if len(plans) == 1 else f"{made.question.label}: {made.error:.6g}")
+            echo(f"{made.error:.6g}" if len(plans) == 1 else f"{made.question.label}: {made.error:.6g}")
             continue
         if len(plans) > 1:
-            click.echo(f"── {made.question.label}")
-        click.echo(str(made))
+            echo(f"── {made.question.label}")
+        echo(str(made))
     if not quiet:
         many = f" Each of {times:,} releases gets this." if times > 1 else ""
         if wrote is not None:
-            click.echo(f"\nWrote {wrote}.")
-        click.echo(f"\nNo private value was read and nothing was spent.{many} Next: barrow release")
+            echo(f"\nWrote {wrote}.")
+        echo(f"\nNo private value was read and nothing was spent.{many} Next: barrow release")
 
 
 def plan_page(plans: Any, dataset: str | None) -> Any:

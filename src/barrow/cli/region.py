@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ import msgspec
 import numpy as np
 
 from barrow.cli.study_options import DEFAULT, output_options, study_option
-from barrow.errors import ParameterError
+from barrow.cli.terminal import echo, echo_json
+from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
 from barrow.mechanisms.histogram_regions import ReleasedShares
 from barrow.privacy import Model
@@ -68,14 +68,14 @@ def region(
     each = level / len(rows)
     told = [_told(shares, name, inside, cut, each, looked) for name, inside, cut in rows]
     if as_json:
-        click.echo(json.dumps({**told[0], "level": level} if len(told) == 1 else {"level": level, "regions": told}))
+        echo_json({**told[0], "level": level} if len(told) == 1 else {"level": level, "regions": told})
         return
     for row in told:
         _say(row, quiet)
     if not quiet:
         held = "The interval holds" if len(told) == 1 else "The intervals hold all at once"
         chosen = "even for regions chosen by looking" if looked else "for regions chosen without looking at the release"
-        click.echo(f"{held} with probability {100 * (1 - level):.4g} %, {chosen}.")
+        echo(f"{held} with probability {100 * (1 - level):.4g} %, {chosen}.")
 
 
 def _told(shares: ReleasedShares, name: str, inside: Any, cut: Any, level: float, looked: bool) -> dict[str, Any]:
@@ -90,13 +90,13 @@ def _told(shares: ReleasedShares, name: str, inside: Any, cut: Any, level: float
 
 def _say(row: dict[str, Any], quiet: bool) -> None:
     if quiet:
-        click.echo(f"{row['low']:.6g} {row['high']:.6g}")
+        echo(f"{row['low']:.6g} {row['high']:.6g}")
         return
-    click.echo(f"{row['region']}: {_percent(row, 'share')} of people's items, in {row['items']:,} of the space's")
-    click.echo(f"  between {_percent(row, 'low')} and {_percent(row, 'high')}")
+    echo(f"{row['region']}: {_percent(row, 'share')} of people's items, in {row['items']:,} of the space's")
+    echo(f"  between {_percent(row, 'low')} and {_percent(row, 'high')}")
     if "cut" in row:
         ends = f"between {_percent(row, 'low_of_polygon')} and {_percent(row, 'high_of_polygon')}"
-        click.echo(f"  the polygon cuts {row['cut']:,} cells; inside it lie {ends}")
+        echo(f"  the polygon cuts {row['cut']:,} cells; inside it lie {ends}")
 
 
 def _percent(row: dict[str, Any], name: str) -> str:
@@ -107,7 +107,7 @@ def _collected(path: str, study: Study, asked: str | None) -> ReleasedShares:
     """The shares in the output of ``barrow local aggregate --json``."""
     survey = Survey(study.replace(model="local", missing=None) if study.model is Model.CENTRAL else study, asked)
     try:
-        said = msgspec.json.decode(Path(path).read_bytes())
+        said = msgspec.json.decode(plain_file(path, "The file").read_bytes())
         means, people, digest = np.array(said["means"], dtype=np.float64), int(said["n"]), said["study"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise ParameterError(

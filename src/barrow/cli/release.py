@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from barrow.cli.study_options import asked_of, asking_options, output_options
+from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
 from barrow.policy import percent_up
 from barrow.study import Release, Study
@@ -64,10 +64,10 @@ def release(
 
             show_page(result.report)
     if len(asked) > 1 and not (as_json or quiet):
-        click.echo("\nNext: open a report.html, barrow verify FOLDER, barrow explain FOLDER; statement.txt says it all")
+        echo("\nNext: open a report.html, barrow verify FOLDER, barrow explain FOLDER; statement.txt says it all")
     if as_json:
         told = [_plain(result) for result in done]
-        click.echo(json.dumps(told[0] if len(told) == 1 else {"releases": told}, ensure_ascii=False))
+        echo_json(told[0] if len(told) == 1 else {"releases": told})
 
 
 def _released(study: Study, question: Any, place: Path, key: str | None, silent: bool) -> tuple[Release, bool]:
@@ -83,7 +83,7 @@ def _released(study: Study, question: Any, place: Path, key: str | None, silent:
             "commit": "Interrupted while it was recorded; the same command finishes it and costs nothing.",
             "publish": "Interrupted while it was published; the same command finishes it and costs nothing.",
         }.get(reached[-1], "Interrupted before it was paid for; nothing was spent.")
-        click.echo(text, err=True)
+        echo(text, err=True)
         raise SystemExit(130) from None
 
 
@@ -98,17 +98,15 @@ def _plain(result: Release) -> dict[str, Any]:
 
 def _show(result: Release, again: bool, quiet: bool, *, several: bool) -> None:
     if quiet:
-        click.echo(str(result.folder))
+        echo(str(result.folder))
         return
-    click.echo(_brief(result) if several else str(result))
+    echo(_brief(result) if several else str(result))
     if again:
         entry = result.statement["ledger"]["entry"]
-        click.echo(f"This is the same answer again (entry {entry} of the ledger): nothing was drawn, nothing spent.")
-    click.echo(
-        f"{'In' if again else 'Wrote'} {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir()))
-    )
+        echo(f"This is the same answer again (entry {entry} of the ledger): nothing was drawn, nothing spent.")
+    echo(f"{'In' if again else 'Wrote'} {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir())))
     if not several:
-        click.echo(f"Next: open {result.report}, barrow verify {result.folder}, barrow explain {result.folder}")
+        echo(f"Next: open {result.report}, barrow verify {result.folder}, barrow explain {result.folder}")
 
 
 def _brief(result: Release) -> str:

@@ -11,6 +11,7 @@ import click
 
 from barrow.cli.main import tell
 from barrow.cli.study_options import DEFAULT, output_options, study_option
+from barrow.cli.terminal import echo
 from barrow.errors import BarrowError, ParameterError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -47,7 +48,7 @@ def write_page(report: Any, place: str | None, opened: bool, default: str) -> st
 def show_page(file: Path) -> None:
     """Open a page, where there is a browser."""
     if not webbrowser.open(file.resolve().as_uri()):
-        click.echo(f"No browser was found; open {file} yourself.", err=True)
+        echo(f"No browser was found; open {file} yourself.", err=True)
 
 
 @click.command()

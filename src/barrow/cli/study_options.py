@@ -120,7 +120,15 @@ def make_study(file: str | None, **flags: Any) -> Study:
     """The study of a file, with what the flags say in place of what it says."""
     if file is None and Path(DEFAULT).is_file() and flags.get("space") is None:
         file = DEFAULT
-    spec: dict[str, Any] = {} if file is None else read_table(file)
+    return _study_of({} if file is None else read_table(file), file, flags)
+
+
+def study_of_flags(**flags: Any) -> Study:
+    """The study that flags alone describe."""
+    return _study_of({}, None, flags)
+
+
+def _study_of(spec: dict[str, Any], file: str | None, flags: Mapping[str, Any]) -> Study:
     for name in ("users", "dataset", "model", "ledger", "alpha", "delta", "missing"):
         if flags.get(name) is not None:
             spec[name] = flags[name]
@@ -149,7 +157,8 @@ def make_study(file: str | None, **flags: Any) -> Study:
             allowed="a public space: barrow never learns the domain from the data",
             fix="--space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)', or a study file: barrow init",
         )
-    return study_from_spec(spec, None if file is None or flags.get("space") is not None else Path(file).parent)
+    folder = None if file is None or flags.get("space") is not None else Path(file).parent
+    return study_from_spec(spec, folder, acknowledge_sql=bool(flags.get("acknowledge_sql")))
 
 
 def _data(spec: dict[str, Any], flags: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.collect.sealing import SEALED_BYTES
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_file
 from barrow.ledger.store import fsync_folder
 from barrow.local.mixing import permuted
 from barrow.noise import uniform_below
@@ -134,7 +134,7 @@ def read_batch(path: str | os.PathLike[str]) -> SealedBatch:
     """The batch in a file, if it is whole."""
     whole = {"allowed": "a file that barrow collect shuffle wrote", "fix": "check the path"}
     try:
-        size = os.path.getsize(path)
+        size = os.path.getsize(plain_file(path, "The batch"))
         with open(path, "rb") as file:
             first = file.readline(4096)
     except OSError:

@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from barrow.collect.keys import b64, price_of, public_bytes, unb64
 from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
 from barrow.collect.tokens import VARIANT
-from barrow.errors import ParameterError
+from barrow.engines import table_names
+from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
 from barrow.study import Study
 from barrow.study.file import study_from_text, study_text
@@ -230,6 +231,12 @@ def make_card(
     if question not in public.questions:
         public = public.replace(questions=[question])
     survey = Survey(public, question)
+    if named := table_names(public.space.to_spec()):
+        raise ParameterError(
+            f"The study's space is in files ({', '.join(named)}), and a card holds everything itself.",
+            allowed="a space whose labels, distances and edges stand in the study",
+            fix="write them into the study file",
+        )
     if survey.plan.declared:
         raise ParameterError(
             "The question rests on a declared constant, which no client can prove.",
@@ -300,7 +307,7 @@ def _parsed(source: Any) -> Mapping[str, Any]:
         return source
     if isinstance(source, os.PathLike) or (isinstance(source, str) and source.lstrip()[:1] not in ("{", "<", "[")):
         try:
-            if Path(source).stat().st_size > LARGEST:
+            if plain_file(source, "The card").stat().st_size > LARGEST:
                 raise _no_card("This file is too large for a card.")
             source = Path(source).read_bytes()
         except (OSError, ValueError) as error:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_file
 
 KINDS: dict[str, Any] = {"signer": Ed25519PrivateKey, "analyser": X25519PrivateKey, "issuer": RSAPrivateKey}
 """What each key file holds, by its name."""
@@ -96,7 +96,7 @@ def read_key(path: str | os.PathLike[str], kind: str) -> Any:
     """The private key of one kind in a file that nobody else can read."""
     whose = {"allowed": f"the {kind}'s private key, as barrow collect init wrote it"}
     try:
-        if os.name == "posix" and Path(path).stat().st_mode & 0o077:
+        if os.name == "posix" and plain_file(path, "The key").stat().st_mode & 0o077:
             raise ParameterError(
                 f"The key {str(path)!r} can be read by others.", allowed="mode 0600", fix=f"chmod 600 {path}"
             )

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from barrow.collect.keys import price_of
-from barrow.errors import LedgerError, ParameterError
+from barrow.errors import LedgerError, ParameterError, plain_file
 from barrow.local import Memory
 from barrow.numerics import Exact, exact, exact_text
 
@@ -112,7 +112,7 @@ class Wallet:
 
     def _load(self) -> dict[str, Any]:
         try:
-            data = msgspec.json.decode(self.path.read_bytes(), type=dict[str, Any])
+            data = msgspec.json.decode(plain_file(self.path, "The wallet").read_bytes(), type=dict[str, Any])
             if (data["barrow"], data["version"]) != (_KIND, _VERSION) or not isinstance(data["surveys"], dict):
                 raise ValueError
             amounts = [entry["epsilon"] for entry in data["surveys"].values()]

@@ -18,6 +18,6 @@ if TYPE_CHECKING:
     from barrow.engines.source import Source
     from barrow.engines.spark import SparkEngine
     from barrow.engines.sql.postgres import PostgresEngine
-    from barrow.engines.tables import read_table_file, with_tables
+    from barrow.engines.tables import read_table_file, table_names, with_tables
 else:
     __getattr__, __dir__ = lazily(__name__)

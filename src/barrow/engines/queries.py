@@ -82,6 +82,14 @@ def _plain_quotes(sql: str) -> str:
 def _parsed(sql: str) -> Node:
     import duckdb
 
+    try:
+        sql.encode()
+    except UnicodeEncodeError:
+        raise ParameterError(
+            "The SQL query holds half a character (a lone surrogate), which no database can read.",
+            allowed="Unicode text",
+            fix="type the query again; a terminal or file that is not UTF-8 makes such characters",
+        ) from None
     with duckdb.connect(":memory:") as connection:
         row = connection.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [sql.strip()]).fetchone()
     tree: dict[str, Any] = msgspec.json.decode(row[0]) if row else {"error": True}
@@ -239,12 +247,17 @@ def _named(node: Node) -> str:
     return "a column" if node["class"] != "CONSTANT" else "a constant"
 
 
-def refuse_view(name: str) -> ParameterError:
-    """The refusal of a view, whose query nobody has judged."""
+VIEW = "is a view"
+VIRTUAL = "is a virtual or foreign table"
+GENERATED = "has generated columns"
+
+
+def refuse_view(name: str, why: str = VIEW) -> ParameterError:
+    """The refusal of a view, or of what is computed like one: nobody has judged the query or the program behind it."""
     return ParameterError(
-        f"The table {name!r} is a view, a query that may mix people or move items.",
-        allowed="a table",
-        fix="name the table; or acknowledge_sql = true (--acknowledge-sql), and the statement will say so",
+        f"The table {name!r} {why}: what computes it may mix people or move items.",
+        allowed="a table that holds its records itself",
+        fix="name such a table; or --acknowledge-sql (Python: acknowledge_sql=True), and the statement will say so",
     )
 
 
@@ -370,5 +383,5 @@ def refused(reason: str) -> ParameterError:
     return ParameterError(
         f"The query may mix people or move items: {reason}.",
         allowed=_ALLOWED,
-        fix="a simpler query; or acknowledge_sql = true (--acknowledge-sql), and the statement will say so",
+        fix="a simpler query; or --acknowledge-sql (Python: acknowledge_sql=True), and the statement will say so",
     )

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qs, unquote
 
 from barrow.engines.addresses import spark_address, without_secrets
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import ParameterError, nearest_name, plain_file
 
 Kind = Literal["csv", "parquet", "duckdb", "sqlite", "postgres", "spark", "sql", "frame", "table"]
 
@@ -262,7 +262,7 @@ class Source:
     def files(self) -> list[str]:
         """The files that the path names, sorted; a missing one is refused with the nearest name in its folder."""
         path = str(self.path)
-        if Path(path).is_file():
+        if plain_file(path, "The source").is_file():
             return [path]
         if Path(path).is_dir():
             return _files_below(path)[self.kind]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_file
 from barrow.numerics.digest import table_digest
 from barrow.spaces.checks import DIGESTS, Written
 
@@ -91,6 +91,20 @@ def with_tables(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None =
     return found
 
 
+def table_names(spec: Any) -> list[str]:
+    """The keys of plain data of a space, and of spaces within it, that name files.
+
+    >>> table_names({"kind": "product", "parts": [{"kind": "embedding", "vectors": "words.csv"}, {"kind": "hours"}]})
+    ['vectors']
+    """
+    if isinstance(spec, list):
+        return [name for part in spec for name in table_names(part)]
+    if not isinstance(spec, Mapping):
+        return []
+    own = [key for key in TABLES if isinstance(spec.get(key), str)]
+    return own + [name for key, value in spec.items() if key not in own for name in table_names(value)]
+
+
 def _nested(value: Any, folder: Path) -> Any:
     """Plain data of spaces within spaces."""
     if isinstance(value, Mapping) and "kind" in value:
@@ -138,7 +152,7 @@ def read_table_file(path: str | os.PathLike[str], what: str = "vectors") -> Tabl
     >>> read_table_file(file).names
     ('cat', 'dog')
     """
-    file = Path(path)
+    file = plain_file(path, "The public table")
     reader = _READERS.get(file.suffix.lower())
     if reader is None:
         raise ParameterError(

@@ -9,13 +9,12 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain, pairwise
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_file
 from barrow.figures.projection import Box, Projection, wide
 from barrow.figures.svg import Floats
 
@@ -91,9 +90,11 @@ def _read(outline: Outline) -> Mapping[str, Any]:
     if isinstance(outline, Mapping):
         return outline
     try:
-        found = msgspec.json.decode(Path(outline).read_bytes())
+        found = msgspec.json.decode(plain_file(outline, "The outline").read_bytes())
     except OSError as error:
         raise _bad(f"cannot be read: {error.strerror}") from None
+    except ParameterError:
+        raise
     except (ValueError, RecursionError):
         raise _bad("is not JSON") from None
     if not isinstance(found, dict):

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from barrow.errors import plain_file
 from barrow.ledger.book import Book
 from barrow.ledger.errors import CorruptLedgerError, LedgerIOError, MissingLedgerError
 from barrow.ledger.sqlite import sync_folder
@@ -44,7 +45,7 @@ class Anchor:
     def read(cls, path: Path) -> Anchor:
         """The anchor in the file ``path``."""
         try:
-            with path.open(encoding="utf-8") as file:
+            with plain_file(path, "The anchor").open(encoding="utf-8") as file:
                 text = file.read(1000)
         except (OSError, UnicodeDecodeError):
             text = ""

@@ -97,7 +97,8 @@ class SqliteStore:
         draft = target.with_name(f".{target.name}.{os.getpid()}-{time.monotonic_ns()}.new")
         with _operation:
             try:
-                os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+                os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                draft.chmod(0o600)  # whatever the umask; SQLite gives its journal the same rights
                 cls._fill(draft, rows)
                 _put_in_place(draft, target)
             except OSError as error:
@@ -268,7 +269,7 @@ def _put_in_place(draft: Path, target: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # A file system without hard links: claim the name first.
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         os.replace(draft, target)
     with suppress(FileNotFoundError):
         os.unlink(draft)

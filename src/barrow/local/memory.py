@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from barrow.errors import LedgerError
+from barrow.errors import LedgerError, plain_file
 from barrow.ledger.store import fsync_folder
 from barrow.local.report import Report, report_from_json
 
@@ -65,7 +65,7 @@ class Memory:
     def load(self) -> dict[str, Report]:
         """The reports handed out so far, by the digest of their study; a damaged file is never taken for empty."""
         try:
-            data = msgspec.json.decode(self.path.read_bytes(), type=_Kept)
+            data = msgspec.json.decode(plain_file(self.path, "The memory").read_bytes(), type=_Kept)
             reports = [report_from_json(x) for x in data.reports]
         except FileNotFoundError:
             return {}

@@ -10,10 +10,13 @@ from typing import Any
 
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text
+from barrow.numerics.exact import at_most
 from barrow.policy import Policy, Promise
 from barrow.policy.policy import Kept
 from barrow.privacy import Model
 from barrow.spaces import Space
+
+_LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,12 @@ class Terms:
                     allowed='promises such as "1 of 30, 10 km, 0.5", or alpha',
                     fix='promises=["all, 300 m, 0.5"]',
                 )
-            return self.given * self.fraction
-        return min(
-            epsilon / (kept.promise.share * min(kept.emd / kept.promise.share, ratio))
-            for epsilon, kept in zip(self.epsilons, self.policy.kept, strict=True)
+            return _within(self.given * self.fraction)
+        return _within(
+            min(
+                epsilon / (kept.promise.share * min(kept.emd / kept.promise.share, ratio))
+                for epsilon, kept in zip(self.epsilons, self.policy.kept, strict=True)
+            )
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -104,3 +109,14 @@ class Terms:
             "model": self.model.value,
             **({} if self.honest == 1 else {"honest": exact_text(self.honest)}),
         }
+
+
+def _within(alpha: Fraction) -> Fraction:
+    """``alpha``, if noise of its size can be planned in floats."""
+    if not _LEAST <= alpha <= _MOST:
+        raise ParameterError(
+            f"alpha is {at_most(alpha)} for this question, beyond what noise is planned for.",
+            allowed=f"from {at_most(_LEAST)} to {at_most(_MOST)}",
+            fix="promise an epsilon of everyday size, such as 0.5, and a fraction of it that is not tiny",
+        )
+    return alpha

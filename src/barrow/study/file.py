@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from barrow.engines import with_tables
-from barrow.errors import ParameterError, nearest_name, path_text, plain_table
+from barrow.engines import table_names, with_tables
+from barrow.errors import ParameterError, nearest_name, path_text, plain_file, plain_table
 from barrow.numerics import exact_text
 from barrow.policy import Promise
 from barrow.privacy import Model, UserLevel
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 """In place of the size of a space's cells: they are chosen (:mod:`barrow.study.grids`)."""
-_LARGEST = 2**26
+_LARGEST = 2**22
+_MOST = 1000
+"""Promises, and questions, of one study."""
 Number = Any
 """A number as written, or a text; what it means is checked where it is used."""
 Place = tuple[str | int, ...]
@@ -96,12 +99,16 @@ _KEYS = sorted(
 )
 
 
-def study_from_spec(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None = None) -> Study:
+def study_from_spec(
+    spec: Mapping[str, Any], folder: str | os.PathLike[str] | None = None, *, acknowledge_sql: bool = False
+) -> Study:
     """The study that plain data describe; unknown keys are refused.
 
     Args:
         spec: Plain data, as a study file holds them.
         folder: Where names of public tables start; here by default.
+        acknowledge_sql: Whether whoever runs it lets a query through that nobody has checked. What the data say about
+            that is their author's word, and does not count.
 
     >>> study_from_spec({"space": {"kind": "earth"}, "alpha": 25}).alpha
     Fraction(25, 1)
@@ -120,6 +127,11 @@ def study_from_spec(spec: Mapping[str, Any], folder: str | os.PathLike[str] | No
         found = msgspec.convert(dict(spec), StudyFile)
     except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as error:
         raise _refused(str(error) or "it is nested too deeply") from None
+    for name, rows in (("promises", found.promise), ("questions", found.question)):
+        if len(rows) > _MOST:
+            raise ParameterError(
+                f"The study has {len(rows):,} {name}.", allowed=f"at most {_MOST:,}", fix="make several studies"
+            )
     old = found.privacy
     delta = found.delta if found.delta is not None else old.delta
     space = with_tables(floats(found.space), folder)
@@ -133,7 +145,7 @@ def study_from_spec(spec: Mapping[str, Any], folder: str | os.PathLike[str] | No
         questions=_questions(found),
         model=found.model,
         honest=found.honest,
-        data=_data(found.data),
+        data=_data(found.data, acknowledge_sql),
         ledger=found.ledger,
         missing=found.missing,
         user_level=None
@@ -159,7 +171,7 @@ def _questions(found: StudyFile) -> list[dict[str, Any]]:
     return [old]
 
 
-def _data(table: DataTable | None) -> Data | None:
+def _data(table: DataTable | None, acknowledge_sql: bool) -> Data | None:
     if table is None:
         return None
     return Data(
@@ -170,7 +182,7 @@ def _data(table: DataTable | None) -> Data | None:
         weight=table.weight,
         outside=table.outside or table.unknown or "error",
         version=None if table.version is None else str(table.version),
-        acknowledge_sql=table.acknowledge_sql,
+        acknowledge_sql=acknowledge_sql,
         encoding=table.encoding,
         timeout=table.timeout,
     )
@@ -213,14 +225,10 @@ def floats(value: Any) -> Any:
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The plain data in the TOML file ``path``."""
-    file = Path(path_text(path, "The study file"))
+    file = plain_file(path_text(path, "The study file"), "The study file")
     try:
         if file.stat().st_size > _LARGEST:
-            raise ParameterError(
-                f"The study file {str(path)!r} is too large.",
-                allowed=f"at most {_LARGEST // 2**20} MiB",
-                fix="put public tables into files of their own",
-            )
+            raise _too_large(f"The study file {str(path)!r}")
         return tomllib.loads(file.read_text(encoding="utf-8"), parse_float=_decimal)
     except FileNotFoundError:
         raise ParameterError(
@@ -237,13 +245,25 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
         ) from None
 
 
+def _too_large(what: str) -> ParameterError:
+    return ParameterError(
+        f"{what} is too large.",
+        allowed=f"at most {_LARGEST // 2**20} MiB",
+        fix="put public tables into files of their own",
+    )
+
+
 def _decimal(text: str) -> Decimal | float:
     value = Decimal(text)
     return value if value.is_finite() and value.adjusted() < 400 and -value.adjusted() < 400 else float(text)
 
 
-def read_study(path: str | os.PathLike[str]) -> Study:
+def read_study(path: str | os.PathLike[str], *, acknowledge_sql: bool = False) -> Study:
     """The study in the TOML file ``path``.
+
+    Args:
+        path: The file.
+        acknowledge_sql: Whether whoever runs it lets a query through that nobody has checked.
 
     >>> read_study("nowhere.toml")
     Traceback (most recent call last):
@@ -251,7 +271,8 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     barrow.errors.ParameterError: There is no study file 'nowhere.toml'.
       fix:     barrow init … writes one; or --study FILE names another
     """
-    return study_from_spec(read_table(path), Path(path_text(path, "The study file")).parent)
+    folder = Path(path_text(path, "The study file")).parent
+    return study_from_spec(read_table(path), folder, acknowledge_sql=acknowledge_sql)
 
 
 def spec_of(study: Study) -> dict[str, Any]:
@@ -300,9 +321,10 @@ def write_study(study: Study, path: str | os.PathLike[str]) -> None:
     """
     file = Path(path_text(path, "The study file"))
     text = study_text(study)
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    partial = file.with_name(f".{file.name}.{os.getpid()}-{time.monotonic_ns()}")
     try:
-        partial.write_text(text, encoding="utf-8")
+        with partial.open("x", encoding="utf-8") as out:
+            out.write(text)
         try:
             os.link(partial, file)  # unlike a rename, this fails if the file exists
         finally:
@@ -323,11 +345,21 @@ def study_text(study: Study) -> str:
 
 
 def study_from_text(text: str) -> Study:
-    """The study that the text of a study file describes."""
+    """The study that the text of a stranger's study file describes: one that names no file and no database."""
+    if len(text) > _LARGEST:
+        raise _too_large("The study")
     try:
-        return study_from_spec(tomllib.loads(text, parse_float=_decimal))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        spec = tomllib.loads(text, parse_float=_decimal)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise ParameterError(f"The study is not TOML: {str(error)[:200]}.", allowed="TOML", fix="mend it") from None
+    named = [key for key in ("data", "ledger", "out") if key in spec] + table_names(spec.get("space"))
+    if named:
+        raise ParameterError(
+            f"The study names files ({', '.join(named)}), which nobody here asked to be opened.",
+            allowed="a study that holds everything itself",
+            fix="ask whoever published it for one that names no files",
+        )
+    return study_from_spec(spec)
 
 
 def _text(spec: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_file
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.mechanisms.histogram_regions import ReleasedShares
 from barrow.numerics import exact, exact_text, float_up
@@ -118,6 +118,7 @@ def _crossed(ring: Any, x: Any, y: Any) -> Any:
 
 def _polygons(path: Path) -> list[list[_Ring]]:
     """The polygons of a GeoJSON file: each a list of closed rings."""
+    plain_file(path, "The region")
     try:
         if path.stat().st_size > _LARGEST:
             raise ValueError

@@ -61,7 +61,13 @@ class Release:
     ) -> Release:
         """The release that a folder's files hold; their tables need not be read where they are known."""
         statement = msgspec.json.decode(files["statement.json"])
-        text = files["statement.txt"].decode().rstrip("\n")
+        if "statement.txt" not in files:
+            raise ParameterError(
+                f"The folder {str(folder)!r} has no statement.txt.",
+                allowed="a folder as barrow release wrote it",
+                fix=f"barrow verify {folder} says what else is missing; restore it from a copy",
+            )
+        text = files["statement.txt"].decode("utf-8", "replace").rstrip("\n")
         return cls(statement, text, read_tables(files, folder) if tables is None else tables, folder, plan)
 
     @classmethod

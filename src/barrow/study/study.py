@@ -338,11 +338,11 @@ class Study(NamedOptions):
         }
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str] = "study.toml") -> Study:
-        """The study in the TOML file ``path``."""
+    def read(cls, path: str | os.PathLike[str] = "study.toml", *, acknowledge_sql: bool = False) -> Study:
+        """The study in the TOML file ``path``; ``acknowledge_sql`` lets a query through that nobody has checked."""
         from barrow.study.file import read_study
 
-        return read_study(path)
+        return read_study(path, acknowledge_sql=acknowledge_sql)
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Study:

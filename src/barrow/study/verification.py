@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from barrow.accounting import price
-from barrow.errors import BarrowError, ParameterError, path_text
+from barrow.errors import BarrowError, ParameterError, path_text, plain_file
 from barrow.ledger import Ledger
 from barrow.policy import odds_upper
 from barrow.privacy import event_from_json
@@ -49,7 +49,7 @@ def read_statement(path: str | os.PathLike[str]) -> dict[str, Any]:
       fix:     give the folder that barrow release wrote
     """
     place = Path(path_text(path, "The folder of the release"))
-    file = place / "statement.json" if place.is_dir() else place
+    file = plain_file(place / "statement.json" if place.is_dir() else place, "The statement")
     problem, said = f"There is no statement at {str(path)!r}.", None
     try:
         if file.stat().st_size <= _LARGEST:
@@ -91,7 +91,7 @@ def verify(folder: str | os.PathLike[str], *, ledger: Ledger | str | os.PathLike
     for file in said["files"]:
         name = Path(file["name"]).name
         try:
-            contents[name] = (place / name).read_bytes()
+            contents[name] = plain_file(place / name, "The file").read_bytes()
         except OSError:
             checks.append(Check(name, False, "missing"))
             continue
@@ -159,7 +159,9 @@ def _paid(
     if [data["outputs"] for data in committed] != [digest_of(contents)]:
         return Check("ledger", False, "recorded other values than these files hold")
     if said["statement"] >= _DIGESTED:
-        files = {name: (place / name).read_bytes() for name in ("statement.json", "statement.txt")}
-        if committed[0].get("statement") != digest_of(files):
+        pair = [plain_file(place / name, "The file") for name in ("statement.json", "statement.txt")]
+        if any(not file.is_file() for file in pair):
+            return Check("ledger", False, "recorded a statement in words that is missing here")
+        if committed[0].get("statement") != digest_of({file.name: file.read_bytes() for file in pair}):
             return Check("ledger", False, "recorded another statement than this one")
     return Check("ledger", True, f"entry {number} paid for these values and this statement")

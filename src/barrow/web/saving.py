@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_file
 from barrow.study import Study, read_study
 from barrow.study.file import floats, read_table
 
@@ -51,9 +52,9 @@ class StudyPlace:
                 allowed="the file as it was seen",
                 fix="download this one, or save over it",
             )
-        partial = self.file.with_name(f".{self.file.name}.{os.getpid()}")
+        partial = self.file.with_name(f".{self.file.name}.{os.getpid()}-{time.monotonic_ns()}")
         try:
-            with open(partial, "w", encoding="utf-8") as out:
+            with open(partial, "x", encoding="utf-8") as out:  # never through a name that somebody else put there
                 out.write(text)
                 out.flush()
                 os.fsync(out.fileno())
@@ -79,9 +80,9 @@ class StudyPlace:
         """Remember what is on the page; a folder that cannot be written loses nothing but this."""
         self._left = None
         with suppress(OSError):
-            partial = self._own.with_name(f"{self._own.name}.new")
-            partial.touch(mode=0o600)
-            partial.write_text(json.dumps(state), encoding="utf-8")
+            partial = self._own.with_name(f"{self._own.name}.{time.monotonic_ns()}")
+            with open(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as out:
+                out.write(json.dumps(state))
             os.replace(partial, self._own)
 
     def forget(self) -> None:
@@ -95,7 +96,7 @@ class StudyPlace:
         drafts = [path for path in self.file.parent.glob(f".{self.file.name}.draft-*") if _left(path)]
         for path in sorted(drafts, key=lambda path: path.stat().st_mtime, reverse=True):
             with suppress(OSError, ValueError, RecursionError):
-                state = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+                state = msgspec.json.decode(plain_file(path, "The draft").read_bytes(), type=dict[str, Any])
                 os.replace(path, self._own)
                 self._left = state
                 break
@@ -104,7 +105,7 @@ class StudyPlace:
 
 def _digest(file: Path) -> str | None:
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return hashlib.sha256(plain_file(file, "The study file").read_bytes()).hexdigest()
     except OSError:
         return None
 

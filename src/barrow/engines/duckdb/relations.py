@@ -15,7 +15,7 @@ from barrow.engines.base import Columns
 from barrow.engines.counts import quietly, refuse_empty
 from barrow.engines.duckdb.session import Session
 from barrow.engines.frames import arrow_table
-from barrow.engines.queries import Selection, admit, missing_table, refuse_view
+from barrow.engines.queries import GENERATED, VIEW, Selection, admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB
 from barrow.errors import ParameterError
@@ -178,22 +178,29 @@ def _database(session: Session, source: Source, columns: Columns | None) -> Rela
     if source.sql is not None and source.acknowledged:
         session.run("USE source")
         return _free_query(session, source.sql)
-    tables = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'source'"
+    tables = "SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE database_name = 'source'"
     views = "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'source' AND NOT internal"
-    names = {_dotted(*row): row for row in sorted(session.rows(tables))}
+    made = sorted(session.rows(tables))
+    names = {_dotted(*row): row for *row, _ in made}
     seen = {_dotted(*row): row for row in sorted(session.rows(views))}
+    computed = dict.fromkeys(seen, VIEW) | {_dotted(*row): GENERATED for *row, sql in made if _generates(sql)}
     selection = None if source.sql is None else admit(source.sql, columns)
     wanted = (
         str(source.table) if selection is None else ".".join(x for x in selection.table if x not in ("main", "source"))
     )
-    if wanted in seen and not source.acknowledged:
-        raise refuse_view(wanted)
+    if wanted in computed and not source.acknowledged:
+        raise refuse_view(wanted, computed[wanted])
     if wanted not in names | seen:
         raise missing_table(wanted, list(names | seen))
     schema, table = (names | seen)[wanted]
     sql = f"source.{DUCKDB.identifier(schema)}.{DUCKDB.identifier(table)}"
     whole = Relation(sql, _types(session, sql), once=wanted in seen)
     return whole if selection is None else _selected(session, whole, selection)
+
+
+def _generates(sql: str) -> bool:
+    """Whether a table's own text, apart from names and texts in it, says that columns are computed."""
+    return "GENERATED ALWAYS AS" in re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", sql).upper()
 
 
 def _dotted(schema: str, table: str) -> str:

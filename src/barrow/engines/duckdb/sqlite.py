@@ -6,6 +6,7 @@ DuckDB can open SQLite files only with an extension that it would download.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,7 +19,7 @@ from barrow.engines.base import Columns, flat_groups
 from barrow.engines.counts import PrivateTextError
 from barrow.engines.duckdb.relations import Relation
 from barrow.engines.duckdb.session import Session
-from barrow.engines.queries import admit, missing_table, refuse_view
+from barrow.engines.queries import GENERATED, VIEW, VIRTUAL, admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Words
 from barrow.engines.values import to_micros, to_number
@@ -39,6 +40,7 @@ def _open(source: Source) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(f"file:{quote(str(source.path))}?mode=ro", uri=True)
         connection.execute("PRAGMA temp_store = MEMORY")  # what a query sorts stays off the disk
+        connection.execute("PRAGMA trusted_schema = OFF")  # nothing that the file itself says is run with our rights
         connection.execute("SELECT name FROM sqlite_master").fetchone()
     except sqlite3.Error:
         failed = True
@@ -54,17 +56,28 @@ def _open(source: Source) -> sqlite3.Connection:
 def _from(connection: sqlite3.Connection, source: Source, columns: Columns | None) -> str:
     if source.sql is not None and source.acknowledged:
         return f"({source.sql.strip().rstrip(';')}\n)"
-    rows = connection.execute("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
-    kinds = {row[0]: row[1] for row in rows if not row[0].startswith("sqlite_")}
+    tables = "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+    rows = connection.execute(tables).fetchall()
+    kinds = {name: _computed(connection, name, kind, sql) for name, kind, sql in rows if not name.startswith("sqlite_")}
     selection = None if source.sql is None else admit(source.sql, columns)
     wanted = str(source.table) if selection is None else ".".join(selection.table)
     if wanted not in kinds:
         raise missing_table(wanted, list(kinds))
-    if kinds[wanted] == "view" and not source.acknowledged:
-        raise refuse_view(wanted)
+    if (why := kinds[wanted]) is not None and not source.acknowledged:
+        raise refuse_view(wanted, why)
     if selection is None:
         return _name(wanted)
     return f"({selection.sql(_SQLITE, _name(wanted), _names(connection, _name(wanted)))})"
+
+
+def _computed(connection: sqlite3.Connection, name: str, kind: str, sql: str) -> str | None:
+    """Why a table is no better than a view; None where it holds its records itself."""
+    if kind == "view":
+        return VIEW
+    if re.match(r"\s*CREATE\s+VIRTUAL\b", sql, re.IGNORECASE):
+        return VIRTUAL
+    hidden = [row[0] for row in connection.execute("SELECT hidden FROM pragma_table_xinfo(?)", [name])]
+    return GENERATED if any(hidden) else None
 
 
 def kinds(source: Source, columns: Columns | None = None) -> dict[str, str]:

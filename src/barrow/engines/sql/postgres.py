@@ -19,7 +19,7 @@ import numpy as np
 
 from barrow.engines.base import Columns
 from barrow.engines.counts import PrivateTextError, quietly, refuse_gone
-from barrow.engines.queries import Selection, admit, missing_table, refuse_view
+from barrow.engines.queries import GENERATED, VIEW, VIRTUAL, Selection, admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import POSTGRES, Dialect, Table
 from barrow.engines.sql.pushdown import SqlEngine
@@ -56,6 +56,13 @@ _ACCESS = """
 SELECT has_schema_privilege(s, 'USAGE'), has_schema_privilege(s, 'USAGE') AND has_table_privilege(t, 'SELECT'),
   has_schema_privilege(s, 'USAGE') AND row_security_active(t)
 FROM (SELECT %(schema)s::text AS s, %(table)s::text AS t) AS asked
+"""
+_COMPUTED = """
+WITH RECURSIVE below AS (
+  SELECT %(table)s::regclass::oid AS id UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = id
+)
+SELECT EXISTS (SELECT FROM pg_class JOIN below ON oid = id WHERE relkind = 'f'),
+  EXISTS (SELECT FROM pg_attribute JOIN below ON attrelid = id WHERE attgenerated <> '')
 """
 _RIGHTS = """
 SELECT EXISTS (SELECT FROM pg_roles WHERE rolsuper AND rolname IN (current_user, session_user))
@@ -222,7 +229,7 @@ class PostgresEngine(SqlEngine[PostgresReader]):
             raise missing_table(wanted, sorted(seen))
         schema, table, kind = seen[name]
         if kind in ("v", "m", "f") and not source.acknowledged:
-            raise refuse_view(name)
+            raise refuse_view(name, VIRTUAL if kind == "f" else VIEW)
         (enter, read, hidden) = reader.rows(_ACCESS, {"schema": schema, "table": _quoted(schema, table)})[0]
         if not enter or not read:
             raise ParameterError(
@@ -237,6 +244,9 @@ class PostgresEngine(SqlEngine[PostgresReader]):
                 fix="a role with BYPASSRLS, or a table without policies",
             )
         whole = _quoted(schema, table)
+        foreign, generated = reader.rows(_COMPUTED, {"table": whole})[0]
+        if (foreign or generated) and not source.acknowledged:
+            raise refuse_view(name, VIRTUAL if foreign else GENERATED)
         reader.describe(whole)
         # What others may have put into their schemas cannot stand in for functions of the system from here on.
         reader.rows("SELECT set_config('search_path', 'pg_catalog', true)", [])
