@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -225,7 +226,8 @@ def test_a_release_never_prints_what_the_records_hold(barrow, study, tmp_path):
 
 
 WRONG = [
-    (["plan", "--study", "/dev/null"], "No space is named"),
+    (["plan", "--study", "/dev/null"], "is a device"),
+    (["plan", "--study", "empty.toml"], "No space is named"),
     (["plan", "--study", "none.toml"], "no study file"),
     (["plan", "--study", "study.toml", "--query", "median("], "cannot be read"),
     (["plan", "--study", "study.toml", "--query", "meen"], "Did you mean 'mean'"),
@@ -242,6 +244,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("arguments", "words"), WRONG)
 def test_errors_teach(barrow, study, arguments, words):
+    Path("empty.toml").touch()
     code, out, err = barrow(*arguments)
     assert (code, out) == (1, "")
     assert words in err

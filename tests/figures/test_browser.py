@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from barrow import figures as fig
+from tests.figures.fonts import FONTS, installed
 from tests.figures.gallery import PICTURES, narrow
 
 TEXTS = """k => {
@@ -26,7 +27,7 @@ def opened(browser, tmp_path_factory):
     """Opens figures in one page as a file; whatever the page asks for or complains about is collected."""
     contexts = []
 
-    def open_figures(*figures, scheme="light", javascript=True, width=900):
+    def open_figures(*figures, scheme="light", javascript=True, width=900, font=None):
         context = browser.new_context(
             color_scheme=scheme, java_script_enabled=javascript, viewport={"width": width, "height": 900}
         )
@@ -46,6 +47,8 @@ def opened(browser, tmp_path_factory):
         path = tmp_path_factory.mktemp("page") / "figure.html"
         path.write_text(html, encoding="utf-8")
         page.goto(path.as_uri())
+        if font is not None:
+            page.add_style_tag(content=f'.bw,.bw *{{font-family:"{font}"!important}}')
         return page
 
     yield open_figures
@@ -58,10 +61,13 @@ def drawn():
     return {name: draw() for name, draw in PICTURES.items()}
 
 
+@pytest.mark.parametrize("font", FONTS)
 @pytest.mark.parametrize("phone", [False, True])
-def test_texts_are_large_enough_inside_and_apart(opened, drawn, phone):
+def test_texts_are_large_enough_inside_and_apart(opened, drawn, phone, font):
+    if font not in installed():
+        pytest.skip(f"{font} is not installed")
     figures = [narrow(name) for name in drawn if name != "hundred"] if phone else list(drawn.values())
-    page = opened(*figures, width=400 if phone else 900)
+    page = opened(*figures, width=400 if phone else 900, font=font)
     for k, figure in enumerate(figures):
         texts = page.evaluate(TEXTS, k)
         for text in texts:

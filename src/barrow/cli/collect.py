@@ -96,11 +96,12 @@ def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
     Example:
       barrow collect card card-0123456789abcdef.json --explain
     """  # noqa: D301  (click reads the backspace)
+    from barrow.collect.card import planned_card
     from barrow.collect.words import answered_by, card_text
 
     found = _card(card_file)
     found.check_time()
-    told = {"card": found.digest, "survey": found.survey.digest, "model": found.model, "people": found.people,
+    told = {"card": found.digest, "survey": planned_card(found).digest, "model": found.model, "people": found.people,
             "messages": found.messages, "epsilon": float(found.epsilon), "signer": found.signer,
             "browsers": found.everywhere}  # fmt: skip
     lines = [f"{found.name}: whole, signed, valid; a client can prove ε = {float(found.epsilon):.4g} a person."]

@@ -20,6 +20,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from barrow.collect.keys import b64, price_of, public_bytes, unb64
+from barrow.collect.patience import patiently
 from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
 from barrow.collect.tokens import VARIANT
 from barrow.engines import table_names
@@ -163,6 +164,11 @@ class Card:
                 allowed="a card that is still valid",
                 fix=f"{_AGAIN}, or set the clock; nothing was sent, and what was drawn before is kept",
             )
+
+
+def planned_card(card: Card) -> Survey:
+    """The survey of a stranger's card; planning it is given up after :data:`~barrow.collect.patience.SECONDS`."""
+    return patiently(lambda: card.survey, "Planning the card's study")
 
 
 def signed_bytes(data: Mapping[str, Any]) -> bytes:

@@ -69,10 +69,11 @@ class Client(LocalClient):
         limit: Exact | None = None,
         signer: str | None = None,
     ) -> None:
-        from barrow.collect.card import read_card
+        from barrow.collect.card import planned_card, read_card
 
         self.card = None if isinstance(study, Study | Survey) else read_card(study, signer=signer)
-        super().__init__(study if isinstance(study, Study | Survey) else self._card.survey, asked, memory=memory)
+        planned = study if isinstance(study, Study | Survey) else planned_card(self._card)
+        super().__init__(planned, asked, memory=memory)
         self.wallet = Wallet(f"{os.fspath(memory)}.cards")
         if limit is not None:
             self.wallet.set_limit(limit)

@@ -82,14 +82,6 @@ def _plain_quotes(sql: str) -> str:
 def _parsed(sql: str) -> Node:
     import duckdb
 
-    try:
-        sql.encode()
-    except UnicodeEncodeError:
-        raise ParameterError(
-            "The SQL query holds half a character (a lone surrogate), which no database can read.",
-            allowed="Unicode text",
-            fix="type the query again; a terminal or file that is not UTF-8 makes such characters",
-        ) from None
     with duckdb.connect(":memory:") as connection:
         row = connection.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [sql.strip()]).fetchone()
     tree: dict[str, Any] = msgspec.json.decode(row[0]) if row else {"error": True}

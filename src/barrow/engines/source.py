@@ -130,6 +130,12 @@ class Source:
           fix:     give the file its usual suffix
         """
         found = cls._named(text, sql)
+        if any("\ud800" <= letter <= "\udfff" for letter in found.sql or ""):
+            raise ParameterError(
+                "The SQL query holds half a character (a lone surrogate), which no database can read.",
+                allowed="Unicode text",
+                fix="type the query again; a terminal or a file that is not UTF-8 makes such characters",
+            )
         return replace(found, acknowledged=bool(acknowledge_sql), version=version, encoding=_plain_encoding(encoding))
 
     @classmethod

@@ -102,7 +102,7 @@ def table_names(spec: Any) -> list[str]:
     if not isinstance(spec, Mapping):
         return []
     own = [key for key in TABLES if isinstance(spec.get(key), str)]
-    return own + [name for key, value in spec.items() if key not in own for name in table_names(value)]
+    return own + [name for key, value in spec.items() if key not in (*own, DIGESTS) for name in table_names(value)]
 
 
 def _nested(value: Any, folder: Path) -> Any:

@@ -16,6 +16,8 @@ from barrow.numerics.exact import near
 
 Style = Literal["main", "faint"]
 _COLOURS = 4
+LINE = 16.5
+"""Between two lines of text: Noto's letters of 12 pixels stand in boxes of 17, DejaVu's and Liberation's of 14."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +70,15 @@ def end_labels(ends: Sequence[tuple[float, str, str, str]], x: float, low: float
 
     Each of ``ends`` has its height, the first line, the second line, and the class of the text.
     """
-    tall = 30.0 if any(second for _, _, second, _ in ends) else 16.0
+    tall = 2 * LINE if any(second for _, _, second, _ in ends) else LINE
     placed = apart([height for height, *_ in ends], tall, low + tall / 2, high - tall / 2)
     parts = []
     for (height, first, second, kind), at in zip(ends, placed, strict=True):
         parts.append(element("path", d=f"M{x + 2:.1f},{height:.1f}L{x + 11:.1f},{at:.1f}", class_="rule"))
-        top = at + (-2 if second else 4)
+        top = at + (4 - LINE / 2 if second else 4)
         parts.append(element("text", text=shortened(first, room - 16), x=x + 14, y=top, class_=f"strong {kind}"))
         if second:
-            parts.append(element("text", text=second, x=x + 14, y=top + 14, class_=kind))
+            parts.append(element("text", text=second, x=x + 14, y=top + LINE, class_=kind))
     return "".join(parts)
 
 

@@ -1,0 +1,83 @@
+"""Nothing that strangers wrote steers the terminal, and every command writes to it in one place."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.table import Table
+
+import barrow.cli
+from barrow.cli.screen import Screen
+from barrow.cli.terminal import clean, echo, echo_count, echo_json
+from tests.study.helpers import make_ledger, make_study
+
+EVIL = "\x1b]0;owned\x07\x1b[2J\x9b1A\u202e\x7f\ud800\r"
+WRITERS = ("click.echo", "click.secho", "print", "Console", "sys.stdout.write", "sys.stderr.write")
+BAD = set(EVIL) - set("]0;owned[2J1A")
+
+
+def test_what_steers_a_terminal_is_shown_as_a_sign(capsys):
+    echo(f"a{EVIL}b\tc\n")
+    echo_count("3 reports")
+    said = capsys.readouterr()
+    assert not BAD & set(said.out)
+    assert said.out == clean(f"a{EVIL}b") + "\tc\n\n"
+    assert said.err == "\r3 reports"
+    assert clean("Zürich, 東京, نرم‌افزار, 👩‍👩‍👧\n") == "Zürich, 東京, نرم‌افزار, 👩‍👩‍👧\n"
+
+
+def test_json_is_clean_and_reads_back_to_the_same(capsys):
+    echo_json({EVIL: [EVIL, "é"]})
+    out = capsys.readouterr().out
+    assert not BAD & set(out)
+    assert json.loads(out) == {EVIL: [EVIL, "é"]}
+
+
+def test_tables_are_clean_and_keep_their_own_styles():
+    table = Table(title=EVIL)
+    table.add_column(EVIL)
+    table.add_row(EVIL.replace("\ud800", ""))
+    out = io.StringIO()
+    Screen(file=out, force_terminal=True, color_system="truecolor", markup=False).print(table, style="bold red")
+    assert "\x1b[1" in out.getvalue()  # its own
+    assert "\x1b]0" not in out.getvalue()
+    assert not (BAD - {"\x1b"}) & set(out.getvalue())
+
+
+def test_no_command_writes_anywhere_else():
+    for file in Path(barrow.cli.__file__).parent.glob("*.py"):
+        if file.name in ("terminal.py", "screen.py"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            assert name not in WRITERS, f"{file.name}: {name}"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = make_study(tmp_path, ledger="ages.ledger")
+    study.write(tmp_path / "study.toml")
+    make_ledger(study)
+    return study.release("mean", out=tmp_path / "out").folder
+
+
+def test_statements_columns_and_paths_of_strangers_do_not_steer_the_terminal(barrow, folder, tmp_path):
+    said = json.loads((folder / "statement.json").read_text())
+    said["sentence"] = said["dataset"] = said["definition"] = EVIL.replace("\ud800", "")
+    said["files"][0]["name"] = "a\x1b[2J.csv"
+    (folder / "statement.json").write_text(json.dumps(said))
+    (tmp_path / "evil.csv").write_text("u\x1b[2Jid,\x9bage\n1,2\n")
+    for arguments in (
+        ["verify", str(folder)], ["explain", str(folder)], ["report", str(folder)], ["explain", "\x1b[2J"],
+        ["check", "evil.csv", "--user", "uid", "--item", "age", "--space", "line(low=0, high=9, step=1)"],
+        ["plan", "--sql", "SELECT \x1b[2J FROM x"], ["plan", "--no-such-\x1b[2J"], ["ledger", "show", "\x9b.ledger"],
+        ["plan", "\x1b[2J"],
+    ):  # fmt: skip
+        for more in ([], ["--json"]):
+            _, out, err = barrow(*arguments, *more)
+            assert not BAD & set(out + err), arguments
