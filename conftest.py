@@ -38,3 +38,13 @@ def _no_loop_of_the_browser(request: pytest.FixtureRequest):
     yield
     if running is not None:
         asyncio.events._set_running_loop(running)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says for which fonts the figures could be looked at."""
+    from tests.figures.fonts import FONTS, installed
+
+    missing = [font for font in FONTS if font not in installed()]
+    terminalreporter.write_line(
+        f"fonts of figures: {', '.join(installed()) or 'none'}; not here: {', '.join(missing) or 'none'}"
+    )

@@ -24,4 +24,4 @@ def test_it_runs(book, tmp_path, monkeypatch):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     loaded = nbformat.read(book, as_version=4)
     assert not any(cell.get("outputs") for cell in loaded.cells), "notebooks are kept without outputs"
-    nbclient.NotebookClient(loaded, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(loaded, timeout=1800, resources={"metadata": {"path": str(tmp_path)}}).execute()

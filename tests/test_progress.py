@@ -16,18 +16,23 @@ class Terminal(io.StringIO):
         return True
 
 
-def show(monkeypatch, terminal, *, seconds, work):
+def show(monkeypatch, terminal, *, seconds, work=lambda: None):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr("barrow.study.bars.SECONDS", seconds)
     with bars(), task("planning the map"):
         for _ in track(range(4), "simulating [releases]"):
-            time.sleep(work)
+            work()
 
 
 def test_a_terminal_shows_what_takes_long_and_nothing_stays(monkeypatch):
     terminal = Terminal()
-    show(monkeypatch, terminal, seconds=0.05, work=0.15)
+
+    def work():  # takes as long as the bars need to appear, on any machine
+        while "simulating [releases]" not in terminal.getvalue():
+            time.sleep(0.01)
+
+    show(monkeypatch, terminal, seconds=0.05, work=work)
     shown = terminal.getvalue().rstrip()
     assert "planning the map" in shown
     assert "simulating [releases]" in shown
@@ -36,13 +41,13 @@ def test_a_terminal_shows_what_takes_long_and_nothing_stays(monkeypatch):
 
 def test_what_is_over_soon_shows_nothing(monkeypatch):
     terminal = Terminal()
-    show(monkeypatch, terminal, seconds=30, work=0)
+    show(monkeypatch, terminal, seconds=3600)
     assert terminal.getvalue() == ""
 
 
 def test_pipes_stay_empty(monkeypatch):
     pipe = io.StringIO()
-    show(monkeypatch, pipe, seconds=0.01, work=0.03)
+    show(monkeypatch, pipe, seconds=0.0, work=lambda: time.sleep(0.03))
     assert pipe.getvalue() == ""
 
 

@@ -99,7 +99,7 @@ def test_without_options_it_asks():
         text=True,
     )
     os.write(leader, b"earth\n1 day of 30\n1000 mi\n0.2\ny\nall\n100 mi\n0.2\nn\n1e-12\n")
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=600)
     os.close(leader)
     os.close(follower)
     assert process.returncode == 0

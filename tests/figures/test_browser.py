@@ -39,6 +39,7 @@ def opened(browser, tmp_path_factory):
         page.on("request", lambda request: page.troubles.append(request.url) if request.url[:5] != "file:" else None)
         body = "".join(f"<section>{figure.svg}</section>" for figure in figures)
         css = fig.stylesheet() + "body{background:var(--ground)}"
+        css += f'.bw,.bw *{{font-family:"{font}"!important}}' if font else ""
         html = (
             figures[0].html()
             if len(figures) == 1
@@ -47,8 +48,6 @@ def opened(browser, tmp_path_factory):
         path = tmp_path_factory.mktemp("page") / "figure.html"
         path.write_text(html, encoding="utf-8")
         page.goto(path.as_uri())
-        if font is not None:
-            page.add_style_tag(content=f'.bw,.bw *{{font-family:"{font}"!important}}')
         return page
 
     yield open_figures

@@ -368,7 +368,7 @@ class TestAuthority:
         answers = context.Queue()
         process = context.Process(target=child, args=(answers,))
         process.start()
-        found = [answers.get(timeout=30) for _ in range(5)]
+        found = [answers.get(timeout=600) for _ in range(5)]
         process.join(30)
         assert ["another process" in text for text in found] == [True, True, True, False, False]
         assert found[3:] == [

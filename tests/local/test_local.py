@@ -154,7 +154,7 @@ def test_processes_that_ask_at_once_get_one_report(tmp_path):
     workers = [context.Process(target=_ask, args=(tmp_path / "memory.json", queue)) for _ in range(2)]
     for worker in workers:
         worker.start()
-    answers = {queue.get(timeout=120) for _ in workers}
+    answers = {queue.get(timeout=900) for _ in workers}
     for worker in workers:
         worker.join()
     assert len(answers) == 1

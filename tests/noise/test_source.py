@@ -34,7 +34,7 @@ def _in_fresh_process(program: str) -> list[str]:
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=True,
     )
     return done.stdout.split()

@@ -63,10 +63,10 @@ ABSURD = ["1e99999999", "1e-99999999", "1e401", "9" * 9000, Decimal("1e99999999"
 
 @pytest.mark.parametrize("value", ABSURD, ids=[f"absurd{i}" for i in range(len(ABSURD))])
 def test_absurd_numbers_are_refused_at_once(value):
-    start = time.perf_counter()
+    start = time.thread_time()  # of the processor, whatever else the machine does
     with pytest.raises(ParameterError, match="beyond what is computed with") as caught:
         exact(value, "alpha")
-    assert time.perf_counter() - start < 0.1
+    assert time.thread_time() - start < 1.0  # computing with them would take minutes
     assert len(str(caught.value)) < 400
     assert caught.value.fix
 

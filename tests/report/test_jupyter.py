@@ -45,7 +45,7 @@ def notebook(tmp_path_factory):
     cells = [nbformat.v4.new_code_cell(text) for text in (START, *SHOWN.values())]
     loaded = nbformat.v4.new_notebook(cells=cells)
     loaded.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbclient.NotebookClient(loaded, timeout=120, resources={"metadata": {"path": str(folder)}}).execute()
+    nbclient.NotebookClient(loaded, timeout=900, resources={"metadata": {"path": str(folder)}}).execute()
     nbformat.write(loaded, folder / "shown.ipynb")
     return folder, loaded
 
@@ -63,7 +63,7 @@ def lab(notebook):
             env={**os.environ, **own, "JUPYTERLAB_SETTINGS_DIR": str(folder / ".jupyter" / "settings")},
         )  # fmt: skip
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while (found := re.search(r"http://127\.0\.0\.1:(\d+)/lab", log.read_text())) is None:
             assert server.poll() is None, log.read_text()
             assert time.monotonic() < until, log.read_text()

@@ -30,7 +30,7 @@ class Running:
                 [sys.executable, "-m", "barrow", "design", *words, "--no-browser"],
                 cwd=folder, stdout=out, stderr=out, env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )  # fmt: skip
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while (found := re.search(r"http://127\.0\.0\.1:(\d+)/#code=(\w+)", self.log.read_text())) is None:
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < until
@@ -40,7 +40,7 @@ class Running:
 
     def ask(self, path, method="GET", body=None, headers=None):
         """Status, headers and body of a bare request: nothing is added but Host, unless it is given."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         sent = {"host": f"127.0.0.1:{self.port}", **(headers or {})}
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()

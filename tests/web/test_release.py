@@ -42,7 +42,7 @@ def alpha(designer, study=STUDY):
     return found["cost"]["value"]
 
 
-def ended(designer, until=lambda job: job["state"] != "running", seconds=60):
+def ended(designer, until=lambda job: job["state"] != "running", seconds=900):
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
         job = designer.api("progress")[1]
