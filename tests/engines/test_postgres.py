@@ -344,6 +344,24 @@ def test_errors_repeat_no_value_and_no_secret(server, monkeypatch):
     assert PostgresEngine().count(plain, UID, Discrete([SECRET])).users == 1
 
 
+def test_what_is_computed_is_no_better_than_a_view(server):
+    import psycopg
+
+    name = fill(server, {"uid": "int", "item": "text"}, [(1, "a")])
+    with psycopg.connect(server.conninfo, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE g{name} (uid int, kept text, item text GENERATED ALWAYS AS (kept) STORED)")
+        connection.execute(f"INSERT INTO g{name} VALUES (1, 'a')")
+        connection.execute("CREATE FOREIGN DATA WRAPPER far; CREATE SERVER there FOREIGN DATA WRAPPER far")
+        connection.execute(f"CREATE TABLE p{name} (uid int, item text) PARTITION BY LIST (uid)")
+        connection.execute(f"CREATE FOREIGN TABLE f{name} PARTITION OF p{name} FOR VALUES IN (1) SERVER there")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO PUBLIC")
+    for table, why in ((f"g{name}", "generated columns"), (f"p{name}", "foreign"), (f"f{name}", "foreign")):
+        with pytest.raises(ParameterError, match=why):
+            PostgresEngine().count(Source.parse(address(server, f"table={table}")), UID, AB)
+    known = Source.parse(address(server, f"table=g{name}"), acknowledge_sql=True)
+    assert PostgresEngine().count(known, UID, AB).users == 1
+
+
 def test_a_statement_that_takes_too_long_is_stopped(server):
     name = fill(server, {"uid": "int", "item": "text"}, [(i, "a") for i in range(300)])
     slow = f"SELECT a.uid, a.item FROM {name} a, {name} b, {name} c, {name} d"

@@ -200,6 +200,15 @@ def _facts(survey: Survey) -> dict[str, Any]:
     }
 
 
+def _refuse_files(study: Study) -> None:
+    if named := table_names(study.space.to_spec()):
+        raise ParameterError(
+            f"The study's space is in files ({', '.join(named)}), and a card holds everything itself.",
+            allowed="a space whose labels, distances and edges stand in the study",
+            fix="write them into the study file",
+        )
+
+
 def make_card(
     study: Study,
     asked: Asked = None,
@@ -237,12 +246,7 @@ def make_card(
     if question not in public.questions:
         public = public.replace(questions=[question])
     survey = Survey(public, question)
-    if named := table_names(public.space.to_spec()):
-        raise ParameterError(
-            f"The study's space is in files ({', '.join(named)}), and a card holds everything itself.",
-            allowed="a space whose labels, distances and edges stand in the study",
-            fix="write them into the study file",
-        )
+    _refuse_files(public)
     if survey.plan.declared:
         raise ParameterError(
             "The question rests on a declared constant, which no client can prove.",
