@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from barrow.cli.main import tell
 from barrow.cli.terminal import echo, echo_json
 
 
@@ -55,7 +56,7 @@ def audit(
     verdict = audit_all(
         only=list(only) or None, planted=planted, progress=None if quiet else lambda line: echo(line, err=True)
     )
-    echo_json(verdict.to_json(), indent=2) if as_json else "\n".join(verdict.lines())
+    tell(as_json, False, verdict.to_json(), None, *verdict.lines())
     if summary:
         echo_json(verdict.summary())
     ctx.exit(0 if verdict.passed else 1)

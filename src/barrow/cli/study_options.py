@@ -161,7 +161,7 @@ def _study_of(spec: dict[str, Any], file: str | None, flags: Mapping[str, Any]) 
     return study_from_spec(spec, folder, acknowledge_sql=bool(flags.get("acknowledge_sql")))
 
 
-def _data(spec: dict[str, Any], flags: dict[str, Any]) -> None:
+def _data(spec: dict[str, Any], flags: Mapping[str, Any]) -> None:
     data = dict(spec.get("data", {}))
     if flags.get("source") is not None or flags.get("sql") is not None:
         data = {key: value for key, value in data.items() if key not in ("source", "sql")}

@@ -18,7 +18,7 @@ from barrow.spaces.spec import ANYWHERE, PRESENCE
 if TYPE_CHECKING:
     from barrow.figures import Figure
 
-PromiseLike = Promise | str | tuple[Exact, Exact, Exact]
+PromiseLike = Promise | str | tuple[Exact, Exact, Exact] | dict[str, Any]
 
 
 @dataclass(frozen=True)
