@@ -107,7 +107,7 @@ def test_missing_users_hold_the_default_item():
         {"item": [0, 1], "size": [1], "count": [1]},
         {"item": [0.5], "size": [1], "count": [1]},
         {"item": [0], "size": [1], "count": [float("nan")]},
-        {"item": [0], "size": [1], "count": [2**62]},
+        {"item": [0], "size": [1], "count": [2**62 + 1]},
         {"item": [[0]], "size": [[1]], "count": [[1]]},
     ],
 )

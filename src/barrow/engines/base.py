@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.engines.counts import (
-    MOST_PEOPLE,
     CheckReport,
     Counts,
     Integers,
@@ -21,6 +20,7 @@ from barrow.engines.counts import (
 )
 from barrow.engines.source import Source
 from barrow.errors import ParameterError, nearest_name
+from barrow.numerics import checked_people
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
 from barrow.spaces.records import Reads
@@ -182,13 +182,8 @@ class Asked:
 
     def sampled(self, items: Integers, counts: Integers, *, samples: int, found: int, private: bool) -> Sampled:
         """The pooled draws from ``found`` users; users that are missing hold the default item ``samples`` times."""
-        everybody = found if self.users is None else self.users
-        if everybody * samples > MOST_PEOPLE:
-            raise ParameterError(
-                "So many samples of so many users cannot be added up.",
-                allowed="at most 2^62 draws of all users together",
-                fix=f"samples={max(1, samples // 1000)}",
-            )
+        # At most 10^7 draws of at most 2^36 people are below 2^60.
+        everybody = checked_people(found if self.users is None else self.users)
         some = counts > 0
         pooled = merged(items[some], np.full(int(some.sum()), samples), counts[some], users=found)
         drawn = Sampled(pooled.items, pooled.counts, samples=samples, users=found, private=private)

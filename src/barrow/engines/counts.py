@@ -11,16 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import BarrowError, DataError
-from barrow.numerics import whole
+from barrow.numerics import MOST_RECORDS, checked_people
+from barrow.numerics.limits import total
 from barrow.spaces.base import Unknown
 
 T = TypeVar("T")
 Integers = NDArray[np.int64]
 
-MOST_PEOPLE = 2**62
-"""The most users, or draws of all users together: what adds up in 64 bits."""
-MOST_WEIGHT = 2**31
-"""The most records that one row may stand for, so that no sum of fewer than 2^31 rows overflows."""
 LOST, NOBODY, UNWEIGHED = -1, -2, -3
 """What stands in place of an item: a lost one, a record without a user, a record whose weight is no count."""
 
@@ -63,6 +60,8 @@ class Counts:
             step, ahead = np.diff(self.items), np.diff(self.sizes)
             good = bool((self.items >= 0).all() and (self.sizes > 0).all() and (self.counts > 0).all())
             good = good and bool(((step > 0) | ((step == 0) & (ahead > 0))).all())
+        if good and total(self.counts) > MOST_RECORDS:
+            raise refuse_too_many()
         if good:
             sizes, totals = _totals(self.sizes, self.counts)
             good = bool((totals % sizes == 0).all()) and int((totals // sizes).sum()) == self.users
@@ -171,9 +170,9 @@ def found_users(sizes: Integers, counts: Integers) -> int:
 
 
 def check_users(users: int | None) -> None:
-    """Refuse a public number of users that is not a whole number from 1 to 2^62."""
+    """Refuse a public number of users that is not a whole number from 1 to 2^36."""
     if users is not None:
-        whole(users, "users", most=MOST_PEOPLE, fix="users=100000")
+        checked_people(users)
 
 
 def merged(items: Integers, sizes: Integers, counts: Integers, *, users: int) -> Counts:
@@ -322,6 +321,12 @@ refuse_weights = partial(
     "Some records have a weight that is no count.",
     allowed="whole numbers from 0 to 2^31 in the weight column",
     fix=_SHOWN,
+)
+refuse_too_many = partial(
+    DataError,
+    "There are more records than can be added up.",
+    allowed="2^62 records of all people together, each row standing for as many as its weight says",
+    fix="divide all weights by one number",
 )
 refuse_more_users = partial(
     DataError,

@@ -12,7 +12,6 @@ import numpy as np
 from barrow.engines.advice import advise
 from barrow.engines.base import Asked, Columns, Engine, check_columns, flat_groups, refuse_unknown
 from barrow.engines.counts import (
-    MOST_WEIGHT,
     CheckReport,
     Counts,
     Sampled,
@@ -20,6 +19,7 @@ from barrow.engines.counts import (
     refuse_empty,
     refuse_lost_items,
     refuse_null_users,
+    refuse_too_many,
     refuse_weights,
 )
 from barrow.engines.frames import narwhal
@@ -28,6 +28,7 @@ from barrow.engines.source import Source
 from barrow.engines.values import to_micros, to_number
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Source as Randomness
+from barrow.numerics import MOST_ROWS, MOST_WEIGHT
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids, Unknown
 from barrow.spaces.records import Reads
@@ -92,6 +93,8 @@ class MemoryEngine(Engine):
             raise refuse_null_users()
         if (weights < 0).any():
             raise refuse_weights()
+        if len(weights) > MOST_ROWS:
+            raise refuse_too_many()
         items = encoded({name: column[kept] for name, column in table.items()}, columns, space, unknown)
         if (items < 0).any():
             raise refuse_lost_items()

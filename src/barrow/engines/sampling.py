@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.engines.counts import Integers, known_items, refuse_changed, refuse_states
+from barrow.engines.counts import Integers, known_items, refuse_changed, refuse_states, refuse_too_many
 from barrow.noise import Source, exact_binomial, uniform_places
 from barrow.noise.source import checked_source
-from barrow.numerics import whole
+from barrow.numerics import MOST_RECORDS, whole
+from barrow.numerics.limits import total
 from barrow.spaces.base import Unknown
 
 MOST_SAMPLES = 10**7
@@ -120,6 +121,10 @@ class RunSampler:
         if len(starts) == 0 or starts[0] != 0:
             starts = np.append(0, starts)
         ends = np.append(starts[1:], len(counts))
+        if (counts <= 0).any():
+            raise refuse_changed()
+        if total(counts) > MOST_RECORDS:
+            raise refuse_too_many()
         held = np.cumsum(counts)
         firsts = np.append(0, held[ends[:-1] - 1])
         here = held[ends - 1] - firsts
@@ -129,7 +134,7 @@ class RunSampler:
             rest[0], open_draws[0] = self._rest, self._open
         elif self._rest or self._open:
             raise refuse_changed()
-        if (here > rest).any() or (rest[:-1] != here[:-1]).any() or (counts <= 0).any():
+        if (here > rest).any() or (rest[:-1] != here[:-1]).any():
             raise refuse_changed()
         drawn = open_draws.copy()
         if here[-1] < rest[-1]:  # only the last user can go on in the next piece

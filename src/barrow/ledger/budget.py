@@ -10,7 +10,7 @@ from typing import Any
 from barrow.errors import ParameterError, plain_table, reading
 from barrow.ledger.digits import show
 from barrow.ledger.promises import PromiseLimit, Promises, promises_from_json
-from barrow.numerics import Exact, exact, exact_text, whole
+from barrow.numerics import Exact, checked_people, exact, exact_text, whole
 from barrow.privacy import Definition, DiscreteEmd, Emd, UserLevel, definition_from_json
 from barrow.spaces.base import Space
 
@@ -256,7 +256,7 @@ class Budget:
                 fix="Emd(…, bounded=True) with items=1000, or neither",
             )
         object.__setattr__(self, "dataset", dataset.strip())
-        object.__setattr__(self, "users", whole(users, "users"))
+        object.__setattr__(self, "users", checked_people(users))
         object.__setattr__(self, "space", None if isinstance(limit, Promises) else _space(space))
         object.__setattr__(self, "metric", _metric(space) if isinstance(limit, Promises) else None)
         object.__setattr__(self, "limit", limit)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
 from barrow.noise import Center, RoundedValues, Source, rounded_gaussian, rounded_knorm
-from barrow.numerics import Exact, exact, exact_text, float_down, float_up, whole
+from barrow.numerics import Exact, checked_people, exact, exact_text, float_down, float_up
 from barrow.privacy import Event, Model
 from barrow.queries import Quantised, norm_order
 
@@ -322,7 +322,7 @@ def checked_model(model: str, users: int | None) -> tuple[Model, int]:
             allowed="'local' (each user adds noise) or 'central' (a curator adds noise to the mean over users)",
             fix="model='central'",
         )
-    return Model.CENTRAL, whole(users, "users")
+    return Model.CENTRAL, checked_people(users)
 
 
 def by_predicted_error(candidates: Iterable[AnyNoise], model: Model) -> list[AnyNoise]:

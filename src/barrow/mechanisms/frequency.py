@@ -26,7 +26,7 @@ from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemWise
 from barrow.noise import exact_multinomials
 from barrow.noise.source import SeededSource
-from barrow.numerics import whole
+from barrow.numerics import checked_people
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -78,7 +78,7 @@ class FrequencyEstimator:
         if self.users is None:
             object.__setattr__(self, "users", self.itemwise.users)
         else:
-            object.__setattr__(self, "users", whole(self.users, "users"))
+            object.__setattr__(self, "users", checked_people(self.users))
         object.__setattr__(self, "how", checked_decoder(self.how, self.space))
         _ = self.channel  # a randomiser that cannot be undone is refused now
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Source
 from barrow.noise.source import checked_source
-from barrow.numerics import Exact, whole
+from barrow.numerics import MOST_RECORDS, Exact, checked_people, whole
 from barrow.privacy import Event, Model, ShuffledReports
 from barrow.privacy.definitions import probability, to_model
 from barrow.randomisers import Randomiser
@@ -150,8 +150,14 @@ def item_wise(
                 allowed="a public whole number, 1 or more",
                 fix=f"{name}=1000" + (", or model='local'" if name == "users" else ""),
             )
-    people = None if users is None else whole(users, "users")
-    return ItemWise(randomiser, whole(items, "items"), people, where, probability(delta))
+    n, m = None if users is None else checked_people(users), whole(items, "items")
+    if where is not Model.LOCAL and (n or 1) * m > MOST_RECORDS:
+        raise ParameterError(
+            f"There are {m:,} items of each of {n or 1:,} users.",
+            allowed="at most 2^62 items in all",
+            fix=f"items={MOST_RECORDS // (n or 1)}",
+        )
+    return ItemWise(randomiser, m, n, where, probability(delta))
 
 
 def pooled_items(

@@ -20,7 +20,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
 from barrow.mechanisms.linear import linear_noise
-from barrow.numerics import Exact, float_down, whole
+from barrow.numerics import Exact, checked_people, float_down
 from barrow.privacy import Event
 from barrow.privacy.definitions import positive
 from barrow.queries import MultiscaleQuery, dyadic_bandwidths, multiscale
@@ -275,7 +275,7 @@ def multiscale_density(
     >>> {level.name: float(level.share) for level in found.query.levels}
     {'0.353554': 0.3, 'cells': 0.7}
     """
-    users = whole(users, "users")
+    users = checked_people(users)
     rate = float_down(positive(alpha, "alpha")) * users
     if shares is not None and bandwidths is None:
         raise ParameterError(

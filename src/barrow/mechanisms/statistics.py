@@ -3,7 +3,7 @@
 An engine counts C[x, m], how often item x occurs among users that hold exactly m items. The mean over users is then
 q_x = (1/n) sum_m C[x, m]/m, and a query's answer is F q with F = integers * step: a rational, the same on every engine
 and in every order of rows. It is evaluated in floats with an error bound, and exactly where that leaves a rounding
-open.
+open. Sums are of 64-bit integers, cut into limbs, so that none of them is beyond 2^62 (docs/proofs/integers.md).
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Center
-from barrow.numerics import float_up, whole
+from barrow.numerics import MOST_RECORDS, TABLE_BITS, checked_people, float_up
+from barrow.numerics.limits import total
 from barrow.queries import Query
 from barrow.spaces import Space
 from barrow.spaces.base import Ids
 
-_LIMB = 25
-"""Bits of the lower half of a table's integers, whose upper half has as many: with up to 2^36 records and 2^36 users
-that are missing, sums stay within 2^62."""
-_MOST = 2**36
-_UNIT = 2.0**-53
+_LIMB = TABLE_BITS // 2
+"""Bits of the lower half of a table's integers; the upper half is within 2^25, too."""
+_RECORD_BITS = 62 - _LIMB
+"""A sum of counts up to 2^37 times limbs is within 2^62; larger counts are cut into limbs of their own."""
+_UNIT, _TINY = 2.0**-53, 2.0**-1060
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,14 +53,12 @@ class UserCounts:
     @classmethod
     def of(cls, space: Space, *, item: ArrayLike, size: ArrayLike, count: ArrayLike, users: int) -> UserCounts:
         """From an engine's triples: ``count`` occurrences of ``item`` among users that hold ``size`` items."""
-        n = _public_users(users)
+        n = checked_people(users)
         columns = [_whole(x) for x in (item, size, count)]
         items, sizes, counts = columns
         if len({len(x) for x in columns}) != 1:
             raise _unusable()
-        if items.size and (
-            items.min() < 0 or items.max() >= space.items or sizes.min() < 1 or counts.min() < 1 or counts.max() > _MOST
-        ):
+        if items.size and (items.min() < 0 or items.max() >= space.items or sizes.min() < 1 or counts.min() < 1):
             raise _unusable()
         missing = n - _users_present(sizes, counts)
         if missing < 0:
@@ -136,50 +135,77 @@ class UserCounts:
         return sizes, table
 
 
+def _limbs(table: Any) -> list[tuple[int, Any]]:
+    """The counts as sums of limbs times powers of two, such that no limb of a row adds up to more than 2^37."""
+    if total(table.data) <= 2**_RECORD_BITS:
+        return [(0, table)]
+    width = _RECORD_BITS - int(np.diff(table.indptr).max()).bit_length()
+    return [
+        (shift, type(table)(((table.data >> shift) & (2**width - 1), table.indices, table.indptr), shape=table.shape))
+        for shift in range(0, 63, width)
+    ]
+
+
+def _halves(integers: Any) -> list[tuple[int, Any]]:
+    """The integers of a query's table, dense or sparse, as an upper and a lower half times powers of two."""
+    if isinstance(integers, np.ndarray):
+        return [(_LIMB, integers >> _LIMB), (0, integers & (2**_LIMB - 1))]
+    return [
+        (shift, type(integers)((data, integers.indices, integers.indptr), shape=integers.shape))
+        for shift, data in ((_LIMB, integers.data >> _LIMB), (0, integers.data & (2**_LIMB - 1)))
+    ]
+
+
+def _sums(table: Any, integers: Any) -> list[tuple[int, Any]]:
+    """The sums of a query's integers over the records of each size, as parts times powers of two; none is rounded."""
+    return [(up + more, counts @ half) for up, counts in _limbs(table) for more, half in _halves(integers)]
+
+
 def _dense_center(query: Query, sizes: Ids, table: Any, users: int) -> Center:
-    integers = query.table.integers
-    high = table @ (integers >> _LIMB)
-    low = table @ (integers & (2**_LIMB - 1))
+    parts = _sums(table, query.table.integers)
     per_size = 1.0 / sizes[:, None]
-    terms = (high * 2.0**_LIMB + low) * per_size
-    weights = (np.abs(high) * 2.0**_LIMB + low) * per_size
+    terms, weights = np.zeros_like(parts[0][1], dtype=np.float64), np.zeros_like(parts[0][1], dtype=np.float64)
+    for shift, part in parts:
+        terms += part * 2.0**shift
+        weights += np.abs(part) * 2.0**shift
     unit = float(query.step) / users
-    values = np.array([math.fsum(column) for column in terms.T]) * unit
-    # Five roundings in a term, none in fsum but the last, two in the unit; the bound is taken twice as large.
-    error = 20.0 * _UNIT * weights.sum(axis=0) * float_up(query.step) / users * (1.0 + len(sizes) * _UNIT)
+    values = np.array([math.fsum(column) for column in (terms * per_size).T]) * unit
+    # In a term each part is rounded and added, and then the size, its inverse and the product; none in fsum but the
+    # last, two in the unit. The bound is taken twice as large.
+    rounded = (4.0 * len(parts) + 16.0) * _UNIT * (1.0 + len(sizes) * _UNIT)
+    error = rounded * (weights * per_size).sum(axis=0) * float_up(query.step) / users + _TINY
 
     def entry(j: int) -> Fraction:
-        return _exactly(high[:, j].tolist(), low[:, j].tolist(), sizes.tolist()) * query.step / users
+        columns = [(shift, part[:, j].tolist()) for shift, part in parts]
+        return _exactly(columns, sizes.tolist()) * query.step / users
 
     return Center.approximated(values, np.asarray(error), entry)
 
 
 def _sparse_center(query: Query, sizes: Ids, table: Any, users: int) -> Center:
-    from scipy.sparse import csr_array
-
-    integers = query.table.integers
-    parts = [
-        (table @ csr_array((data, integers.indices, integers.indptr), shape=integers.shape)).tocsc()
-        for data in (integers.data >> _LIMB, integers.data & (2**_LIMB - 1))
-    ]
-    high, low = parts
+    parts = [(shift, part.tocsc()) for shift, part in _sums(table, query.table.integers)]
     per_size = 1.0 / sizes
-    unit = float(query.step) / users
-    values = (per_size @ (high.astype(np.float64) * 2.0**_LIMB) + per_size @ low.astype(np.float64)) * unit
-    weights = per_size @ (abs(high).astype(np.float64) * 2.0**_LIMB) + per_size @ low.astype(np.float64)
-    # An output sums at most twice as many terms as there are sizes, one after the other.
-    error = (4.0 * len(sizes) + 32.0) * _UNIT * weights * float_up(query.step) / users
+    values, weights = np.zeros(query.dimension), np.zeros(query.dimension)
+    for shift, part in parts:
+        values += per_size @ (part.astype(np.float64) * 2.0**shift)
+        weights += per_size @ (abs(part).astype(np.float64) * 2.0**shift)
+    # Each part sums at most as many terms as there are sizes, one after the other.
+    rounded = (4.0 * len(sizes) + 16.0 * len(parts)) * _UNIT
+    error = rounded * weights * float_up(query.step) / users + _TINY
 
     def entry(j: int) -> Fraction:
-        columns = [np.asarray(part[:, [j]].toarray()).ravel().tolist() for part in parts]
-        return _exactly(columns[0], columns[1], sizes.tolist()) * query.step / users
+        columns = [(shift, np.asarray(part[:, [j]].toarray()).ravel().tolist()) for shift, part in parts]
+        return _exactly(columns, sizes.tolist()) * query.step / users
 
-    return Center.approximated(np.asarray(values), np.asarray(error), entry)
+    return Center.approximated(values * (float(query.step) / users), np.asarray(error), entry)
 
 
-def _exactly(high: Sequence[int], low: Sequence[int], sizes: Sequence[int]) -> Fraction:
-    """The sum of (high 2^25 + low)/size, by halves, so that denominators grow slowly."""
-    parts = [(int(h) * 2**_LIMB + int(b), int(m)) for h, b, m in zip(high, low, sizes, strict=True)]
+def _exactly(columns: Sequence[tuple[int, Sequence[int]]], sizes: Sequence[int]) -> Fraction:
+    """The sum of sum/size over the sizes, by halves, so that denominators grow slowly."""
+    sums = [0] * len(sizes)
+    for shift, column in columns:
+        sums = [a + (int(b) << shift) for a, b in zip(sums, column, strict=True)]
+    parts = list(zip(sums, (int(m) for m in sizes), strict=True))
     while len(parts) > 1:
         joined = []
         for (a, m), (b, k) in zip(parts[::2], parts[1::2], strict=False):
@@ -202,22 +228,20 @@ def _users_present(sizes: Ids, counts: Ids) -> int:
     """How many users the triples hold; the records of users of size m come in multiples of m."""
     if not sizes.size:
         return 0
-    distinct, index = np.unique(sizes, return_inverse=True)
-    totals = np.zeros(len(distinct), dtype=object)
-    np.add.at(totals, index, counts.astype(object))
-    if any(int(total) % int(m) for total, m in zip(totals, distinct, strict=True)) or int(totals.sum()) > _MOST:
+    if total(counts) > MOST_RECORDS:
         raise _unusable()
-    return sum(int(total) // int(m) for total, m in zip(totals, distinct, strict=True))
-
-
-def _public_users(users: int) -> int:
-    return whole(users, "users", most=_MOST)
+    distinct, index = np.unique(sizes, return_inverse=True)
+    totals = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(totals, index, counts)
+    if (totals % distinct).any():
+        raise _unusable()
+    return int((totals // distinct).sum())
 
 
 def _unusable() -> DataError:
     return DataError(
         "The counts are not those of users with whole data sets.",
-        allowed="whole numbers: items of the space, sizes and counts of 1 or more (2^36 in all), where the counts of "
+        allowed="whole numbers: items of the space, sizes and counts of 1 or more (2^62 in all), where the counts of "
         "size m add up to a multiple of m",
         fix="count with GROUP BY item, size",
     )

@@ -41,6 +41,7 @@ class ClosedForm:
         method: ``"closed form"``, or ``"declared"`` where it is the user's word.
         range_bound: The same for the range, where it is known.
         quantised: Whether both are bounds of the quantised function already.
+        rests_on: The query from whose constants the bounds are made: what is declared there stays declared.
 
     >>> ClosedForm(lambda p: 2.0).tight
     True
@@ -51,6 +52,13 @@ class ClosedForm:
     method: str = "closed form"
     range_bound: Callable[[float], float] | None = None
     quantised: bool = False
+    rests_on: Query | None = None
+
+    def method_at(self, p: float) -> str:
+        """How the constant in the p-norm was found: as somebody's word, if it rests on one."""
+        if self.rests_on is not None and not self.rests_on.constants([p])[0].proved:
+            return DECLARED
+        return self.method
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,7 +250,7 @@ class Query:
             moved = 0.0 if known.quantised else float(differing) ** (1.0 / p) * 2.0 * self.table.error_upper
             bound = known.bound(p) + (moved / self.space.least_distance_lower if moved else 0.0)
             span = math.inf if known.range_bound is None else (known.range_bound(p) + moved) * slack
-            found[p] = Constants(bound * slack, span, known.method, None)
+            found[p] = Constants(bound * slack, span, known.method_at(p), None)
         return found
 
     def _settled(self, found: Constants, p: float) -> Constants:
@@ -251,8 +259,9 @@ class Query:
             raise ParameterError(
                 "The query's Lipschitz constant is not a finite number.", allowed="a Lipschitz query", fix="smooth it"
             )
-        # Distances are at most 1, so no change can exceed ell either.
-        span = min(found.range_upper, self.table.range_upper(p), found.lipschitz_upper)
+        span = min(found.range_upper, self.table.range_upper(p))
+        if found.proved:  # distances are at most 1, so no change can exceed ell either; a declared one bounds nothing
+            span = min(span, found.lipschitz_upper)
         several = self.dimension > 1 and not self.table.sparse and not math.isfinite(found.range_upper)
         if several and pair_work(self.space.items, self.dimension) <= RANGE_WORK:
             span = min(span, range_by_pairs(self.table, p))

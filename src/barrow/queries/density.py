@@ -19,9 +19,9 @@ from typing import Any, cast
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact
+from barrow.numerics import TABLE_BITS, Exact
 from barrow.queries.base import ClosedForm, Query, check_over, plain
-from barrow.queries.quantised import MOST_BITS, Quantised
+from barrow.queries.quantised import Quantised
 from barrow.spaces import EARTH_RADIUS_KM, Earth, Space, parse_distance
 from barrow.spaces.geometry import Box, Floats, Ids, Lattice
 from barrow.spaces.sphere import unit_vectors
@@ -30,7 +30,7 @@ MOST_OUTPUTS = 10**7
 _SURE = 1.0 + 2.0**-30
 _FEWEST_ROUND = 3
 """Fewer centres round the Earth would have two ways from one to the other: such a row is one centre."""
-_STEP = Fraction(1, 2**MOST_BITS)
+_STEP = Fraction(1, 2**TABLE_BITS)
 
 
 def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
@@ -99,7 +99,7 @@ def _table(columns: Ids, weights: Floats, outputs: int, error: float) -> Quantis
     """The sparse table of weights: row i has ``weights[i]`` in ``columns[i]``."""
     from scipy.sparse import csr_array
 
-    integers = np.rint(weights * 2.0**MOST_BITS).astype(np.int64)
+    integers = np.rint(weights * 2.0**TABLE_BITS).astype(np.int64)
     indptr = np.arange(0, columns.size + 1, columns.shape[1])
     table = csr_array((integers.ravel(), columns.ravel(), indptr), shape=(len(columns), outputs))
     table.sum_duplicates()

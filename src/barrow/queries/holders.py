@@ -7,20 +7,22 @@ to hide whether a person holds records at all, whichever is larger.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics import float_down
+from barrow.numerics import TABLE_BITS, float_down
 from barrow.queries.base import ClosedForm, Query
 from barrow.queries.quantised import Quantised
 from barrow.spaces import Space
 
 MOST_ENTRIES = 2 * 10**7
 _UP = 1.0 + 2.0**-40
+_COARSER = 2.0**-20
+"""What a coarser grid may add to a constant, as a share of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,8 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
     """The pair for the mean of ``inner`` over people with records: its sum over all people, and their share.
 
     The weight of the share is the largest that leaves the constant of ``inner`` as it is in the p-norm, and at least
-    half the range of an output. Any weight is sound; it says how much of the noise the share gets.
+    half the range of an output; where it would be beyond 2^50 steps, steps are made coarser, or it is 2^50 of them.
+    Any weight is sound; it says how much of the noise the share gets.
 
     Args:
         inner: The query about records.
@@ -66,21 +69,26 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
             allowed=f"at most {MOST_ENTRIES:,} values",
             fix="a coarser grid, or missing = 'default item'",
         )
-    whole = inner.table.integers.toarray() if inner.table.sparse else inner.table.integers
-    whole = np.asarray(whole, dtype=np.int64)
-    middle = (whole.max(axis=0) + whole.min(axis=0)) // 2
-    moved = whole - middle
-    step, near = float(inner.step), float_down(space.apart)
+    values = inner.table.integers.toarray() if inner.table.sparse else inner.table.integers
+    values = np.asarray(values, dtype=np.int64)
+    middle = (values.max(axis=0) + values.min(axis=0)) // 2
+    moved = Quantised(values - middle, inner.step, inner.table.error_upper)
+    near, closest = float_down(space.apart), space.held.least_distance_lower
 
     def size(p: float) -> float:
         """The largest p-norm of f - middle over the items."""
-        return float(np.linalg.norm(moved.astype(np.float64), ord=p, axis=1).max()) * step * _UP
+        return float(np.linalg.norm(moved.floats(), ord=p, axis=1).max()) * float(moved.step) * _UP
 
     bound = inner.range_upper(p) if ranged else inner.lipschitz_upper(p) * near
     left = bound if math.isinf(p) else max(bound**p - size(p) ** p, 0.0) ** (1.0 / p)
-    weight = max(left, size(math.inf), step)
-    whole_weight = max(1, math.floor(Fraction(weight) / inner.step))
-    weight = float(whole_weight * inner.step)
+    weight = max(left, size(math.inf), float(inner.step))
+    # A coarser grid makes room for the weight, as far as that adds next to nothing to the constant.
+    bits = math.frexp(weight / float(inner.step))[1] - TABLE_BITS
+    while bits > 0 and (moved.coarser(bits).moved_upper(moved, p) / closest) > inner.lipschitz_upper(p) * _COARSER:
+        bits -= 1
+    moved = moved.coarser(bits)
+    whole_weight = min(max(1, math.floor(Fraction(weight) / moved.step)), 2**TABLE_BITS)
+    weight = float(whole_weight * moved.step)
 
     def away(p: float) -> float:
         """The largest p-norm of a holder's values."""
@@ -88,23 +96,29 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
             return max(size(p), weight) * _UP
         return float((size(p) ** p + weight**p) ** (1.0 / p)) * _UP
 
+    def rounding(p: float) -> float:
+        """What the coarser grid adds to the difference of two items' values."""
+        return moved.moved_upper(inner.table, p)
+
     table = np.zeros((space.items, inner.dimension + 1), dtype=np.int64)
-    table[:-1, :-1], table[:-1, -1] = moved, whole_weight
+    table[:-1, :-1], table[:-1, -1] = moved.integers, whole_weight
     query = Query(
         space,
         "holders",
         inner.unit,
         inner.description.replace("over people", "over people with records", 1),
-        Quantised(table, inner.step, inner.table.error_upper),
+        replace(moved, integers=table),
         {"inner": inner.to_spec(), "weight": whole_weight},
         ClosedForm(
-            lambda p: max(inner.lipschitz_upper(p), away(p) / near) * _UP,
-            range_bound=lambda p: max(inner.range_upper(p), away(p)) * _UP,
+            lambda p: max(inner.lipschitz_upper(p) + rounding(p) / closest, away(p) / near) * _UP,
+            range_bound=lambda p: max(inner.range_upper(p) + rounding(p), away(p)) * _UP,
             quantised=True,
+            rests_on=inner,
         ),
         lambda: [*inner.outputs, "share of people with records"],
     )
-    half = np.maximum(whole.max(axis=0) - middle, middle - whole.min(axis=0)) * step
+    step = float(inner.step)
+    half = np.maximum(values.max(axis=0) - middle, middle - values.min(axis=0)) * step
     return Holders(query, inner, tuple((middle * step).tolist()), tuple(half.tolist()), weight)
 
 
@@ -133,6 +147,7 @@ def with_no_records(inner: Query, space: Space) -> Query:
             lambda p: max(inner.lipschitz_upper(p), away(p) / near) * _UP,
             range_bound=lambda p: max(inner.range_upper(p), away(p)) * _UP,
             quantised=True,
+            rests_on=inner,
         ),
         lambda: [*inner.outputs, "no records"],
         inner.places,

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, exact_text
+from barrow.numerics import TABLE_BITS, Exact, exact, exact_text
 from barrow.queries.base import ClosedForm, Query, check_over, plain
 from barrow.queries.density import density
-from barrow.queries.quantised import MOST_BITS, Quantised
+from barrow.queries.quantised import Quantised
 from barrow.queries.tables import histogram
 from barrow.spaces import Space, parse_distance
 
@@ -180,12 +180,12 @@ def _stacked(levels: Sequence[Level]) -> Quantised:
         table = level.query.table
         part = table.integers.copy().astype(np.float64)
         # Integers up to 2^50 times a step that is a power of two are exact; the product is rounded twice.
-        part.data = np.rint(part.data * float(table.step) * level.weight * 2.0**MOST_BITS)
+        part.data = np.rint(part.data * float(table.step) * level.weight * 2.0**TABLE_BITS)
         parts.append(part.astype(np.int64))
         error = max(error, level.weight * table.error_upper)
     stacked = hstack(parts, format="csr")
     stacked.eliminate_zeros()
-    step = Fraction(1, 2**MOST_BITS)
+    step = Fraction(1, 2**TABLE_BITS)
     return Quantised(stacked, step, error + 2.0 * float(step))
 
 

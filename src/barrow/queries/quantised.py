@@ -12,11 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, exact_text, float_up
+from barrow.numerics import TABLE_BITS, Exact, exact, exact_text, float_up
 from barrow.spaces.base import Floats
-
-MOST_BITS = 50
-"""Integers stay within 2^50, so that floats hold them and their differences exactly."""
 
 
 def norm_order(p: Exact) -> float:
@@ -44,14 +41,38 @@ class Quantised:
         step: The public grid.
         error_upper: The largest difference between an entry and the real function that it stands for.
 
+    This is the one place where the size of a table's integers is enforced: within 2^50, for sums over people
+    (:mod:`barrow.mechanisms.statistics`) and bounds in floats rely on it.
+
     >>> table = quantise(np.array([[0.1], [0.9]]), step="1/4")
     >>> table.integers.tolist(), table.step
     ([[0], [4]], Fraction(1, 4))
+    >>> Quantised(np.array([[2**50 + 1]]), Fraction(1), 0.0)
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: A value of the query is 1125899906842625 steps.
+      allowed: whole numbers of steps within 2^50
+      fix:     a larger step
     """
 
     integers: Any
     step: Fraction
     error_upper: float
+
+    def __post_init__(self) -> None:
+        data = self.integers.data if self.sparse else self.integers
+        if data.dtype != np.int64:
+            raise ParameterError(
+                f"The values of the query are of the type {data.dtype}.", allowed="int64", fix="astype(np.int64)"
+            )
+        # Not by absolute values: that of -2^63 is negative.
+        least, largest = (int(end(data, initial=0)) for end in (np.min, np.max))
+        if least < -(2**TABLE_BITS) or largest > 2**TABLE_BITS:
+            raise ParameterError(
+                f"A value of the query is {largest if largest > 2**TABLE_BITS else least} steps.",
+                allowed=f"whole numbers of steps within 2^{TABLE_BITS}",
+                fix="a larger step",
+            )
 
     @property
     def sparse(self) -> bool:
@@ -83,6 +104,26 @@ class Quantised:
             (math.floor((low * self.step - reach) / grid), math.ceil((high * self.step + reach) / grid))
             for low, high in zip(lows, highs, strict=True)
         ]
+
+    def coarser(self, bits: int) -> Quantised:
+        """The same on a grid that is 2^bits times as coarse: no value moves by more than half a step of it.
+
+        >>> quantise(np.array([[0.1], [0.9]]), step="1/16").coarser(2).integers.tolist()
+        [[1], [4]]
+        """
+        if bits <= 0:
+            return self
+        data = ((self.integers.data if self.sparse else self.integers) + (1 << (bits - 1))) >> bits
+        if self.sparse:
+            data = type(self.integers)((data, self.integers.indices, self.integers.indptr), shape=self.shape)
+        step = self.step * 2**bits
+        return Quantised(data, step, self.error_upper + float_up(step) / 2.0)
+
+    def moved_upper(self, other: Quantised, p: float) -> float:
+        """How much more two rows may differ here than there in the p-norm, where this is the coarser of the two."""
+        if self.step == other.step:
+            return 0.0
+        return float(min(self.shape[1], 2 * self.row_width)) ** (1.0 / p) * float_up(self.step) * (1.0 + 2.0**-40)
 
     def floats(self) -> Any:
         """The integers as floats (exactly), dense or sparse as they are."""
@@ -134,7 +175,7 @@ def quantise(values: Floats, *, step: Exact | None = None, evaluation_error: flo
 def default_step(largest: float) -> Fraction:
     """The power of two that keeps 50 bits of a value as large as ``largest``."""
     # Values so small that their 50th bit is no float are kept to fewer bits.
-    return Fraction(2) ** max(math.frexp(largest)[1] - MOST_BITS, -1000) if largest else Fraction(1, 2**MOST_BITS)
+    return Fraction(2) ** max(math.frexp(largest)[1] - TABLE_BITS, -1000) if largest else Fraction(1, 2**TABLE_BITS)
 
 
 def _checked_step(step: Exact, largest: float) -> Fraction:

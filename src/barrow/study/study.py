@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from barrow.engines import with_tables
 from barrow.errors import NamedOptions, ParameterError, path_text, reading
-from barrow.numerics import Exact, exact_text, whole
+from barrow.numerics import Exact, checked_people, exact_text
 from barrow.planning.terms import Terms
 from barrow.policy import Policy, Promise
 from barrow.policy.policy import PromiseLike, to_promise
@@ -118,7 +118,7 @@ class Study(NamedOptions):
         put("promises", _promises(promises))
         put("alpha_given", None if alpha is None else positive(alpha, "alpha"))
         put("delta", probability(delta))
-        put("users", None if users is None else whole(users, "users", least=1))
+        put("users", None if users is None else checked_people(users))
         put("dataset", None if dataset is None else _text(dataset, "dataset"))
         put("questions", _questions(questions))
         put("model", to_model(model))

@@ -19,7 +19,6 @@ from barrow.engines.advice import advise
 from barrow.engines.base import TIMES, Asked, Columns, Engine, check_columns, flat_groups
 from barrow.engines.counts import (
     LOST,
-    MOST_WEIGHT,
     NOBODY,
     UNWEIGHED,
     CheckReport,
@@ -39,6 +38,7 @@ from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
 from barrow.engines.sql.encoding import Encoding, encoding_for
 from barrow.noise import Source as Randomness
+from barrow.numerics import MOST_WEIGHT
 from barrow.spaces import Space
 from barrow.spaces.base import Unknown
 

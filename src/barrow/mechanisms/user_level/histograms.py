@@ -31,7 +31,7 @@ from barrow.mechanisms.user_level.levels import (
     weighted_masses,
 )
 from barrow.mechanisms.user_level.noise import axis_candidates
-from barrow.numerics import Exact, float_down, float_up, gdp_mu_lower
+from barrow.numerics import TABLE_BITS, Exact, float_down, float_up, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.privacy import GaussianNoise, KNormNoise, Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
@@ -236,26 +236,31 @@ def with_added(query: Query, space: Space, p: float) -> Query:
     """
     from scipy.sparse import block_diag, csr_array
 
-    table, known = query.table, query.space.items
-    added, step, slack = space.items - known, float_up(query.step), 1.0 + relative_slack(query.dimension)
+    known = query.space.items
+    added, slack = space.items - known, 1.0 + relative_slack(query.dimension)
 
-    def size(order: float) -> float:
+    def size(table: Quantised, order: float) -> float:
         """The largest norm of the values of an item, rounded up."""
-        return float(row_norms(table.floats(), order).max()) * step * slack
+        return float(row_norms(table.floats(), order).max()) * float_up(table.step) * slack
 
-    free = float(max(query.range_upper(p) ** p - size(p) ** p, 0.0) ** (1.0 / p))
+    free = float(max(query.range_upper(p) ** p - size(query.table, p) ** p, 0.0) ** (1.0 / p))
     # Where an item is nearly as far from 0 as from any other, an output that says something costs a little.
-    weight = max(1, math.floor(max(free, size(p) / 2.0) * (1.0 + 2.0**-30) / step))
+    wanted = max(free, size(query.table, p) / 2.0) * (1.0 + 2.0**-30)
+    # A coarser grid makes room for the weight; any weight is sound.
+    table = query.table.coarser(math.frexp(wanted / float_up(query.step))[1] - TABLE_BITS)
+    step = float_up(table.step)
+    weight = min(max(1, math.floor(wanted / step)), 2**TABLE_BITS)
     alone = csr_array(weight * np.eye(added, dtype=np.int64))
-    whole = Quantised(csr_array(block_diag([table.integers, alone], format="csr")), query.step, table.error_upper)
+    whole = replace(table, integers=csr_array(block_diag([table.integers, alone], format="csr")))
 
     def span(order: float) -> float:
-        """From an item to an added one, and from one of these to another."""
+        """From an item to another, from an item to an added one, and from one of these to another."""
         own = weight * step
+        apart = query.range_upper(order) + table.moved_upper(query.table, order)
         if math.isinf(order):
-            return max(query.range_upper(order), own) * _UP
-        far = max(size(order) ** order, own**order) + own**order
-        return float(max(query.range_upper(order), far ** (1.0 / order))) * _UP
+            return max(apart, size(table, order), own) * _UP
+        far = max(size(table, order) ** order, own**order) + own**order
+        return float(max(apart, far ** (1.0 / order))) * _UP
 
     return Query(
         space,
