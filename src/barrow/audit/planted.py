@@ -18,6 +18,8 @@ import numpy as np
 from barrow.accounting import pricing
 from barrow.audit.cases import CASES
 from barrow.audit.verdict import Planted
+from barrow.engines import counts as engine_counts
+from barrow.engines import memory
 from barrow.errors import BarrowError
 from barrow.ledger import opened, spending
 from barrow.mechanisms import additive, itemwise, linear, reduction, statistics
@@ -26,8 +28,9 @@ from barrow.noise import Center, lazy_uniform
 from barrow.noise.additive import edges, knorm, rounded, variates
 from barrow.noise.counts import binomial
 from barrow.noise.source import SeededSource
+from barrow.numerics import limits
 from barrow.privacy import definitions
-from barrow.queries import base
+from barrow.queries import base, holders, quantised
 from barrow.randomisers import matrix, mixture
 
 Patch = Callable[[Any], Any]
@@ -305,6 +308,11 @@ def _smaller(polytope: Any) -> Any:
     return broken
 
 
+def _raised(bits: int) -> Patch:
+    """A limit that says more bits than it should."""
+    return lambda shipped: bits if shipped < 64 else 2**bits
+
+
 _NOISE = additive.AdditiveNoise
 _QUERY = base.Query
 _half_range = _scaled_constants(1.0, 0.5)
@@ -347,5 +355,14 @@ BUGS: tuple[Bug, ...] = (
     Bug("budget given back", "ledger", spending, "spent_by", _committed_only),
     Bug("a reservation for many draws", "ledger", opened.Reservation, "take", lambda f: lambda self: None),
     Bug("replayable noise called private", "samplers", SeededSource, "private", _private),
+    Bug("a weight beyond its table", "limits", holders, "TABLE_BITS", _raised(62)),
+    Bug("tables of any size", "limits", quantised.Quantised, "__post_init__", lambda f: lambda self: None),
+    Bug("limbs that are too wide", "limits", statistics, "_LIMB", _raised(40)),
+    Bug("counts that are not cut into limbs", "limits", statistics, "_RECORD_BITS", _raised(62)),
+    Bug("more people than add up", "limits", limits, "MOST_PEOPLE", _raised(62)),
+    Bug("more records than add up", "limits", engine_counts, "MOST_RECORDS", _raised(63)),
+    Bug("more records than a statistic adds up", "limits", statistics, "MOST_RECORDS", _raised(63)),
+    Bug("rows that stand for too many records", "limits", memory, "MOST_WEIGHT", _raised(40)),
+    Bug("more items than are drawn", "limits", itemwise, "MOST_RECORDS", _raised(63)),
 )
 """All bugs."""

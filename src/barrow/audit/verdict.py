@@ -139,13 +139,18 @@ class Verdict:
         return all(f.passed for f in self.findings) and all(p.caught for p in self.planted)
 
     def summary(self) -> dict[str, int]:
-        """The counts: mechanisms (in their models), pairs, violations, planted bugs and those that were caught."""
+        """The counts: mechanisms (in their models), pairs, violations, planted bugs, those caught and those not.
+
+        ``limits`` are the sums of integers at their limits, and the refusals beyond them.
+        """
         return {
             "mechanisms": len({(f.mechanism, f.model) for f in self.findings if f.pairs}),
             "pairs": sum(f.pairs for f in self.findings),
             "violations": sum(f.wrong for f in self.findings),
             "planted": len(self.planted),
             "planted_caught": sum(p.caught for p in self.planted),
+            "limits": sum(f.draws for f in self.findings if f.mechanism == "limits"),
+            "undetected": sum(not p.caught for p in self.planted),
         }
 
     def to_json(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ MOST_PEOPLE = 2**36
 MOST_WEIGHT = MOST_ROWS = 2**31
 """The most records that one row may stand for, and the most rows of one person, or of a table in memory."""
 MOST_RECORDS = 2**62
-"""The most records of all people, and the most items that are drawn or reported in all."""
+"""The most records of all people, where everybody who is missing holds one; and the most items drawn or reported."""
 
 
 def checked_people(users: Any) -> int:
