@@ -48,7 +48,8 @@ def test_typical_snapping_is_that_of_records_anywhere_in_their_cells(space, raw,
 
 def test_nothing_is_snapped_where_nothing_is():
     assert not Line(0, 9, step=1, whole=True).snapping_means.any()
-    assert not Circle.weekdays().snapping_means.any()
+    assert not Circle.weekdays(whole=True).snapping_means.any()
+    assert (Circle.weekdays().snapping_means == 0.5 / 7).all()
     assert not Discrete(["a", "b"]).snapping_means.any()
     inner = Line(0, 9, step=1, cells=True)
     assert Elsewhere(inner).snapping_means.tolist() == [*inner.snapping_means, 0.0]

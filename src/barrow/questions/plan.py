@@ -435,7 +435,8 @@ class Plan(AnyItems, ABC):
         lines = [f"Question  {self.description}", self._rate()]
         if space.snapping_upper:
             moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
-            hint = "; by nothing if records are whole numbers (whole = true)" if space.may_be_whole else ""
+            whole = space.may_be_whole
+            hint = f"; by nothing if records are {whole} (whole = true)" if whole else ""
             lines.append(
                 f"Grid      {space.held.items:,} items; snapping moves a record by at most {moved} (counted in α){hint}"
             )

@@ -254,9 +254,9 @@ class Space(Geometry, ABC):
         return 0.0
 
     @property
-    def may_be_whole(self) -> bool:
-        """Whether items are all whole numbers of a range, but records need not be."""
-        return False
+    def may_be_whole(self) -> str:
+        """What items are, where ``whole=True`` would say that records are so, too; empty elsewhere."""
+        return ""
 
     @property
     def snapping_means(self) -> Floats:

@@ -35,6 +35,7 @@ class Circle(Space):
         step: The width of the cells of a public grid on [0, period); records are numbers, and ``period`` is 0 again.
         names: Instead of ``step``: names of equally spaced items; records are these names.
         default: The record that stands in for missing data; the first item by default.
+        whole: Of weekdays: records are their names alone and moments are unknown, so that nothing is snapped.
 
     >>> hours = Circle(24, unit="h", step=1)
     >>> hours.encode([23.5, 0.25, 24.0]).tolist(), round(hours.distance(23, 0).item() * 12, 9)
@@ -51,6 +52,7 @@ class Circle(Space):
     step: float | None
     names: LabelIndex | None = field(repr=False)
     default: float | str | None
+    whole: bool
     _unit: str
 
     def __init__(
@@ -61,6 +63,7 @@ class Circle(Space):
         step: float | None = None,
         names: Sequence[str] | None = None,
         default: float | str | None = None,
+        whole: bool = False,
     ) -> None:
         if step is not None and names is not None:
             raise ParameterError("Both step and names are given.", allowed="one of them", fix="drop names")
@@ -69,6 +72,14 @@ class Circle(Space):
         object.__setattr__(self, "names", None if names is None else LabelIndex(names, "names"))
         object.__setattr__(self, "default", default)
         object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "whole", False)
+        if whole is not False and (whole is not True or self.names is None or self.reads.moments is None):
+            raise ParameterError(
+                f"whole is {whole!r}.",
+                allowed="True where names are those of the weekdays, Monday first; else nothing",
+                fix="leave whole out",
+            )
+        object.__setattr__(self, "whole", whole)
         if default is not None and self._encode([default], "error")[0] < 0:
             raise ParameterError(f"default is {default!r}.", allowed="a record of the circle", fix="choose one on it")
 
@@ -82,13 +93,13 @@ class Circle(Space):
         return cls(24.0, unit="h", step=step)
 
     @classmethod
-    def weekdays(cls) -> Circle:
+    def weekdays(cls, *, whole: bool = False) -> Circle:
         """The days of the week by their English names' first three letters; one week is seven days around.
 
         >>> Circle.weekdays().encode(["Mon", "Sun"]).tolist()
         [0, 6]
         """
-        return cls(7.0, unit="days", names=["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
+        return cls(7.0, unit="days", names=["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], whole=whole)
 
     @classmethod
     def months(cls) -> Circle:
@@ -164,7 +175,7 @@ class Circle(Space):
     def reads(self) -> Reads:
         """A number or a name; of circles of 24 hours or 7 days also a moment."""
         if self.names is not None:
-            return Reads(moments=Moments.weekday(tuple(self.names.labels)))
+            return Reads(moments=None if self.whole else Moments.weekday(tuple(self.names.labels)))
         return Reads(numbers=True, words="a number", moments=Moments.round(self.period, self.unit))
 
     @property
@@ -188,16 +199,31 @@ class Circle(Space):
 
     @cached_property
     def snapping_upper(self) -> float:
-        """Half a cell, plus what rounding can add, as a share of the diameter; 0 for names."""
-        if self.size is None or self.names is not None:
+        """Half a cell, plus what rounding can add, as a share of the diameter; 0 for names that only names stand for.
+
+        A weekday is read from a moment, too, unless ``whole`` is said: the moment goes to the middle of its day.
+
+        >>> round(Circle.weekdays().snapping_upper * 3.5, 9), Circle.weekdays(whole=True).snapping_upper
+        (0.5, 0.0)
+        """
+        if self.size is None or not self._snaps:
             return 0.0
         return (self.period / self.size / 2.0 + 8.0 * self.period * 2.0**-52) / self.diameter * (1.0 + 2.0**-40)
 
     @property
+    def may_be_whole(self) -> str:
+        """Whether the items are weekdays, and ``whole`` was not said."""
+        return "names of days" if self.names is not None and self._snaps else ""
+
+    @property
     def snapping_means(self) -> Floats:
-        """A quarter of a cell; 0 for names."""
-        named = self.names is not None
-        return np.full(self.items, 0.0 if named else 0.5 / self.items)
+        """A quarter of a cell; 0 for names that only names stand for."""
+        return np.full(self.items, 0.5 / self.items if self._snaps else 0.0)
+
+    @property
+    def _snaps(self) -> bool:
+        """Whether records are numbers or moments, and not names alone."""
+        return self.names is None or self.reads.moments is not None
 
     @property
     def corners(self) -> tuple[Floats, Floats]:
@@ -260,4 +286,6 @@ class Circle(Space):
             spec["names"] = list(self.names.labels)
         if self.default is not None:
             spec["default"] = self.default
+        if self.whole:
+            spec["whole"] = True
         return spec

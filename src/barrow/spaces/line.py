@@ -248,9 +248,9 @@ class Line(Space):
         return float((widest + 8.0 * magnitude * 2.0**-52) / self.diameter * (1.0 + 2.0**-40))
 
     @property
-    def may_be_whole(self) -> bool:
+    def may_be_whole(self) -> str:
         """Whether the points are all whole numbers from low to high, and ``whole`` was not said."""
-        return self.step == 1.0 and not self.cells and not self.whole
+        return "whole numbers" if self.step == 1.0 and not self.cells and not self.whole else ""
 
     @property
     def snapping_means(self) -> Floats:

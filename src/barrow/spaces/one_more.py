@@ -169,7 +169,7 @@ class NoRecords(OneMore):
         return self.inner.items
 
     @property
-    def may_be_whole(self) -> bool:
+    def may_be_whole(self) -> str:
         """As inside."""
         return self.inner.may_be_whole
 
