@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.mechanisms import UserCounts
 from barrow.noise.source import SeededSource
 from barrow.planning.terms import Terms
-from barrow.queries import density, mean, region_share, tree_edges
+from barrow.policy import Promise
+from barrow.queries import ClosedForm, density, function, mean, region_share, tree_edges
 from barrow.queries.holders import holders, with_no_records
-from barrow.questions import CircularMean, Density, Histogram, Mean, Quantile, to_question
+from barrow.questions import CircularMean, Density, Function, Histogram, Mean, Quantile, Spread, to_question
 from barrow.questions.histogram import HistogramPlan
 from barrow.questions.holders import laplace_pair_quantile, slack_at
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, NoRecords, Product
@@ -129,7 +131,7 @@ def test_fiellers_interval_covers_the_truth_and_half_of_its_slack_would_not(nois
     covered = half = 0
     for z in noises:
         row = plan.tables(truth + z)["values"][0]
-        assert row["low_95"] >= plan.pair.middles[0] - plan.pair.reaches[0] - 1e-9
+        assert row["low_95"] >= plan.pair.middles[0] - plan.pair.reaches[0] - plan.snapping - 1e-9
         covered += row["low_95"] - 1e-9 <= at <= row["high_95"] + 1e-9
         t = at - plan.pair.middles[0]
         half += abs(z[0] - t * z[1] / plan.pair.weight) <= slack_at(plan.pair, plan.noise, abs(t)) / 2
@@ -144,7 +146,85 @@ def test_an_interval_is_narrower_than_the_plain_one_and_cut_to_the_range():
     low, high = plan.interval(0.0, 1.0, plan.pair.reaches[0])
     assert 0 < high - low < 2 * wide  # at the middle the share's noise hardly counts
     row = plan.tables(np.array([plan.pair.reaches[0], plan.pair.weight]))["values"][0]
-    assert row["high_95"] == pytest.approx(LINE.points[-1])
+    assert row["high_95"] == pytest.approx(LINE.high)  # the last item, and what snapping moves
+
+
+ENDS = [
+    (Mean(noise="laplace"), 0.0, 0, 0.0),
+    (Mean(noise="laplace"), 100.0, 0, 100.0),
+    (Mean(noise="gaussian"), 0.0, 0, 0.0),
+    (Mean(definition="user_level"), 100.0, 0, 100.0),
+    (to_question({"kind": "distance", "to": 0}), 0.0, 0, 0.0),
+    (to_question({"kind": "distance", "to": 0}), 100.0, 0, 100.0),
+    (to_question({"kind": "region", "center": 0, "radius": "1 years", "ramp": "40 years"}), 0.0, 0, 1.0),
+    (to_question({"kind": "region", "center": 0, "radius": "1 years", "ramp": "99 years"}), 100.0, 0, 0.0),
+    (Spread(), 0.0, 0, 0.0),
+    (Spread(), 100.0, 0, 100.0),
+    (Spread(), 100.0, 1, 0.0),
+]
+
+
+@pytest.mark.parametrize(("question", "record", "row", "truth"), ENDS)
+@pytest.mark.parametrize("holders_of_ten", [10, 6])
+def test_intervals_cover_records_as_they_are_at_both_ends(question, record, row, truth, holders_of_ten):
+    """Everybody's records lie at an end of the space, half a cell from its last item."""
+    terms = Terms(NoRecords(LINE), 2000, (Promise("all", "20 years", "1"),), delta=Fraction(1, 10**6))
+    plan = question.plan(terms)
+    item, people = int(LINE.encode([record])[0]), 200 * holders_of_ten
+    center = plan.statistics(Counts([item], [1], [people], users=people).with_users(2000, plan.space.default_item))
+    source, draws = SeededSource(5), 200
+    rows = [plan.tables(plan.noise.draw(center, source).values)["values"][row] for _ in range(draws)]
+    covered = sum(one["low_95"] <= truth <= one["high_95"] for one in rows)
+    assert covered >= 170  # of 200 at 95 % or more: fewer come once in a million runs
+    if question.kind == "mean":  # the items themselves are half a cell away, and would not do
+        half = LINE.snapping_upper * LINE.diameter
+        assert sum(one["low_95"] + half <= truth <= one["high_95"] - half for one in rows) == 0
+    if question.kind == "region":
+        assert all(0.0 <= one["low_95"] <= one["high_95"] <= 1.0 for one in rows)
+
+
+@pytest.mark.parametrize("missing", ["no records", "default item"])
+def test_a_declared_constant_is_somebodys_word_wherever_people_without_records_are(missing, tmp_path, monkeypatch):
+    monkeypatch.setattr("barrow.queries.tables.PAIR_WORK", 1.0)
+    monkeypatch.setattr("barrow.queries.base.PAIR_WORK", 1.0)
+    space = Euclidean(center=[0, 0], radius=1, step=1 / 8, unit="km")
+    path = tmp_path / "places.csv"
+    path.write_text("uid,x,y\n" + "".join(f"{i},{0.01 * i},0\n" for i in range(40)))
+    question = {"kind": "function", "values": space.points[:, 0].tolist(), "lipschitz": 2.2, "definition": "emd"}
+    study = Study(
+        space, ["all, 200 m, 1"], users=50, dataset="places", questions=[question], missing=missing,
+        data=read(str(path), user="uid", item=["x", "y"]), ledger=str(tmp_path / "places.ledger"),
+    )  # fmt: skip
+    plan = study.plan()
+    assert plan.constant[:2] == (False, "declared")
+    assert "is not proved" in plan.declared
+    assert plan.declared in str(plan)
+    assert plan.to_json()["constant"]["proved"] is False
+    ledger = Ledger.create(str(study.ledger), study)
+    result = study.release()
+    assert "declared by whoever wrote the study and is not proved" in " ".join(result.text.split())
+    assert result.statement["parameters"]["constant"] == "declared"
+    reserved = next(record.data for record in ledger.records() if record.kind == "reserve")
+    assert reserved["parameters"]["constant"] == "declared"
+    pair = holders(Function(question["values"], lipschitz=2.2).query(space), NoRecords(space))
+    for p in (1, 2, "inf", 3):
+        assert not pair.query.constants([p])[0].proved
+
+
+def test_a_declared_constant_bounds_no_range(monkeypatch):
+    """User-level DP goes by the range, which is known without anybody's word."""
+    monkeypatch.setattr("barrow.queries.tables.PAIR_WORK", 1.0)
+    monkeypatch.setattr("barrow.queries.base.PAIR_WORK", 1.0)
+    monkeypatch.setattr("barrow.queries.tables._spots", lambda items: [])
+    space = Euclidean(center=[0, 0], radius=1, step=1 / 8)
+    values = np.zeros((space.items, 2))
+    values[:4] = [[1, 0], [0, 1], [1, 1], [0, 0]]
+    query = replace(
+        function(space, values, lipschitz={1: 100}), closed_form=ClosedForm(lambda p: 1.2, method="declared")
+    )
+    assert query.range_upper(1) >= 2.0  # 1.2 was a lie: the values differ by 2
+    with pytest.raises(ParameterError, match="not Lipschitz with the constant declared"):
+        function(space, values[:, 0], lipschitz=0.5)  # what an output ranges over is looked at, too
 
 
 @pytest.mark.parametrize("definition", ["auto", "user_level"])
@@ -199,7 +279,7 @@ def test_what_may_have_no_holders_is_not_determined():
     row = plan.tables(np.array([0.0, 0.0]))["values"][0]
     assert row["value"] is None
     assert not row["determined"]
-    assert (row["low_95"], row["high_95"]) == pytest.approx((LINE.points[0], LINE.points[-1]))
+    assert (row["low_95"], row["high_95"]) == (LINE.low, LINE.high)
     assert "not determined" in plan.summary(np.array([0.0, 0.0]))[0]
 
 

@@ -79,6 +79,7 @@ class Query:
         names: Gives the outputs' names.
         places: Coordinates of the outputs of a density, or None.
         cartesian: Coordinates in which near items can be found, or None, and how far to look first.
+        between: The least and the largest that each output can be at any record, snapped or not; where it is known.
 
     >>> from barrow.spaces import Line
     >>> from barrow.queries import distance_to
@@ -97,6 +98,7 @@ class Query:
     names: Callable[[], Sequence[str]] = tuple
     places: Floats | None = None
     cartesian: tuple[Floats, float] | None = None
+    between: tuple[Any, Any] = (-math.inf, math.inf)
     _found: dict[float, Constants] = field(default_factory=dict)
 
     @property

@@ -47,6 +47,7 @@ def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Qu
         step_argument(step),
         ClosedForm(bound, tight=space.lattice is not None),
         lambda: ["mean"] if dimension == 1 else [f"mean of coordinate {j + 1}" for j in range(dimension)],
+        between=(-math.inf, math.inf) if space.lattice is None else (space.lattice.low, space.lattice.high),
     )
     return check_step(query, step)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,6 +49,7 @@ def distance_to(space: Space, point: Any, *, over: str = "people", step: Exact |
         {"point": plain(point), **step_argument(step)},
         ClosedForm(lambda p: space.diameter),
         lambda: [f"mean distance from {_show(point)}"],
+        between=(0.0, math.inf),
     )
     return check_step(query, step)
 
@@ -114,6 +116,7 @@ def region_share(
         {**arguments, "ramp": plain(ramp), **step_argument(step)},
         ClosedForm(lambda p: slope),
         lambda: [f"share {where}"],
+        between=(0.0, 1.0),
     )
     return check_step(query, step)
 

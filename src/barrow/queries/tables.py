@@ -216,7 +216,8 @@ def _check_declared(query: Query, closed: ClosedForm) -> None:
     for p, pair in pairs:
         check(p, np.array([pair[0]]), np.array([pair[1]]))
     if not pairs:
-        for a, b in _spots(space.items):
+        ends = np.argmax(query.table.integers, axis=0), np.argmin(query.table.integers, axis=0)
+        for a, b in [ends, *_spots(space.items)]:
             for p in norms:
                 check(p, a, b)
 

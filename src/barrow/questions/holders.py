@@ -135,9 +135,11 @@ class HoldersPlan(LinearPlan):
         share, width = float(values[-1]) / self.pair.weight, self.share_half_width
         rows = []
         columns = zip(self.pair.inner.outputs, self.pair.middles, self.pair.reaches, strict=True)
+        # The mean over snapped records lies within the items' range; over records as they are it may lie beyond.
+        least, most = (np.broadcast_to(end, (self.pair.inner.dimension,)) for end in self.pair.inner.between)
         for i, (name, middle, reach) in enumerate(columns):
+            reach += self.query.rounding_upper
             found = self.interval(float(values[i]), share, reach)
-            slack = self._moved
             low, high = (-reach, reach) if found is None else found
             at = None if found is None else middle + min(max(float(values[i]) / share, low), high)
             rows.append(
@@ -145,8 +147,8 @@ class HoldersPlan(LinearPlan):
                     "output": name,
                     **placed(self.space.held, self.pair.inner.places, i),
                     "value": at,
-                    "low_95": middle + max(low - slack, -reach),
-                    "high_95": middle + min(high + slack, reach),
+                    "low_95": max(middle + low - self._moved, float(least[i])),
+                    "high_95": min(middle + high + self._moved, float(most[i])),
                     "unit": self.query.unit,
                     "determined": found is not None,
                 }
