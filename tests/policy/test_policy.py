@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -12,9 +13,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
+from barrow.numerics import gdp_epsilon_upper
 from barrow.policy import (
     Policy,
     Promise,
+    odds_epsilon,
     odds_sentence,
     odds_upper,
     parse_share,
@@ -113,6 +116,55 @@ def test_odds_are_rounded_up(epsilon):
     with mpmath.workdps(40):
         assert odds_upper(epsilon) >= min(1, 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))) * (1 - mpmath.mpf(10) ** -30)
     assert odds_upper(epsilon) <= 1 / (1 + math.exp(-epsilon)) + 1e-14
+
+
+def four_outcomes(epsilon, delta):
+    """P and Q that are (epsilon, delta)-indistinguishable and as far apart as that allows."""
+    more, rest = math.exp(epsilon) / (1 + math.exp(epsilon)), 1 - delta
+    return [delta, rest * more, rest * (1 - more), 0.0], [0.0, rest * (1 - more), rest * more, delta]
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.05, 0.5])
+def test_the_best_guess_is_right_as_often_as_the_odds_say_and_no_more(epsilon, delta):
+    p, q = four_outcomes(epsilon, delta)
+    for outcomes in itertools.product([0, 1], repeat=4):  # every set, in both directions
+        a, b = (sum(x for x, one in zip(side, outcomes, strict=True) if one) for side in (p, q))
+        assert max(a - math.exp(epsilon) * b, b - math.exp(epsilon) * a) <= delta + 1e-12
+    right = sum(max(x, y) for x, y in zip(p, q, strict=True)) / 2
+    assert right == pytest.approx(odds_upper(epsilon, delta), rel=1e-12)
+    assert odds_upper(epsilon, delta) >= (math.exp(epsilon) + delta) / (1 + math.exp(epsilon)) * (1 - 1e-15)
+    if delta:  # without it too little would be said
+        assert odds_upper(epsilon) < right - delta / (2 + 2 * math.exp(epsilon))
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.5, 2.0])
+def test_guesses_between_gaussians_stay_within_the_odds(mu):
+    right = float(mpmath.ncdf(mu / 2))  # of the likelihood ratio test
+    found = []
+    for delta in (1e-9, 1e-4, 1e-2, 0.1):
+        epsilon = gdp_epsilon_upper(mu, delta)
+        assert right <= odds_upper(epsilon, delta) + 1e-12
+        found.append(odds_upper(epsilon, delta) - right)
+    assert min(found) < 0.15
+
+
+def test_the_epsilon_of_odds_is_the_way_back():
+    for odds, delta in itertools.product([0.51, 0.6, 0.75, 0.99], [0.0, 1e-6, 0.005]):
+        assert odds - 1e-6 <= odds_upper(odds_epsilon(odds, delta), delta) <= odds
+    assert odds_epsilon(0.55, 0.3) == 0.0
+
+
+def test_policies_count_delta_in_every_number_and_sentence():
+    space = Line(0, 100, unit="km", step=1)
+    plain, counted = (Policy(space, ["all, 20 km, 0.5"], delta=delta) for delta in (0, "0.05"))
+    before, after = plain.to_json(), counted.to_json()
+    epsilon = after["promises"][0]["epsilon_got"]
+    assert after["promises"][0]["odds"] == odds_upper(epsilon, 0.05) > before["promises"][0]["odds"] + 0.015
+    assert after["worst_case"]["odds"] == odds_upper(after["worst_case"]["epsilon"], 0.05)
+    assert percent_up(odds_upper(epsilon, 0.05)) in counted.explain()
+    assert percent_up(odds_upper(epsilon)) in plain.explain()
+    assert counted.plot().svg != plain.plot().svg
 
 
 def test_odds_are_what_bayes_says():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,16 @@ from click.testing import CliRunner
 import barrow as bw
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
+from barrow.numerics import float_up
 from barrow.numerics.exact import at_most, near
-from barrow.policy import odds_upper
+from barrow.policy import odds_upper, percent_up
 from barrow.report.accuracy import accuracy_of
 from barrow.report.page import report_html
+from barrow.report.plans import plan_report
 from barrow.report.release import Released, release_files, release_report
 from barrow.study import verify
 from barrow.study.result import Release
+from barrow.study.verification import _numbers
 from tests.study.helpers import make_ledger, make_study
 
 
@@ -218,3 +222,29 @@ def test_a_predicted_error_is_said_alike_in_statement_and_report(tmp_path):
     page = (made.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert page.count(f"off by about {said}") == 2
     assert f"distance of about {said} (predicted)" in page
+
+
+def test_delta_is_counted_in_what_every_page_says_about_guesses(tmp_path):
+    """Plan, statement, its words, its check and its report say (e^epsilon + delta)/(1 + e^epsilon)."""
+    question = {"kind": "mean", "noise": "gaussian", "definition": "emd"}
+    study = make_study(tmp_path, promises=["all, 20 years, 0.5"], delta="0.05", questions=[question])
+    make_ledger(study)
+    plan = study.plan()
+    worst = plan.to_json()["worst_case"]
+    assert worst["odds"] == odds_upper(worst["epsilon"], 0.05) > odds_upper(worst["epsilon"]) + 1e-3
+    result = study.release(out=str(tmp_path / "out"))
+    said, text = result.statement, " ".join(result.text.split())
+    (row,) = said["protected"]
+    most = odds_upper(row["epsilon"], 0.05)
+    assert row["odds"] == most > odds_upper(row["epsilon"]) + 0.015
+    assert said["worst_case"]["odds"] == odds_upper(said["worst_case"]["epsilon"], said["worst_case"]["delta"])
+    assert f"a 50 % guess can become at most {percent_up(most)}" in text
+    assert "δ = 0.05 is counted in these numbers: at most so often such a guess is right" in text
+    assert percent_up(odds_upper(float_up(plan.charge(Fraction(1), Fraction(1))), 0.05)) in plan.missing_people
+    report = release_report([Released(said, result.tables, plan=plan)])
+    assert [one.probability for one in report.learnt] == [most, said["worst_case"]["odds"]]
+    assert plan_report([plan]).learnt[0].probability == pytest.approx(most, rel=1e-12)
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=str(study.ledger)))
+    wrong = json.loads((tmp_path / "out" / "statement.json").read_text())
+    wrong["protected"][0]["odds"] = odds_upper(row["epsilon"])
+    assert not _numbers(wrong).holds

@@ -71,7 +71,7 @@ def exact_answer(query: Query, triples: Triples, output: int) -> Fraction:
     values = np.asarray(column if isinstance(column, np.ndarray) else column.toarray()).ravel().tolist()
     held = sum((Fraction(c * values[i], m) for i, m, c in zip(item, size, count, strict=True)), Fraction(0))
     present = sum((Fraction(c, m) for m, c in zip(size, count, strict=True)), Fraction(0))
-    return (held + (users - present) * values[query.space.default_item]) * query.step / users
+    return Fraction((held + (users - present) * values[query.space.default_item]) * query.step / users)
 
 
 def _answers(tally: Tally, name: str, query: Query, crowd: str, triples: Triples) -> None:

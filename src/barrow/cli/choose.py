@@ -10,7 +10,7 @@ import click
 from barrow.cli.main import tell
 from barrow.cli.terminal import echo
 from barrow.errors import ParameterError
-from barrow.numerics import exact
+from barrow.numerics import exact, float_up
 from barrow.policy import Policy, Promise, describe_distance, odds_sentence, odds_upper, percent_up
 from barrow.spaces import Space, parse_space, units_of
 from barrow.study import Study, read_study, write_study
@@ -105,7 +105,7 @@ def _show(policy: Policy, users: int | None, save: str | None) -> None:
             f"{float(kept.emd):.3g}",
             f"{float(kept.promise.epsilon):.3g}",
             f"{kept.epsilon_got:.3g}",
-            f"≤ {percent_up(odds_upper(kept.epsilon_got))}",
+            f"≤ {percent_up(odds_upper(kept.epsilon_got, float_up(policy.delta)))}",
             "← binds" if kept.binds else "",
         )
     console.print(table)
@@ -122,7 +122,7 @@ def _show(policy: Policy, users: int | None, save: str | None) -> None:
     console.print(f"\nNot hidden: {hidden}.")
     console.print(
         f"Worst case: everything moved as far as possible: ε = {policy.worst_epsilon:.3g}. "
-        f"{odds_sentence(policy.worst_epsilon)}"
+        f"{odds_sentence(policy.worst_epsilon, float_up(policy.delta))}"
     )
     if policy.worst_epsilon > 1:
         console.print('Add --promise "all, anywhere, 1" to cap this.')

@@ -13,7 +13,7 @@ from barrow.policy import odds_upper, percent_up
 def card_text(card: Card) -> str:
     r"""What a card asks, what leaves the phone, what can be learnt, and what is only claimed."""
     plan, space = card.survey.plan, card.survey.study.space
-    alone = float_up(card.epsilon)
+    alone, slack = float_up(card.epsilon), plan.alone.definition.delta_at(1)
     unit = f", up to {space.diameter:,.4g} {space.unit} apart" if space.unit else ""
     shown = ", ".join(str(space.label(i)) for i in range(min(space.items, 6)))
     lines = [
@@ -21,7 +21,7 @@ def card_text(card: Card) -> str:
         f"It is about {space.items:,} public items{unit}: {shown}{', …' if space.items > 6 else ''}.",
         *_leaves(card),
         "What your phone can prove about it: whoever sees it, even if everybody else works together and knows "
-        f"everything else, a 50 % guess about everything you hold can become {_at_most(alone)} "
+        f"everything else, a 50 % guess about everything you hold can become {_at_most(alone, slack)} "
         f"(ε = {alone:.4g}, {card.local['definition']}). This adds up over all cards that you answer; your phone "
         "counts it.",
     ]
@@ -31,7 +31,7 @@ def card_text(card: Card) -> str:
             f"What the card claims, and your phone cannot check: if the messages of at least "
             f"{card.claimed['hiding']:,} people who do as they should are mixed, and whoever mixes does not work "
             f"together with whoever reads, a 50 % guess becomes "
-            f"{_at_most(better)} ({card.claimed['definition']})."
+            f"{_at_most(better, plan.worst_delta)} ({card.claimed['definition']})."
         )
         lines.append(
             "People are counted by tokens that were signed without being seen."
@@ -62,8 +62,8 @@ def answered_by(card: Card) -> str:
     )
 
 
-def _at_most(epsilon: float) -> str:
-    most = percent_up(odds_upper(epsilon))
+def _at_most(epsilon: float, delta: float) -> str:
+    most = percent_up(odds_upper(epsilon, delta))
     return most if most.startswith("more") else f"at most {most}"
 
 

@@ -17,7 +17,7 @@ from barrow.demo.examples import Example, bundled, example
 from barrow.demo.picture import standing_out
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
-from barrow.numerics import exact_text
+from barrow.numerics import exact_text, float_up
 from barrow.policy import Policy, odds_upper
 from barrow.questions import Plan
 from barrow.study import LostReleaseError, Release, Study
@@ -90,7 +90,10 @@ class DemoResult:
             "credit": self.example.credit,
             **{name: policy[name] for name in ("promises", "alpha", "delta", "unit", "diameter", "snapping")},
             "releases": [_plain(name, shown) for name, shown in self.shown.items()],
-            "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon)},
+            "worst_case": {
+                "epsilon": self.worst_epsilon,
+                "odds": odds_upper(self.worst_epsilon, float_up(self.policy.delta)),
+            },
             "ledger": {"file": str(self.study.ledger)},
             "folder": self.folder.as_posix(),
             "files": self.files,

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from barrow.demo.picture import heat_map, standing_out
 from barrow.demo.run import DemoResult, Shown
+from barrow.numerics import float_up
 from barrow.policy import describe_distance, describe_share, odds_sentence, odds_upper, percent_up
 
 _WIDTH = 78
@@ -34,7 +35,7 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
         "Worst",
         [
             f"even if all data of one {person} were different: ε ≤ {up(worst)}{together}",
-            odds_sentence(worst),
+            odds_sentence(worst, float_up(result.policy.delta)),
         ],
     )
     said += block("Ledger", ["what the promises allow is spent: any further release about these people is refused"])
@@ -81,7 +82,7 @@ def _promises(result: DemoResult) -> list[str]:
     for kept in result.policy.kept:
         promise = kept.promise
         change = f"{describe_share(promise)}, up to {describe_distance(promise, result.policy.space)} elsewhere"
-        grows = f"≤ {percent_up(odds_upper(kept.epsilon_got))}"
+        grows = f"≤ {percent_up(odds_upper(kept.epsilon_got, float_up(result.policy.delta)))}"
         rows.append(f"{change:<41}{float(promise.epsilon):>7.3g} {up(kept.epsilon_got):>7} {grows:>11}")
     return [f"{'If this part had been different':<41}{'asked ε':>7} {'got ε':>7} {'50 % grows':>11}", *rows]
 

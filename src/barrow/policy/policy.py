@@ -183,6 +183,10 @@ class Policy(NamedOptions):
             rates.append(("mi", float_up(one * Fraction(1609344, 10**6))))
         return rates
 
+    @property
+    def _delta_up(self) -> float:
+        return float_up(self.delta)
+
     def explain(self) -> str:
         """The policy in sentences: what is hidden how well, what is not, and the worst case."""
         lines = []
@@ -190,7 +194,7 @@ class Policy(NamedOptions):
             lines.append(
                 f"If {describe_change(kept.promise, self.space)}: "
                 f"ε ≤ {kept.epsilon_got:.4g} (asked {float(kept.promise.epsilon):.4g}). "
-                + odds_sentence(kept.epsilon_got)
+                + odds_sentence(kept.epsilon_got, self._delta_up)
                 + (" This promise binds." if kept.binds else "")
             )
         unit = f"{self.space.diameter:,.1f} {self.space.unit}".strip() if self.space.unit else "the largest distance"
@@ -205,7 +209,7 @@ class Policy(NamedOptions):
             )
         lines.append(
             f"Worst case: all data of a person as far away as possible: ε = {self.worst_epsilon:.4g}. "
-            + odds_sentence(self.worst_epsilon)
+            + odds_sentence(self.worst_epsilon, self._delta_up)
         )
         return "\n".join(lines)
 
@@ -235,6 +239,7 @@ class Policy(NamedOptions):
             worst=self.worst_epsilon,
             unit=space.unit,
             diameter=space.diameter,
+            delta=self._delta_up,
             snapping=space.snapping_upper * space.diameter,
             width=width,
         )
@@ -255,7 +260,7 @@ class Policy(NamedOptions):
             "space": self.space.kind,
             "snapping": self.space.snapping_upper * self.space.diameter,
             "epsilon_per_unit": dict(self.per_unit()),
-            "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon)},
+            "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon, self._delta_up)},
             "promises": [
                 {
                     "share": float(kept.promise.share),
@@ -263,7 +268,7 @@ class Policy(NamedOptions):
                     "emd": float_up(kept.emd),
                     "epsilon_asked": float(kept.promise.epsilon),
                     "epsilon_got": kept.epsilon_got,
-                    "odds": odds_upper(kept.epsilon_got),
+                    "odds": odds_upper(kept.epsilon_got, self._delta_up),
                     "binds": kept.binds,
                 }
                 for kept in self.kept

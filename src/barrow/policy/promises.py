@@ -124,13 +124,27 @@ class Promise(NamedOptions):
         return cls(**table)
 
 
-def odds_upper(epsilon: float) -> float:
-    """The largest probability, rounded up, to which a guess of 50 % about two data sets can grow: 1/(1+e^-eps).
+def odds_upper(epsilon: float, delta: float = 0.0) -> float:
+    """The largest probability, rounded up, to be right about two data sets by a guess that was 50 % before.
 
-    >>> round(odds_upper(0.5), 4)
-    0.6225
+    It is (e^eps + delta)/(1 + e^eps), and attained (docs/proofs/promises.md). Where delta is 0, no single outcome
+    makes anyone surer than that either.
+
+    >>> round(odds_upper(0.5), 4), round(odds_upper(0.5, 0.1), 4)
+    (0.6225, 0.6603)
     """
-    return min(1.0, math.nextafter(1.0 / (1.0 + math.exp(-epsilon)) * (1.0 + 2.0**-50), 2.0))
+    small = math.exp(-abs(epsilon))
+    right = (1.0 + delta * small) / (1.0 + small) if epsilon >= 0.0 else (small + delta) / (1.0 + small)
+    return min(1.0, math.nextafter(right * (1.0 + 2.0**-50), 2.0))
+
+
+def odds_epsilon(odds: float, delta: float = 0.0) -> float:
+    """The epsilon, rounded down by a hair, at which :func:`odds_upper` is ``odds``; 0 where delta alone gives as much.
+
+    >>> round(odds_epsilon(0.6225), 3), odds_epsilon(0.55, 0.2)
+    (0.5, 0.0)
+    """
+    return max(0.0, math.log((odds - delta) / (1.0 - odds)) * (1.0 - 1e-9)) if odds > delta else 0.0
 
 
 def percent_up(probability: float, digits: int = 1) -> str:
@@ -144,8 +158,8 @@ def percent_up(probability: float, digits: int = 1) -> str:
     return "100 %" if value >= 100 else f"{value:.{digits}f} %"
 
 
-def odds_sentence(epsilon: float) -> str:
-    """The odds of ``epsilon`` as a sentence; delta aside.
+def odds_sentence(epsilon: float, delta: float = 0.0) -> str:
+    """The odds of ``epsilon`` and ``delta`` as a sentence.
 
     >>> odds_sentence(0.2)
     'A 50 % suspicion can grow to at most 55.0 %.'
@@ -154,7 +168,7 @@ def odds_sentence(epsilon: float) -> str:
     """
     if epsilon > 5:
         return "A 50 % suspicion can become near certainty: this is not protected."
-    return f"A 50 % suspicion can grow to at most {percent_up(odds_upper(epsilon))}."
+    return f"A 50 % suspicion can grow to at most {percent_up(odds_upper(epsilon, delta))}."
 
 
 @dataclass(frozen=True)
@@ -183,6 +197,7 @@ def belief_figure(
     worst: float,
     unit: str,
     diameter: float,
+    delta: float = 0.0,
     snapping: float = 0.0,
     most: float = 1.0,
     width: int = 720,
@@ -195,13 +210,14 @@ def belief_figure(
         worst: The epsilon, rounded up, if everything were different.
         unit: Of distances.
         diameter: How many units count as 1.
+        delta: Of the release.
         snapping: How far snapping moves a record at most, in units.
         most: No move of an item counts for more than this, as a share of the diameter.
         width: In pixels.
     """
     from barrow.figures import Curve, Kept, belief
 
-    top = odds_upper(worst)
+    top = odds_upper(worst, delta)
     if top > _CERTAIN:
         return None
     reach = min(diameter, max([1.35 * change.distance for change in changes], default=0.15 * diameter) or diameter)
@@ -212,9 +228,9 @@ def belief_figure(
         moved = np.minimum((far + 2.0 * snapping) / diameter, most)
         least = min([change.share for change in changes], default=0.02) / 2.0
         curves = [
-            Curve(name, far, [odds_upper(min(float(x) * alpha * share * _TINY, worst)) for x in moved])
+            Curve(name, far, [odds_upper(min(float(x) * alpha * share * _TINY, worst), delta) for x in moved])
             for share, name in _DRAWN
             if share >= least
         ]
-    kept = [Kept(c.words, c.distance, odds_upper(c.asked), min(odds_upper(c.kept), top)) for c in changes]
+    kept = [Kept(c.words, c.distance, odds_upper(c.asked, delta), min(odds_upper(c.kept, delta), top)) for c in changes]
     return belief(curves, kept, worst=top, unit=unit or "of the largest distance", width=width)

@@ -123,7 +123,8 @@ class Quantised:
         """How much more two rows may differ here than there in the p-norm, where this is the coarser of the two."""
         if self.step == other.step:
             return 0.0
-        return float(min(self.shape[1], 2 * self.row_width)) ** (1.0 / p) * float_up(self.step) * (1.0 + 2.0**-40)
+        differing = float(min(self.shape[1], 2 * self.row_width))
+        return float(differing ** (1.0 / p)) * float_up(self.step) * (1.0 + 2.0**-40)
 
     def floats(self) -> Any:
         """The integers as floats (exactly), dense or sparse as they are."""

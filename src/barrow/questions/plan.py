@@ -337,6 +337,11 @@ class Plan(AnyItems, ABC):
         return self.guarantee.epsilon_at(1)
 
     @property
+    def worst_delta(self) -> float:
+        """The delta, rounded up, that goes with it."""
+        return float(self.guarantee.definition.delta_at(1))
+
+    @property
     def warnings(self) -> list[str]:
         """Sentences about an answer that would be of little use, and what would help."""
         return []
@@ -387,7 +392,7 @@ class Plan(AnyItems, ABC):
         return (
             f"people without records count as holding the public item 'no records', {far} from every other; whether "
             f"somebody is one of them is hidden at ε = {at_most(epsilon)} (a 50 % guess can become at most "
-            f"{percent_up(odds_upper(epsilon))})"
+            f"{percent_up(odds_upper(epsilon, float_up(self.delta)))})"
         )
 
     def _missing_lines(self) -> list[str]:
@@ -419,7 +424,7 @@ class Plan(AnyItems, ABC):
             "grid_costs": self.grid_costs,
             "missing_people": self.missing_people if self.terms.model is Model.CENTRAL else None,
             "promises": [float_up(epsilon) for epsilon in self.charges()],
-            "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon)},
+            "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon, self.worst_delta)},
             "guarantee": self.guarantee.to_json(),
         }
 
@@ -483,6 +488,7 @@ class Plan(AnyItems, ABC):
             worst=self.worst_epsilon,
             unit=space.unit,
             diameter=space.diameter,
+            delta=self.worst_delta,
             snapping=space.snapping_upper * space.diameter,
             most=min(1.0, float_up(self.ratio)),
             width=width,

@@ -11,7 +11,7 @@ import numpy as np
 
 from barrow.figures import Curve, Figure, Here, growth, tradeoff
 from barrow.numerics import float_up
-from barrow.policy import describe_change, odds_upper
+from barrow.policy import describe_change, odds_epsilon, odds_upper
 from barrow.privacy import Model
 from barrow.questions import Plan
 from barrow.report.page import Picture
@@ -108,5 +108,6 @@ def _guesses(plan: Plan, alpha: float) -> tuple[list[tuple[float, float]], str]:
         return [], ""
     words = describe_change(promise, plan.space)
     # A hair below where the guess becomes this much, so that it is still a bound there.
-    found = [(alpha * math.log(odds / (1 - odds)) / epsilon * (1 - 1e-9), odds) for odds in _GUESSES]
-    return [(a, max(odds, odds_upper(epsilon * a / alpha))) for a, odds in found], words
+    delta = float_up(plan.delta)
+    found = [(alpha * odds_epsilon(odds, delta) / epsilon, odds) for odds in _GUESSES]
+    return [(a, max(odds, odds_upper(epsilon * a / alpha, delta))) for a, odds in found if a > 0.0], words

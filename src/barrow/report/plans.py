@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from barrow.figures import Figure, at_most
 from barrow.ledger import Overview
 from barrow.ledger.table import ledger_figure
+from barrow.numerics import float_up
 from barrow.planning import Comparison
 from barrow.policy import describe_change, odds_upper, percent_up
+from barrow.privacy import Guarantee
 from barrow.questions import Plan
 from barrow.report.accuracy import NARROW, WIDE, accuracy_of
 from barrow.report.page import Answer, Learnt, Picture, Report, Table
@@ -54,13 +57,15 @@ def _planned(plan: Plan) -> Answer:
 def _learnt(plans: Sequence[Plan]) -> list[Learnt]:
     """What could be learnt from all of them together."""
     terms = plans[0].terms
+    delta = float_up(sum((plan.delta for plan in plans), Fraction(0)))
+    last = sum(plan.worst_delta for plan in plans) * (1.0 + 2.0**-50)
     found = []
     for k, promise in enumerate(terms.promises):
         words = describe_change(promise, terms.space)
         epsilon = float(sum(plan.charges()[k] for plan in plans)) * (1.0 + 2.0**-50)
-        found.append(Learnt(words, odds_upper(epsilon)))
+        found.append(Learnt(words, odds_upper(epsilon, delta)))
     worst = sum(plan.worst_epsilon for plan in plans) * (1.0 + 2.0**-50)
-    return [*found, Learnt("everything about one person had been different", odds_upper(worst), worst=True)]
+    return [*found, Learnt("everything about one person had been different", odds_upper(worst, last), worst=True)]
 
 
 def comparison_report(found: Sequence[tuple[str, Comparison]], *, dataset: str | None = None) -> Report:
@@ -75,15 +80,18 @@ def comparison_report(found: Sequence[tuple[str, Comparison]], *, dataset: str |
     )
 
 
+def _at_worst(kept: Guarantee) -> float:
+    """What a 50 % guess can become if everything about a person had been different."""
+    return odds_upper(kept.epsilon_at(1), kept.definition.delta_at(1))
+
+
 def _compared(name: str, found: Comparison) -> Answer:
     def error(value: float) -> str:
         return at_most(value, found.unit) if value == value else "unknown"
 
-    own = [
-        [c.name, c.words, error(c.error), percent_up(odds_upper(c.guarantee.epsilon_at(1)))] for c in found.candidates
-    ]
+    own = [[c.name, c.words, error(c.error), percent_up(_at_worst(c.guarantee))] for c in found.candidates]
     rows = own + [
-        [f"user-level: {r.best.name}", r.words, error(r.error), percent_up(odds_upper(float(r.epsilon)))]
+        [f"user-level: {r.best.name}", r.words, error(r.error), percent_up(_at_worst(r.best.guarantee))]
         for r in found.rivals
     ]
     heads = ["mechanism", "how", "error", "worst case: a 50 % guess becomes at most"]

@@ -161,11 +161,13 @@ def _learnt(releases: Sequence[Released]) -> tuple[list[Learnt], float]:
             rows[row["if"]] = _added(rows.get(row["if"], 0.0), float(row["epsilon"]))
     everywhere = [{row["if"] for row in r.said["protected"]} for r in releases]
     kept = [words for words in rows if all(words in found for found in everywhere)]
-    worst = 0.0
+    worst = delta = last = 0.0
     for released in releases:
         worst = _added(worst, float(released.said["worst_case"]["epsilon"]))
-    found = [Learnt(words, odds_upper(rows[words])) for words in kept]
-    found.append(Learnt("everything about one person had been different", odds_upper(worst), worst=True))
+        delta = _added(delta, float(released.said["delta"]))
+        last = _added(last, float(released.said["worst_case"].get("delta", 0.0)))
+    found = [Learnt(words, odds_upper(rows[words], delta)) for words in kept]
+    found.append(Learnt("everything about one person had been different", odds_upper(worst, last), worst=True))
     return found, worst
 
 
@@ -175,7 +177,7 @@ def _added(a: float, b: float) -> float:
 
 def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float) -> list[tuple[str, str]]:
     said = releases[0].said
-    most = percent_up(odds_upper(worst))
+    most = percent_up(learnt[-1].probability)
     this = "all of this" if len(releases) > 1 else "this release"
     if worst <= 1.5:
         found = f"Hardly. From {this} a 50 % guess can become at most **{most}**, whatever that person did"
@@ -317,6 +319,7 @@ def _belief(said: Mapping[str, Any], worst: float) -> Picture | None:
             worst=worst,
             unit=str(said["unit"]),
             diameter=float(said["diameter"]),
+            delta=float(said["worst_case"].get("delta", 0.0)),
             snapping=float(said["snapping"]),
             most=1.0 if ratio is None else min(1.0, float_up(exact(ratio))),
             width=width,

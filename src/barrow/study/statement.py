@@ -13,7 +13,6 @@ from barrow.errors import BarrowError, ParameterError
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most, near
 from barrow.policy import describe_change, odds_upper, percent_up
-from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds
 from barrow.spaces import Space, space_from_spec
 from barrow.study.study import Study
@@ -95,12 +94,12 @@ def make_statement(
         "model": plan.terms.model.value,
         "alpha": None if plan.alpha is None else float_up(plan.alpha),
         "price": plan.price,
-        "delta": float(plan.delta),
+        "delta": float_up(plan.delta),
         "unit": space.unit,
         "diameter": space.diameter,
         "snapping": space.snapping_upper * space.diameter,
         "protected": protected(plan),
-        "worst_case": {"epsilon": worst, "odds": odds_upper(worst), **_worst_delta(guarantee)},
+        "worst_case": {"epsilon": worst, "odds": odds_upper(worst, plan.worst_delta), "delta": plan.worst_delta},
         **({"conditions": list(conditions)} if conditions else {}),
         "not_hidden": _not_hidden(plan),
         "not_covered": _not_covered(study, plan, outside),
@@ -149,15 +148,10 @@ def protected(plan: Plan) -> list[dict[str, Any]]:
                 "distance": float(asked.distance) * plan.space.diameter,
                 "epsilon_promised": float(promise.epsilon),
                 "epsilon": epsilon,
-                "odds": odds_upper(epsilon),
+                "odds": odds_upper(epsilon, float_up(plan.delta)),
             }
         )
     return rows
-
-
-def _worst_delta(guarantee: Guarantee) -> dict[str, float]:
-    worst = guarantee.worst_case
-    return {"delta": float((worst or guarantee.definition).parameters["delta"])}
 
 
 def _not_hidden(plan: Plan) -> list[str]:
@@ -212,8 +206,8 @@ def statement_text(said: Mapping[str, Any]) -> str:
     )
     if said["delta"] > 0:
         lines.append(
-            f"On top of that comes δ = {at_most(said['delta'])}: whoever guesses is right by at most that much more "
-            "often."
+            f"δ = {at_most(said['delta'])} is counted in these numbers: at most so often such a guess is right, "
+            "(e^ε + δ)/(1 + e^ε)."
         )
     if said.get("conditions"):
         lines.append("All this holds if " + "; and if ".join(said["conditions"]) + ".")

@@ -123,7 +123,8 @@ def _numbers(said: Mapping[str, Any]) -> Check:
             str(guarantee.definition) == said["definition"]
             or (promised is not None and stated is not None and promised <= type(promised)(stated))
         ) and all(
-            abs(row["odds"] - odds_upper(row["epsilon"])) < 1e-12 for row in [*said["protected"], said["worst_case"]]
+            abs(row["odds"] - odds_upper(row["epsilon"], row.get("delta", said["delta"]))) < 1e-12
+            for row in [*said["protected"], said["worst_case"]]
         )
         holds = holds and all(
             row["epsilon"] <= row.get("epsilon_promised", row["epsilon"]) for row in said["protected"]

@@ -17,7 +17,7 @@ from barrow.figures import at_most
 from barrow.numerics import float_up
 from barrow.numerics.exact import PERCENT
 from barrow.planning.candidates import Versus
-from barrow.policy import describe_change, odds_upper
+from barrow.policy import describe_change, odds_epsilon, odds_upper
 from barrow.questions import Plan, Question
 from barrow.questions.kept import Kept
 from barrow.spaces import Space, parse_distance
@@ -124,7 +124,7 @@ class Design:
                 "label": f"{plan.question.error_words} {'of each value' if alone else 'from the truth'}",
             },
             "worst": {
-                "value": f"{about}≤ {guess(plan.worst_epsilon)}".replace("≤ more than", ">"),
+                "value": f"{about}≤ {guess(plan.worst_epsilon, plan.worst_delta)}".replace("≤ more than", ">"),
                 "label": "a 50 % guess, at worst",
             },
             "seen": last,
@@ -139,14 +139,14 @@ class Design:
     def belief(self) -> fig.Figure:
         """What anyone can learn about one person from this release."""
         plan, policy, space = self.plan, self.asked.study.policy, self.asked.study.space
-        rho, worst = 2 * Fraction(space.snapping_upper), plan.worst_epsilon
+        rho, worst, delta = 2 * Fraction(space.snapping_upper), plan.worst_epsilon, float_up(plan.delta)
         far = [float(kept.distance) for kept in policy.kept]
         reach = min(1.0, 1.35 * max([*far, 0.02]))
         x = np.linspace(0.0, reach, 33)
 
         def odds(share: Fraction, q: float) -> float:
             emd = share * min(Fraction(q) + rho, Fraction(1)) if q else share * rho
-            return odds_upper(min(float_up(plan.charge(share, emd)), worst))
+            return odds_upper(min(float_up(plan.charge(share, emd)), worst), delta)
 
         shares = list(_SHARES)
         least = min(kept.promise.share for kept in policy.kept)
@@ -159,13 +159,13 @@ class Design:
             fig.Kept(
                 describe_change(row.promise, space),
                 float(row.distance) * scale,
-                asked=odds_upper(float_up(row.promise.epsilon)),
-                kept=odds_upper(float_up(charge)),
+                asked=odds_upper(float_up(row.promise.epsilon), delta),
+                kept=odds_upper(float_up(charge), delta),
             )
             for row, charge in zip(policy.kept, self.charges, strict=True)
         ]
         height = 330 if self.width > 500 else 300
-        return fig.belief(curves, kept, worst=odds_upper(worst), unit=unit, width=self.width, height=height)
+        return fig.belief(curves, kept, worst=odds_upper(worst, delta), unit=unit, width=self.width, height=height)
 
     def accuracy(self) -> fig.Figure | None:
         """The error against alpha, with other numbers of people and user-level DP beside it."""
@@ -192,8 +192,9 @@ class Design:
         binding = next(kept for kept in policy.kept if kept.binds)
         ratio = float(plan.charge(binding.promise.share, binding.emd) / plan.alpha)
         # A hair below where the guess becomes this much, so that it is still a bound there.
-        at_odds = [(math.log(odds / (1 - odds)) / ratio * (1 - 1e-9), odds) for odds in _GUESSES]
-        guesses = [(a, max(odds, odds_upper(a * ratio))) for a, odds in at_odds if alpha / 12 <= a <= alpha * 12]
+        delta = float_up(plan.delta)
+        at_odds = [(odds_epsilon(odds, delta) / ratio, odds) for odds in _GUESSES]
+        guesses = [(a, max(odds, odds_upper(a * ratio, delta))) for a, odds in at_odds if alpha / 12 <= a <= alpha * 12]
         words = describe_change(binding.promise, policy.space)
         return fig.tradeoff(
             curves, here=fig.Here("this study", alpha, plan.error), guesses=guesses,

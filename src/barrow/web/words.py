@@ -14,13 +14,13 @@ from barrow.policy.policy import Kept
 from barrow.spaces import Space
 
 
-def guess(epsilon: float) -> str:
+def guess(epsilon: float, delta: float = 0.0) -> str:
     """What a 50 % guess can become at most, rounded up.
 
     >>> guess(0.2), guess(20)
     ('55 %', 'more than 99.9 %')
     """
-    odds = odds_upper(epsilon)
+    odds = odds_upper(epsilon, delta)
     return at_most(odds, PERCENT) if odds <= 0.999 else "more than 99.9 %"
 
 
@@ -35,13 +35,13 @@ def guesses() -> list[dict[str, str]]:
 
 def promise_rows(policy: Policy, charges: Sequence[Fraction] | None) -> list[dict[str, Any]]:
     """For each promise what it asked for, what it gets, and whether it decides alpha."""
-    rows = []
+    rows, delta = [], float_up(policy.delta)
     for k, kept in enumerate(policy.kept):
         rows.append(
             {
-                "asked": guess(float_up(kept.promise.epsilon)),
-                "kept": guess(kept.epsilon_got),
-                "here": None if charges is None else guess(float_up(charges[k])),
+                "asked": guess(float_up(kept.promise.epsilon), delta),
+                "kept": guess(kept.epsilon_got, delta),
+                "here": None if charges is None else guess(float_up(charges[k]), delta),
                 "epsilon": f"{float_up(kept.promise.epsilon):.3g}",
                 "decides": kept.binds,
                 "note": note(policy, k),
@@ -78,7 +78,7 @@ def note(policy: Policy, k: int) -> str:
     for j, other in enumerate(rows):
         if j != k and _includes(other, own) and other.promise.epsilon <= own.promise.epsilon:
             return f"It changes nothing: promise {j + 1} is about at least as much and allows less."
-    return f"It is kept with room to spare: at most {guess(own.epsilon_got)}."
+    return f"It is kept with room to spare: at most {guess(own.epsilon_got, float_up(policy.delta))}."
 
 
 def _includes(larger: Kept, smaller: Kept) -> bool:

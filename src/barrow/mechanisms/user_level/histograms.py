@@ -258,7 +258,7 @@ def with_added(query: Query, space: Space, p: float) -> Query:
         own = weight * step
         apart = query.range_upper(order) + table.moved_upper(query.table, order)
         if math.isinf(order):
-            return max(apart, size(table, order), own) * _UP
+            return float(max(apart, size(table, order), own) * _UP)
         far = max(size(table, order) ** order, own**order) + own**order
         return float(max(apart, far ** (1.0 / order))) * _UP
 
