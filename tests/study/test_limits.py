@@ -26,7 +26,6 @@ STEEP = {"kind": "region", "center": 100_000, "radius": "20000 EUR", "ramp": "10
 QUESTIONS = [
     STEEP,
     {"kind": "mean"},
-    {"kind": "quantile"},
     {"kind": "histogram", "mechanism": "tree"},
     {"kind": "histogram", "mechanism": "edges"},
     {"kind": "histogram", "mechanism": "cells"},
