@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 from codecs import BOM_UTF8
 from collections.abc import Mapping
@@ -21,19 +22,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from barrow.collect.keys import b64, price_of, public_bytes, unb64
 from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
-from barrow.collect.tokens import VARIANT
+from barrow.collect.tokens import VARIANT, load_issuer
 from barrow.errors import ParameterError
 from barrow.local import Survey
 from barrow.study import Study
 from barrow.study.file import study_from_text, study_text
 from barrow.study.study import Asked
 
-CARD_VERSION = 1
+CARD_VERSION = 2
 LARGEST = 2**24
 """Cards are at most this many bytes."""
 SLACK_SECONDS = 300
 """How far a clock may be behind the card's."""
 _AGAIN = "take the card again from where it was published"
+_NAME = re.compile(r"sha256:[0-9a-f]{64}")
 _READER = msgspec.json.Decoder(dict[str, Any], float_hook=int)  # int() refuses a point and an exponent
 
 
@@ -51,14 +53,14 @@ class _Wire(msgspec.Struct, forbid_unknown_fields=True):
     people: int
     honest: str
     messages: int
-    counted: str
     labels: list[str]
     metric: dict[str, Any]
     channel: dict[str, Any]
     local: dict[str, str]
     claimed: dict[str, Any] | None
     sealing: dict[str, Any] | None
-    tokens: dict[str, Any] | None
+    mixing: dict[str, str] | None
+    admission: dict[str, str]
     send: dict[str, str]
     issued: int
     expires: int
@@ -74,7 +76,8 @@ class Card:
 
     >>> from barrow.collect.keys import new_key
     >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
-    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org", days=30)
+    >>> keys = {"signer": new_key("signer"), "front": new_key("front")}
+    >>> card = make_card(study, "items(items=1)", address="https://example.org", days=30, **keys)
     >>> card.name == f"card-{card.digest[7:23]}.json", read_card(card.text) == card, card.survey.shuffled
     (True, True, False)
     """
@@ -121,6 +124,11 @@ class Card:
     def shuffled(self) -> bool:
         """Whether messages are mixed before anybody opens them."""
         return bool(self._wire.model == "shuffle")
+
+    @property
+    def counted(self) -> str:
+        """How people are counted: by ``"tokens"`` of an issuer, or ``"attested"`` by a front end."""
+        return str(self._wire.admission["kind"])
 
     @property
     def everywhere(self) -> bool:
@@ -201,27 +209,32 @@ def make_card(
     address: str,
     shuffler: str | None = None,
     analyser: Any = None,
+    mixer: Any = None,
     issuer: Any = None,
+    front: Any = None,
     days: int = 90,
     now: float | None = None,
 ) -> Card:
-    """The signed card of one question of a study.
+    """The signed card of one question of a study. All keys but the signer's may be public ones.
 
     Args:
         study: A local or shuffle study.
         asked: The question.
         signer: The Ed25519 key of whoever publishes it.
         address: Where the collector is (local), or who serves the card and signs tokens (shuffle).
-        shuffler: Where the shuffler is (shuffle).
-        analyser: The analyser's key (shuffle).
-        issuer: The key that signs tokens; without it a front end must attest how many people there are.
+        shuffler: Where messages go (shuffle): to the shuffler, or to the front end that attests them.
+        analyser: The X25519 key of whoever opens messages (shuffle).
+        mixer: The Ed25519 key of the shuffler, which signs the batch (shuffle).
+        issuer: The RSA key that signs tokens: each person has an invitation, and nobody can link what they send.
+        front: Instead of it the Ed25519 key of a front end that attests each message: it lets in whom it knows.
         days: How long it is valid.
         now: The time of issue; now by default.
 
     >>> from barrow.collect.keys import new_key
     >>> study = Study("discrete(labels=['a', 'b'])", alpha=6, users=100, delta="1e-6", model="shuffle")
-    >>> keys = {"signer": new_key("signer"), "analyser": new_key("analyser")}
-    >>> card = make_card(study, "items(items=2)", address="https://a.example", shuffler="https://s.example", **keys)
+    >>> keys = {"signer": new_key("signer"), "analyser": new_key("analyser"), "mixer": new_key("shuffler")}
+    >>> keys |= {"address": "https://a.example", "shuffler": "https://s.example", "front": new_key("front")}
+    >>> card = make_card(study, "items(items=2)", **keys)
     >>> card.counted, card.messages, card.sealing["bytes"], sorted(card.send)
     ('attested', 2, 64, ['card', 'messages'])
     """
@@ -236,20 +249,25 @@ def make_card(
             allowed="questions whose constants follow from the space",
             fix="choose another question",
         )
-    sealing = tokens = None
-    send = {"card": f"{_url(address)}/card"}
+    if (issuer is None) == (front is None):
+        raise ParameterError(
+            "It is not clear who lets people in.",
+            allowed="the issuer of tokens, or a front end that attests what each person sends",
+            fix="issuer=new_key('issuer')",
+        )
+    kind = {"kind": "attested"} if issuer is None else {"kind": "tokens", "variant": VARIANT}
+    send = {"card": f"{_url(address)}/card"} | ({} if issuer is None else {"tokens": f"{_url(address)}/tokens"})
+    sealing = mixing = None
     if survey.shuffled:
-        if analyser is None or shuffler is None:
+        if analyser is None or mixer is None or shuffler is None:
             raise ParameterError(
-                "A shuffle card needs the analyser's key and the shuffler's address.",
-                allowed="both", fix="--shuffler https://shuffle.example.org",
+                "A shuffle card needs the analyser's key, the shuffler's key and its address.",
+                allowed="all three", fix="--shuffler https://shuffle.example.org",
             )  # fmt: skip
         key = b64(public_bytes(analyser))
         sealing = {"suite": list(SUITE), "key": key, "plain": PLAIN_BYTES, "bytes": SEALED_BYTES}
+        mixing = {"key": b64(public_bytes(mixer))}
         send["messages"] = f"{_url(shuffler)}/messages"
-        if issuer is not None:
-            tokens = {"variant": VARIANT, "key": b64(public_bytes(issuer))}
-            send["tokens"] = f"{_url(address)}/tokens"
     else:
         send["reports"] = f"{_url(address)}/reports"
     issued = int(time.time() if now is None else now)
@@ -259,9 +277,9 @@ def make_card(
         "study": study_text(public),
         "question": question.label,
         **_facts(survey),
-        "counted": "tokens" if tokens else "attested" if survey.shuffled else "reports",
         "sealing": sealing,
-        "tokens": tokens,
+        "mixing": mixing,
+        "admission": {**kind, "key": b64(public_bytes(front if issuer is None else issuer))},
         "send": send,
         "issued": issued,
         "expires": issued + 86400 * days,
@@ -342,19 +360,38 @@ def _checked(data: dict[str, Any]) -> _Wire:
             allowed="a card as it was published",
             fix=f"{_AGAIN}; do not report to this one",
         ) from None
-    wanted = {"reports"} if wire.model == "local" else {"messages", *(["tokens"] if wire.tokens else [])}
-    if set(wire.send) != {"card", *wanted} or (wire.sealing is None) != (wire.model == "local"):
-        raise _no_card("The card does not say where to send, or how.")
-    if wire.counted != ("reports" if wire.model == "local" else "tokens" if wire.tokens else "attested"):
-        raise _no_card("The card does not say how people are counted.")
+    _check_parts(wire)
+    return wire
+
+
+def _check_parts(wire: _Wire) -> None:
+    """Whether everything in a signed card has its form; what follows from its study is looked at later."""
+    local = wire.model == "local"
+    if _NAME.fullmatch(wire.survey) is None:
+        raise _no_card("The card's survey is not named by a digest.")
+    price_of(wire.local.get("epsilon"))
+    if wire.people < 1 or wire.messages < 1:
+        raise _no_card("The card is about no people, or no messages.")
+    tokens = wire.admission.get("kind") == "tokens"
+    form = {"kind": "tokens", "variant": VARIANT} if tokens else {"kind": "attested"}
+    if {**wire.admission, "key": ""} != {**form, "key": ""}:
+        raise _no_card("The card does not say who lets people in, in a way that is known here.")
+    if tokens:
+        load_issuer(unb64(wire.admission["key"]))
+    else:
+        unb64(wire.admission["key"], 32)
+    if set(wire.send) != {"card", "reports" if local else "messages", *(["tokens"] if tokens else [])}:
+        raise _no_card("The card does not say where to send.")
     for address in wire.send.values():
         _url(address)
-    sizes = {"suite": list(SUITE), "plain": PLAIN_BYTES, "bytes": SEALED_BYTES}
-    if wire.sealing is not None and {key: wire.sealing.get(key) for key in sizes} != sizes:
-        raise _no_card("The card asks for another encryption.")
-    if wire.tokens is not None and wire.tokens.get("variant") != VARIANT:
-        raise _no_card("The card asks for other tokens.")
-    return wire
+    if (wire.sealing is None, wire.mixing is None) != (local, local):
+        raise _no_card("The card does not say how messages are sealed and mixed.")
+    if wire.sealing is not None and wire.mixing is not None:
+        sizes = {"suite": list(SUITE), "plain": PLAIN_BYTES, "bytes": SEALED_BYTES, "key": ""}
+        if {**wire.sealing, "key": ""} != sizes or set(wire.mixing) != {"key"}:
+            raise _no_card("The card asks for another encryption or mixing.")
+        unb64(wire.sealing["key"], 32)
+        unb64(wire.mixing["key"], 32)
 
 
 def _no_card(problem: str) -> ParameterError:

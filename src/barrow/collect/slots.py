@@ -40,13 +40,13 @@ class Slots:
 
     Args:
         path: The file; made, for its owner alone, if it is not there.
-        width: The bytes of a record, a power of two from 32 to 256, the first 32 of them a digest.
+        width: The bytes of a record, a power of two from 32 to 512, the first 32 of them a digest.
         fewest: How many buckets a new file has, a power of two.
     """
 
     def __init__(self, path: str | os.PathLike[str], width: int, *, fewest: int = 1024) -> None:
-        if width not in (32, 64, 128, 256):
-            raise ParameterError(f"width is {width}.", allowed="32, 64, 128 or 256", fix="width=128")
+        if width not in (32, 64, 128, 256, 512):
+            raise ParameterError(f"width is {width}.", allowed="32, 64, 128, 256 or 512", fix="width=128")
         self.path, self.width, self._each = Path(path), width, BUCKET // width
         self._fewest = fewest
         self._random, self._next = b"", 0
