@@ -141,7 +141,7 @@ def answer(
 @_CARD
 @click.option("--store", default="reports.db", show_default=True, help="A file, or postgresql://…, for reports.")
 @click.option("--port", default=8700, show_default=True)
-@click.option("--demo", is_flag=True, help="Also serve the demo page and what the reports say so far.")
+@click.option("--demo", is_flag=True, help="Also serve a page (open it at /#invitation=CODE), and what all say.")
 @_HOST
 @_RATE
 @_KEYS
@@ -162,9 +162,9 @@ def serve(card_file: str, store: str, port: int, demo: bool, host: str, rate: in
 
     found = _card(card_file)
     found.check_time()
-    if demo and (found.shuffled or not found.everywhere):
+    if demo and (found.shuffled or not found.everywhere or found.counted != "tokens"):
         raise ParameterError(
-            "The demo page cannot answer this card.", allowed="a local card that browsers can answer",
+            "The demo page cannot answer this card.", allowed="a local card with tokens that browsers can answer",
             fix=f"barrow collect card {card_file}: it says which clients can",
         )  # fmt: skip
     short, issuing = found.digest[7:23], found.counted == "tokens"
