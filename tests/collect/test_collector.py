@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 from barrow.collect import make_card
+from barrow.collect.admission import line_of
 from barrow.collect.analyser import gathered_reports
 from barrow.collect.collector import Collector
 from barrow.collect.stores import StoreError, open_store
@@ -16,7 +17,7 @@ from barrow.errors import ParameterError
 from barrow.local import Client, Report
 from barrow.study import Study
 from tests.collect.asgi import ask
-from tests.collect.world import admitted, key, local_card, shuffle_card
+from tests.collect.world import admitted, key, let_in, local_card, shuffle_card
 from tests.postgres_cluster import Cluster, unavailable
 
 
@@ -212,3 +213,37 @@ def test_reports_in_postgres(card):
         collector.store.close()
     finally:
         cluster.stop()
+
+
+@pytest.mark.parametrize("many", [1, 40], ids=["one by one", "at once"])
+def test_nobody_becomes_more_people_than_the_study_is_about(place, many):
+    """One sender whom the front end let in again and again: n reports are counted, and copies are known as such."""
+    card = local_card(users=30)
+    app = Collector(card, open_store(place, card.survey.digest)).app()
+    lines = [line(card, i, (i % 4, 3)) for i in range(100)]
+    said = []
+    for start in range(0, 100, many):
+        said += ask(app, "POST", "/reports", "\n".join(lines[start : start + many]).encode())[1]["lines"]
+    assert said == ["accepted"] * 30 + ["too many"] * 70
+    again = ask(app, "POST", "/reports", "\n".join([lines[99], lines[0], lines[0], lines[98]]).encode())[1]["lines"]
+    assert again == ["too many", "repeated", "repeated", "too many"]
+    found = open_store(place, card.survey.digest)
+    assert (found.count(), gathered_reports(card, found.texts()).n) == (30, 30)
+
+
+def test_anybody_is_not_let_in(card, collector, place):
+    """Reports without a signature, with that of somebody else, or with one that is for another report."""
+    good, other = bare(card, 1), bare(card, 2)
+    strangers = [
+        good, f"{good}\t", f"{good}\t!", f"{good}\t{'A' * 86}", admitted(card, good) + "A", admitted(card, good) + "\t",
+        line_of(good, let_in(card, other.encode())),
+        line_of(good, let_in(card, good.encode(), by=key("front", 2))),
+        line_of(good, let_in(local_card(alpha=4), good.encode())),
+    ]  # fmt: skip
+    body = "\n".join(strangers).encode()
+    assert set(ask(collector.app(), "POST", "/reports", body)[1]["lines"]) == {"not let in"}
+    assert collector.store.count() == 0
+    # Nor if the store is filled by another way.
+    collector.store.add([(bytes([i]) * 16, text.encode()) for i, text in enumerate(strangers)], {})
+    looked = gathered_reports(card, collector.store.texts())
+    assert (looked.n, dict(looked.refused)) == (0, {"not let in": len(strangers)})

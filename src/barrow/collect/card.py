@@ -238,6 +238,11 @@ def make_card(
     >>> card.counted, card.messages, card.sealing["bytes"], sorted(card.send)
     ('attested', 2, 64, ['card', 'messages'])
     """
+    if study.users is None:
+        raise ParameterError(
+            "The study does not say how many people it is about.", allowed="users, a public whole number",
+            fix="users = 1000 in the study: no more reports than this are counted",
+        )  # fmt: skip
     public = study.replace(data=None, ledger=None)
     question = public.question(asked)
     if question not in public.questions:

@@ -47,6 +47,7 @@ class Server:
         self.refused: Counter[str] = Counter()
         self._collector = self.survey.collector()
         self._seen: set[str] = set()
+        self._most = self.survey.study.users
         self._reader = BatchReader(self.survey.digest)
 
     @property
@@ -55,9 +56,9 @@ class Server:
         return self._collector.n
 
     @property
-    def _room(self) -> int:
-        """How many reports more may be counted: the study says how many people it is about."""
-        return self.survey.plan.terms.users - len(self._seen)
+    def _full(self) -> bool:
+        """Whether as many reports were counted as the study is about people, where it says how many."""
+        return self._most is not None and len(self._seen) >= self._most
 
     @property
     def counts(self) -> NDArray[np.int64] | None:
@@ -87,7 +88,7 @@ class Server:
         if report.id in self._seen:
             return "repeated"
         reason = self._collector.refusal(report.values)
-        if reason is None and self._room < 1:
+        if reason is None and self._full:
             return "too many"
         if reason is None:
             self._seen.add(report.id)
@@ -127,7 +128,7 @@ class Server:
                 self.refused["repeated"] += 1
             elif no_values[i]:
                 self.refused["impossible value"] += 1
-            elif self._room < 1:
+            elif self._full:
                 self.refused["too many"] += 1
             else:
                 seen.add(name)
