@@ -187,6 +187,7 @@ def analyse(
         )
     named: dict[str, Any] = {
         "batch": mixed.head.id,
+        "digest": f"sha256:{mixed.digest.hex()}",
         "card": card.digest,
         "counted": card.counted,
         "refused": opened.refused,

@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -63,16 +64,22 @@ class SealedBatch:
                 left -= len(some)
                 yield some
 
+    @cached_property
+    def digest(self) -> bytes:
+        """The SHA-256 of the head and all messages: what is signed."""
+        with open(self.path, "rb") as file:
+            seen = hashlib.sha256(file.readline())
+        for some in self._pieces(_READ * self.head.bytes):
+            seen.update(some)
+        return seen.digest()
+
     def signed_by(self, key: bytes) -> bool:
         """Whether this public key signed the head and all messages."""
         with open(self.path, "rb") as file:
-            seen = hashlib.sha256(file.readline())
-            for some in self._pieces(_READ * self.head.bytes):
-                seen.update(some)
             file.seek(-SIGNATURE, os.SEEK_END)
             signature = file.read()
         try:
-            Ed25519PublicKey.from_public_bytes(key).verify(signature, _said(seen.digest()))
+            Ed25519PublicKey.from_public_bytes(key).verify(signature, _said(self.digest))
         except (InvalidSignature, ValueError):
             return False
         return True
