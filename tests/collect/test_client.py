@@ -9,7 +9,7 @@ import pytest
 
 import barrow as bw
 from barrow.collect import SendError, Wallet, read_card
-from barrow.collect.card import signed_bytes
+from barrow.collect.card_form import signed_bytes
 from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, Issuer, new_invitations
 from barrow.collect.keys import b64

@@ -11,8 +11,8 @@ import urllib.request
 import pytest
 from scipy.stats import chi2
 
-from barrow.collect import make_card
-from barrow.collect.card import signed_bytes
+from barrow.collect import Client, make_card
+from barrow.collect.card_form import signed_bytes
 from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, Issuer, new_invitations
 from barrow.collect.keys import b64, new_key
@@ -173,6 +173,14 @@ def test_hostile_cards_in_a_browser(browser, site):
     assert told[2] == "answered"
     assert told[3] == told[1]
     assert spent == [cheap["local"]["epsilon"]]
+
+
+def test_a_person_with_python_answers_over_the_network(site, tmp_path):
+    before = status(site[0])["accepted"]
+    me = Client(site[1], memory=tmp_path / "me.json", limit=5)
+    assert me.send(["glad"], invitation=CODES[2]) == {"accepted": 1}
+    assert me.send(["sad"], invitation=CODES[2]) == {"repeated": 1}
+    assert status(site[0])["accepted"] == before + 1
 
 
 def test_axe_finds_nothing_by_day_and_by_night_and_nothing_scrolls_sideways(page, axe):

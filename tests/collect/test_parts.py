@@ -8,7 +8,7 @@ import pytest
 from barrow.collect import make_card
 from barrow.collect.admission import attest, line_of
 from barrow.collect.batches import Head, read_batch, write_batch
-from barrow.collect.card import signed_bytes
+from barrow.collect.card_form import signed_bytes
 from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, new_invitations
 from barrow.collect.keys import b64, new_key, price_of, public_bytes, read_key, unb64, write_key

@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import barrow.noise.source as door
 from barrow.collect.admission import attest, line_of, said_of
-from barrow.collect.card import Card, make_card, signed_bytes
+from barrow.collect.card import Card, make_card
+from barrow.collect.card_form import signed_bytes
 from barrow.collect.keys import b64, public_bytes
 from barrow.collect.sealing import seal
 from barrow.local import Report, Survey

@@ -12,7 +12,8 @@ from barrow.collect import tokens
 from barrow.collect.admission import line_of
 from barrow.collect.analyser import analyse, gathered_reports
 from barrow.collect.batches import SIGNATURE, SealedBatch, read_batch
-from barrow.collect.card import Card, read_card, signed_bytes
+from barrow.collect.card import Card, read_card
+from barrow.collect.card_form import signed_bytes
 from barrow.collect.client import SendError
 from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, Issuer, new_invitations

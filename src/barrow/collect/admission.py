@@ -26,7 +26,12 @@ def said_of(card: str, *parts: bytes) -> bytes:
 
 
 def attest(key: Ed25519PrivateKey, card: str, *parts: bytes) -> bytes:
-    """A front end's signature: that it let in whoever sends these parts."""
+    """A front end's signature: that it let in whoever sends these parts.
+
+    >>> from barrow.collect.keys import new_key
+    >>> len(attest(new_key("front"), "sha256:" + "0" * 64, b"a sealed message"))
+    64
+    """
     return key.sign(said_of(card, *parts))
 
 
@@ -73,5 +78,9 @@ def _signed(key: Ed25519PublicKey, said: bytes, signature: bytes) -> bool:
 
 
 def line_of(report: str, admission: bytes) -> str:
-    """A report with what lets it in, as a collector takes it."""
+    r"""A report with what lets it in, as a collector takes it.
+
+    >>> line_of("{}", bytes(3))
+    '{}\tAAAA'
+    """
     return f"{report}\t{b64(admission)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import time
 from codecs import BOM_UTF8
 from collections.abc import Mapping
@@ -14,58 +13,25 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from barrow.collect.keys import b64, price_of, public_bytes, unb64
+from barrow.collect.card_form import AGAIN, CARD_VERSION, Wire, checked, no_card, signed_bytes, url_of
+from barrow.collect.keys import b64, price_of, public_bytes
 from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
-from barrow.collect.tokens import VARIANT, load_issuer
+from barrow.collect.tokens import VARIANT
 from barrow.errors import ParameterError
 from barrow.local import Survey
 from barrow.study import Study
 from barrow.study.file import study_from_text, study_text
 from barrow.study.study import Asked
 
-CARD_VERSION = 2
 LARGEST = 2**24
 """Cards are at most this many bytes."""
 SLACK_SECONDS = 300
 """How far a clock may be behind the card's."""
-_AGAIN = "take the card again from where it was published"
-_NAME = re.compile(r"sha256:[0-9a-f]{64}")
 _READER = msgspec.json.Decoder(dict[str, Any], float_hook=int)  # int() refuses a point and an exponent
-
-
-class _Wire(msgspec.Struct, forbid_unknown_fields=True):
-    """A card as JSON: exactly these keys; numbers are integers or texts of exact fractions."""
-
-    barrow: str
-    version: int
-    study: str
-    question: str
-    survey: str
-    model: str
-    description: str
-    promises: list[str]
-    people: int
-    honest: str
-    messages: int
-    labels: list[str]
-    metric: dict[str, Any]
-    channel: dict[str, Any]
-    local: dict[str, str]
-    claimed: dict[str, Any] | None
-    sealing: dict[str, Any] | None
-    mixing: dict[str, str] | None
-    admission: dict[str, str]
-    send: dict[str, str]
-    issued: int
-    expires: int
-    signer: str
-    signature: str
 
 
 class Card:
@@ -84,10 +50,10 @@ class Card:
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self._data = dict(data)
-        self._wire = _checked(self._data)
+        self._wire = checked(self._data)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _Wire.__struct_fields__:
+        if name in Wire.__struct_fields__:
             return getattr(self._wire, name)
         raise AttributeError(name)
 
@@ -168,14 +134,8 @@ class Card:
             raise ParameterError(
                 f"The card and its key expired on {_day(self._wire.expires)}; this machine's clock says {_day(here)}.",
                 allowed="a card that is still valid",
-                fix=f"{_AGAIN}, or set the clock; nothing was sent, and what was drawn before is kept",
+                fix=f"{AGAIN}, or set the clock; nothing was sent, and what was drawn before is kept",
             )
-
-
-def signed_bytes(data: Mapping[str, Any]) -> bytes:
-    """What is signed: the JSON without ``signature``, keys sorted, no spaces, UTF-8."""
-    rest = {key: value for key, value in data.items() if key != "signature"}
-    return json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _facts(survey: Survey) -> dict[str, Any]:
@@ -261,7 +221,7 @@ def make_card(
             fix="issuer=new_key('issuer')",
         )
     kind = {"kind": "attested"} if issuer is None else {"kind": "tokens", "variant": VARIANT}
-    send = {"card": f"{_url(address)}/card"} | ({} if issuer is None else {"tokens": f"{_url(address)}/tokens"})
+    send = {"card": f"{url_of(address)}/card"} | ({} if issuer is None else {"tokens": f"{url_of(address)}/tokens"})
     sealing = mixing = None
     if survey.shuffled:
         if analyser is None or mixer is None or shuffler is None:
@@ -272,9 +232,9 @@ def make_card(
         key = b64(public_bytes(analyser))
         sealing = {"suite": list(SUITE), "key": key, "plain": PLAIN_BYTES, "bytes": SEALED_BYTES}
         mixing = {"key": b64(public_bytes(mixer))}
-        send["messages"] = f"{_url(shuffler)}/messages"
+        send["messages"] = f"{url_of(shuffler)}/messages"
     else:
-        send["reports"] = f"{_url(address)}/reports"
+        send["reports"] = f"{url_of(address)}/reports"
     issued = int(time.time() if now is None else now)
     data: dict[str, Any] = {
         "barrow": "card",
@@ -324,7 +284,7 @@ def _parsed(source: Any) -> Mapping[str, Any]:
     if isinstance(source, os.PathLike) or (isinstance(source, str) and source.lstrip()[:1] not in ("{", "<", "[")):
         try:
             if Path(source).stat().st_size > LARGEST:
-                raise _no_card("This file is too large for a card.")
+                raise no_card("This file is too large for a card.")
             source = Path(source).read_bytes()
         except (OSError, ValueError) as error:
             if isinstance(error, ParameterError):
@@ -336,88 +296,13 @@ def _parsed(source: Any) -> Mapping[str, Any]:
             ) from None
     text = source if isinstance(source, bytes) else str(source).encode("utf-8", "replace")
     if text.lstrip()[:1] == b"<":
-        raise _no_card("This is an HTML page and not a card.")
+        raise no_card("This is an HTML page and not a card.")
     if len(text) > LARGEST:
-        raise _no_card("This is too large for a card.")
+        raise no_card("This is too large for a card.")
     try:
         return _READER.decode(text.removeprefix(BOM_UTF8))
     except (ValueError, RecursionError):
-        raise _no_card("This is no JSON of a card.") from None
-
-
-def _checked(data: dict[str, Any]) -> _Wire:
-    if data.get("barrow") != "card":
-        raise _no_card("This is no card.")
-    if data.get("version") != CARD_VERSION:
-        raise ParameterError(
-            f"The card is of version {data.get('version')!r}.",
-            allowed=f"version {CARD_VERSION}",
-            fix="install the newest barrow, or ask for a card of this version",
-        )
-    try:
-        wire = msgspec.convert(data, _Wire)
-        Ed25519PublicKey.from_public_bytes(unb64(wire.signer, 32)).verify(unb64(wire.signature, 64), signed_bytes(data))
-    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as error:
-        raise _no_card(f"The card is not whole: {str(error)[:100]}.") from None
-    except InvalidSignature:
-        raise ParameterError(
-            "The card was changed after it was signed.",
-            allowed="a card as it was published",
-            fix=f"{_AGAIN}; do not report to this one",
-        ) from None
-    _check_parts(wire)
-    return wire
-
-
-def _check_parts(wire: _Wire) -> None:
-    """Whether everything in a signed card has its form; what follows from its study is looked at later."""
-    local = wire.model == "local"
-    if _NAME.fullmatch(wire.survey) is None:
-        raise _no_card("The card's survey is not named by a digest.")
-    price_of(wire.local.get("epsilon"))
-    if wire.people < 1 or wire.messages < 1:
-        raise _no_card("The card is about no people, or no messages.")
-    tokens = wire.admission.get("kind") == "tokens"
-    form = {"kind": "tokens", "variant": VARIANT} if tokens else {"kind": "attested"}
-    if {**wire.admission, "key": ""} != {**form, "key": ""}:
-        raise _no_card("The card does not say who lets people in, in a way that is known here.")
-    if tokens:
-        load_issuer(unb64(wire.admission["key"]))
-    else:
-        unb64(wire.admission["key"], 32)
-    if set(wire.send) != {"card", "reports" if local else "messages", *(["tokens"] if tokens else [])}:
-        raise _no_card("The card does not say where to send.")
-    for address in wire.send.values():
-        _url(address)
-    if (wire.sealing is None, wire.mixing is None) != (local, local):
-        raise _no_card("The card does not say how messages are sealed and mixed.")
-    if wire.sealing is not None and wire.mixing is not None:
-        sizes = {"suite": list(SUITE), "plain": PLAIN_BYTES, "bytes": SEALED_BYTES, "key": ""}
-        if {**wire.sealing, "key": ""} != sizes or set(wire.mixing) != {"key"}:
-            raise _no_card("The card asks for another encryption or mixing.")
-        unb64(wire.sealing["key"], 32)
-        unb64(wire.mixing["key"], 32)
-
-
-def _no_card(problem: str) -> ParameterError:
-    return ParameterError(problem, allowed="the JSON of a card", fix=_AGAIN)
-
-
-def _url(address: str) -> str:
-    plain = str(address).rstrip("/")
-    try:
-        parts = urlsplit(plain)
-        known = {"https": bool(parts.hostname), "http": parts.hostname in ("127.0.0.1", "localhost", "::1")}
-        good = known.get(parts.scheme, False) and parts.username is None and not (parts.query or parts.fragment)
-    except ValueError:
-        good = False
-    if not good:
-        raise ParameterError(
-            f"The address is {address!r}.",
-            allowed="an https:// address; http:// only on this machine",
-            fix="https://reports.example.org",
-        )
-    return plain
+        raise no_card("This is no JSON of a card.") from None
 
 
 def _day(seconds: float) -> str:
