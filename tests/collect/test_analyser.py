@@ -18,8 +18,9 @@ from barrow.collect.sealing import seal
 from barrow.collect.shuffler import mix_and_forget
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
+from barrow.local import Report
 from barrow.study import Study
-from tests.collect.world import World, admitted, batch_of, item, key, let_in, shuffle_card
+from tests.collect.world import World, admitted, batch_of, item, key, let_in, local_card, shuffle_card
 
 PEOPLE = 6
 
@@ -53,7 +54,7 @@ def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
     assert "at least 4 people (honest = 0.8 of 6)" in text
     assert "does not work together with whoever opened them" in text
     assert f"ε = {float(card.epsilon):.4g} for one person" in text
-    assert "gave one to each person, and signed for each invitation once" in text
+    assert "gave one to each person and signed once for each" in text
     assert said["parameters"]["data"]["batch"] == read_batch(world.folder / "batch").head.id
     assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=ledger))
     assert release.values.sum() == pytest.approx(1.0)
@@ -131,7 +132,7 @@ def test_attested_people_are_an_assumption(tmp_path):
     release = analyse(
         card, some_batch(card, tmp_path / "b", 2 * PEOPLE), key("analyser"), ledger=book, out=tmp_path / "o"
     )
-    assert "is its word, which nobody else checked" in " ".join(release.text.split())
+    assert "nobody else checked that these are different people" in " ".join(release.text.split())
     assert release.statement["parameters"]["data"]["counted"] == "attested"
 
 
@@ -228,3 +229,20 @@ def test_local_releases(tmp_path, space, asked, items, tables):
         analyse_reports(card, texts[:4], ledger=book, out=tmp_path / "more")
     with pytest.raises(ParameterError, match="shuffle"):
         analyse_reports(shuffle_card(), texts, ledger=book)
+
+
+@pytest.mark.parametrize("tokens", [True, False], ids=["tokens", "attested"])
+def test_a_local_statement_says_who_let_people_in(tmp_path, tokens):
+    """And 26,445 reports of one sender are not 26,445 people: nobody let them in, or the study is about fewer."""
+    card = local_card(tokens=tokens, users=4, dataset="moods")
+    clients = [bw.Client(card, memory=tmp_path / f"{i}.json", limit=99) for i in range(6)]
+    good = [admitted(card, client.report(["calm", "sad"]).to_text()) for client in clients]
+    strange = [Report(card.survey.digest, f"{i:032x}", (0, 1)).to_text() for i in range(26_445)]
+    book = Ledger.create(tmp_path / "moods.ledger", card.survey.study)
+    release = analyse_reports(card, [*strange, *good], ledger=book, out=tmp_path / "out")
+    assert release.statement["people"] == 4
+    data = release.statement["parameters"]["data"]
+    assert data["refused"] == {"not let in": 26_445, "too many": 2}
+    assert data["counted"] == card.counted
+    said = "gave one to each person and signed once for each" if tokens else "the front end let in each person once"
+    assert said in " ".join(release.text.split())

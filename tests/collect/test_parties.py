@@ -36,7 +36,7 @@ def test_an_issuer_that_signs_twice_is_not_seen_and_the_statement_names_it(scene
     assert scene.released(scene.batch(one_person))
     from barrow.collect.analyser import conditions_of
 
-    assert "signed for each invitation once" in conditions_of(scene.card, hostile.PEOPLE)[1]
+    assert "signed once for each" in conditions_of(scene.card, hostile.PEOPLE)[1]
     # What many invitations cannot buy: a promise better than the one that was made for the card's number of people.
     plan = scene.card.survey.plan
     assert plan.for_people(10**6).guarantee == plan.guarantee

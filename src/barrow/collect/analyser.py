@@ -143,15 +143,15 @@ def conditions_of(card: Card, people: int) -> tuple[str, ...]:
 
 def _counted(card: Card) -> str:
     """Who is trusted with the number of people, in words that follow "if"."""
+    what = "message" if card.shuffled else "report"
     if card.counted == "tokens":
         return (
-            "whoever gave out the invitations gave one to each person, and signed for each invitation once: "
-            "everything that was counted bears such a signature, made without seeing what it is for and good for that "
-            "alone"
+            f"whoever gave out the invitations gave one to each person and signed once for each: every {what} that "
+            "was counted carries such a signature, which was made without seeing it and is valid for it alone"
         )
     return (
-        "the front end let in each person once: it signed everything that was counted, and that these are so many "
-        "people is its word, which nobody else checked"
+        f"the front end let in each person once: it signed every {what} that was counted, and nobody else checked "
+        "that these are different people"
     )
 
 
@@ -232,7 +232,7 @@ def analyse_reports(
     named = {"card": card.digest, "counted": card.counted, "reports": found.n, "refused": dict(found.refused)}
     conditions = (
         "each person's own client drew the report, once, and sent nothing else; nobody else has to be trusted with it",
-        f"{_counted(card)} (this is about how many people there were, not about what anyone can learn of one)",
+        f"{_counted(card)} (the number of people rests on this, and not what anyone can learn about one of them)",
     )
     counts = server.counts
     said = (None, None) if counts is not None else (found.tables, found.lines[:_LINES])
