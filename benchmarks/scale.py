@@ -38,8 +38,8 @@ _ITEM = SEALED_BYTES + tokens.TOKEN_BYTES
 """Bytes of a message with its token."""
 _NETWORK = _ITEM + 400
 """The same, and the request around it."""
-_POOL_BYTES = 2 * 512 + 80
-"""A message in the pool, with its token, at most: a slot of 512 bytes in a bucket that is half full, and its digest."""
+_POOL_BYTES = 2700
+"""A message in the pool, with its token, at most: a slot of 512 bytes where a bucket is a fifth full."""
 _MOODS = "discrete(labels=['calm', 'glad', 'sad', 'tense', 'tired', 'bored', 'proud', 'afraid'])"
 
 

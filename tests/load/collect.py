@@ -189,7 +189,7 @@ def full_pool(folder: Path) -> dict:
     card = shuffle_card(users=20, tokens=False)
     store = folder / "full-pool.db"
     found = _filled(
-        lambda **limit: shuffler(card, store, **limit), 2**24 + 2**20, ("/messages", "application/octet-stream"),
+        lambda **limit: shuffler(card, store, **limit), 2**23 + 2**20, ("/messages", "application/octet-stream"),
         lambda: [item(card) for _ in range(500)], tries=150, most=3,
     )  # fmt: skip
     pool = open_pool(store, card)

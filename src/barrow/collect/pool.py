@@ -42,7 +42,7 @@ class Pool:
                 self._key = bytes.fromhex(self._told("key") or "")
                 width = 1 << (DIGEST + size + _CHECK - 1).bit_length()
                 self._messages = Slots(f"{os.fspath(path)}.messages", width)
-                self._taken = Slots(f"{os.fspath(path)}.taken", DIGEST, fewest=256)
+                self._taken = Slots(f"{os.fspath(path)}.taken", DIGEST, fewest=128)
                 if self._told("mixed") is not None:
                     self._messages.erase()
                 elif self._told("clean") is None:
