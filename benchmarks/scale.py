@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from barrow.collect import tokens
+from barrow.collect.admission import attest, said_of
 from barrow.collect.analyser import open_batch
 from barrow.collect.batches import read_batch, write_batch
 from barrow.collect.card import Card, make_card
@@ -33,10 +34,12 @@ from benchmarks._timing import finish
 _ITEMS = 2
 _DAY = 86_400
 _PEOPLE = 10**9
-_NETWORK = 352 + 400
-"""Bytes of an item with its token, and of the request around it."""
-_POOL_BYTES = 540
-"""A message in the pool, with its token, at most: a slot of 128 bytes in a bucket that is less than half full."""
+_ITEM = SEALED_BYTES + tokens.TOKEN_BYTES
+"""Bytes of a message with its token."""
+_NETWORK = _ITEM + 400
+"""The same, and the request around it."""
+_POOL_BYTES = 2700
+"""A message in the pool, with its token, at most: a slot of 512 bytes where a bucket is a fifth full."""
 _MOODS = "discrete(labels=['calm', 'glad', 'sad', 'tense', 'tired', 'bored', 'proud', 'afraid'])"
 
 
@@ -57,11 +60,12 @@ def _each(work: Callable[[], object], count: int) -> float:
 
 def costs(card: Card, keys: dict[str, Any]) -> dict[str, float]:
     """Processor seconds of one message, by part."""
-    issuer, said = keys["issuer"], tokens.message_of(card.digest)
+    issuer, said = keys["issuer"], said_of(card.digest, bytes(SEALED_BYTES))
     public, to = issuer.public_key(), public_bytes(keys["analyser"])
     made = tokens.blind(public, said)
     answer = tokens.sign(issuer, made.request)
     signature = tokens.finalize(public, said, made, answer)
+    front, attested = keys["front"].public_key(), keys["front"].sign(said)
     plan, ids = card.survey.plan, np.array([0, 3])
     return {
         "client_draw": _each(lambda: plan.report(ids), 300) / _ITEMS,
@@ -70,6 +74,7 @@ def costs(card: Card, keys: dict[str, Any]) -> dict[str, float]:
         + _each(lambda: tokens.finalize(public, said, made, answer), 100),
         "issuer_sign": _each(lambda: tokens.sign(issuer, made.request), 60),
         "shuffler_verify": _each(lambda: tokens.verify(public, said, made.prefix, signature), 500),
+        "front_verify": _each(lambda: front.verify(attested, said), 500),
     }  # fmt: skip
 
 
@@ -93,20 +98,21 @@ def _apart(work: Callable[..., None], *arguments: Any) -> tuple[float, float]:
     return found
 
 
-def _random_messages(count: int) -> Iterator[bytes]:
+def _random_items(count: int) -> Iterator[bytes]:
     for start in range(0, count, 4096):
-        some = os.urandom(SEALED_BYTES * min(4096, count - start))
-        yield from (some[i : i + SEALED_BYTES] for i in range(0, len(some), SEALED_BYTES))
+        some = os.urandom(_ITEM * min(4096, count - start))
+        yield from (some[i : i + _ITEM] for i in range(0, len(some), _ITEM))
 
 
 def _mix(place: Path, count: int) -> None:
-    write_batch(place, _random_messages(count), card="sha256:0", name="0", count=count, people_of=1, counted="tokens")
+    about = {"card": "sha256:0", "name": "0", "count": count, "people_of": 1, "size": _ITEM}
+    write_batch(place, _random_items(count), new_key("shuffler"), **about)  # type: ignore[arg-type]
 
 
 def _store(place: Path, count: int) -> None:
-    pool = Pool(place, "sha256:0")
+    pool = Pool(place, "sha256:0", _ITEM)
     for start in range(0, count, 1000):
-        pool.add([(message, message[:32]) for message in _random_messages(min(1000, count - start))])
+        pool.add(list(_random_items(min(1000, count - start))))
     pool.close()
 
 
@@ -121,16 +127,16 @@ def growth(card: Card, keys: dict[str, Any], most: int, stored: int, opened: int
     """Microseconds for each message and MiB in all, as messages grow tenfold."""
     found: Growth = {"mix": {}, "store": {}, "open": {}}
     to = public_bytes(keys["analyser"])
-    sealed = [seal(card.digest, to, i % 8) for i in range(1000)]
     with tempfile.TemporaryDirectory(prefix="barrow-scale-") as name:
         place = Path(name)
         for part, limit in (("mix", most), ("store", stored), ("open", opened)):
             for count in (10**e for e in range(4, 10) if 10**e <= limit):
                 file = place / f"{part}-{count}"
                 if part == "open":
-                    some = (sealed[i % 1000] for i in range(count))  # opening the same twice costs the same
-                    about = {"card": card.digest, "name": "0", "count": count, "people_of": 1, "counted": "tokens"}
-                    write_batch(file, some, **about)
+                    sealed = (seal(card.digest, to, i % 8) for i in range(count))
+                    some = (one + attest(keys["front"], card.digest, one) for one in sealed)
+                    about = {"card": card.digest, "name": "0", "count": count, "people_of": _ITEMS, "size": 128}
+                    write_batch(file, some, keys["mixer"], **about)
                     seconds, memory = _apart(_open, card, file, keys["analyser"])
                 else:
                     seconds, memory = _apart(_mix if part == "mix" else _store, file, count)
@@ -154,7 +160,7 @@ def a_billion(cost: dict[str, float]) -> dict[str, Any]:
     parts = {
         "issuer": cost["issuer_sign"],
         "shuffler": cost["shuffler_verify"] + cost["shuffler_store"] + cost["shuffler_mix"],
-        "analyser": cost["analyser_open"],
+        "analyser": cost["analyser_open"] + cost["shuffler_verify"] - cost["front_verify"],
     }
     cores = {name: round(messages * seconds / _DAY, 2) for name, seconds in parts.items()}
     return {
@@ -163,7 +169,7 @@ def a_billion(cost: dict[str, float]) -> dict[str, Any]:
         "bottleneck": max(cores, key=lambda name: cores[name]),
         "shuffler_disk_tb": round(messages * _POOL_BYTES / 1e12, 2),
         "network_mb_a_second": round(messages * _NETWORK / _DAY / 1e6, 1),
-        "batch_tb": round(messages * SEALED_BYTES / 1e12, 3),
+        "batch_tb": round(messages * _ITEM / 1e12, 3),
     }
 
 
@@ -198,10 +204,14 @@ def main() -> None:
     asked = parser.parse_args()
     if min(asked.most, asked.stored, asked.opened) < 10_000:
         parser.error("growth is measured from 10,000 messages on: --most, --stored and --opened are at least that")
-    keys = {name: new_key(name) for name in ("signer", "analyser", "issuer")}
-    card = make_card(_study(1000), address="https://c.example", shuffler="https://s.example", **keys)
+    keys = {name: new_key(name) for name in ("signer", "analyser", "issuer", "front")}
+    keys["mixer"] = new_key("shuffler")
+    several: Any = {"address": "https://c.example", "shuffler": "https://s.example"}
+    several |= {name: keys[name] for name in ("signer", "analyser", "mixer")}
+    card = make_card(_study(1000), issuer=keys["issuer"], **several)
+    attested = make_card(_study(1000), front=keys["front"], **several)
     cost = costs(card, keys)
-    sizes = growth(card, keys, asked.most, asked.stored, asked.opened)
+    sizes = growth(attested, keys, asked.most, asked.stored, asked.opened)
     for name, part in (("shuffler_store", "store"), ("shuffler_mix", "mix"), ("analyser_open", "open")):
         cost[name] = sizes[part][max(sizes[part])]["us"] * 1e-6
     finish(

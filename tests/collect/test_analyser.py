@@ -12,14 +12,15 @@ import barrow as bw
 from barrow.cli.main import cli
 from barrow.collect import make_card
 from barrow.collect.analyser import analyse, analyse_reports, open_batch
-from barrow.collect.batches import read_batch, write_batch
+from barrow.collect.batches import read_batch
 from barrow.collect.keys import unb64
 from barrow.collect.sealing import seal
 from barrow.collect.shuffler import mix_and_forget
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
+from barrow.local import Report
 from barrow.study import Study
-from tests.collect.world import World, key, shuffle_card
+from tests.collect.world import World, admitted, batch_of, item, key, let_in, local_card, shuffle_card
 
 PEOPLE = 6
 
@@ -35,7 +36,7 @@ def world(card, tmp_path_factory):
     for person in range(PEOPLE):
         client = bw.Client(card, memory=made.folder / f"{person}.json", limit=100)
         client.send(ids=[0, 3], invitation=made.codes[person], transport=made.transport)
-    mix_and_forget(card, made.pool, made.folder / "batch")
+    mix_and_forget(card, made.pool, made.folder / "batch", key("shuffler"))
     yield made
     made.stop()
 
@@ -53,7 +54,7 @@ def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
     assert "at least 4 people (honest = 0.8 of 6)" in text
     assert "does not work together with whoever opened them" in text
     assert f"ε = {float(card.epsilon):.4g} for one person" in text
-    assert "given tokens once" in text
+    assert "gave one to each person and signed once for each" in text
     assert said["parameters"]["data"]["batch"] == read_batch(world.folder / "batch").head.id
     assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=ledger))
     assert release.values.sum() == pytest.approx(1.0)
@@ -65,13 +66,11 @@ def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
     assert len(ledger.records()) == len(bw.Ledger.open(tmp_path / "moods.ledger").records())
 
 
-def some_batch(card, place, count, name="1" * 32, spoil=0):
-    to = unb64(card.sealing["key"])
-    good = [seal(card.digest, to, i % 4) for i in range(count)]
-    bad = [seal("sha256:" + "0" * 64, to, 0) for _ in range(spoil)]
-    total = count + spoil
-    write_batch(place, good + bad, card=card.digest, name=name, count=total, people_of=2, counted="tokens")
-    return read_batch(place)
+def some_batch(card, place, count, spoil=0):
+    """Good messages, and some that were let in but are of another card inside."""
+    bad = [seal("sha256:" + "0" * 64, unb64(card.sealing["key"]), 0) for _ in range(spoil)]
+    made = [item(card, i % 4) for i in range(count)] + [one + let_in(card, one) for one in bad]
+    return batch_of(card, place, made)
 
 
 def test_a_batch_is_accepted_once(card, world, ledger, tmp_path):
@@ -133,7 +132,8 @@ def test_attested_people_are_an_assumption(tmp_path):
     release = analyse(
         card, some_batch(card, tmp_path / "b", 2 * PEOPLE), key("analyser"), ledger=book, out=tmp_path / "o"
     )
-    assert "this number is assumed" in " ".join(release.text.split())
+    assert "nobody else checked that these are different people" in " ".join(release.text.split())
+    assert release.statement["parameters"]["data"]["counted"] == "attested"
 
 
 def test_the_command_line(tmp_path, monkeypatch):
@@ -156,20 +156,23 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert "What leaves your phone: 2 messages of 64 bytes" in told
     assert "cannot check" in told
     from barrow.collect import read_card
-    from barrow.collect.pool import Pool
+    from barrow.collect.admission import attest, line_of
+    from barrow.collect.keys import read_key
+    from barrow.collect.shuffler import open_pool
 
     card = read_card(tmp_path / name)
-    pool = Pool("pool.db", card.digest)
+    front = read_key(tmp_path / "keys" / f"front-{card.digest[7:23]}.key", "front")
+    pool = open_pool("pool.db", card)
     for person in range(3):
         client = bw.Client(card, memory=tmp_path / f"{person}.json", limit=10)
-        pool.add([(message, None) for message in client.sealed(["calm", "glad"])])
+        pool.add([message + attest(front, card.digest, message) for message in client.sealed(["calm", "glad"])])
     pool.close()
     assert "6 messages" in run("shuffle", name, "--release", "b.batch")
     assert "Written to out" in run("analyse", name, "b.batch", "--ledger", "m.ledger", "--out", "out")
     assert bw.Release.read("out").statement["people"] == 3
     local = (tmp_path / "study.toml").read_text().replace('"shuffle"', '"local"').replace("delta = 1e-6\n", "")
     (tmp_path / "local.toml").write_text(local)
-    told = run("init", "local.toml", "--address", "https://c.example")
+    told = run("init", "local.toml", "--address", "https://c.example", "--attested")
     assert "Answered by: Python, browsers and Node." in told
     other = told.split("Wrote ")[1].split(",")[0]
     line = local.replace('kind = "discrete"\nlabels = ["calm", "glad"]', 'kind = "line"\nlow = 0\nhigh = 9\nstep = 1')
@@ -185,7 +188,9 @@ def test_the_command_line(tmp_path, monkeypatch):
 
     store = open_store("reports.db", card.survey.digest)
     me = bw.Client(card, memory=tmp_path / "me.json", limit=10).report(["calm", "glad"])
-    store.add([(bytes.fromhex(me.id), me.to_text().encode())], {})
+    front = read_key(tmp_path / "keys" / f"front-{card.digest[7:23]}.key", "front")
+    line = line_of(me.to_text(), attest(front, card.digest, me.to_text().encode()))
+    store.add([(bytes.fromhex(me.id), line.encode())], {})
     assert "from 1 people" in run("analyse", other, "--store", "reports.db")
     told = run("analyse", other, "--store", "reports.db", "--ledger", "l.ledger", "--out", "local")
     assert "Written to local" in told
@@ -208,13 +213,14 @@ def test_the_command_line(tmp_path, monkeypatch):
 def test_local_releases(tmp_path, space, asked, items, tables):
     """What reports say is released once, with a statement and an entry, for as many people as reported."""
     study = Study(space, alpha=3, users=40, model="local", dataset="d", questions=[asked])
-    card = make_card(study, signer=key("signer"), address="https://x.example")
+    card = make_card(study, signer=key("signer"), front=key("front"), address="https://x.example")
     held = study.space.columns_of(items)
-    texts = [bw.Client(card, memory=tmp_path / f"{i}.json", limit=99).report(held).to_text() for i in range(5)]
+    made = [bw.Client(card, memory=tmp_path / f"{i}.json", limit=99).report(held).to_text() for i in range(5)]
+    texts = [admitted(card, text) for text in made]
     book = Ledger.create(tmp_path / "d.ledger", study)
     release = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=book, out=tmp_path / "out")
     assert release.statement["people"] == 5
-    assert release.statement["parameters"]["data"]["refused"] == {"repeated": 1, "malformed": 1}
+    assert release.statement["parameters"]["data"]["refused"] == {"repeated": 1, "not let in": 1}
     assert {file.stem for file in (tmp_path / "out").glob("*.csv")} == tables
     assert book.records()[-1].kind == "commit"
     again = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=book, out=tmp_path / "out")
@@ -223,3 +229,20 @@ def test_local_releases(tmp_path, space, asked, items, tables):
         analyse_reports(card, texts[:4], ledger=book, out=tmp_path / "more")
     with pytest.raises(ParameterError, match="shuffle"):
         analyse_reports(shuffle_card(), texts, ledger=book)
+
+
+@pytest.mark.parametrize("tokens", [True, False], ids=["tokens", "attested"])
+def test_a_local_statement_says_who_let_people_in(tmp_path, tokens):
+    """And 26,445 reports of one sender are not 26,445 people: nobody let them in, or the study is about fewer."""
+    card = local_card(tokens=tokens, users=4, dataset="moods")
+    clients = [bw.Client(card, memory=tmp_path / f"{i}.json", limit=99) for i in range(6)]
+    good = [admitted(card, client.report(["calm", "sad"]).to_text()) for client in clients]
+    strange = [Report(card.survey.digest, f"{i:032x}", (0, 1)).to_text() for i in range(26_445)]
+    book = Ledger.create(tmp_path / "moods.ledger", card.survey.study)
+    release = analyse_reports(card, [*strange, *good], ledger=book, out=tmp_path / "out")
+    assert release.statement["people"] == 4
+    data = release.statement["parameters"]["data"]
+    assert data["refused"] == {"not let in": 26_445, "too many": 2}
+    assert data["counted"] == card.counted
+    said = "gave one to each person and signed once for each" if tokens else "the front end let in each person once"
+    assert said in " ".join(release.text.split())

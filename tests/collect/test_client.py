@@ -8,10 +8,16 @@ from fractions import Fraction
 import pytest
 
 import barrow as bw
-from barrow.collect import SendError, read_card
+from barrow.collect import SendError, Wallet, read_card
+from barrow.collect.card_form import signed_bytes
+from barrow.collect.collector import Collector
+from barrow.collect.issuer import Invitations, Issuer, new_invitations
+from barrow.collect.keys import b64
 from barrow.collect.posting import post_bytes
-from barrow.errors import LedgerError, ParameterError
-from tests.collect.world import World, local_card, shuffle_card
+from barrow.collect.stores import open_store
+from barrow.errors import DataError, LedgerError, ParameterError
+from tests.collect.asgi import ask
+from tests.collect.world import World, key, local_card, shuffle_card
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +98,9 @@ def test_the_persons_limit_holds_over_all_cards(card, mixed, tmp_path):
         "{}",
         "[]",
         "[" * 10**5,
-        '{"barrow": "card wallet", "version": 1, "limit": 5, "surveys": {}}',
-        '{"barrow": "card wallet", "version": 1, "limit": "5", "surveys": {"a": {"card": "b"}}}',
-        '{"barrow": "card wallet", "version": 1, "limit": "5", "surveys": {"a": "1"}}',
+        '{"barrow": "card wallet", "version": 2, "limit": 5, "surveys": {}}',
+        '{"barrow": "card wallet", "version": 2, "limit": "5", "surveys": {"a": {"card": "b"}}}',
+        '{"barrow": "card wallet", "version": 2, "limit": "5", "surveys": {"a": "1"}}',
     ],
     ids=range(6),
 )
@@ -112,10 +118,6 @@ def test_clocks_and_expiry(card, tmp_path):
         card.check_time(card.expires)
     data = json.loads(card.text)
     other = {**data, "expires": data["issued"] + 1, "issued": data["issued"] - 86400}
-    from barrow.collect.card import signed_bytes
-    from barrow.collect.keys import b64
-    from tests.collect.world import key
-
     old = read_card({**other, "signature": b64(key("signer").sign(signed_bytes(other)))})
     client = bw.Client(old, memory=tmp_path / "me.json", limit=10)
     import time
@@ -180,7 +182,7 @@ def test_messages_with_tokens_one_by_one(mixed, tmp_path):
     # A request for each message, the tokens once, and nobody else.
     assert world.contacted.count("https://collect.example/tokens") == 1
     assert set(world.contacted) == {mixed.send["tokens"], mixed.send["messages"]}
-    assert all(len(m) == 64 for m in world.pool.messages())
+    assert all(len(m) == 352 for m in world.pool.items())
     with pytest.raises(SendError, match="used invitation"):
         bw.Client(mixed, memory=tmp_path / "you.json", limit=100).send(
             ["calm", "sad"], invitation=world.codes[0], transport=world.transport
@@ -190,12 +192,109 @@ def test_messages_with_tokens_one_by_one(mixed, tmp_path):
 
 def test_one_survey_one_card(mixed, tmp_path):
     data = json.loads(mixed.text)
-    from barrow.collect.card import signed_bytes
-    from barrow.collect.keys import b64
-    from tests.collect.world import key
-
     other = {**data, "issued": data["issued"] - 1}
     second = read_card({**other, "signature": b64(key("signer").sign(signed_bytes(other)))})
     bw.Client(mixed, memory=tmp_path / "me.json", limit=100).sealed(["calm", "sad"])
     with pytest.raises(LedgerError, match="another card"):
         bw.Client(second, memory=tmp_path / "me.json").sealed(["calm", "sad"])
+
+
+def resigned(data):
+    return {**data, "signature": b64(key("signer").sign(signed_bytes(data)))}
+
+
+@pytest.mark.parametrize("name", ["toString", "__proto__", "constructor", "", "mood", "sha256:" + "A" * 64])
+def test_a_survey_is_named_by_a_digest(tmp_path, name):
+    dear = json.loads(local_card(alpha=40).text)
+    with pytest.raises(ParameterError, match="not named by a digest"):
+        bw.Client(resigned({**dear, "survey": name}), memory=tmp_path / "me.json", limit=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("price", ["-1000", "0", "NaN", "Infinity", "1/0", "1e3", "9" * 12, "5\n", "٥", 5, None, [1]])
+def test_a_price_is_above_zero(tmp_path, price):
+    dear = json.loads(local_card(alpha=40).text)
+    hostile = {**dear, "local": {**dear["local"], "epsilon": price}}
+    with pytest.raises(ParameterError, match=r"price is not a number|not whole"):
+        bw.Client(resigned(hostile), memory=tmp_path / "me.json", limit=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("price", [-1000, 0, 10**12])
+def test_a_wallet_takes_no_other_price_either(tmp_path, price):
+    wallet = Wallet(tmp_path / "me.json.cards")
+    wallet.set_limit(10**9)
+    with pytest.raises(ParameterError, match="price is not a number"):
+        wallet.reserve("sha256:" + "0" * 64, "sha256:" + "1" * 64, Fraction(price))
+    assert wallet.spent == 0
+
+
+def test_a_price_that_does_not_follow_is_refused(tmp_path):
+    dear = json.loads(local_card(alpha=40).text)
+    hostile = {**dear, "local": {**dear["local"], "epsilon": "1/2"}}
+    with pytest.raises(ParameterError, match="not what follows from its study"):
+        bw.Client(resigned(hostile), memory=tmp_path / "me.json", limit=1)
+
+
+def test_what_is_wrong_with_the_items_is_seen_before_anything_is_paid(card, mixed, tmp_path):
+    for one in (card, mixed):
+        client = bw.Client(one, memory=tmp_path / "me.json", limit=100)
+        draw = client.sealed if one.shuffled else client.report
+        for wrong in (["calm"], ["calm", "nobody"], [], ["calm"] * 3):
+            with pytest.raises((ParameterError, DataError)):
+                draw(wrong)
+        for ids in ([0, 4], [0, -1], [0], [0.5, 1]):
+            with pytest.raises((ParameterError, DataError)):
+                draw(ids=ids)
+        assert client.wallet.spent == 0
+    assert bw.Client(card, memory=tmp_path / "me.json").answered == ()
+
+
+def test_what_was_paid_is_good_for_that_card_and_price_alone(card, tmp_path, monkeypatch):
+    data = json.loads(card.text)
+    other = read_card(resigned({**data, "issued": data["issued"] - 1}))
+    client = bw.Client(card, memory=tmp_path / "me.json", limit=10)
+    plan = type(client.survey.plan)
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "report", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            client.report(["calm", "sad"])
+    assert client.wallet.spent == card.epsilon
+    with pytest.raises(LedgerError, match="another card"):
+        bw.Client(other, memory=tmp_path / "me.json").report(["calm", "sad"])
+    with pytest.raises(LedgerError, match="another price"):
+        client.wallet.reserve(card.survey.digest, card.digest, card.epsilon * 40)
+    # The card that was paid for is answered for nothing more, and no other one after it.
+    client.report(["calm", "sad"])
+    assert client.wallet.spent == card.epsilon
+    with pytest.raises(LedgerError, match="another card"):
+        bw.Client(other, memory=tmp_path / "me.json").report(["calm", "sad"])
+
+
+def test_a_local_report_goes_out_with_a_token_for_it_alone(tmp_path):
+    counted = local_card(tokens=True)
+    store = open_store(tmp_path / "reports.db", counted.survey.digest)
+    codes, book = new_invitations(1), Invitations(tmp_path / "invitations.db", counted.digest)
+    book.invite(codes)
+    app = Collector(counted, store, issuer=Issuer(counted, key("issuer"), book)).app()
+    sent = []
+
+    def transport(address, body, kind):
+        sent.append((address, body))
+        status, found = ask(app, "POST", "/" + address.rpartition("/")[2], body)
+        return status, json.dumps(found).encode()
+
+    me = bw.Client(counted, memory=tmp_path / "me.json", limit=10)
+    assert me.send(["calm", "sad"], invitation=codes[0], transport=transport) == {"accepted": 1}
+    assert me.send(["glad", "glad"], invitation=codes[0], transport=transport) == {"repeated": 1}
+    assert [address.rpartition("/")[2] for address, _ in sent] == ["tokens", "reports", "reports"]
+    line = sent[-1][1].decode().rstrip("\n")
+    report, _, token = line.partition("\t")
+    moved = report.replace("[", "[0,").replace(",1]", "]") + "\t" + token
+    assert ask(app, "POST", "/reports", f"{report}\n{moved}\n{line}".encode())[1]["lines"] == [
+        "not let in", "not let in", "repeated",
+    ]  # fmt: skip
+    you = bw.Client(counted, memory=tmp_path / "you.json", limit=10)
+    with pytest.raises(SendError, match="used invitation"):
+        you.send(["calm", "sad"], invitation=codes[0], transport=transport)
+    assert list(store.texts()) == [line]

@@ -8,14 +8,16 @@ import sqlite3
 import pytest
 
 from barrow.collect import make_card
+from barrow.collect.admission import line_of
+from barrow.collect.analyser import gathered_reports
 from barrow.collect.collector import Collector
 from barrow.collect.stores import StoreError, open_store
 from barrow.collect.web import MOST_BYTES, GroupCommit, Service, run
 from barrow.errors import ParameterError
-from barrow.local import Client, Report, Server
+from barrow.local import Client, Report
 from barrow.study import Study
 from tests.collect.asgi import ask
-from tests.collect.world import key, local_card, shuffle_card
+from tests.collect.world import admitted, key, let_in, local_card, shuffle_card
 from tests.postgres_cluster import Cluster, unavailable
 
 
@@ -34,36 +36,40 @@ def collector(card, place):
     return Collector(card, open_store(place, card.survey.digest))
 
 
-def line(card, number: int, values=(0, 1)) -> str:
+def bare(card, number: int, values=(0, 1)) -> str:
     return Report(card.survey.digest, f"{number:032x}", tuple(values)).to_text()
 
 
+def line(card, number: int, values=(0, 1)) -> str:
+    return admitted(card, bare(card, number, values))
+
+
 def test_real_reports_are_counted_once_and_survive(card, collector, place, tmp_path):
-    made = [Client(card.survey, memory=tmp_path / f"{i}.json").report(ids=[0, i % 4]).to_text() for i in range(12)]
+    drawn = [Client(card.survey, memory=tmp_path / f"{i}.json").report(ids=[0, i % 4]).to_text() for i in range(12)]
+    made = [admitted(card, text) for text in drawn]
     body = "\n".join([*made, made[0]]).encode()
     assert ask(collector.app(), "POST", "/reports", body) == (200, {"lines": ["accepted"] * 12 + ["repeated"]})
     assert ask(collector.app(), "POST", "/reports", body)[1]["lines"] == ["repeated"] * 13
     again = open_store(place, card.survey.digest)
-    server = Server(card.survey)
-    server.add_all(again.texts())
+    server = gathered_reports(card, again.texts())
     assert (again.count(), server.n, dict(server.refused)) == (12, 12, {})
 
 
 @pytest.mark.parametrize("many", [1, 20], ids=["one by one", "at once"])
 def test_what_does_not_belong(card, collector, many):
     other = local_card(alpha=4)
-    good = line(card, 1)
+    good = bare(card, 1)
     bad = {
         "malformed": ["", "{}", "[]", "\x00", "\ufffd", good[:-1], good.replace('"values"', '"Values"'),
                       good.replace("[0,1]", "[0.5,1]"), good.replace("[0,1]", "[true,1]"),
                       '{"barrow":"message","version":1,"study":"x","value":"0"}'],
         "another version": [good.replace('"version":1', '"version":2')],
-        "another study": [line(other, 2)],
-        "wrong size": [line(card, 3, (0,)), line(card, 4, (0, 1, 1))],
-        "impossible value": [line(card, 5, (0, 4)), line(card, 6, (1, 0)), line(card, 7, (-1, 0)),
-                             line(card, 8, (0, 10**30))],
+        "another study": [bare(other, 2)],
+        "wrong size": [bare(card, 3, (0,)), bare(card, 4, (0, 1, 1))],
+        "impossible value": [bare(card, 5, (0, 4)), bare(card, 6, (1, 0)), bare(card, 7, (-1, 0)),
+                             bare(card, 8, (0, 10**30))],
     }  # fmt: skip
-    lines = [text for texts in bad.values() for text in texts] * many
+    lines = [admitted(card, text) for texts in bad.values() for text in texts] * many
     wanted = [reason for reason, texts in bad.items() for _ in texts] * many
     assert ask(collector.app(), "POST", "/reports", ("\n".join(lines) + "\n").encode())[1]["lines"] == wanted
     status = ask(collector.app(), "GET", "/status")[1]
@@ -97,12 +103,15 @@ def test_rates_and_pressure(card, place):
 
 
 def test_expired(card, place):
-    old = make_card(card.survey.study, signer=key("signer"), address="https://x.example", days=1, now=0)
+    old = make_card(
+        card.survey.study, signer=key("signer"), front=key("front"), address="https://x.example", days=1, now=0
+    )
     app = Collector(old, open_store(place, old.survey.digest)).app()
     assert ask(app, "POST", "/reports", line(card, 1).encode())[0] == 410
 
 
-def test_a_full_disk_loses_nothing(card, place):
+def test_a_full_disk_loses_nothing(place):
+    card = local_card(users=10_000)
     store = open_store(place, card.survey.digest)
     pages = store._link.execute("PRAGMA page_count").fetchone()[0]
     store._link.execute(f"PRAGMA max_page_count = {pages + 2}")
@@ -157,11 +166,12 @@ def test_rows_have_no_order(card, place):
 
 def test_noise_on_answers_too(tmp_path):
     study = Study("line(low=0, high=100, step=1, unit='years')", alpha=5, users=50, model="local", questions=["mean"])
-    card = make_card(study, signer=key("signer"), address="https://x.example")
+    card = make_card(study, signer=key("signer"), front=key("front"), address="https://x.example")
     taking = Collector(card, open_store(tmp_path / "r.db", card.survey.digest), demo=True)
     made = [Client(card.survey, memory=tmp_path / f"{i}.json").report([30, 40]).to_text() for i in range(9)]
     far = Report(card.survey.digest, "f" * 32, (10**12,)).to_text()
-    assert ask(taking.app(), "POST", "/reports", "\n".join([*made, far]).encode())[1]["lines"] == [
+    lines = [admitted(card, text) for text in [*made, far]]
+    assert ask(taking.app(), "POST", "/reports", "\n".join(lines).encode())[1]["lines"] == [
         *["accepted"] * 9,
         "impossible value",
     ]
@@ -188,11 +198,11 @@ def test_reports_in_postgres(card):
             "accepted",
             "accepted",
             "repeated",
-            "malformed",
+            "not let in",
         ]
         assert ask(collector.app(), "POST", "/reports", body)[1]["lines"][0] == "repeated"
         again = open_store(url, card.survey.digest)
-        assert (again.count(), again.refused(), len(list(again.texts()))) == (2, {"malformed": 2}, 2)
+        assert (again.count(), again.refused(), len(list(again.texts()))) == (2, {"not let in": 2}, 2)
         other = open_store(url, "sha256:" + "0" * 64)
         assert other.count() == 0
         again.close()
@@ -203,3 +213,37 @@ def test_reports_in_postgres(card):
         collector.store.close()
     finally:
         cluster.stop()
+
+
+@pytest.mark.parametrize("many", [1, 40], ids=["one by one", "at once"])
+def test_nobody_becomes_more_people_than_the_study_is_about(place, many):
+    """One sender whom the front end let in again and again: n reports are counted, and copies are known as such."""
+    card = local_card(users=30)
+    app = Collector(card, open_store(place, card.survey.digest)).app()
+    lines = [line(card, i, (i % 4, 3)) for i in range(100)]
+    said = []
+    for start in range(0, 100, many):
+        said += ask(app, "POST", "/reports", "\n".join(lines[start : start + many]).encode())[1]["lines"]
+    assert said == ["accepted"] * 30 + ["too many"] * 70
+    again = ask(app, "POST", "/reports", "\n".join([lines[99], lines[0], lines[0], lines[98]]).encode())[1]["lines"]
+    assert again == ["too many", "repeated", "repeated", "too many"]
+    found = open_store(place, card.survey.digest)
+    assert (found.count(), gathered_reports(card, found.texts()).n) == (30, 30)
+
+
+def test_anybody_is_not_let_in(card, collector, place):
+    """Reports without a signature, with that of somebody else, or with one that is for another report."""
+    good, other = bare(card, 1), bare(card, 2)
+    strangers = [
+        good, f"{good}\t", f"{good}\t!", f"{good}\t{'A' * 86}", admitted(card, good) + "A", admitted(card, good) + "\t",
+        line_of(good, let_in(card, other.encode())),
+        line_of(good, let_in(card, good.encode(), by=key("front", 2))),
+        line_of(good, let_in(local_card(alpha=4), good.encode())),
+    ]  # fmt: skip
+    body = "\n".join(strangers).encode()
+    assert set(ask(collector.app(), "POST", "/reports", body)[1]["lines"]) == {"not let in"}
+    assert collector.store.count() == 0
+    # Nor if the store is filled by another way.
+    collector.store.add([(bytes([i]) * 16, text.encode()) for i, text in enumerate(strangers)], {})
+    looked = gathered_reports(card, collector.store.texts())
+    assert (looked.n, dict(looked.refused)) == (0, {"not let in": len(strangers)})

@@ -11,9 +11,11 @@ import urllib.request
 import pytest
 from scipy.stats import chi2
 
-from barrow.collect import make_card
+from barrow.collect import Client, make_card
+from barrow.collect.card_form import signed_bytes
 from barrow.collect.collector import Collector
-from barrow.collect.keys import new_key
+from barrow.collect.issuer import Invitations, Issuer, new_invitations
+from barrow.collect.keys import b64, new_key
 from barrow.collect.stores import open_store
 from barrow.study import Study
 
@@ -22,6 +24,7 @@ MOODS = ["calm", "glad", "sad", "tense", "tired"]
 PAGES = int(os.environ.get("BARROW_PAGES", "25"))
 """Pages over which 20,000 reports are drawn: each has a generator and modules of its own; 200 take minutes."""
 EACH = 20_000 // PAGES
+CODES = new_invitations(3)
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +35,15 @@ def site(tmp_path_factory):
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
     study = Study(f"discrete(labels={MOODS})", alpha=2, users=1000, model="local")
-    card = make_card(study, "frequency(items=1)", signer=new_key("signer"), address=address)
-    store = open_store(str(tmp_path_factory.mktemp("store") / "reports.db"), card.survey.digest)
-    config = uvicorn.Config(Collector(card, store, demo=True).app(), port=port, log_level="critical", lifespan="off")
+    keys = {"signer": new_key("signer"), "issuer": new_key("issuer")}
+    card = make_card(study, "frequency(items=1)", address=address, **keys)
+    folder = tmp_path_factory.mktemp("store")
+    book = Invitations(folder / "invitations.db", card.digest)
+    book.invite(CODES)
+    issuer = Issuer(card, keys["issuer"], book)
+    store = open_store(str(folder / "reports.db"), card.survey.digest)
+    app = Collector(card, store, issuer=issuer, demo=True).app()
+    config = uvicorn.Config(app, port=port, log_level="critical", lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -58,7 +67,7 @@ def page(browser, site):
     made.on("console", lambda message: made.troubles.append(message.text))
     made.on("pageerror", lambda error: made.troubles.append(str(error)))
     made.on("request", lambda asked: None if asked.url.startswith(site[0]) else made.troubles.append(asked.url))
-    made.goto(site[0])
+    made.goto(f"{site[0]}/#invitation={CODES[0]}")
     made.wait_for_selector("body[data-ready=yes]")
     yield made
     context.close()
@@ -87,6 +96,91 @@ def test_a_person_answers_sees_what_leaves_and_it_survives_a_reload(page, site, 
     assert status(site[0])["accepted"] == before + 1
     assert page.troubles == []
     page.screenshot(path=tmp_path / "demo.png", full_page=True)
+
+
+def test_an_invitation_lets_one_person_in(browser, site):
+    """Another browser with the same link, or one without, is told so, and nothing of it is counted."""
+    before = status(site[0])["accepted"]
+    mine = f"#invitation={CODES[1]}"
+    for link, problem in ((mine, None), (mine, "used invitation"), ("", "no invitation")):
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{site[0]}/{link}")
+        page.wait_for_selector("body[data-ready=yes]")
+        page.get_by_role("radio", name="calm").check()
+        page.get_by_role("button", name="See what would be sent").click()
+        page.get_by_role("button", name="Send it").click()
+        page.get_by_text(problem or "Sent. Thank you.").wait_for()
+        context.close()
+    assert status(site[0])["accepted"] == before + 1
+
+
+ATTACK = """async ([address, texts, limit]) => {
+  const { Client, BrowserMemory } = await import(`${address}/client/index.js`);
+  const memory = new BrowserMemory("victim");
+  const told = [];
+  for (const { card, fails } of texts) {
+    try {
+      const client = await Client.open(card, { memory, limit });
+      if (fails) client.card.draw = () => { throw new Error("the draw fails"); };
+      await client.line([0]);
+      told.push("answered");
+    } catch (error) {
+      told.push(`${error.name}: ${error.message}`);
+    }
+  }
+  const kept = await memory.update((state) => [...state.surveys.values()].map(({ epsilon }) => epsilon)).catch(String);
+  return [told, kept];
+}"""
+
+
+def test_hostile_cards_in_a_browser(browser, site):
+    """A limit of 1 against cards that cost 40: by their names, by their prices, by a draw that fails."""
+    address = site[0]
+    study = Study(f"discrete(labels={MOODS})", alpha=40, users=1000, model="local")
+    author = new_key("signer")
+    keys = {"signer": author, "issuer": new_key("issuer")}
+    dear = make_card(study, "frequency(items=1)", address=address, **keys).data
+    cheap = make_card(study.replace(alpha="1/2"), "frequency(items=1)", address=address, **keys).data
+
+    def hostile(**changes):
+        made = {**dear, **changes}
+        return {"card": json.dumps({**made, "signature": b64(author.sign(signed_bytes(made)))})}
+
+    def run(*texts):
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{address}/card")
+        found = page.evaluate(ATTACK, [address, list(texts), "1"])
+        context.close()
+        return found
+
+    names = ("toString", "__proto__", "constructor", "hasOwnProperty")
+    prices = ("-1000", "0", "NaN", "1/0", "9" * 30)
+    told, spent = run(
+        *(hostile(survey=name) for name in names),
+        *(hostile(local={**dear["local"], "epsilon": price}) for price in prices),
+        hostile(),
+    )
+    assert all(text.startswith("CardError") for text in told[:-1]), told
+    assert told[-1].startswith("LimitError: This card costs more")
+    assert spent == []
+    first = {"card": json.dumps(cheap), "fails": True}
+    same = hostile(survey=cheap["survey"])
+    told, spent = run(first, same, {"card": json.dumps(cheap)}, same)
+    assert told[0] == "Error: the draw fails"
+    assert told[1].startswith("LimitError: This survey was answered, or paid for, by another card")
+    assert told[2] == "answered"
+    assert told[3] == told[1]
+    assert spent == [cheap["local"]["epsilon"]]
+
+
+def test_a_person_with_python_answers_over_the_network(site, tmp_path):
+    before = status(site[0])["accepted"]
+    me = Client(site[1], memory=tmp_path / "me.json", limit=5)
+    assert me.send(["glad"], invitation=CODES[2]) == {"accepted": 1}
+    assert me.send(["sad"], invitation=CODES[2]) == {"repeated": 1}
+    assert status(site[0])["accepted"] == before + 1
 
 
 def test_axe_finds_nothing_by_day_and_by_night_and_nothing_scrolls_sideways(page, axe):

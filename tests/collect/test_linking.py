@@ -17,6 +17,7 @@ from barrow.collect.batches import read_batch, write_batch
 from barrow.local import mixing
 from barrow.randomisers import randomised_response
 from barrow.spaces import Discrete
+from tests.collect.world import key
 
 EACH, PEOPLE = 2, 2
 COUNT = EACH * PEOPLE
@@ -31,8 +32,8 @@ def orders(tmp_path_factory) -> list[tuple[int, ...]]:
         for number, places in enumerate(product(*(range(i) for i in range(1, COUNT + 1)))):
             patch.setattr(mixing, "uniform_below", lambda bounds, places=places: np.array(places))
             place = folder / str(number)
-            write_batch(place, some, card="x", name="0", count=COUNT, people_of=EACH, counted="tokens")
-            found.append(tuple(message[0] for message in read_batch(place).messages()))
+            write_batch(place, some, key("shuffler"), card="x", name="0", count=COUNT, people_of=EACH, size=64)
+            found.append(tuple(message[0] for message in read_batch(place).items()))
     return found
 
 

@@ -6,8 +6,9 @@ import hashlib
 import pytest
 
 from barrow.collect import make_card
+from barrow.collect.admission import attest, line_of
 from barrow.collect.batches import Head, read_batch, write_batch
-from barrow.collect.card import signed_bytes
+from barrow.collect.card_form import signed_bytes
 from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, new_invitations
 from barrow.collect.keys import b64, new_key, price_of, public_bytes, read_key, unb64, write_key
@@ -16,11 +17,11 @@ from barrow.collect.pool import Pool
 from barrow.collect.sealing import Opener, info_of, plain_of, seal
 from barrow.collect.slots import Slots
 from barrow.collect.stores import connect, open_store
-from barrow.collect.tokens import blind, emsa_pss_encode, finalize, load_issuer, message_of, random_bytes, sign, verify
+from barrow.collect.tokens import blind, emsa_pss_encode, finalize, load_issuer, random_bytes, sign, verify
 from barrow.collect.web import GroupCommit, Rates, reply
 from barrow.collect.words import answered_by, card_text
 from barrow.errors import ParameterError
-from barrow.local import Survey
+from barrow.local import Report, Survey
 from barrow.study import Study
 
 MOODS = "discrete(labels=['calm', 'tense'])"
@@ -28,7 +29,7 @@ MOODS = "discrete(labels=['calm', 'tense'])"
 
 def made_card(space: str, question: str, alpha: int):
     study = Study(space, alpha=alpha, users=100, model="local")
-    return make_card(study, question, signer=new_key("signer"), address="https://example.org")
+    return make_card(study, question, signer=new_key("signer"), front=new_key("front"), address="https://example.org")
 
 
 def test_what_a_card_says():
@@ -55,10 +56,15 @@ def test_fewer_people_than_planned_cost_more():
 
 def test_batches_hold_whole_people(tmp_path):
     some = [bytes([i]) * 64 for i in range(7)]
-    options = {"card": "sha256:0", "name": "0" * 32, "count": 7, "people_of": 2, "counted": "tokens", "in_memory": 3}
-    head = write_batch(tmp_path / "batch", some, **options)
+    options = {"card": "sha256:0", "name": "0" * 32, "count": 7, "people_of": 2, "size": 64, "in_memory": 3}
+    mine = new_key("shuffler")
+    head = write_batch(tmp_path / "batch", some, mine, **options)
     assert (head.messages, head.left_out) == (6, 1)
-    assert len(set(read_batch(tmp_path / "batch").messages())) == 6
+    found = read_batch(tmp_path / "batch")
+    assert len(set(found.items())) == 6
+    assert found.signed_by(public_bytes(mine))
+    assert not found.signed_by(public_bytes(new_key("shuffler")))
+    assert not found.signed_by(bytes(31))
 
 
 def test_commits_in_groups():
@@ -75,11 +81,11 @@ def test_what_is_given_once(tmp_path):
     answers = book.spend([("one", b"a"), ("one", b"a"), ("one", b"b"), ("two", b"a")])
     assert answers == ["accepted", "accepted", "used invitation", "no invitation"]
     assert len(set(new_invitations(3))) == 3
-    pool = Pool(str(tmp_path / "pool.db"), "sha256:0")
+    pool = Pool(str(tmp_path / "pool.db"), "sha256:0", 65)
     x, y, z = (bytes([i]) * 64 for i in range(3))
-    assert pool.add([(x, b"t"), (x, b"t"), (z, b"u")]) == ["accepted", "repeated", "accepted"]
-    assert pool.add([(y, b"t")]) == ["used token"]
-    assert (pool.count(), sorted(pool.messages())) == (2, [x, z])
+    assert pool.add([x + b"t", x + b"u", z + b"u"]) == ["accepted", "repeated", "accepted"]
+    assert pool.add([y + b"t", x + b"t"]) == ["accepted", "repeated"]
+    assert (pool.count(), sorted(pool.items())) == (3, [x + b"t", y + b"t", z + b"u"])
 
 
 def test_what_is_kept(tmp_path):
@@ -114,7 +120,7 @@ def test_sealed_messages():
 def test_tokens_that_are_refused():
     issuer = new_key("issuer")
     public = issuer.public_key()
-    with pytest.raises(ParameterError, match="no RSA key of at least 2048 bits"):
+    with pytest.raises(ParameterError, match="no RSA key of 2048 bits"):
         load_issuer(b"nothing")
     with pytest.raises(ParameterError, match="of another size, or too large"):
         sign(issuer, b"short")
@@ -133,7 +139,7 @@ def test_rates_and_replies():
 
 
 def test_head():
-    assert Head("sealed batch", 1, "sha256:0", "0" * 32, 10, 0, "tokens").messages == 10
+    assert Head("sealed batch", 2, "sha256:0", "0" * 32, 10, 0, 352).messages == 10
 
 
 def test_read_batch():
@@ -150,22 +156,14 @@ def test_signed_bytes():
     assert signed_bytes({"b": 1, "a": "é", "signature": "x"}).decode() == '{"a":"é","b":1}'
 
 
-def test_collector():
-    import asyncio
-    import tempfile
-
-    from barrow.collect import make_card
-    from barrow.collect.keys import new_key
-    from barrow.collect.stores import open_store
-    from barrow.study import Study
-
-    study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
-    card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
-    taking = Collector(card, open_store(tempfile.mkdtemp() + "/reports.db", card.survey.digest))
-    from barrow.local import Report
-
+def test_collector(tmp_path):
+    front = new_key("front")
+    study = Study(MOODS, alpha=3, users=100, model="local")
+    card = make_card(study, "items(items=1)", signer=new_key("signer"), front=front, address="https://example.org")
+    taking = Collector(card, open_store(str(tmp_path / "reports.db"), card.survey.digest))
     report = Report(card.survey.digest, "0" * 32, (1,)).to_text()
-    assert asyncio.run(taking.take([report, report, "hello"])) == ["accepted", "repeated", "malformed"]
+    line = line_of(report, attest(front, card.digest, report.encode()))
+    assert asyncio.run(taking.take([line, line, report, "hello"])) == ["accepted", "repeated", *["not let in"] * 2]
 
 
 def test_read_key():
@@ -179,15 +177,11 @@ def test_read_key():
 
 
 def test_info_of():
-    assert info_of("sha256:00") == b"barrow message 1 sha256:00"
+    assert info_of("sha256:00") == b"barrow message 2 sha256:00"
 
 
 def test_plain_of():
     assert plain_of(258).hex() == "01000000000000000000000000000102"
-
-
-def test_message_of():
-    assert message_of("sha256:00") == b"barrow token 1 sha256:00"
 
 
 def test_blind():

@@ -14,16 +14,14 @@ from scipy.stats import chisquare, spearmanr
 
 from barrow.collect import tokens
 from barrow.collect.batches import read_batch, write_batch
-from barrow.collect.keys import unb64
 from barrow.collect.pool import Pool
-from barrow.collect.sealing import seal
-from barrow.collect.shuffler import Shuffler, mix_and_forget
+from barrow.collect.shuffler import Shuffler, mix_and_forget, open_pool
 from barrow.collect.slots import BUCKET, Slots
 from barrow.collect.stores import StoreError
 from barrow.collect.web import RefusedError
 from barrow.errors import ParameterError
 from tests.collect.asgi import ask
-from tests.collect.world import World, key, local_card, shuffle_card
+from tests.collect.world import World, batch_of, item, key, let_in, local_card, sealed, shuffle_card
 
 
 @pytest.fixture(scope="module")
@@ -44,38 +42,42 @@ def no_sync(monkeypatch):
         monkeypatch.setattr(os, name, lambda handle: None)
 
 
-def sealed(card, value: int = 0) -> bytes:
-    return seal(card.digest, unb64(card.sealing["key"]), value)
-
-
-def token(card, issuer=None) -> bytes:
-    mine, said = issuer or key("issuer"), tokens.message_of(card.digest)
-    made = tokens.blind(mine.public_key(), said)
-    return made.prefix + tokens.finalize(mine.public_key(), said, made, tokens.sign(mine, made.request))
-
-
 def taken(shuffler, *items: bytes) -> list[str]:
     return asyncio.run(shuffler.take(b"".join(items)))
 
 
-def test_tokens_are_single_use_and_of_this_card(card, tmp_path):
-    shuffler = Shuffler(card, Pool(tmp_path / "pool.db", card.digest))
-    one, two = token(card), token(card)
-    first = sealed(card) + one
+def test_tokens_are_for_one_message_of_this_card(card, tmp_path):
+    shuffler = Shuffler(card, open_pool(tmp_path / "pool.db", card))
+    first, second = item(card), item(card)
     assert taken(shuffler, first) == ["accepted"]
-    assert taken(shuffler, sealed(card) + one, sealed(card) + two) == ["used token", "accepted"]
+    # Whoever carries a message cannot put another one in its place, nor make two of one token.
+    assert taken(shuffler, sealed(card) + first[64:], second) == ["not let in", "accepted"]
     assert taken(shuffler, first) == ["repeated"]
+    assert taken(shuffler, first[:64] + let_in(card, first[:64])) == ["repeated"]
     other = shuffle_card(alpha=9)
-    assert taken(shuffler, sealed(card) + token(other)) == ["bad token"]
-    assert taken(shuffler, sealed(card) + token(card, key("issuer", 2))) == ["bad token"]
-    assert taken(shuffler, sealed(card) + bytes(288)) == ["bad token"]
+    assert taken(shuffler, sealed(card) + let_in(other, sealed(card))) == ["not let in"]
+    one = sealed(card)
+    assert taken(shuffler, one + let_in(other, one)) == ["not let in"]
+    assert taken(shuffler, one + let_in(card, one, by=key("issuer", 2))) == ["not let in"]
+    assert taken(shuffler, one + bytes(288)) == ["not let in"]
     assert shuffler.pool.count() == 2
-    assert shuffler.pool.refused == {"used token": 1, "repeated": 1, "bad token": 3}
+    assert shuffler.pool.refused == {"repeated": 2, "not let in": 5}
+
+
+def test_without_tokens_only_what_the_front_end_signed_is_taken(loose, tmp_path):
+    shuffler = Shuffler(loose, open_pool(tmp_path / "pool.db", loose))
+    one = sealed(loose)
+    with pytest.raises(RefusedError):
+        taken(shuffler, one)
+    assert taken(shuffler, one + bytes(64)) == ["not let in"]
+    assert taken(shuffler, one + let_in(loose, one, by=key("front", 2))) == ["not let in"]
+    assert taken(shuffler, one + let_in(loose, sealed(loose))) == ["not let in"]
+    assert taken(shuffler, one + let_in(loose, one)) == ["accepted"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 65, 351, 353, 352 * 1001])
 def test_sizes(card, tmp_path, size):
-    shuffler = Shuffler(card, Pool(tmp_path / "pool.db", card.digest))
+    shuffler = Shuffler(card, open_pool(tmp_path / "pool.db", card))
     with pytest.raises(RefusedError) as caught:
         taken(shuffler, bytes(size))
     assert caught.value.status in (400, 413)
@@ -85,40 +87,43 @@ def test_sizes(card, tmp_path, size):
 
 
 def test_too_few_people_are_not_mixed(loose, tmp_path):
-    pool = Pool(tmp_path / "pool.db", loose.digest)
-    pool.add([(sealed(loose), None) for _ in range(9)])
+    pool = open_pool(tmp_path / "pool.db", loose)
+    pool.add([item(loose) for _ in range(9)])
     with pytest.raises(ParameterError, match="9 messages wait"):
-        mix_and_forget(loose, pool, tmp_path / "batch")
+        mix_and_forget(loose, pool, tmp_path / "batch", key("shuffler"))
     assert pool.batch is None
-    assert pool.add([(sealed(loose), None)]) == ["accepted"]
-    assert mix_and_forget(loose, pool, tmp_path / "batch").messages == 10
+    assert pool.add([item(loose)]) == ["accepted"]
+    assert mix_and_forget(loose, pool, tmp_path / "batch", key("shuffler")).messages == 10
 
 
 def test_after_mixing_nothing_is_left(card, tmp_path):
-    pool = Pool(tmp_path / "pool.db", card.digest)
-    items = [(sealed(card, i % 4), bytes([i])) for i in range(11)]
+    pool = open_pool(tmp_path / "pool.db", card)
+    items = [item(card, i % 4) for i in range(11)]
     pool.add(items)
-    head = mix_and_forget(card, pool, tmp_path / "batch")
+    head = mix_and_forget(card, pool, tmp_path / "batch", key("shuffler"))
     assert (head.messages, head.left_out, pool.count()) == (10, 1, 0)
-    assert set(read_batch(tmp_path / "batch").messages()) < {message for message, _ in items}
+    assert set(read_batch(tmp_path / "batch").items()) < set(items)
     left = b"".join(file.read_bytes() for file in tmp_path.glob("pool.db*"))
-    assert not any(message[:16] in left or message[-16:] in left for message, _ in items)
-    # The same call again says the same; nothing more is taken, and what was taken is known by its token.
-    assert mix_and_forget(card, pool, tmp_path / "batch") == head
+    assert not any(one[at : at + 16] in left for one in items for at in (0, 48, 64, 336))
+    # The same call again says the same; nothing more is taken, and what was taken is known by its digest.
+    assert mix_and_forget(card, pool, tmp_path / "batch", key("shuffler")) == head
     with pytest.raises(ParameterError, match="forgotten"):
-        mix_and_forget(card, pool, tmp_path / "other")
-    assert pool.add([items[0], (sealed(card), b"new")]) == ["repeated", "closed"]
+        mix_and_forget(card, pool, tmp_path / "other", key("shuffler"))
+    assert pool.add([items[0], item(card)]) == ["repeated", "closed"]
+    assert open_pool(tmp_path / "pool.db", card).add([items[0], item(card)]) == ["repeated", "closed"]
+    with pytest.raises(ParameterError, match="not the one on the card"):
+        mix_and_forget(card, pool, tmp_path / "batch", key("shuffler", 2))
 
 
 def test_an_interrupted_mixing_goes_on(loose, tmp_path, monkeypatch):
-    pool = Pool(tmp_path / "pool.db", loose.digest)
-    pool.add([(sealed(loose), None) for _ in range(10)])
+    pool = open_pool(tmp_path / "pool.db", loose)
+    pool.add([item(loose) for _ in range(10)])
     with monkeypatch.context() as patch:
         patch.setattr(Pool, "forget", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            mix_and_forget(loose, pool, tmp_path / "batch")
-    again = Pool(tmp_path / "pool.db", loose.digest)
-    head = mix_and_forget(loose, again, tmp_path / "batch")
+            mix_and_forget(loose, pool, tmp_path / "batch", key("shuffler"))
+    again = open_pool(tmp_path / "pool.db", loose)
+    head = mix_and_forget(loose, again, tmp_path / "batch", key("shuffler"))
     assert (head.id, again.count()) == (again.batch, 0)
 
 
@@ -134,40 +139,41 @@ def test_the_order_of_a_batch_is_uniform(tmp_path, in_memory, no_sync):
     orders: Counter = Counter()
     for i in range(300):
         place = tmp_path / str(i)
-        write_batch(place, some, card="sha256:0", name="0", count=4, people_of=1, counted="tokens", in_memory=in_memory)
-        orders[number[tuple(message[0] for message in read_batch(place).messages())]] += 1
+        about = {"card": "sha256:0", "name": "0", "count": 4, "people_of": 1, "size": 64, "in_memory": in_memory}
+        write_batch(place, some, key("shuffler"), **about)
+        orders[number[tuple(message[0] for message in read_batch(place).items())]] += 1
     assert uniform(orders, 24) > 1e-4
     stays = Counter({number[(0, *rest)]: 100 for rest in permutations(range(1, 4))})
     assert uniform(stays, 24) < 1e-10
 
 
 def test_positions_say_nothing_about_arrival(loose, tmp_path):
-    pool = Pool(tmp_path / "pool.db", loose.digest)
-    came = [sealed(loose) for _ in range(3000)]
+    pool = open_pool(tmp_path / "pool.db", loose)
+    came = [os.urandom(128) for _ in range(3000)]
     for start in range(0, 3000, 50):
-        pool.add([(message, None) for message in came[start : start + 50]])
-    mix_and_forget(loose, pool, tmp_path / "batch")
-    place = {message: i for i, message in enumerate(read_batch(tmp_path / "batch").messages())}
-    assert {len(message) for message in place} == {64}
+        pool.add(came[start : start + 50])
+    mix_and_forget(loose, pool, tmp_path / "batch", key("shuffler"))
+    place = {message: i for i, message in enumerate(read_batch(tmp_path / "batch").items())}
+    assert {len(message) for message in place} == {128}
     assert spearmanr(range(3000), [place[message] for message in came]).pvalue > 1e-4
 
 
 def test_the_disk_says_nothing_about_arrival(loose, tmp_path, monkeypatch):
     """Where messages lie says nothing about when they came; it would if each took the first free slot."""
-    came = [os.urandom(64) for _ in range(2500)]
+    came = [os.urandom(128) for _ in range(2500)]
 
     def places(name: str) -> list[int]:
-        pool = Pool(tmp_path / name, loose.digest)
+        pool = open_pool(tmp_path / name, loose)
         for start in range(0, 2500, 50):
-            pool.add([(message, None) for message in came[start : start + 50]])
+            pool.add(came[start : start + 50])
         assert sorted(file.name for file in tmp_path.glob(f"{name}*") if file.stat().st_size) == [
-            name, f"{name}-shm", f"{name}-wal", f"{name}.messages", f"{name}.tokens"
+            name, f"{name}-shm", f"{name}-wal", f"{name}.messages", f"{name}.taken"
         ]  # fmt: skip
-        for file in (name, f"{name}-wal", f"{name}.tokens"):
+        for file in (name, f"{name}-wal", f"{name}.taken"):
             other = (tmp_path / file).read_bytes()
             assert not any(message[:8] in other for message in came[:50])
         data = (tmp_path / f"{name}.messages").read_bytes()
-        at = {data[i + 64 : i + 128]: i for i in range(0, len(data), 128)}
+        at = {data[i + 32 : i + 160]: i for i in range(0, len(data), 256)}
         return [at[message] for message in came]
 
     def in_order(found: list[int]) -> float:
@@ -221,29 +227,33 @@ def test_slots_grow_and_are_found(tmp_path):
 
 
 def test_a_killed_pool_mends_itself(card, tmp_path):
-    """Tokens of messages are spent again; what was half written, or half grown, is gone."""
-    pool = Pool(tmp_path / "pool.db", card.digest)
-    pool.add([(sealed(card), bytes([i])) for i in range(5)])
-    torn = hashlib.sha256(b"x").digest() + bytes(96)
-    pool._messages.put(torn)
-    pool._tokens.erase()
+    """What was half written, or half grown, is gone."""
+    pool = open_pool(tmp_path / "pool.db", card)
+    kept = [os.urandom(352) for _ in range(5)]
+    pool.add(kept)
+    torn = os.urandom(352)
+    for record in (
+        hashlib.sha256(b"x").digest() + bytes(480),
+        pool._record(pool._digest(torn), torn)[:200] + bytes(312),  # the message is whole, what lets it in is not
+    ):
+        pool._messages.put(record)
     (tmp_path / "pool.db.messages.new").write_bytes(b"half")
     os.link(tmp_path / "pool.db.messages", tmp_path / "pool.db.messages.old")
-    again = Pool(tmp_path / "pool.db", card.digest)
-    assert again.held == 5
-    assert again.add([(sealed(card), bytes([3]))]) == ["used token"]
+    again = open_pool(tmp_path / "pool.db", card)
+    assert sorted(again.items()) == sorted(kept)
+    assert again.add([kept[3], torn]) == ["repeated", "accepted"]
     assert not list(tmp_path.glob("*.new")) + list(tmp_path.glob("*.old"))
     with pytest.raises(ParameterError, match="another card"):
-        Pool(tmp_path / "pool.db", "sha256:other")
+        open_pool(tmp_path / "pool.db", shuffle_card(alpha=9))
     again.close()
-    (tmp_path / "pool.db.tokens").write_bytes(b"short")
+    (tmp_path / "pool.db.taken").write_bytes(b"short")
     with pytest.raises(ParameterError, match="not whole"):
-        Pool(tmp_path / "pool.db", card.digest)
+        open_pool(tmp_path / "pool.db", card)
 
 
 def test_a_full_disk_and_a_failed_sync(card, tmp_path, monkeypatch):
-    pool = Pool(tmp_path / "pool.db", card.digest)
-    told = [item for item in ((sealed(card), bytes([i])) for i in range(5)) if pool.add([item]) == ["accepted"]]
+    pool = open_pool(tmp_path / "pool.db", card)
+    told = [one for one in (os.urandom(352) for _ in range(5)) if pool.add([one]) == ["accepted"]]
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -252,27 +262,28 @@ def test_a_full_disk_and_a_failed_sync(card, tmp_path, monkeypatch):
         patch.setattr(Slots, "_free", lambda *_: -1)
         patch.setattr(os, "posix_fallocate", full)
         with pytest.raises(StoreError):
-            pool.add([(sealed(card), b"more")])
-    assert pool.add([(sealed(card), b"more")]) == ["accepted"]
-    lost = (sealed(card), b"last")
+            pool.add([os.urandom(352)])
+    assert pool.add([os.urandom(352)]) == ["accepted"]
+    lost = os.urandom(352)
     with monkeypatch.context() as patch:
         patch.setattr(Slots, "sync", full)
         with pytest.raises(StoreError):
             pool.add([lost])
     with pytest.raises(StoreError):  # it is found in memory, and nobody knows whether it is on the disk
         pool.add([lost])
-    again = Pool(tmp_path / "pool.db", card.digest)
-    assert {message for message, _ in told} < set(again.messages())
+    again = open_pool(tmp_path / "pool.db", card)
+    assert len(told) == 5
+    assert set(told) < set(again.items())
 
 
 def test_an_interrupted_forgetting_goes_on(loose, tmp_path, monkeypatch):
-    pool = Pool(tmp_path / "pool.db", loose.digest)
-    pool.add([(sealed(loose), None) for _ in range(12)])
+    pool = open_pool(tmp_path / "pool.db", loose)
+    pool.add([item(loose) for _ in range(12)])
     with monkeypatch.context() as patch:
         patch.setattr(Slots, "erase", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            mix_and_forget(loose, pool, tmp_path / "batch")
-    assert Pool(tmp_path / "pool.db", loose.digest).count() == 0
+            mix_and_forget(loose, pool, tmp_path / "batch", key("shuffler"))
+    assert open_pool(tmp_path / "pool.db", loose).count() == 0
     assert not any((tmp_path / "pool.db.messages").read_bytes())
 
 
@@ -280,13 +291,13 @@ def test_linking_gains_nothing(loose, tmp_path, no_sync):
     """Who sees the batch and guesses that neighbours belong to one person is right as often as by chance."""
     right = total = 0
     for run in range(20):
-        pool = Pool(tmp_path / f"{run}.db", loose.digest)
-        people = [[sealed(loose), sealed(loose)] for _ in range(10)]
+        pool = open_pool(tmp_path / f"{run}.db", loose)
+        people = [[os.urandom(128), os.urandom(128)] for _ in range(10)]
         owner = {message: i for i, pair in enumerate(people) for message in pair}
         for pair in people:
-            pool.add([(message, None) for message in pair])
-        mix_and_forget(loose, pool, tmp_path / f"{run}.batch")
-        order = [owner[message] for message in read_batch(tmp_path / f"{run}.batch").messages()]
+            pool.add(pair)
+        mix_and_forget(loose, pool, tmp_path / f"{run}.batch", key("shuffler"))
+        order = [owner[message] for message in read_batch(tmp_path / f"{run}.batch").items()]
         right += sum(a == b for a, b in pairwise(order))
         total += 19
     chance = 1 / 19  # one of the other nineteen is of the same person
@@ -295,7 +306,7 @@ def test_linking_gains_nothing(loose, tmp_path, no_sync):
 
 def test_the_wrong_kind_of_card(tmp_path):
     with pytest.raises(ParameterError, match="local"):
-        Shuffler(local_card(), Pool(tmp_path / "pool.db", "sha256:0"))
+        Shuffler(local_card(), Pool(tmp_path / "pool.db", "sha256:0", 128))
 
 
 @pytest.mark.parametrize("content", [b"", b"{}\n", b"<html>", b'{"barrow":"sealed batch"', b"\xff\n"])
@@ -305,12 +316,14 @@ def test_what_is_no_batch(tmp_path, content):
         read_batch(tmp_path / "batch")
 
 
-def test_a_cut_batch_is_refused(tmp_path):
+def test_a_cut_batch_is_refused(loose, tmp_path):
     place = tmp_path / "batch"
-    write_batch(place, [bytes(64)] * 4, card="sha256:0", name="0", count=4, people_of=2, counted="tokens")
-    place.write_bytes(place.read_bytes()[:-1])
-    with pytest.raises(ParameterError, match="not whole"):
-        read_batch(place)
+    batch_of(loose, place, [os.urandom(128) for _ in range(4)])
+    whole = place.read_bytes()
+    for cut in (whole[:-1], whole + b"x", whole[:-64], whole[: -64 - 128] + whole[-64:]):
+        place.write_bytes(cut)
+        with pytest.raises(ParameterError, match="not whole"):
+            read_batch(place)
 
 
 def test_the_issuer(card, tmp_path):
@@ -340,9 +353,9 @@ def test_the_issuer(card, tmp_path):
 
 
 def test_nobody_outside_knows_where_a_message_will_lie(tmp_path):
-    ours, other = (Pool(tmp_path / name, "sha256:0") for name in ("a.db", "b.db"))
-    message = bytes(64)
-    assert ours.add([(message, b"t")]) == ["accepted"]
+    ours, other = (Pool(tmp_path / name, "sha256:0", 65) for name in ("a.db", "b.db"))
+    message = bytes(65)
+    assert ours.add([message]) == ["accepted"]
     assert ours._digest(message) != other._digest(message)
     ours.close()
-    assert Pool(tmp_path / "a.db", "sha256:0").add([(message, b"t")]) == ["repeated"]  # the key is kept
+    assert Pool(tmp_path / "a.db", "sha256:0", 65).add([message]) == ["repeated"]  # the key is kept

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from barrow.collect import tokens
+from barrow.collect.admission import said_of
 from barrow.errors import ParameterError
 from tests.collect.vectors import FOLDER
 from tests.collect.world import key
@@ -41,16 +43,31 @@ def test_the_vector(issuer):
     assert tokens.verify(issuer.public_key(), message, prefix, signature)
 
 
-def test_tokens_are_good_for_one_card_and_one_key():
-    mine = key("issuer")
-    made = tokens.blind(mine.public_key(), tokens.message_of("sha256:a"))
-    signature = tokens.finalize(mine.public_key(), tokens.message_of("sha256:a"), made, tokens.sign(mine, made.request))
-    check = tokens.verify
-    assert check(mine.public_key(), tokens.message_of("sha256:a"), made.prefix, signature)
-    assert not check(mine.public_key(), tokens.message_of("sha256:b"), made.prefix, signature)
-    assert not check(key("issuer", 2).public_key(), tokens.message_of("sha256:a"), made.prefix, signature)
-    assert not check(mine.public_key(), tokens.message_of("sha256:a"), bytes(32), signature)
-    assert not check(mine.public_key(), tokens.message_of("sha256:a"), made.prefix, signature[:-1])
+def test_tokens_are_good_for_one_message_one_card_and_one_key():
+    mine, check = key("issuer"), tokens.verify
+    said = said_of("sha256:a", b"message")
+    made = tokens.blind(mine.public_key(), said)
+    signature = tokens.finalize(mine.public_key(), said, made, tokens.sign(mine, made.request))
+    assert check(mine.public_key(), said, made.prefix, signature)
+    others = [
+        said_of("sha256:b", b"message"), said_of("sha256:a", b"another"), said_of("sha256:a", b"message", b"more"),
+        said_of("sha256:a", b"mes", b"sage"), said_of("sha256:a"),
+    ]  # fmt: skip
+    assert not any(check(mine.public_key(), other, made.prefix, signature) for other in others)
+    assert not check(key("issuer", 2).public_key(), said, made.prefix, signature)
+    assert not check(mine.public_key(), said, bytes(32), signature)
+    assert not check(mine.public_key(), said, made.prefix, signature[:-1])
+
+
+def test_what_a_token_says():
+    """By hand: the card's digest, and the hash of the list of hashes of each recipient's part."""
+    parts = [b"one", b"two"]
+    listed = b"".join(hashlib.sha256(part).digest() for part in parts)
+    assert said_of("sha256:a", *parts).decode() == f"barrow admission 2 sha256:a {hashlib.sha256(listed).hexdigest()}"
+    known = json.loads((FOLDER / "admission.json").read_text())
+    assert known["cases"]
+    for case in known["cases"]:
+        assert said_of(case["card"], *(bytes.fromhex(part) for part in case["parts"])).decode() == case["said"]
 
 
 def test_a_wrong_answer_of_the_issuer_is_seen():
@@ -71,9 +88,10 @@ def test_what_the_issuer_sees_says_nothing():
     assert tops[-1] > 100
 
 
-def test_small_keys_are_refused():
+def test_keys_of_another_size_are_refused():
     from barrow.collect.keys import public_bytes
 
-    small = rsa.generate_private_key(public_exponent=65537, key_size=1024)
-    with pytest.raises(ParameterError, match="2048"):
-        tokens.load_issuer(public_bytes(small))
+    for size in (1024, 3072):
+        other = rsa.generate_private_key(public_exponent=65537, key_size=size)
+        with pytest.raises(ParameterError, match="2048"):
+            tokens.load_issuer(public_bytes(other))

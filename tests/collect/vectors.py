@@ -14,10 +14,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import barrow.noise.source as door
-from barrow.collect.card import Card, make_card, signed_bytes
+from barrow.collect.admission import attest, line_of, said_of
+from barrow.collect.card import Card, make_card
+from barrow.collect.card_form import signed_bytes
 from barrow.collect.keys import b64, public_bytes
 from barrow.collect.sealing import seal
-from barrow.local import Survey
+from barrow.local import Report, Survey
 from barrow.noise.source import SeededSource, SystemSource
 from barrow.spaces import Clustered, Tree
 from barrow.study import Study
@@ -46,6 +48,7 @@ SURVEYS = {
 NOW, FOREVER = 1_700_000_000, 365_000
 SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 ANALYSER = X25519PrivateKey.from_private_bytes(bytes(range(32, 64)))
+MIXER, FRONT = (Ed25519PrivateKey.from_private_bytes(bytes(range(start, start + 32))) for start in (64, 96))
 
 
 def survey_of(name: str) -> tuple[Survey, Study, list[list[int]]]:
@@ -128,40 +131,77 @@ def made() -> dict[str, object]:
         "public": key.hex(),
         "messages": [{"value": value, "sealed": seal(good.digest, key, value).hex()} for value in (0, 1, 5)],
     }
+    files["admission.json"] = admission(good.digest)
     files["refused.json"] = refused()
     return files
 
 
-def card_of(name: str, **changes) -> Card:
+def card_of(name: str) -> Card:
     _, study, _ = survey_of(name)
-    keys = {"analyser": ANALYSER, "shuffler": "https://shuffle.example.org"} if study.model.value == "shuffle" else {}
-    return make_card(study, signer=SIGNER, address="https://collect.example.org", days=FOREVER, now=NOW, **keys)
+    mixed = {"analyser": ANALYSER, "mixer": MIXER, "shuffler": "https://shuffle.example.org"}
+    keys = {"signer": SIGNER, "front": FRONT, **(mixed if study.model.value == "shuffle" else {})}
+    return make_card(study, address="https://collect.example.org", days=FOREVER, now=NOW, **keys)
 
 
 def resigned(data: dict) -> dict:
     return {**data, "signature": b64(SIGNER.sign(signed_bytes(data)))}
 
 
+def admission(card: str) -> dict:
+    """What a token or a front end signs for some parts, and a line of a report that the front end let in."""
+    parts = [[b"one"], [b"one", b"two"], [bytes(64)], ['{"é":1}'.encode()]]
+    told = [{"card": card, "parts": [p.hex() for p in some], "said": said_of(card, *some).decode()} for some in parts]
+    mood = card_of("k-rr-local")
+    report = Report(mood.survey.digest, "0" * 32, (2,)).to_text()
+    line = line_of(report, attest(FRONT, mood.digest, report.encode()))
+    return {"cases": told, "front": public_bytes(FRONT).hex(), "report_card": "k-rr-local.json", "line": line}
+
+
 def refused() -> list[dict]:
     """Cards that a client must refuse, and why; all but the first are signed."""
     good, mean = json.loads(card_of("gkrr").text), json.loads(card_of("laplace-mean").text)
+    tree, small = (json.loads(card_of(name).text) for name in ("tree-sampled", "k-rr-local"))
     channel = good["channel"]
     half = {**channel, "alpha0": "1/2"}
     nodes = [list(node) for node in channel["nodes"]]
     nodes[0][3] = "0"
     number, below = mean["channel"]["scale"].split("/")
     quiet = {**mean["channel"], "scale": f"{int(number) // 2}/{below}"}
-    cheap = {**good["local"], "epsilon": "1/10"}
+
+    def priced(text: object, card: dict = good) -> dict:
+        return resigned({**card, "local": {**card["local"], "epsilon": text}})
+
+    def changed(card: dict, **parts: object) -> dict:
+        return resigned({**card, **parts})
+
+    names = ["toString", "__proto__", "constructor", "hasOwnProperty", "", "mood", good["survey"].upper()]
+    prices = ["-1000", "0", "0/1", "-0", "NaN", "Infinity", "1e3", "1/0", "1/-2", "9" * 400, " 5", "5\n", "", 5, None]
+    free = {**good["admission"], "kind": "nobody"}
     return [
         {"why": "signature", "card": {**good, "people": 999}},
-        {"why": "version", "card": resigned({**good, "version": 2})},
-        {"why": "expired", "card": resigned({**good, "expires": NOW + 1})},
-        {"why": "not yet", "card": resigned({**good, "issued": NOW + 86400 * 365_000})},
-        {"why": "alpha0", "card": resigned({**good, "channel": half})},
-        {"why": "weights", "card": resigned({**good, "channel": {**channel, "nodes": nodes}})},
-        {"why": "scale", "card": resigned({**mean, "channel": quiet})},
-        {"why": "epsilon", "card": resigned({**good, "local": cheap})},
-        {"why": "address", "card": resigned({**good, "send": {**good["send"], "messages": "http://evil.example"}})},
+        {"why": "version 1", "card": changed(good, version=1)},
+        {"why": "version 3", "card": changed(good, version=3)},
+        {"why": "expired", "card": changed(good, expires=NOW + 1)},
+        {"why": "not yet", "card": changed(good, issued=NOW + 86400 * 365_000)},
+        {"why": "alpha0", "card": changed(good, channel=half)},
+        {"why": "weights", "card": changed(good, channel={**channel, "nodes": nodes})},
+        {"why": "scale", "card": changed(mean, channel=quiet)},
+        {"why": "epsilon", "card": priced("1/10")},
+        {"why": "address", "card": changed(good, send={**good["send"], "messages": "http://evil.example"})},
+        *({"why": f"survey {name[:20]!r}", "card": changed(small, survey=name)} for name in names),
+        *({"why": f"price {str(text)[:10]!r}", "card": priced(text, small)} for text in prices),
+        {"why": "default of noise", "card": changed(mean, channel={**mean["channel"], "default": 101})},
+        {"why": "default by name", "card": changed(mean, channel={**mean["channel"], "default": "constructor"})},
+        {"why": "default of samples", "card": changed(tree, channel={**tree["channel"], "default": -1})},
+        {"why": "messages", "card": changed(good, messages=good["messages"] + 1)},
+        {"why": "nobody lets in", "card": changed(good, admission=free)},
+        {"why": "no front end", "card": changed(good, admission={"kind": "attested", "key": ""})},
+        {"why": "more of admission", "card": changed(good, admission={**good["admission"], "also": "x"})},
+        {"why": "no shuffler", "card": changed(good, mixing=None)},
+        {"why": "shuffler of a local card", "card": changed(mean, mixing=good["mixing"])},
+        {"why": "short key of the shuffler", "card": changed(good, mixing={"key": "AAAA"})},
+        {"why": "short key of the analyser", "card": changed(good, sealing={**good["sealing"], "key": "AAAA"})},
+        {"why": "no channel", "card": changed(good, channel={})},
     ]
 
 

@@ -8,11 +8,14 @@ import threading
 from functools import cache
 from pathlib import Path
 
+from barrow.collect import tokens
+from barrow.collect.admission import attest, line_of, said_of
+from barrow.collect.batches import read_batch, write_batch
 from barrow.collect.card import Card, make_card
 from barrow.collect.issuer import Invitations, Issuer, new_invitations
-from barrow.collect.keys import new_key
-from barrow.collect.pool import Pool
-from barrow.collect.shuffler import Shuffler
+from barrow.collect.keys import new_key, unb64
+from barrow.collect.sealing import seal
+from barrow.collect.shuffler import Shuffler, open_pool
 from barrow.collect.web import RefusedError
 from barrow.study import Study
 
@@ -24,9 +27,14 @@ def key(kind: str, number: int = 0):
     return new_key(kind)
 
 
-def local_card(**changes) -> Card:
+def admitted_by(tokens: bool) -> dict:
+    return {"issuer": key("issuer")} if tokens else {"front": key("front")}
+
+
+def local_card(*, tokens: bool = False, **changes) -> Card:
     terms = {"alpha": 3, "users": 100, "model": "local", "questions": ["frequency(items=2)"], **changes}
-    return make_card(Study(MOODS, **terms), signer=key("signer"), address="https://collect.example")
+    keys = {"signer": key("signer"), **admitted_by(tokens)}
+    return make_card(Study(MOODS, **terms), address="https://collect.example", **keys)
 
 
 def shuffle_card(*, tokens: bool = True, study: Study | None = None, **changes) -> Card:
@@ -40,9 +48,41 @@ def shuffle_card(*, tokens: bool = True, study: Study | None = None, **changes) 
     }
     asked = {"questions": ["frequency(items=2)"]}
     made = study or Study(MOODS, **{**terms, **asked, **changes})
-    extra = {"issuer": key("issuer")} if tokens else {}
     where = {"address": "https://collect.example", "shuffler": "https://shuffle.example"}
-    return make_card(made, signer=key("signer"), analyser=key("analyser"), **where, **extra)
+    keys = {"signer": key("signer"), "analyser": key("analyser"), "mixer": key("shuffler"), **admitted_by(tokens)}
+    return make_card(made, **where, **keys)
+
+
+def let_in(card: Card, *parts: bytes, by=None) -> bytes:
+    """What lets these parts in, as the issuer or the front end of the card would sign it; or somebody else."""
+    if card.counted == "attested":
+        return attest(by or key("front"), card.digest, *parts)
+    mine, said = by or key("issuer"), said_of(card.digest, *parts)
+    made = tokens.blind(mine.public_key(), said)
+    return made.prefix + tokens.finalize(mine.public_key(), said, made, tokens.sign(mine, made.request))
+
+
+def sealed(card: Card, value: int = 0) -> bytes:
+    return seal(card.digest, unb64(card.sealing["key"]), value)
+
+
+def item(card: Card, value: int = 0) -> bytes:
+    """A message with what lets it in, as the shuffler takes it."""
+    made = sealed(card, value)
+    return made + let_in(card, made)
+
+
+def admitted(card: Card, report: str) -> str:
+    """A report with what lets it in, as the collector takes it."""
+    return line_of(report, let_in(card, report.encode()))
+
+
+def batch_of(card: Card, place: Path, items, *, by=None, name: str = "1" * 32, **changes):
+    """A batch of these items, signed by the shuffler; or somebody else."""
+    size, each = len(items[0]), int(card.messages)
+    about = {"card": card.digest, "name": name, "count": len(items), "people_of": each, "size": size, **changes}
+    write_batch(place, items, by or key("shuffler"), **about)
+    return read_batch(place)
 
 
 class World:
@@ -50,12 +90,12 @@ class World:
 
     def __init__(self, folder: Path, card: Card, people: int = 10) -> None:
         self.card, self.folder = card, folder
-        self.pool = Pool(folder / "pool.db", card.digest)
+        self.pool = open_pool(folder / "pool.db", card)
         self.shuffler = Shuffler(card, self.pool)
         self.codes = new_invitations(people)
         self.invitations = Invitations(folder / "invitations.db", card.digest)
         self.invitations.invite(self.codes)
-        self.issuer = Issuer(card, key("issuer") if card.tokens else None, self.invitations)
+        self.issuer = Issuer(card, key("issuer") if card.counted == "tokens" else None, self.invitations)
         self.contacted: list[str] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)

@@ -15,8 +15,10 @@ import tomli_w
 
 from barrow.accounting import price
 from barrow.collect import Wallet, read_card
+from barrow.collect.admission import Gate
 from barrow.collect.batches import read_batch as read_sealed
 from barrow.collect.batches import write_batch
+from barrow.collect.keys import public_bytes
 from barrow.engines import Columns, Source
 from barrow.engines.memory import MemoryEngine
 from barrow.errors import BarrowError, ParameterError
@@ -62,6 +64,7 @@ from barrow.spaces.spec import parse_distance
 from barrow.study import Study, explain, read, read_statement, read_study, statement_text, verify
 from barrow.study.file import study_from_spec
 from tests.collect.vectors import FOLDER, resigned
+from tests.collect.world import key
 from tests.fuzz.inputs import as_json, mutated, mutated_bytes, mutated_text, odd
 
 Target = Callable[[random.Random, Path], None]
@@ -326,19 +329,35 @@ def _cards(rng: random.Random, folder: Path) -> None:
     _ = card.name, card.epsilon
 
 
+@cache
+def _let_in_line() -> tuple[str, Any]:
+    known = json.loads((FOLDER / "admission.json").read_text())
+    return known["line"], read_card(FOLDER / "cards" / known["report_card"])
+
+
 def _sealed_batches(rng: random.Random, folder: Path) -> None:
     place = folder / "sealed.batch"
     place.unlink(missing_ok=True)
-    write_batch(place, [bytes(64)] * 4, card="sha256:0", name="0", count=4, people_of=2, counted="tokens")
+    write_batch(place, [bytes(128)] * 4, key("shuffler"), card="sha256:0", name="0", count=4, people_of=2, size=128)
     place.write_bytes(mutated_bytes(place.read_bytes(), rng))
-    for _ in read_sealed(place).messages():
+    found = read_sealed(place)
+    for _ in found.items():
         pass
+    found.signed_by(public_bytes(key("shuffler")))
+
+
+def _admissions(rng: random.Random, folder: Path) -> None:
+    """Lines of a collector that were changed: none of them is let in."""
+    line, card = _let_in_line()
+    changed = mutated_text(line, rng)
+    if Gate(card).report(changed) is not None and changed.rstrip("\n") != line:
+        raise AssertionError("a changed line was let in")
 
 
 def _wallets(rng: random.Random, folder: Path) -> None:
     wallet = Wallet(folder / "me.cards")
     kept = {"card": "sha256:0", "epsilon": "1/2", "sent": [0]}
-    data = {"barrow": "card wallet", "version": 1, "limit": "3", "surveys": {"sha256:1": kept}}
+    data = {"barrow": "card wallet", "version": 2, "limit": "3", "surveys": {"sha256:1": kept}}
     text = as_json(mutated(data, rng))
     (folder / "me.cards").write_text(text if rng.random() < 0.7 else mutated_text(text, rng), errors="replace")
     _ = wallet.limit, wallet.spent, wallet.left
@@ -353,5 +372,5 @@ def targets() -> dict[str, Target]:
         "csv": _csv, "columns": _columns, "study files": _study_file, "study specs": _study_spec,
         "statements": _statements, "reports": _reports, "messages": _messages, "batches": _batches,
         "servers": _servers, "questions": _questions, "cards": _cards, "sealed batches": _sealed_batches,
-        "wallets": _wallets,
+        "admissions": _admissions, "wallets": _wallets,
     }  # fmt: skip

@@ -22,7 +22,7 @@ from tests.fuzz.targets import targets
 LINE = Line(0, 10, step=1, unit="km", cells=True)
 TARGETS = ["spaces", "space text", "queries", "randomisers", "guarantees", "numbers", "policies", "budgets", "columns"]
 TOP = ["study files", "study specs", "statements", "reports", "messages", "batches", "servers", "questions"]
-COLLECT = ["cards", "sealed batches", "wallets"]
+COLLECT = ["cards", "sealed batches", "admissions", "wallets"]
 
 
 def test_malformed_inputs_are_refused_kindly():

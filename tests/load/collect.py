@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import tempfile
 import time
@@ -16,30 +15,26 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
-from barrow.collect import tokens
-from barrow.collect.analyser import open_batch
+from barrow.collect.analyser import gathered_reports, open_batch
 from barrow.collect.batches import read_batch
-from barrow.collect.keys import unb64
-from barrow.collect.pool import Pool
-from barrow.collect.sealing import SEALED_BYTES, seal
+from barrow.collect.shuffler import open_pool
 from barrow.collect.stores import open_store
-from barrow.local import Server
-from tests.collect.world import key, local_card, shuffle_card
+from tests.collect.world import item, key, local_card, shuffle_card
 from tests.load.services import collector, mixing, shuffler
-from tests.load.traffic import Connection, blast, reports
+from tests.load.traffic import Connection, blast, front_of, reports
 
 EACH = 2
 GONE = (ConnectionError, OSError, ValueError, IndexError)
 
 
 def speeds(folder: Path, seconds: float) -> dict:
-    card, found = local_card(), {}
+    card, found = local_card(users=10**8), {}
     for batch in (100, 1):
         for connections in (1, 8, 64):
             service = collector(card, folder / f"speed-{batch}-{connections}.db")
             service.wait_until_open()
             before = service.cpu_seconds()
-            result = blast(service.port, card.survey.digest, connections, batch, seconds, 10**7)
+            result = blast(service.port, front_of(card), connections, batch, seconds, 10**7)
             result["per_cpu_second"] = result["taken"] / max(service.cpu_seconds() - before, 0.01)
             service.stop()
             stored = open_store(folder / f"speed-{batch}-{connections}.db", card.survey.digest).count()
@@ -53,12 +48,12 @@ def speeds(folder: Path, seconds: float) -> dict:
 
 def memory(folder: Path, most: int) -> dict:
     """Resident memory of the collector after 1e4 and after ``most`` reports."""
-    card = local_card()
+    card = local_card(users=10**8)
     service = collector(card, folder / "memory.db")
     service.wait_until_open()
-    blast(service.port, card.survey.digest, 8, 500, 60, 10_000)
+    blast(service.port, front_of(card), 8, 500, 60, 10_000)
     first = service.rss_mib()
-    result = blast(service.port, card.survey.digest, 8, 500, 300, most - 10_000)
+    result = blast(service.port, front_of(card), 8, 500, 300, most - 10_000)
     last = service.rss_mib()
     print(
         f"memory: {first:.0f} MiB after 10,000 reports, {last:.0f} MiB after {10_000 + result['taken']:,}", flush=True
@@ -120,9 +115,9 @@ class Sender:
 
 
 def kill_collector(folder: Path, kills: int, chance: random.Random) -> dict:
-    card = local_card()
+    card = local_card(users=10**8)
     digest, store = card.survey.digest, folder / "kills.db"
-    sender = Sender(lambda n: reports(digest, 4, EACH, n), "/reports", "application/x-ndjson", 40)
+    sender = Sender(lambda n: reports(front_of(card), 4, EACH, n), "/reports", "application/x-ndjson", 40)
     for _ in range(kills):
         service = collector(card, store)
         if service.wait_until_open():
@@ -130,40 +125,25 @@ def kill_collector(folder: Path, kills: int, chance: random.Random) -> dict:
         service.kill()
     kept = open_store(store, digest)
     texts = Counter(text.encode() + b"\n" for text in kept.texts())
-    server = Server(card.survey)
-    server.add_all(text.decode() for text in texts)
+    server = gathered_reports(card, [text.decode() for text in texts])
     lost = sum(line not in texts for line in sender.acknowledged)
     twice = sum(n > 1 for n in texts.values()) + sum(n > 1 for n in sender.new.values()) + (server.n - len(texts))
     told = {"kills": kills, "acknowledged": len(sender.acknowledged), "in_flight": sender.in_flight}
     return {**told, "lost": lost, "twice": twice}
 
 
-def sealed_items(card, count: int) -> list[bytes]:
-    """Messages; with tokens, as the issuer would have signed them, where the card has tokens."""
-    seal_to = unb64(card.sealing["key"])
-    made = [seal(card.digest, seal_to, i % 4) for i in range(count)]
-    if card.tokens is None:
-        return made
-    issuer, said = key("issuer"), tokens.message_of(card.digest)
-    public = issuer.public_key()
-    for i in range(count):
-        blinded = tokens.blind(public, said)
-        made[i] += blinded.prefix + tokens.finalize(public, said, blinded, tokens.sign(issuer, blinded.request))
-    return made
-
-
 def kill_shuffler(folder: Path, kills: int, chance: random.Random, count: int, *, counted: bool, mixes: int) -> dict:
     """Kills of the shuffler while messages arrive, then of mixing, which goes on each time."""
     card = shuffle_card(users=20, tokens=counted)
     store, batch = folder / f"pool-{counted}.db", folder / f"mixed-{counted}.batch"
-    items = sealed_items(card, count)
+    items = [item(card, i % 4) for i in range(count)]
     fresh = iter(items)
     sender = Sender(lambda n: list(islice(fresh, n)), "/messages", "application/octet-stream", max(1, count // 400))
     for _ in range(kills):
         service = shuffler(card, store)
         if service.wait_until_open():
             sender.send(service, time.monotonic() + chance.uniform(0.0, 0.03), chance)
-            copies = [item for item in chance.sample(items, 3) if item in sender.acknowledged]
+            copies = [one for one in chance.sample(items, 3) if one in sender.acknowledged]
             sender.open |= dict.fromkeys(copies)
         service.kill()
     service = shuffler(card, store)
@@ -172,10 +152,10 @@ def kill_shuffler(folder: Path, kills: int, chance: random.Random, count: int, *
     while sender.open:
         sender.send(service, time.monotonic() + 0.5, chance, cut=False)
     service.kill()
-    pool = Pool(store, card.digest)
-    held = Counter(pool.messages())
+    pool = open_pool(store, card)
+    held = Counter(pool.items())
     pool.close()
-    sent = {item[:SEALED_BYTES] for item in sender.acknowledged}
+    sent = sender.acknowledged
     lost = len(sent - set(held))
     twice = sum(n > 1 for n in held.values()) + sum(n > 1 for n in sender.new.values())
     for _ in range(mixes):
@@ -184,7 +164,7 @@ def kill_shuffler(folder: Path, kills: int, chance: random.Random, count: int, *
         mix.kill()
     assert mixing(card, store, batch).join() == 0
     found = read_batch(batch)
-    out = Counter(found.messages())
+    out = Counter(found.items())
     lost += len(held) - len(out) - found.head.left_out
     twice += sum(n > 1 for n in out.values()) + len(set(out) - set(held))
     opened = open_batch(card, found, key("analyser"))
@@ -195,25 +175,25 @@ def kill_shuffler(folder: Path, kills: int, chance: random.Random, count: int, *
 
 def full_disk(folder: Path) -> dict:
     """Writes of the collector fail from some size on."""
-    card = local_card()
+    card = local_card(users=10**8)
     digest, store = card.survey.digest, folder / "full.db"
     found = _filled(
         lambda **limit: collector(card, store, **limit), 2**20, ("/reports", "application/x-ndjson"),
-        lambda: reports(digest, 4, EACH, 50), tries=400, most=20,
+        lambda: reports(front_of(card), 4, EACH, 50), tries=400, most=20,
     )  # fmt: skip
     return found({text.encode() + b"\n" for text in open_store(store, digest).texts()})
 
 
 def full_pool(folder: Path) -> dict:
-    """The same for the shuffler: its files cannot grow any more. Whatever it is sent, it opens nothing."""
+    """The same for the shuffler: its files cannot grow any more."""
     card = shuffle_card(users=20, tokens=False)
     store = folder / "full-pool.db"
     found = _filled(
         lambda **limit: shuffler(card, store, **limit), 2**23 + 2**20, ("/messages", "application/octet-stream"),
-        lambda: [os.urandom(SEALED_BYTES) for _ in range(1000)], tries=100, most=5,
+        lambda: [item(card) for _ in range(500)], tries=150, most=3,
     )  # fmt: skip
-    pool = Pool(store, card.digest)
-    kept = set(pool.messages())
+    pool = open_pool(store, card)
+    kept = set(pool.items())
     pool.close()
     return found(kept)
 

@@ -9,8 +9,14 @@ import selectors
 import socket
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from barrow.collect.admission import attest, line_of
+from barrow.collect.card import Card
+from tests.collect.world import key
 
 
 class Connection:
@@ -50,32 +56,46 @@ class Connection:
         self.socket.close()
 
 
-def reports(digest: str, kinds: int, length: int, count: int) -> list[bytes]:
-    """Lines that a client would send, with random ids; values without items behind them."""
+class Front(NamedTuple):
+    """The front end of a local card, as another process can be told of it."""
+
+    survey: str
+    card: str
+    key: bytes
+
+
+def front_of(card: Card) -> Front:
+    return Front(card.survey.digest, card.digest, key("front").private_bytes_raw())
+
+
+def reports(front: Front, kinds: int, length: int, count: int) -> list[bytes]:
+    """Lines that the front end would pass on, with random ids; values without items behind them."""
+    mine = Ed25519PrivateKey.from_private_bytes(front.key)
     ids = os.urandom(16 * count).hex()
     values = np.sort(np.random.default_rng().integers(0, kinds, (count, length)), axis=1)
-    head = f'{{"barrow":"local report","version":1,"study":"{digest}","id":"'
+    head = f'{{"barrow":"local report","version":1,"study":"{front.survey}","id":"'
     rows = (",".join(map(str, row)) for row in values.tolist())
-    return [(head + ids[32 * i : 32 * i + 32] + f'","values":[{row}]}}\n').encode() for i, row in enumerate(rows)]
+    made = (head + ids[32 * i : 32 * i + 32] + f'","values":[{row}]}}' for i, row in enumerate(rows))
+    return [f"{line_of(text, attest(mine, front.card, text.encode()))}\n".encode() for text in made]
 
 
-def blast(port: int, digest: str, connections: int, batch: int, seconds: float, most: int) -> dict:
+def blast(port: int, front: Front, connections: int, batch: int, seconds: float, most: int) -> dict:
     """As many reports as the collector takes in some seconds, from a process of its own."""
     with mp.get_context("fork").Pool(1) as pool:
-        return pool.apply(_blast, (port, digest, connections, batch, seconds, most))
+        return pool.apply(_blast, (port, front, connections, batch, seconds, most))
 
 
-def _bodies(digest: str, batch: int) -> Iterator[bytes]:
+def _bodies(front: Front, batch: int) -> Iterator[bytes]:
     while True:
-        lines = reports(digest, 4, 2, batch * 50)
+        lines = reports(front, 4, 2, batch * 50)
         for i in range(50):
             yield b"".join(lines[i * batch : (i + 1) * batch])
 
 
-def _blast(port: int, digest: str, connections: int, batch: int, seconds: float, most: int) -> dict:
+def _blast(port: int, front: Front, connections: int, batch: int, seconds: float, most: int) -> dict:
     links = [Connection(port, "/reports", "application/x-ndjson") for _ in range(connections)]
     chooser = selectors.DefaultSelector()
-    bodies, begun, latencies = _bodies(digest, batch), {}, []
+    bodies, begun, latencies = _bodies(front, batch), {}, []
     taken = busy = 0
     start = time.perf_counter()
     for link in links:
@@ -83,8 +103,8 @@ def _blast(port: int, digest: str, connections: int, batch: int, seconds: float,
         begun[link] = time.perf_counter()
         chooser.register(link.socket, selectors.EVENT_READ, link)
     while time.perf_counter() - start < seconds and taken < most:
-        for key, _ in chooser.select():
-            link = key.data
+        for ready, _ in chooser.select():
+            link = ready.data
             status, answer = link.receive()
             now = time.perf_counter()
             latencies.append(now - begun[link])

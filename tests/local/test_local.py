@@ -353,3 +353,20 @@ def test_the_result_carries_the_guarantee_with_its_worst_case_and_says_what_is_p
 def test_no_reports_no_result():
     with pytest.raises(ParameterError, match="No report"):
         server_of().result()
+
+
+@pytest.mark.parametrize("asked", [Distance(3), "frequency(items=1)"], ids=["means", "counts"])
+def test_nobody_becomes_more_people_than_the_study_is_about(asked):
+    """One sender's 26,445 reports in a study of 100: the first 100 are counted, and the result says by whose word."""
+    made = survey(asked, users=100)
+    texts = [Report(made.digest, f"{i:032x}", (3,)).to_text() for i in range(26_445)]
+    one, all_at_once = Server(made), Server(made)
+    for text in texts[:300]:
+        one.add(text)
+    all_at_once.add_all(texts)
+    assert (one.n, one.refused["too many"]) == (100, 200)
+    assert (all_at_once.n, all_at_once.refused["too many"]) == (100, 26_345)
+    found = all_at_once.result()
+    assert found.n == 100
+    assert "whoever gathered them answers for that" in found.details["counted"]
+    assert found.details["counted"] in found.lines

@@ -5,6 +5,8 @@ const at = (id) => document.getElementById(id);
 const say = (text) => { at("state").textContent = text; };
 const LIMIT = "20";
 const MOST_SHOWN = 30;
+// The link that a person was given ends in #invitation=…; browsers do not send this part to anybody.
+const invitation = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
 
 const text = await (await fetch("/card", { cache: "no-store" })).text();
 const client = await Client.open(text, { memory: new BrowserMemory("barrow-demo"), limit: LIMIT }).catch((error) => {
@@ -73,7 +75,7 @@ at("form").addEventListener("submit", async (event) => {
 at("send").addEventListener("click", async () => {
   at("send").disabled = true;
   try {
-    const done = await client.send();
+    const done = await client.send(undefined, { invitation });
     say(done.accepted ? "Sent. Thank you." : "It was there already; nothing was counted twice.");
     await showTogether();
   } catch (error) {

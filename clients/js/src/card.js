@@ -7,12 +7,16 @@ import { drawStops, proveStops } from "./stops.js";
 
 const KEYS = [
   "barrow", "version", "study", "question", "survey", "model", "description", "promises", "people", "honest", "messages",
-  "counted", "labels", "metric", "channel", "local", "claimed", "sealing", "tokens", "send", "issued", "expires",
+  "labels", "metric", "channel", "local", "claimed", "sealing", "mixing", "admission", "send", "issued", "expires",
   "signer", "signature",
 ];
 const LARGEST = 2 ** 24;
 const SLACK_SECONDS = 300;
 const AGAIN = "take the card again from where it was published";
+const NAME = /^sha256:[0-9a-f]{64}$/;
+const PRICE = /^[0-9]{1,400}(\/[1-9][0-9]{0,400})?$/;
+const LARGEST_PRICE = new Fraction(10n ** 9n);
+const VARIANT = "RSABSSA-SHA384-PSS-Randomized";
 const KINDS = { stops: [proveStops, drawStops], laplace: [proveLaplace, drawLaplace] };
 
 /** JSON as it is signed: keys sorted at all levels, no spaces; a number that is not a safe integer is refused. */
@@ -26,7 +30,7 @@ export function canonical(data) {
 }
 
 function parsed(source) {
-  if (typeof source !== "string") return source;
+  if (typeof source !== "string") return parsed(JSON.stringify(source) ?? "");  // a copy: nobody changes it meanwhile
   if (source.trimStart().startsWith("<")) throw new CardError("This is an HTML page and not a card.", AGAIN);
   if (source.length > LARGEST) throw new CardError("This is too large for a card.", AGAIN);
   try {
@@ -50,6 +54,64 @@ function checkAddress(address) {
   }
 }
 
+/** A price as cards and memories write it: a text such as "3" or "7/2", above 0 and at most 10^9; nothing else. */
+export function priceOf(text) {
+  const price = typeof text === "string" && PRICE.test(text) ? Fraction.of(text) : null;
+  if (price === null || !price.positive || !price.atMost(LARGEST_PRICE)) {
+    throw new CardError("A price is not a number above 0 and up to 10^9.");
+  }
+  return price;
+}
+
+const sameKeys = (data, keys) => canonical(Object.keys(data).sort()) === canonical([...keys].sort());
+const count = (value) => Number.isSafeInteger(value) && value > 0;
+
+/** Whether everything in a signed card has its form; what follows from its numbers is proved later. */
+function checkParts(data) {
+  const local = data.model === "local";
+  if (!local && data.model !== "shuffle") throw new CardError("The card is of another model.");
+  if (typeof data.survey !== "string" || !NAME.test(data.survey)) throw new CardError("The card's survey is not named by a digest.");
+  if (!count(data.people) || !count(data.messages)) throw new CardError("The card is about no people, or no messages.");
+  if (!Number.isSafeInteger(data.issued) || !Number.isSafeInteger(data.expires)) throw new CardError("The card has no time.");
+  const { admission, sealing, mixing } = data;
+  const tokens = admission.kind === "tokens";
+  if (!sameKeys(admission, tokens ? ["kind", "variant", "key"] : ["kind", "key"])
+      || (tokens ? admission.variant !== VARIANT : admission.kind !== "attested")) {
+    throw new CardError("The card does not say who lets people in, in a way that is known here.");
+  }
+  unb64(admission.key, tokens ? undefined : 32);
+  if (!sameKeys(data.send, ["card", local ? "reports" : "messages", ...(tokens ? ["tokens"] : [])])) {
+    throw new CardError("The card does not say where to send.");
+  }
+  Object.values(data.send).forEach(checkAddress);
+  if (local !== (sealing === null) || local !== (mixing === null)) {
+    throw new CardError("The card does not say how messages are sealed and mixed.");
+  }
+  if (!local) {
+    const known = sameKeys(sealing, ["suite", "key", "plain", "bytes"]) && sameKeys(mixing, ["key"]);
+    if (!known || canonical(sealing.suite) !== "[32,1,1]" || sealing.plain !== 16 || sealing.bytes !== 64) {
+      throw new CardError("The card asks for another encryption or mixing.");
+    }
+    unb64(sealing.key, 32);
+    unb64(mixing.key, 32);
+    if (data.messages !== data.channel.messages) throw new CardError("The card counts other messages than it sends.");
+  }
+  if (!Array.isArray(data.labels) || data.labels.some((label) => typeof label !== "string")) {
+    throw new CardError("The card's items are not named.");
+  }
+}
+
+/** The channel's constants, proved; whoever holds nothing holds an item of the card. */
+function prove(data) {
+  const kind = Object.hasOwn(KINDS, data.channel.kind) ? KINDS[data.channel.kind] : null;
+  if (kind === null) throw new CardError("This survey can only be answered by a client that plans studies.", "use the Python client");
+  const { default: nothing } = data.channel;
+  if (!Number.isSafeInteger(nothing) || nothing < 0 || nothing >= data.labels.length) {
+    throw new CardError("The item of whoever holds nothing is not on the card.");
+  }
+  return kind[0](data.channel, data.metric, priceOf(data.local.epsilon), data.labels.length);
+}
+
 /** A card that is whole, signed and proved. */
 export class Card {
   constructor(data, digest, proved) {
@@ -57,7 +119,7 @@ export class Card {
     this.digest = digest;
     this.name = `card-${digest.slice(7, 23)}.json`;
     this.shuffled = data.model === "shuffle";
-    this.epsilon = Fraction.of(data.local.epsilon);
+    this.epsilon = priceOf(data.local.epsilon);
     this.proved = proved;
   }
 
@@ -79,9 +141,19 @@ export class Card {
     });
   }
 
+  /** The same, if they can be drawn from: some surveys are for people who hold a certain number of items. */
+  checked(held) {
+    const { kind, messages, sampled } = this.channel;
+    const ids = this.itemsOf(held);
+    if (kind === "stops" && !sampled && ids.length !== messages) {
+      throw new CardError(`This survey is for people who hold exactly ${messages} items.`, "give that many");
+    }
+    return ids;
+  }
+
   /** One report, drawn now; a client draws once for each survey and remembers it. */
   draw(held, words) {
-    return KINDS[this.channel.kind][1](this.channel, this.proved, this.itemsOf(held), words);
+    return KINDS[this.channel.kind][1](this.channel, this.proved, this.checked(held), words);
   }
 }
 
@@ -89,10 +161,8 @@ export class Card {
 export async function readCard(source, { signer } = {}) {
   const data = parsed(source);
   if (data === null || typeof data !== "object" || data.barrow !== "card") throw new CardError("This is no card.", AGAIN);
-  if (data.version !== 1) throw new CardError(`The card is of version ${String(data.version).slice(0, 9)}.`, "update this client");
-  if (canonical(Object.keys(data).sort()) !== canonical([...KEYS].sort())) {
-    throw new CardError("The card has other keys than a card.", AGAIN);
-  }
+  if (data.version !== 2) throw new CardError(`The card is of version ${String(data.version).slice(0, 9)}.`, "update this client");
+  if (!sameKeys(data, KEYS)) throw new CardError("The card has other keys than a card.", AGAIN);
   const { signature, ...rest } = data;
   const bytes = utf8(canonical(rest));
   let right = false;
@@ -105,22 +175,12 @@ export async function readCard(source, { signer } = {}) {
   }
   if (!right) throw new CardError("The card was changed after it was signed.", AGAIN);
   if (signer !== undefined && signer !== data.signer) throw new CardError("The card is signed by somebody else.");
-  const local = data.model === "local";
-  const wanted = ["card", ...(local ? ["reports"] : ["messages"]), ...(data.tokens ? ["tokens"] : [])].sort();
-  if (!["local", "shuffle"].includes(data.model) || canonical(Object.keys(data.send).sort()) !== canonical(wanted)) {
-    throw new CardError("The card does not say where to send.");
-  }
-  Object.values(data.send).forEach(checkAddress);
-  const sealing = data.sealing;
-  if (local !== (sealing === null) || (sealing && (canonical(sealing.suite) !== "[32,1,1]" || sealing.plain !== 16 || sealing.bytes !== 64))) {
-    throw new CardError("The card asks for another encryption.");
-  }
-  if (data.tokens && data.tokens.variant !== "RSABSSA-SHA384-PSS-Randomized") throw new CardError("The card asks for other tokens.");
-  const kind = Object.hasOwn(KINDS, data.channel.kind) ? KINDS[data.channel.kind] : null;
-  if (kind === null) throw new CardError("This survey can only be answered by a client that plans studies.", "use the Python client");
-  const proved = kind[0](data.channel, data.metric, Fraction.of(data.local.epsilon), data.labels.length);
-  if (!local && data.messages !== data.channel.messages) throw new CardError("The card counts other messages than it sends.");
   const digest = `sha256:${hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)))}`;
-  return new Card(data, digest, proved);
+  try {
+    checkParts(data);
+    return new Card(data, digest, prove(data));
+  } catch (error) {
+    if (error instanceof CardError) throw error;
+    throw new CardError("The card is not whole.");  // something in it has another type
+  }
 }
-

@@ -1,10 +1,10 @@
 // One person's side of a card: pay from their own limit, draw once, remember, send; after a failure send the same again.
 
 import { b64, hex, joined, unb64, utf8 } from "./bytes.js";
-import { readCard } from "./card.js";
-import { Fraction, ZERO } from "./exact.js";
+import { priceOf, readCard } from "./card.js";
+import { ZERO } from "./exact.js";
 import { seal } from "./sealing.js";
-import { blind, finalize, messageOf, readIssuer } from "./tokens.js";
+import { blind, finalize, readIssuer, saidOf } from "./tokens.js";
 import { SystemWords, randomBytes, shuffled } from "./words.js";
 
 const DONE = ["accepted", "repeated"];
@@ -26,7 +26,15 @@ export class LimitError extends Error {
 }
 
 const text = (fraction) => (fraction.d === 1n ? `${fraction.n}` : `${fraction.n}/${fraction.d}`);
-const spentOf = (state) => Object.values(state.surveys).reduce((sum, entry) => sum.plus(Fraction.of(entry.epsilon)), ZERO);
+const spentOf = (state) => [...state.surveys.values()].reduce((sum, entry) => sum.plus(priceOf(entry.epsilon)), ZERO);
+
+function limitOf(limit) {
+  try {
+    return priceOf(String(limit));
+  } catch {
+    throw new LimitError('A limit is a number above 0, as a text such as "10" or "7/2".');
+  }
+}
 
 export class Client {
   constructor(card, memory) {
@@ -43,8 +51,7 @@ export class Client {
   static async open(source, { memory, limit, signer } = {}) {
     const card = await readCard(source, { signer });
     if (limit !== undefined) {
-      const value = Fraction.of(String(limit));
-      if (!value.positive) throw new LimitError("A limit is a number above 0.");
+      const value = limitOf(limit);
       await memory.update((state) => { state.limit = text(value); });
     }
     return new Client(card, memory);
@@ -54,27 +61,30 @@ export class Client {
   async spent() {
     return this.memory.update((state) => ({
       spent: spentOf(state).toNumber(),
-      limit: state.limit === null ? null : Fraction.of(state.limit).toNumber(),
+      limit: state.limit === null ? null : priceOf(state.limit).toNumber(),
     }));
   }
 
   /** The report of this survey: drawn once, the same whatever the items are when it is asked again. */
   async report(items) {
     const { card } = this;
-    const ids = items === undefined ? null : card.itemsOf(items);
+    const ids = items === undefined ? null : card.checked(items);
+    const price = text(card.epsilon);
     const known = await this.memory.update((state) => {
-      const entry = state.surveys[card.survey];
+      const entry = state.surveys.get(card.survey);
       if (entry !== undefined) {
-        if (card.shuffled && entry.card !== card.digest) throw new LimitError("This survey was answered by another card.");
+        if (entry.card !== card.digest || entry.epsilon !== price) {
+          throw new LimitError("This survey was answered, or paid for, by another card or at another price.");
+        }
         if (entry.values !== undefined) return entry;
       }
       if (ids === null) throw new LimitError("Nothing was drawn yet: give the items.");
       card.checkTime();
       if (entry === undefined) {
         if (state.limit === null) throw new LimitError("The person has set no limit on what all their answers may show.");
-        const left = Fraction.of(state.limit).minus(spentOf(state));
+        const left = priceOf(state.limit).minus(spentOf(state));
         if (!card.epsilon.atMost(left)) throw new LimitError("This card costs more than is left of the person's limit.");
-        state.surveys[card.survey] = { card: card.digest, epsilon: text(card.epsilon) };
+        state.surveys.set(card.survey, { card: card.digest, epsilon: price });
       }
       return null;
     });
@@ -83,7 +93,7 @@ export class Client {
     const drawn = { id: hex(randomBytes(16)), values: values.map(String) };
     // Two tabs may draw at once: the first that is stored is the report.
     const kept = await this.memory.update((state) => {
-      const entry = state.surveys[card.survey];
+      const entry = state.surveys.get(card.survey);
       if (entry.values === undefined) Object.assign(entry, drawn);
       return { id: entry.id, values: entry.values };
     });
@@ -101,12 +111,12 @@ export class Client {
   async sealed(items) {
     const { card, memory } = this;
     const { values } = await this.report(items);
-    const known = await memory.update((state) => state.surveys[card.survey].sealed ?? null);
+    const known = await memory.update((state) => state.surveys.get(card.survey).sealed ?? null);
     if (known !== null) return known.map((message) => unb64(message));
     const key = unb64(card.sealing.key, 32);
     const made = shuffled(await Promise.all(values.map((value) => seal(card.digest, key, value)))).map(b64);
     const kept = await memory.update((state) => {
-      const entry = state.surveys[card.survey];
+      const entry = state.surveys.get(card.survey);
       entry.sealed ??= made;
       return entry.sealed;
     });
@@ -118,47 +128,55 @@ export class Client {
     const { card, memory } = this;
     card.checkTime();
     if (!card.shuffled) {
-      return taken(fetch, card.send.reports, utf8(`${await this.line(items)}\n`), "application/x-ndjson");
+      const line = await this.line(items);
+      const [token] = await this.#tokens([utf8(line)], invitation, fetch);
+      const whole = token.length > 0 ? `${line}\t${b64(token)}` : line;
+      return taken(fetch, card.send.reports, utf8(`${whole}\n`), "application/x-ndjson");
     }
-    const whole = await this.#withTokens(await this.sealed(items), invitation, fetch);
+    const messages = await this.sealed(items);
+    const tokens = await this.#tokens(messages, invitation, fetch);
+    const whole = messages.map((message, i) => joined(message, tokens[i]));
     const done = {};
-    const sent = new Set(await memory.update((state) => state.surveys[card.survey].sent ?? []));
+    const sent = new Set(await memory.update((state) => state.surveys.get(card.survey).sent ?? []));
     for (const [i, item] of whole.entries()) {
       if (sent.has(i)) continue;
       const found = await taken(fetch, card.send.messages, item, "application/octet-stream");
       for (const [name, count] of Object.entries(found)) done[name] = (done[name] ?? 0) + count;
       sent.add(i);
-      await memory.update((state) => { state.surveys[card.survey].sent = [...sent].sort((a, b) => a - b); });
+      await memory.update((state) => { state.surveys.get(card.survey).sent = [...sent].sort((a, b) => a - b); });
     }
     return done;
   }
 
-  async #withTokens(messages, invitation, fetch) {
+  /** For each part a token that is good for nothing else; nothing where a front end lets people in. */
+  async #tokens(parts, invitation, fetch) {
     const { card, memory } = this;
-    if (card.tokens === null) return messages;
-    const issuer = await readIssuer(unb64(card.tokens.key));
-    const said = messageOf(card.digest);
-    let kept = await memory.update((state) => state.surveys[card.survey].tokens ?? null);
+    if (card.admission.kind !== "tokens") return parts.map(() => new Uint8Array(0));
+    const issuer = await readIssuer(unb64(card.admission.key));
+    const said = await Promise.all(parts.map((part) => saidOf(card.digest, part)));
+    let kept = await memory.update((state) => state.surveys.get(card.survey).tokens ?? null);
     if (kept === null) {
-      const made = await Promise.all(messages.map(() => blind(issuer, said)));
+      const made = await Promise.all(said.map((text) => blind(issuer, text)));
       const secrets = made.map((t) => [b64(t.prefix), b64(t.request), t.inverse.toString(16)]);
       const waiting = await memory.update((state) => {
-        state.surveys[card.survey].blinded ??= secrets;
-        return state.surveys[card.survey].blinded;
+        const entry = state.surveys.get(card.survey);
+        entry.blinded ??= secrets;
+        return entry.blinded;
       });
       const body = utf8(JSON.stringify({ invitation, blinded: waiting.map(([, request]) => request) }));
       const { signatures } = await answer(fetch, card.send.tokens, body, "application/json");
       if (!Array.isArray(signatures) || signatures.length !== waiting.length) throw new SendError("The issuer gave no tokens.");
       const signed = await Promise.all(waiting.map(async ([prefix, , inverse], i) => {
         const token = { prefix: unb64(prefix), inverse: BigInt(`0x${inverse}`) };
-        return [prefix, b64(await finalize(issuer, said, token, unb64(signatures[i])))];
+        return b64(joined(token.prefix, await finalize(issuer, said[i], token, unb64(signatures[i]))));
       }));
       kept = await memory.update((state) => {
-        state.surveys[card.survey].tokens ??= signed;
-        return state.surveys[card.survey].tokens;
+        const entry = state.surveys.get(card.survey);
+        entry.tokens ??= signed;
+        return entry.tokens;
       });
     }
-    return messages.map((message, i) => joined(message, unb64(kept[i][0]), unb64(kept[i][1])));
+    return kept.map((token) => unb64(token, 288));
   }
 }
 
@@ -180,7 +198,9 @@ async function answer(fetch, address, body, kind) {
     throw new SendError(`${address} answered something that is no JSON (status ${response.status}).`);
   }
   if (response.status === 429) throw new SendError(`${address} is busy (status 429).`);
-  if (response.status !== 200) throw new SendError(`${address} refused with status ${response.status}.`);
+  if (response.status !== 200) {
+    throw new SendError(`${address} refused with status ${response.status}. ${String(found?.problem ?? "").slice(0, 200)}`.trim());
+  }
   return found;
 }
 

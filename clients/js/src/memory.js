@@ -2,15 +2,29 @@
 // A memory has one method: `update(change)` reads the state, lets `change` alter it at once, and resolves with its
 // result when the new state is durable. Nothing is sent before that.
 
-const EMPTY = () => ({ barrow: "card wallet", version: 1, limit: null, surveys: {} });
+import { priceOf } from "./card.js";
 
+const NAME = /^sha256:[0-9a-f]{64}$/;
+const FORGOTTEN = "What was remembered cannot be read, so it is not known what was spent; nothing is drawn.";
+
+/** The state, with the surveys in a map that has no names but those of surveys; refused if anything is wrong in it. */
 const checked = (state) => {
-  if (state === undefined || state === null) return EMPTY();
-  if (state.barrow !== "card wallet" || state.version !== 1 || typeof state.surveys !== "object") {
-    throw new Error("What was remembered cannot be read, so it is not known what was spent; nothing is drawn.");
+  const { barrow, version, limit, surveys } = state ?? { barrow: "card wallet", version: 2, limit: null, surveys: {} };
+  try {
+    if (barrow !== "card wallet" || version !== 2 || typeof surveys !== "object") throw new TypeError("another file");
+    if (limit !== null) priceOf(limit);
+    const named = new Map(Object.entries(surveys));
+    for (const [name, entry] of named) {
+      priceOf(entry.epsilon);
+      if (!NAME.test(name) || !NAME.test(entry.card)) throw new TypeError("another name");
+    }
+    return { barrow, version, limit, surveys: named };
+  } catch {
+    throw new Error(FORGOTTEN);
   }
-  return state;
 };
+
+const written = (state) => ({ ...state, surveys: Object.fromEntries(state.surveys) });
 
 /** IndexedDB in browsers: a transaction with strict durability; two tabs share it. */
 export class BrowserMemory {
@@ -40,7 +54,7 @@ export class BrowserMemory {
           try {
             const state = checked(request.result);
             result = change(state);
-            store.put(state, "wallet");
+            store.put(written(state), "wallet");
           } catch (error) {
             problem = error;
             work.abort();
@@ -88,13 +102,13 @@ export class FileMemory {
       try {
         state = JSON.parse(await readFile(this.path, "utf8"));
       } catch (error) {
-        if (error.code !== "ENOENT") throw new Error("What was remembered cannot be read; nothing is drawn.");
+        if (error.code !== "ENOENT") throw new Error(FORGOTTEN);
       }
       state = checked(state);
       const result = change(state);
       const file = await open(`${this.path}.new`, "w", 0o600);
       try {
-        await file.writeFile(JSON.stringify(state));
+        await file.writeFile(JSON.stringify(written(state)));
         await file.sync();
       } finally {
         await file.close();

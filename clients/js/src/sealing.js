@@ -45,7 +45,7 @@ export async function seal(digest, publicKey, value) {
   const theirs = await crypto.subtle.importKey("raw", publicKey, { name: "X25519" }, true, []);
   const shared = new Uint8Array(await crypto.subtle.deriveBits({ name: "X25519", public: theirs }, own.privateKey, 256));
   if (shared.every((byte) => byte === 0)) throw new TypeError("The analyser's key is no good key.");
-  const [key, iv] = await schedule(shared, enc, publicKey, utf8(`barrow message 1 ${digest}`));
+  const [key, iv] = await schedule(shared, enc, publicKey, utf8(`barrow message 2 ${digest}`));
   const aes = await crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt"]);
   return joined(enc, new Uint8Array(await crypto.subtle.encrypt({ name: "AES-GCM", iv }, aes, plain)));
 }

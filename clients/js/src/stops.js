@@ -54,7 +54,9 @@ function shortestWays(tree) {
 /** Refuses a channel that is not alpha0-d-private, or whose weights do not sum up; exact. */
 export function proveStops(channel, metric, epsilon, items) {
   if (metric.kind !== "tree") throw new CardError("The card's distances are not those of a tree.");
-  const stops = channel.nodes.map((node) => BigInt(node[3]));
+  const weights = channel.nodes.map((node) => Fraction.of(node[3]));
+  if (weights.some((weight) => weight.d !== 1n)) throw new CardError("A weight is no whole number.");
+  const stops = weights.map((weight) => weight.n);
   const { tree, leaves } = readTree(channel.nodes, metric.depths.map(Fraction.of), items);
   if (stops.some((stop) => stop < 0n) || stops[0] < 1n) throw new CardError("A weight is negative, or the root's is 0.");
   const alpha0 = Fraction.of(channel.alpha0);
@@ -110,9 +112,6 @@ export function drawStops(channel, proved, held, words) {
     ? sampledPlaces(Math.max(held.length, 1), channel.messages, words).map((place) =>
         held.length > 0 ? held[place] : channel.default)
     : held;
-  if (items.length !== channel.messages) {
-    throw new CardError(`This survey is for people who hold exactly ${channel.messages} items.`, "give that many");
-  }
   const nodes = words.take(items.length).map((word, i) => {
     const way = [];
     for (let v = leaves[items[i]]; v !== -1; v = tree[v].parent) way.push(v);

@@ -1,13 +1,19 @@
-// Single-use tokens: RSA blind signatures, RFC 9474, RSABSSA-SHA384-PSS-Randomized.
+// Tokens, each good for one message: RSA blind signatures, RFC 9474, RSABSSA-SHA384-PSS-Randomized.
 
-import { fromBigInt, joined, toBigInt, unb64, utf8 } from "./bytes.js";
+import { fromBigInt, hex, joined, toBigInt, unb64, utf8 } from "./bytes.js";
 import { CardError } from "./exact.js";
 import { below, bitLength, randomBytes } from "./words.js";
 
 const HASH = 48;
 const sha384 = async (...parts) => new Uint8Array(await crypto.subtle.digest("SHA-384", joined(...parts)));
 
-export const messageOf = (digest) => utf8(`barrow token 1 ${digest}`);
+const sha256 = async (...parts) => new Uint8Array(await crypto.subtle.digest("SHA-256", joined(...parts)));
+
+/** What is signed for a message: the card, and the hash of the list of hashes of each recipient's sealed part. */
+export async function saidOf(digest, ...parts) {
+  const listed = await sha256(...(await Promise.all(parts.map((part) => sha256(part)))));
+  return utf8(`barrow admission 2 ${digest} ${hex(listed)}`);
+}
 
 /** The issuer's key, from the DER of its SubjectPublicKeyInfo. */
 export async function readIssuer(der) {
@@ -15,7 +21,7 @@ export async function readIssuer(der) {
   const key = await crypto.subtle.importKey("spki", der, algorithm, true, ["verify"]);
   const { n, e } = await crypto.subtle.exportKey("jwk", key);
   const modulus = toBigInt(unb64(n));
-  if (bitLength(modulus) < 2048n || toBigInt(unb64(e)) !== 65537n) throw new CardError("The issuer's key is too weak.");
+  if (bitLength(modulus) !== 2048n || toBigInt(unb64(e)) !== 65537n) throw new CardError("The issuer's key is not of 2048 bits.");
   return { key, n: modulus, e: 65537n, size: Number((bitLength(modulus) + 7n) / 8n) };
 }
 

@@ -1,14 +1,15 @@
 // What a client remembers, pays, sends and sends again; tokens; the distribution of what it draws.
 import assert from "node:assert/strict";
-import { constants, generateKeyPairSync, privateDecrypt } from "node:crypto";
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { constants, createPrivateKey, generateKeyPairSync, privateDecrypt, sign } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { joined } from "../src/bytes.js";
+import { b64, joined, utf8 } from "../src/bytes.js";
+import { canonical } from "../src/card.js";
 import { Client, FileMemory, readCard } from "../src/index.js";
-import { blind, finalize, messageOf, power, readIssuer } from "../src/tokens.js";
+import { blind, finalize, power, readIssuer, saidOf } from "../src/tokens.js";
 import { SystemWords } from "../src/words.js";
 
 const card = (name) => JSON.parse(readFileSync(new URL(`../../vectors/cards/${name}.json`, import.meta.url), "utf8"));
@@ -82,15 +83,134 @@ test("an item that is not on the card, or too few of them", async () => {
 test("tokens: the issuer sees nothing of what it signs, and its signature holds", async () => {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const issuer = await readIssuer(publicKey.export({ type: "spki", format: "der" }));
-  const said = messageOf("sha256:00");
+  const said = await saidOf("sha256:00", Uint8Array.of(1));
   const made = await blind(issuer, said);
   const signed = privateDecrypt({ key: privateKey, padding: constants.RSA_NO_PADDING }, made.request);
   const signature = await finalize(issuer, said, made, Uint8Array.from(signed));
   assert.equal(signature.length, 256);
   assert.notDeepEqual(signature, Uint8Array.from(signed));
-  await assert.rejects(finalize(issuer, messageOf("sha256:01"), made, Uint8Array.from(signed)));
+  for (const [digest, part] of [["sha256:01", 1], ["sha256:00", 2]]) {
+    const other = await saidOf(digest, Uint8Array.of(part));
+    await assert.rejects(finalize(issuer, other, made, Uint8Array.from(signed)));
+  }
   assert.equal(power(3n, 5n, 7n), 5n);
   assert.equal(joined(made.prefix, signature).length, 288);
+});
+
+// The key that signed the vectors is public: anybody can be a hostile author of cards.
+const author = createPrivateKey({
+  key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.from([...Array(32).keys()])]),
+  format: "der", type: "pkcs8",
+});
+const hostile = (data) => {
+  const { signature, ...rest } = data;
+  return { ...rest, signature: b64(sign(null, utf8(canonical(rest)), author)) };
+};
+const spent = async (path) => Number((existsSync(path) ? Object.values(JSON.parse(readFileSync(path, "utf8")).surveys) : [])
+  .reduce((sum, { epsilon }) => sum + Number(epsilon.split("/")[0]) / Number(epsilon.split("/")[1] ?? 1), 0));
+
+test("a survey with the name of something that every object has is not free", async () => {
+  for (const survey of ["toString", "__proto__", "constructor", "valueOf", ""]) {
+    const path = home();
+    const answered = (async () => {
+      const client = await Client.open(hostile({ ...card("laplace-mean"), survey }), { memory: new FileMemory(path), limit: "1" });
+      return client.report([20]);
+    })();
+    await assert.rejects(answered, { name: "CardError" });
+  }
+});
+
+test("a card with a price below 0 buys nothing", async () => {
+  const path = home();
+  for (const epsilon of ["-1000", "0", "-0", "1/0", "NaN", "1e9", "9999999999"]) {
+    const free = hostile({ ...card("laplace-mean"), local: { ...card("laplace-mean").local, epsilon } });
+    await assert.rejects(Client.open(free, { memory: new FileMemory(path), limit: "1" }), { name: "CardError" });
+  }
+  await assert.rejects((await opened("laplace-mean", path, "1")).report([20]), { name: "LimitError" });
+  assert.equal(await spent(path), 0);
+});
+
+test("what is wrong with the items is seen before anything is paid", async () => {
+  const path = home();
+  const client = await opened("gkrr", path);
+  for (const wrong of [["no such item"], [0], [], [0, 1, 2, 6], [0, 1, 2, -1], [0, 1, 2, 1.5]]) {
+    await assert.rejects(client.report(wrong), { name: "CardError" });
+  }
+  assert.equal(await spent(path), 0);
+});
+
+test("what was paid for a cheap card is not good for a dear one of the same name", async () => {
+  const path = home();
+  const cheap = card("laplace-mean");
+  const { local, channel } = cheap;
+  const dear = hostile({
+    ...cheap, local: { ...local, epsilon: "40" },
+    channel: { ...channel, scale: "100", alpha: "40", table: channel.table, step: "1/4503599627370496" },
+  });
+  const first = await opened("laplace-mean", path, "6");
+  first.card.draw = () => { throw new Error("the draw fails"); };
+  await assert.rejects(first.report([20]), { message: "the draw fails" });
+  const before = await spent(path);
+  assert.ok(before > 4.9);
+  const second = await Client.open(dear, { memory: new FileMemory(path) });
+  await assert.rejects(second.report([20]), { name: "LimitError" });
+  assert.equal(await spent(path), before);
+  // The card that was paid for can still be answered, for nothing more.
+  assert.equal((await (await opened("laplace-mean", path, "6")).report([20])).values.length, 1);
+  assert.equal(await spent(path), before);
+});
+
+test("a memory with a price or a name that is none draws nothing", async () => {
+  const path = home();
+  const client = await opened("laplace-mean", path);
+  await client.report([20]);
+  const good = JSON.parse(readFileSync(path, "utf8"));
+  const [name, entry] = Object.entries(good.surveys)[0];
+  for (const surveys of [{ [name]: { ...entry, epsilon: "-5" } }, { [name]: { ...entry, epsilon: "0" } }, { [name]: { ...entry, epsilon: 5 } }, { mood: entry }, { [name]: 1 }, [1], 5]) {
+    writeFileSync(path, JSON.stringify({ ...good, surveys }));
+    await assert.rejects(client.report([20]), /it is not known what was spent/);
+  }
+  writeFileSync(path, `{"barrow":"card wallet","version":2,"limit":"9","surveys":{"__proto__":${JSON.stringify(entry)}}}`);
+  await assert.rejects(client.report([20]), /it is not known what was spent/);
+});
+
+test("a local report goes out with a token that is good for it alone", async () => {
+  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const key = b64(Uint8Array.from(publicKey.export({ type: "spki", format: "der" })));
+  const data = card("laplace-mean");
+  const counted = hostile({
+    ...data, send: { ...data.send, tokens: "https://collect.example.org/tokens" },
+    admission: { kind: "tokens", variant: "RSABSSA-SHA384-PSS-Randomized", key },
+  });
+  const asked = [];
+  const lines = [];
+  const fetch = async (address, { body }) => {
+    const said = Buffer.from(body).toString();
+    let told = { lines: ["accepted"] };
+    if (address.endsWith("/tokens")) {
+      asked.push(JSON.parse(said));
+      const signed = (text) => privateDecrypt({ key: privateKey, padding: constants.RSA_NO_PADDING }, Buffer.from(text, "base64url"));
+      told = { signatures: asked.at(-1).blinded.map((text) => b64(Uint8Array.from(signed(text)))) };
+    } else {
+      lines.push(said);
+    }
+    return { status: 200, text: async () => JSON.stringify(told) };
+  };
+  const path = home();
+  const client = await Client.open(counted, { memory: new FileMemory(path), limit: "10" });
+  assert.deepEqual(await client.send([20], { fetch, invitation: "code" }), { accepted: 1 });
+  await client.send(undefined, { fetch, invitation: "code" });
+  assert.equal(asked.length, 1);
+  assert.equal(asked[0].invitation, "code");
+  assert.equal(lines[0], lines[1]);
+  const [report, token] = lines[0].trimEnd().split("\t");
+  assert.equal(report, await client.line());
+  const bytes = Buffer.from(token, "base64url");
+  const issuer = await readIssuer(Uint8Array.from(publicKey.export({ type: "spki", format: "der" })));
+  const holds = async (part) => crypto.subtle.verify({ name: "RSA-PSS", saltLength: 48 }, issuer.key, bytes.subarray(32),
+    joined(Uint8Array.from(bytes.subarray(0, 32)), await saidOf(client.card.digest, utf8(part))));
+  assert.ok(await holds(report));
+  assert.ok(!(await holds(`${report} `)));
 });
 
 /** The chi-square statistic of draws from item 0 against its exact probabilities with the weights of `law`. */

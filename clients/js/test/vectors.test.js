@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { joined, unb64, utf8 } from "../src/bytes.js";
 import { readCard } from "../src/card.js";
 import { schedule, seal } from "../src/sealing.js";
+import { saidOf } from "../src/tokens.js";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../../vectors/${name}`, import.meta.url), "utf8"));
 
@@ -54,7 +55,7 @@ async function open(digest, privateKey, publicKey, sealed) {
   const enc = sealed.slice(0, 32);
   const theirs = await crypto.subtle.importKey("raw", enc, { name: "X25519" }, true, []);
   const shared = new Uint8Array(await crypto.subtle.deriveBits({ name: "X25519", public: theirs }, privateKey, 256));
-  const [key, iv] = await schedule(shared, enc, publicKey, utf8(`barrow message 1 ${digest}`));
+  const [key, iv] = await schedule(shared, enc, publicKey, utf8(`barrow message 2 ${digest}`));
   const aes = await crypto.subtle.importKey("raw", key, "AES-GCM", false, ["decrypt"]);
   return new Uint8Array(await crypto.subtle.decrypt({ name: "AES-GCM", iv }, aes, sealed.slice(32)));
 }
@@ -71,6 +72,15 @@ test("messages of the other client open here, and ours open too", async () => {
   assert.equal(mine.length, 64);
   assert.equal((await open(known.card, privateKey, publicKey, mine)).slice(14).join(), "1,2");
   await assert.rejects(open("sha256:other", privateKey, publicKey, mine));
+});
+
+test("what lets a message in names the card and the message", async () => {
+  const { cases } = read("admission.json");
+  assert.ok(cases.length >= 4);
+  for (const { card, parts, said } of cases) {
+    const bytes = parts.map((part) => Uint8Array.from(Buffer.from(part, "hex")));
+    assert.equal(Buffer.from(await saidOf(card, ...bytes)).toString(), said);
+  }
 });
 
 test("base64 has one spelling", () => {

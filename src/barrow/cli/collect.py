@@ -32,8 +32,8 @@ def collect() -> None:
 @click.argument("study_file", metavar="STUDY", type=click.Path())
 @click.option("--question", "asked", metavar="NAME", help="Which question; the only one by default.")
 @click.option("--address", required=True, metavar="URL", help="Where reports go, or who gives out card and tokens.")
-@click.option("--shuffler", metavar="URL", help="Where the shuffler is (shuffle studies).")
-@click.option("--attested", is_flag=True, help="No tokens: a front end attests how many people there are.")
+@click.option("--shuffler", metavar="URL", help="Where messages go (shuffle studies).")
+@click.option("--attested", is_flag=True, help="No tokens: your front end signs what each person sends.")
 @click.option("--invitations", default=0, metavar="N", help="How many invitations to write; one a person by default.")
 @click.option("--days", default=90, show_default=True, help="How long the card is valid.")
 @click.option("--out", default=".", show_default=True, type=click.Path(), help="The folder of the card.")
@@ -56,13 +56,14 @@ def init(
 
     study = make_study(study_file)
     shuffled = study.model.value == "shuffle"
-    names = ["signer", *(["analyser"] if shuffled else []), *(["issuer"] if shuffled and not attested else [])]
+    names = ["signer", *(["analyser", "shuffler"] if shuffled else []), "front" if attested else "issuer"]
     made = {name: new_key(name) for name in names}
     folder = Path(keys)
     known = (folder / "signer.key").exists()
     if known:  # one publisher signs many cards
         made["signer"] = read_key(folder / "signer.key", "signer")
-    card = make_card(study, asked, address=address, shuffler=shuffler, days=days, **made)
+    parties = {("mixer" if name == "shuffler" else name): key for name, key in made.items()}
+    card = make_card(study, asked, address=address, shuffler=shuffler, days=days, **parties)
     place = Path(out) / card.name
     _make(folder, 0o700)
     _make(Path(out), 0o755)
@@ -142,7 +143,7 @@ def answer(
 @_CARD
 @click.option("--store", default="reports.db", show_default=True, help="A file, or postgresql://…, for reports.")
 @click.option("--port", default=8700, show_default=True)
-@click.option("--demo", is_flag=True, help="Also serve the demo page and what the reports say so far.")
+@click.option("--demo", is_flag=True, help="Also serve a page (open it at /#invitation=CODE), and what all say.")
 @_HOST
 @_RATE
 @_KEYS
@@ -163,19 +164,20 @@ def serve(card_file: str, store: str, port: int, demo: bool, host: str, rate: in
 
     found = _card(card_file)
     found.check_time()
-    if demo and (found.shuffled or not found.everywhere):
+    if demo and (found.shuffled or not found.everywhere or found.counted != "tokens"):
         raise ParameterError(
-            "The demo page cannot answer this card.", allowed="a local card that browsers can answer",
+            "The demo page cannot answer this card.", allowed="a local card with tokens that browsers can answer",
             fix=f"barrow collect card {card_file}: it says which clients can",
         )  # fmt: skip
+    short, issuing = found.digest[7:23], found.counted == "tokens"
+    key = read_key(Path(keys) / f"issuer-{short}.key", "issuer") if issuing else None
+    book = Invitations(Path(keys) / f"invitations-{short}.db", found.digest) if issuing else None
+    issuer = Issuer(found, key, book, rate=rate)
     if found.shuffled:
-        short = found.digest[7:23]
-        issuing = found.tokens is not None
-        key = read_key(Path(keys) / f"issuer-{short}.key", "issuer") if issuing else None
-        book = Invitations(Path(keys) / f"invitations-{short}.db", found.digest) if issuing else None
-        app = Issuer(found, key, book, rate=rate).app()
+        app = issuer.app()
     else:
-        app = Collector(found, open_store(store, found.survey.digest), rate=rate, demo=demo).app()
+        reports, signing = open_store(store, found.survey.digest), issuer if issuing else None
+        app = Collector(found, reports, issuer=signing, rate=rate, demo=demo).app()
     run(app, host=host, port=port, ready=lambda address: echo(f"Serving {found.name} at {address}", err=True))
 
 
@@ -186,30 +188,34 @@ def serve(card_file: str, store: str, port: int, demo: bool, host: str, rate: in
 @click.option("--port", default=8701, show_default=True)
 @_HOST
 @_RATE
+@_KEYS
 @output_options
 def shuffle(
-    card_file: str, store: str, out: str | None, port: int, host: str, rate: int, as_json: bool, quiet: bool
+    card_file: str, store: str, out: str | None, port: int, host: str, rate: int, keys: str, as_json: bool, quiet: bool
 ) -> None:
-    """Take sealed messages of a shuffle card. Whoever runs this must not be the one who analyses.
+    """Take sealed messages of a shuffle card; --release signs the mixed batch with the shuffler's key.
+
+    Whoever runs this must not be the one who analyses.
 
     \b
     Example:
       barrow collect shuffle card.json --store pool.db
       barrow collect shuffle card.json --store pool.db --release march.batch
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect.pool import Pool
-    from barrow.collect.shuffler import Shuffler, mix_and_forget
+    from barrow.collect.keys import read_key
+    from barrow.collect.shuffler import Shuffler, mix_and_forget, open_pool
     from barrow.collect.web import run
 
     found = _card(card_file)
-    pool = Pool(store, found.digest)
-    if out is None:
+    key = None if out is None else read_key(Path(keys) / f"shuffler-{found.digest[7:23]}.key", "shuffler")
+    pool = open_pool(store, found)
+    if out is None or key is None:
         found.check_time()
         app = Shuffler(found, pool, rate=rate).app()
         run(app, host=host, port=port, ready=lambda place: echo(f"Shuffling {found.name} at {place}", err=True))
         pool.close()
         return
-    head = mix_and_forget(found, pool, out)
+    head = mix_and_forget(found, pool, out, key)
     told = {"batch": out, "id": head.id, "messages": head.messages, "left_out": head.left_out}
     mixed = f"Mixed {head.messages:,} messages into {out} and forgot them; the card is closed."
     tell(as_json, quiet, told, out, mixed)
@@ -238,11 +244,10 @@ def analyse(
       barrow collect analyse card.json --store reports.db --ledger moods.ledger --out march
     """  # noqa: D301  (click reads the backspace)
     from barrow.collect.analyser import analyse as analysed
-    from barrow.collect.analyser import analyse_reports
+    from barrow.collect.analyser import analyse_reports, gathered_reports
     from barrow.collect.keys import read_key
     from barrow.collect.stores import open_store
     from barrow.ledger import Ledger
-    from barrow.local import Server
 
     found = _card(card_file)
     if (store is None) != found.shuffled or (batch is None) == found.shuffled:
@@ -254,9 +259,8 @@ def analyse(
     if store is not None and not store.startswith("postgres") and not os.path.exists(store):
         raise ParameterError(f"There is no store {store!r}.", allowed="the collector's store", fix="check the path")
     if ledger is None and store is not None:
-        server = Server(found.survey)
-        server.add_all(open_store(store, found.survey.digest).texts())
-        _show(server.result(), as_json, quiet)
+        looked = gathered_reports(found, open_store(store, found.survey.digest).texts())
+        _show(looked.result(), as_json, quiet)
         return
     if ledger is None:
         raise ParameterError("No ledger is named.", allowed="the data set's ledger", fix="--ledger moods.ledger")

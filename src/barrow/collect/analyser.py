@@ -1,10 +1,15 @@
-"""The analyser: opens a mixed batch once, refuses what does not belong, counts, decodes, and releases what it says."""
+"""The analyser: checks a mixed batch, opens it once, counts, decodes, and releases what it says.
+
+It believes nobody who had the batch before: the shuffler must have signed it, every message must have been let in by
+the key on the card, and none may be there twice.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +17,16 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
+from barrow.collect.admission import Gate
 from barrow.collect.batches import SealedBatch, read_batch
 from barrow.collect.card import Card
-from barrow.collect.keys import b64, public_bytes
-from barrow.collect.sealing import Opener
+from barrow.collect.keys import b64, public_bytes, unb64
+from barrow.collect.sealing import SEALED_BYTES, Opener
+from barrow.collect.tokens import random_bytes
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
 from barrow.local import Server
 from barrow.local.mixing import kinds_of
-from barrow.local.server import Received
 from barrow.study import Release
 from barrow.study.release import Gathered, release_gathered
 
@@ -37,8 +43,51 @@ class Opened:
     refused: dict[str, int]
 
 
+def _of_this_card(card: Card, batch: SealedBatch) -> str | None:
+    if batch.head.card != card.digest:
+        return "belongs to another card"
+    return None if batch.head.bytes == SEALED_BYTES + Gate(card).size else "has messages of another size"
+
+
+def _of_whole_people(card: Card, batch: SealedBatch) -> str | None:
+    return "does not hold the messages of whole people" if batch.head.messages % int(card.messages) else None
+
+
+def _signed(card: Card, batch: SealedBatch) -> str | None:
+    return None if batch.signed_by(unb64(card.mixing["key"], 32)) else "is not signed by the shuffler on the card"
+
+
+def _let_in(card: Card, batch: SealedBatch) -> str | None:
+    gate = Gate(card)
+    good = all(gate.lets_in(item[SEALED_BYTES:], item[:SEALED_BYTES]) for item in batch.items())
+    return None if good else "holds messages that nobody let in, or that are not those that were let in"
+
+
+def _distinct(card: Card, batch: SealedBatch) -> str | None:
+    """Digests under a key that is drawn now: who made the batch cannot look for two messages with one digest."""
+    key = random_bytes(32)
+    digests = bytearray()
+    for item in batch.items():
+        digests += hashlib.blake2b(item[:SEALED_BYTES], digest_size=16, key=key).digest()
+    rows = np.frombuffer(digests, dtype=np.uint64).reshape(-1, 2)
+    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    twice = bool((rows[1:] == rows[:-1]).all(axis=1).any())
+    return "holds a message twice" if twice else None
+
+
+Check = Callable[[Card, SealedBatch], str | None]
+CHECKS: dict[str, Check] = {
+    "card": _of_this_card,
+    "number": _of_whole_people,
+    "signature": _signed,
+    "admission": _let_in,
+    "distinctness": _distinct,
+}
+"""What is checked before a batch is opened, in this order; each says what is wrong, or None."""
+
+
 def open_batch(card: Card, batch: SealedBatch, key: X25519PrivateKey) -> Opened:
-    """Decrypt and count; messages that cannot be opened, or say something impossible, are left out.
+    """Check, decrypt and count; messages that cannot be opened, or say something impossible, are left out.
 
     Of the others the last few are left out that do not make up a whole person: their places are random.
     """
@@ -46,16 +95,20 @@ def open_batch(card: Card, batch: SealedBatch, key: X25519PrivateKey) -> Opened:
         raise ParameterError(
             "The key is not the one on the card.", allowed="the analyser's key of this card", fix="--keys FOLDER"
         )
-    if batch.head.card != card.digest:
-        raise ParameterError(
-            "The batch belongs to another card.", allowed=f"a batch of {card.digest}", fix="name its card"
-        )
+    for check in CHECKS.values():
+        problem = check(card, batch)
+        if problem is not None:
+            raise ParameterError(
+                f"The batch {problem}; nothing was opened.",
+                allowed=f"the batch of {card.name}, as its shuffler wrote it",
+                fix="ask the shuffler for it again; if it stays so, do not trust whoever sent it",
+            )
     kinds, each = kinds_of(card.survey), int(card.messages)
     opener = Opener(card.digest, key, kinds)
     refused: Counter[str] = Counter()
     counts, tail, seen = np.zeros(kinds, dtype=np.int64), [], 0
-    for sealed in batch.messages():
-        found = opener.open(sealed)
+    for item in batch.items():
+        found = opener.open(item[:SEALED_BYTES])
         if isinstance(found, str):
             refused[found] += 1
             continue
@@ -74,22 +127,31 @@ def open_batch(card: Card, batch: SealedBatch, key: X25519PrivateKey) -> Opened:
 
 def conditions_of(card: Card, people: int) -> tuple[str, ...]:
     """What a shuffled guarantee about so many people rests on, in words that follow "if"."""
-    plan = card.survey.plan
-    hiding = plan.terms.hiding_among(people)
-    share = "" if plan.terms.honest == 1 else f" (honest = {float(plan.terms.honest):g} of {people:,})"
-    counted = (
-        "each of them was given tokens once, by whoever let people in"
-        if card.counted == "tokens"
-        else f"there were {people:,} of them, as a front end attests; nobody counted them, so this number is assumed"
-    )
+    terms = card.survey.plan.terms
+    hiding = min(terms.hiding_among(people), terms.hiding)
+    share = "" if terms.honest == 1 else f" (honest = {float(terms.honest):g} of {min(people, terms.users):,})"
     alone = float(card.epsilon)
     return (
         f"at least {hiding:,} people{share}, the person concerned among them, sent what their clients drew and told "
         "nobody which messages were theirs",
-        counted,
-        "whoever mixed the messages forgot whence they came, and does not work together with whoever opened them, nor "
-        "with those who carried them; if they do work together, only what each client proved holds: "
-        f"ε = {alone:.4g} for one person",
+        _counted(card),
+        "whoever mixed the messages, whose signature the batch bears, forgot whence they came, and does not work "
+        "together with whoever opened them, nor with those who carried them; if they do work together, only what each "
+        f"client proved holds: ε = {alone:.4g} for one person",
+    )
+
+
+def _counted(card: Card) -> str:
+    """Who is trusted with the number of people, in words that follow "if"."""
+    what = "message" if card.shuffled else "report"
+    if card.counted == "tokens":
+        return (
+            f"whoever gave out the invitations gave one to each person and signed once for each: every {what} that "
+            "was counted carries such a signature, which was made without seeing it and is valid for it alone"
+        )
+    return (
+        f"the front end let in each person once: it signed every {what} that was counted, and nobody else checked "
+        "that these are different people"
     )
 
 
@@ -125,31 +187,52 @@ def analyse(
         )
     named: dict[str, Any] = {
         "batch": mixed.head.id,
+        "digest": f"sha256:{mixed.digest.hex()}",
         "card": card.digest,
-        "counted": mixed.head.counted,
+        "counted": card.counted,
         "refused": opened.refused,
     }
     gathered = Gathered(plan.for_people(opened.people), opened.counts, named, conditions_of(card, opened.people))
     return _released(card, gathered, "batch", ledger, out)
 
 
+def gathered_reports(card: Card, lines: Iterable[str]) -> Server:
+    """The reports among some lines that were let in, added up; no more than the card's number of people."""
+    gate = Gate(card)
+    server = Server(card.survey, counted=f"Each report is one person's if {_counted(card)}.")
+
+    def let_in() -> Iterator[str]:
+        for line in lines:
+            report = gate.report(line)
+            if report is None:
+                server.refused["not let in"] += 1
+            else:
+                yield report
+
+    server.add_all(let_in())
+    return server
+
+
 def analyse_reports(
     card: Card,
-    reports: Iterable[Received],
+    reports: Iterable[str],
     *,
     ledger: Ledger | str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
 ) -> Release:
-    """Release what the reports of a local card say, with a statement and an entry in the ledger; once for each card."""
+    """Release what the reports of a local card say, with a statement and an entry in the ledger; once for each card.
+
+    Each is a line as the collector takes it: a report, a tab, and what lets it in.
+    """
     if card.shuffled:
         raise ParameterError("The card is of the shuffle model.", allowed="a local card", fix="analyse a mixed batch")
-    server = Server(card.survey)
-    server.add_all(reports)
+    server = gathered_reports(card, reports)
     found = server.result()
     plan = card.survey.plan.for_people(found.n)
-    named = {"card": card.digest, "reports": found.n, "refused": dict(found.refused)}
+    named = {"card": card.digest, "counted": card.counted, "reports": found.n, "refused": dict(found.refused)}
     conditions = (
         "each person's own client drew the report, once, and sent nothing else; nobody else has to be trusted with it",
+        f"{_counted(card)} (the number of people rests on this, and not what anyone can learn about one of them)",
     )
     counts = server.counts
     said = (None, None) if counts is not None else (found.tables, found.lines[:_LINES])

@@ -1,33 +1,37 @@
-"""Sealed batches: a head and messages in a uniformly random order; nothing else of them is left."""
+"""Sealed batches: a head, messages with what lets them in, in a uniformly random order, and a signature."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 import numpy as np
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from numpy.typing import NDArray
 
-from barrow.collect.sealing import SEALED_BYTES
 from barrow.errors import ParameterError, plain_file
 from barrow.ledger.store import fsync_folder
 from barrow.local.mixing import permuted
 from barrow.noise import uniform_below
 
-_KIND, _VERSION = "sealed batch", 1
-IN_MEMORY = 2**18
+_KIND, _VERSION = "sealed batch", 2
+IN_MEMORY = 2**16
 """Messages that are permuted at once; more are first scattered over files."""
+SIGNATURE = 64
 _READ = 4096
 
 
 class Head(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The first line of a batch."""
+    """The first line of a batch; ``bytes`` is how many a message has, with what lets it in."""
 
     barrow: str
     version: int
@@ -35,7 +39,7 @@ class Head(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     id: str
     messages: int
     left_out: int
-    counted: str
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -45,32 +49,79 @@ class SealedBatch:
     head: Head
     path: Path
 
-    def messages(self) -> Iterator[bytes]:
-        """The messages, in their order."""
+    def items(self) -> Iterator[bytes]:
+        """The messages, each with what lets it in, in their order."""
+        size = self.head.bytes
+        for some in self._pieces(_READ * size):
+            for start in range(0, len(some), size):
+                yield some[start : start + size]
+
+    def _pieces(self, size: int) -> Iterator[bytes]:
         with open(self.path, "rb") as file:
             file.readline()
-            while some := file.read(_READ * SEALED_BYTES):
-                for start in range(0, len(some), SEALED_BYTES):
-                    yield some[start : start + SEALED_BYTES]
+            left = self.head.messages * self.head.bytes
+            while left and (some := file.read(min(size, left))):
+                left -= len(some)
+                yield some
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The SHA-256 of the head and all messages: what is signed."""
+        with open(self.path, "rb") as file:
+            seen = hashlib.sha256(file.readline())
+        for some in self._pieces(_READ * self.head.bytes):
+            seen.update(some)
+        return seen.digest()
+
+    def signed_by(self, key: bytes) -> bool:
+        """Whether this public key signed the head and all messages."""
+        with open(self.path, "rb") as file:
+            file.seek(-SIGNATURE, os.SEEK_END)
+            signature = file.read()
+        try:
+            Ed25519PublicKey.from_public_bytes(key).verify(signature, _said(self.digest))
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+
+def _said(digest: bytes) -> bytes:
+    return b"barrow batch 2 " + digest
+
+
+class _Hashed:
+    """Writes to a file, and hashes what it writes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._seen = file, hashlib.sha256()
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._seen.update(data)
+
+    def sign(self, key: Ed25519PrivateKey) -> None:
+        self._file.write(key.sign(_said(self._seen.digest())))
 
 
 def write_batch(
-    path: str | os.PathLike[str], messages: Iterable[bytes], *, card: str, name: str, count: int, people_of: int,
-    counted: str, in_memory: int = IN_MEMORY,
+    path: str | os.PathLike[str], items: Iterable[bytes], key: Ed25519PrivateKey, *, card: str, name: str, count: int,
+    people_of: int, size: int, in_memory: int = IN_MEMORY,
 ) -> Head:  # fmt: skip
-    """Write ``count`` messages in a uniformly random order to a new file, whole or not at all.
+    """Write ``count`` items of ``size`` bytes in a uniformly random order to a new file, signed, whole or not at all.
 
     As many are left out, at random, as do not make up a whole person.
 
     ``people_of`` is m, how many messages each person sends; ``in_memory`` are permuted at once.
     """
     file = Path(path)
-    head = Head(_KIND, _VERSION, card, name, count - count % people_of, count % people_of, counted)
+    head = Head(_KIND, _VERSION, card, name, count - count % people_of, count % people_of, size)
     partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
     try:
         with open(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as target:
-            target.write(json.dumps(msgspec.to_builtins(head), separators=(",", ":")).encode() + b"\n")
-            written = _scattered(messages, count, head.messages, target, file.parent, in_memory)
+            hashed = _Hashed(target)
+            hashed.write(json.dumps(msgspec.to_builtins(head), separators=(",", ":")).encode() + b"\n")
+            written = _scattered(items, head, hashed, file.parent, in_memory)
+            hashed.sign(key)
             target.flush()
             os.fsync(target.fileno())
         if written != head.messages:
@@ -88,41 +139,40 @@ def write_batch(
     return head
 
 
-def _scattered(
-    messages: Iterable[bytes], count: int, wanted: int, target: BinaryIO, folder: Path, in_memory: int
-) -> int:
-    """Rao and Sandelius: each message goes to a random file, and each file is permuted: exactly uniform together."""
+def _scattered(items: Iterable[bytes], head: Head, target: _Hashed, folder: Path, in_memory: int) -> int:
+    """Rao and Sandelius: each item goes to a random file, and each file is permuted: exactly uniform together."""
+    count = head.messages + head.left_out
     files = -(-count // max(1, in_memory // 2)) if count > in_memory else 1
     if files == 1:
-        return _flush(b"".join(messages), wanted, target)
+        return _flush(b"".join(items), head.bytes, head.messages, target)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".mixing-") as place:
         handles = [open(Path(place) / str(i), "w+b") for i in range(files)]  # noqa: SIM115
         try:
-            for some in _chunks(messages, in_memory // 4 or 1):
+            for some in _chunks(items, in_memory // 4 or 1):
                 where = uniform_below(np.full(len(some), files, dtype=np.int64)).tolist()
-                for message, i in zip(some, where, strict=True):
-                    handles[i].write(message)
+                for item, i in zip(some, where, strict=True):
+                    handles[i].write(item)
             written = 0
             for handle in handles:
                 handle.seek(0)
-                written += _flush(handle.read(), wanted - written, target)
+                written += _flush(handle.read(), head.bytes, head.messages - written, target)
             return written
         finally:
             for handle in handles:
                 handle.close()
 
 
-def _flush(held: bytes, most: int, target: BinaryIO) -> int:
-    rows: NDArray[np.uint8] = np.frombuffer(held, dtype=np.uint8).reshape(-1, SEALED_BYTES)
+def _flush(held: bytes, size: int, most: int, target: _Hashed) -> int:
+    rows: NDArray[np.uint8] = np.frombuffer(held, dtype=np.uint8).reshape(-1, size)
     order = permuted(np.arange(len(rows), dtype=np.int64))[: max(0, most)]
     target.write(rows[order].tobytes())
     return len(order)
 
 
-def _chunks(messages: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+def _chunks(items: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
     some: list[bytes] = []
-    for message in messages:
-        some.append(message)
+    for item in items:
+        some.append(item)
         if len(some) == size:
             yield some
             some = []
@@ -145,6 +195,7 @@ def read_batch(path: str | os.PathLike[str]) -> SealedBatch:
         head = None
     if head is None or (head.barrow, head.version) != (_KIND, _VERSION):
         raise ParameterError("This is no sealed batch.", **whole)
-    if size != len(first) + head.messages * SEALED_BYTES or not first.endswith(b"\n"):
+    whole_size = len(first) + head.messages * head.bytes + SIGNATURE
+    if min(head.messages, head.left_out) < 0 or head.bytes < 1 or size != whole_size or not first.endswith(b"\n"):
         raise ParameterError("The batch is not whole.", **whole)
     return SealedBatch(head, Path(path))

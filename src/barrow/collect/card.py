@@ -13,13 +13,12 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from barrow.collect.keys import b64, price_of, public_bytes, unb64
+from barrow.collect.card_form import AGAIN, CARD_VERSION, Wire, checked, no_card, signed_bytes, url_of
+from barrow.collect.keys import b64, price_of, public_bytes
 from barrow.collect.patience import patiently
 from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
 from barrow.collect.tokens import VARIANT
@@ -30,42 +29,11 @@ from barrow.study import Study
 from barrow.study.file import study_from_text, study_text
 from barrow.study.study import Asked
 
-CARD_VERSION = 1
 LARGEST = 2**24
 """Cards are at most this many bytes."""
 SLACK_SECONDS = 300
 """How far a clock may be behind the card's."""
-_AGAIN = "take the card again from where it was published"
 _READER = msgspec.json.Decoder(dict[str, Any], float_hook=int)  # int() refuses a point and an exponent
-
-
-class _Wire(msgspec.Struct, forbid_unknown_fields=True):
-    """A card as JSON: exactly these keys; numbers are integers or texts of exact fractions."""
-
-    barrow: str
-    version: int
-    study: str
-    question: str
-    survey: str
-    model: str
-    description: str
-    promises: list[str]
-    people: int
-    honest: str
-    messages: int
-    counted: str
-    labels: list[str]
-    metric: dict[str, Any]
-    channel: dict[str, Any]
-    local: dict[str, str]
-    claimed: dict[str, Any] | None
-    sealing: dict[str, Any] | None
-    tokens: dict[str, Any] | None
-    send: dict[str, str]
-    issued: int
-    expires: int
-    signer: str
-    signature: str
 
 
 class Card:
@@ -76,17 +44,18 @@ class Card:
 
     >>> from barrow.collect.keys import new_key
     >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
-    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org", days=30)
+    >>> keys = {"signer": new_key("signer"), "front": new_key("front")}
+    >>> card = make_card(study, "items(items=1)", address="https://example.org", days=30, **keys)
     >>> card.name == f"card-{card.digest[7:23]}.json", read_card(card.text) == card, card.survey.shuffled
     (True, True, False)
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self._data = dict(data)
-        self._wire = _checked(self._data)
+        self._wire = checked(self._data)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _Wire.__struct_fields__:
+        if name in Wire.__struct_fields__:
             return getattr(self._wire, name)
         raise AttributeError(name)
 
@@ -123,6 +92,11 @@ class Card:
     def shuffled(self) -> bool:
         """Whether messages are mixed before anybody opens them."""
         return bool(self._wire.model == "shuffle")
+
+    @property
+    def counted(self) -> str:
+        """How people are counted: by ``"tokens"`` of an issuer, or ``"attested"`` by a front end."""
+        return str(self._wire.admission["kind"])
 
     @property
     def everywhere(self) -> bool:
@@ -162,19 +136,13 @@ class Card:
             raise ParameterError(
                 f"The card and its key expired on {_day(self._wire.expires)}; this machine's clock says {_day(here)}.",
                 allowed="a card that is still valid",
-                fix=f"{_AGAIN}, or set the clock; nothing was sent, and what was drawn before is kept",
+                fix=f"{AGAIN}, or set the clock; nothing was sent, and what was drawn before is kept",
             )
 
 
 def planned_card(card: Card) -> Survey:
     """The survey of a stranger's card; planning it is given up after :data:`~barrow.collect.patience.SECONDS`."""
     return patiently(lambda: card.survey, "Planning the card's study")
-
-
-def signed_bytes(data: Mapping[str, Any]) -> bytes:
-    """What is signed: the JSON without ``signature``, keys sorted, no spaces, UTF-8."""
-    rest = {key: value for key, value in data.items() if key != "signature"}
-    return json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _facts(survey: Survey) -> dict[str, Any]:
@@ -217,30 +185,40 @@ def make_card(
     address: str,
     shuffler: str | None = None,
     analyser: Any = None,
+    mixer: Any = None,
     issuer: Any = None,
+    front: Any = None,
     days: int = 90,
     now: float | None = None,
 ) -> Card:
-    """The signed card of one question of a study.
+    """The signed card of one question of a study. All keys but the signer's may be public ones.
 
     Args:
         study: A local or shuffle study.
         asked: The question.
         signer: The Ed25519 key of whoever publishes it.
         address: Where the collector is (local), or who serves the card and signs tokens (shuffle).
-        shuffler: Where the shuffler is (shuffle).
-        analyser: The analyser's key (shuffle).
-        issuer: The key that signs tokens; without it a front end must attest how many people there are.
+        shuffler: Where messages go (shuffle): to the shuffler, or to the front end that attests them.
+        analyser: The X25519 key of whoever opens messages (shuffle).
+        mixer: The Ed25519 key of the shuffler, which signs the batch (shuffle).
+        issuer: The RSA key that signs tokens: each person has an invitation, and nobody can link what they send.
+        front: Instead of it the Ed25519 key of a front end that attests each message: it lets in whom it knows.
         days: How long it is valid.
         now: The time of issue; now by default.
 
     >>> from barrow.collect.keys import new_key
     >>> study = Study("discrete(labels=['a', 'b'])", alpha=6, users=100, delta="1e-6", model="shuffle")
-    >>> keys = {"signer": new_key("signer"), "analyser": new_key("analyser")}
-    >>> card = make_card(study, "items(items=2)", address="https://a.example", shuffler="https://s.example", **keys)
+    >>> keys = {"signer": new_key("signer"), "analyser": new_key("analyser"), "mixer": new_key("shuffler")}
+    >>> keys |= {"address": "https://a.example", "shuffler": "https://s.example", "front": new_key("front")}
+    >>> card = make_card(study, "items(items=2)", **keys)
     >>> card.counted, card.messages, card.sealing["bytes"], sorted(card.send)
     ('attested', 2, 64, ['card', 'messages'])
     """
+    if study.users is None:
+        raise ParameterError(
+            "The study does not say how many people it is about.", allowed="users, a public whole number",
+            fix="users = 1000 in the study: no more reports than this are counted",
+        )  # fmt: skip
     public = study.replace(data=None, ledger=None)
     question = public.question(asked)
     if question not in public.questions:
@@ -253,22 +231,27 @@ def make_card(
             allowed="questions whose constants follow from the space",
             fix="choose another question",
         )
-    sealing = tokens = None
-    send = {"card": f"{_url(address)}/card"}
+    if (issuer is None) == (front is None):
+        raise ParameterError(
+            "It is not clear who lets people in.",
+            allowed="the issuer of tokens, or a front end that attests what each person sends",
+            fix="issuer=new_key('issuer')",
+        )
+    kind = {"kind": "attested"} if issuer is None else {"kind": "tokens", "variant": VARIANT}
+    send = {"card": f"{url_of(address)}/card"} | ({} if issuer is None else {"tokens": f"{url_of(address)}/tokens"})
+    sealing = mixing = None
     if survey.shuffled:
-        if analyser is None or shuffler is None:
+        if analyser is None or mixer is None or shuffler is None:
             raise ParameterError(
-                "A shuffle card needs the analyser's key and the shuffler's address.",
-                allowed="both", fix="--shuffler https://shuffle.example.org",
+                "A shuffle card needs the analyser's key, the shuffler's key and its address.",
+                allowed="all three", fix="--shuffler https://shuffle.example.org",
             )  # fmt: skip
         key = b64(public_bytes(analyser))
         sealing = {"suite": list(SUITE), "key": key, "plain": PLAIN_BYTES, "bytes": SEALED_BYTES}
-        send["messages"] = f"{_url(shuffler)}/messages"
-        if issuer is not None:
-            tokens = {"variant": VARIANT, "key": b64(public_bytes(issuer))}
-            send["tokens"] = f"{_url(address)}/tokens"
+        mixing = {"key": b64(public_bytes(mixer))}
+        send["messages"] = f"{url_of(shuffler)}/messages"
     else:
-        send["reports"] = f"{_url(address)}/reports"
+        send["reports"] = f"{url_of(address)}/reports"
     issued = int(time.time() if now is None else now)
     data: dict[str, Any] = {
         "barrow": "card",
@@ -276,9 +259,9 @@ def make_card(
         "study": study_text(public),
         "question": question.label,
         **_facts(survey),
-        "counted": "tokens" if tokens else "attested" if survey.shuffled else "reports",
         "sealing": sealing,
-        "tokens": tokens,
+        "mixing": mixing,
+        "admission": {**kind, "key": b64(public_bytes(front if issuer is None else issuer))},
         "send": send,
         "issued": issued,
         "expires": issued + 86400 * days,
@@ -318,7 +301,7 @@ def _parsed(source: Any) -> Mapping[str, Any]:
     if isinstance(source, os.PathLike) or (isinstance(source, str) and source.lstrip()[:1] not in ("{", "<", "[")):
         try:
             if plain_file(source, "The card").stat().st_size > LARGEST:
-                raise _no_card("This file is too large for a card.")
+                raise no_card("This file is too large for a card.")
             source = Path(source).read_bytes()
         except (OSError, ValueError) as error:
             if isinstance(error, ParameterError):
@@ -330,69 +313,13 @@ def _parsed(source: Any) -> Mapping[str, Any]:
             ) from None
     text = source if isinstance(source, bytes) else str(source).encode("utf-8", "replace")
     if text.lstrip()[:1] == b"<":
-        raise _no_card("This is an HTML page and not a card.")
+        raise no_card("This is an HTML page and not a card.")
     if len(text) > LARGEST:
-        raise _no_card("This is too large for a card.")
+        raise no_card("This is too large for a card.")
     try:
         return _READER.decode(text.removeprefix(BOM_UTF8))
     except (ValueError, RecursionError):
-        raise _no_card("This is no JSON of a card.") from None
-
-
-def _checked(data: dict[str, Any]) -> _Wire:
-    if data.get("barrow") != "card":
-        raise _no_card("This is no card.")
-    if data.get("version") != CARD_VERSION:
-        raise ParameterError(
-            f"The card is of version {data.get('version')!r}.",
-            allowed=f"version {CARD_VERSION}",
-            fix="install the newest barrow, or ask for a card of this version",
-        )
-    try:
-        wire = msgspec.convert(data, _Wire)
-        Ed25519PublicKey.from_public_bytes(unb64(wire.signer, 32)).verify(unb64(wire.signature, 64), signed_bytes(data))
-    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as error:
-        raise _no_card(f"The card is not whole: {str(error)[:100]}.") from None
-    except InvalidSignature:
-        raise ParameterError(
-            "The card was changed after it was signed.",
-            allowed="a card as it was published",
-            fix=f"{_AGAIN}; do not report to this one",
-        ) from None
-    wanted = {"reports"} if wire.model == "local" else {"messages", *(["tokens"] if wire.tokens else [])}
-    if set(wire.send) != {"card", *wanted} or (wire.sealing is None) != (wire.model == "local"):
-        raise _no_card("The card does not say where to send, or how.")
-    if wire.counted != ("reports" if wire.model == "local" else "tokens" if wire.tokens else "attested"):
-        raise _no_card("The card does not say how people are counted.")
-    for address in wire.send.values():
-        _url(address)
-    sizes = {"suite": list(SUITE), "plain": PLAIN_BYTES, "bytes": SEALED_BYTES}
-    if wire.sealing is not None and {key: wire.sealing.get(key) for key in sizes} != sizes:
-        raise _no_card("The card asks for another encryption.")
-    if wire.tokens is not None and wire.tokens.get("variant") != VARIANT:
-        raise _no_card("The card asks for other tokens.")
-    return wire
-
-
-def _no_card(problem: str) -> ParameterError:
-    return ParameterError(problem, allowed="the JSON of a card", fix=_AGAIN)
-
-
-def _url(address: str) -> str:
-    plain = str(address).rstrip("/")
-    try:
-        parts = urlsplit(plain)
-        known = {"https": bool(parts.hostname), "http": parts.hostname in ("127.0.0.1", "localhost", "::1")}
-        good = known.get(parts.scheme, False) and parts.username is None and not (parts.query or parts.fragment)
-    except ValueError:
-        good = False
-    if not good:
-        raise ParameterError(
-            f"The address is {address!r}.",
-            allowed="an https:// address; http:// only on this machine",
-            fix="https://reports.example.org",
-        )
-    return plain
+        raise no_card("This is no JSON of a card.") from None
 
 
 def _day(seconds: float) -> str:

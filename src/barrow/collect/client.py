@@ -52,7 +52,8 @@ class Client(LocalClient):
     >>> from barrow.collect import make_card
     >>> from barrow.collect.keys import new_key
     >>> study = Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
-    >>> card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
+    >>> keys = {"signer": new_key("signer"), "front": new_key("front")}
+    >>> card = make_card(study, "items(items=1)", address="https://example.org", **keys)
     >>> with tempfile.TemporaryDirectory() as home:
     ...     me = Client(card, memory=f"{home}/me.json", limit=5)
     ...     report = me.report(["calm"])
@@ -89,11 +90,17 @@ class Client(LocalClient):
         return self.card
 
     def _report(self, records: Any, ids: ArrayLike | None, unknown: Unknown) -> Any:
-        if self.card is not None:
-            if self.survey.digest not in self.memory.load():
-                self.card.check_time()
-            self.wallet.reserve(self.survey.digest, self.card.digest, self.card.epsilon)
+        if self.card is not None and self.survey.digest in self.memory.load():
+            self._pay(self.card)  # drawn before, for this card or for one that cannot be answered again
         return super()._report(records, ids, unknown)
+
+    def _before_drawing(self) -> None:
+        if self.card is not None:
+            self.card.check_time()
+            self._pay(self.card)
+
+    def _pay(self, card: Card) -> None:
+        self.wallet.reserve(self.survey.digest, card.digest, card.epsilon)
 
     def sealed(
         self, records: Any = None, *, ids: ArrayLike | None = None, unknown: Unknown = "error"
@@ -102,15 +109,10 @@ class Client(LocalClient):
         card = self._card
         if not card.shuffled:
             raise ParameterError("The card is local.", allowed="one report a person", fix="client.report(records)")
-        entry = self.wallet.entry(self.survey.digest)
-        known = entry.get("sealed")
-        if entry.get("card", card.digest) != card.digest:
-            raise LedgerError(
-                "This survey was answered by another card: the same values in two batches would point to one person.",
-                allowed="one card for each survey",
-                fix="do not answer this card; whoever made it should publish a new study",
-            )
-        if known is None:
+        known = self.wallet.entry(self.survey.digest).get("sealed")
+        if known is not None:
+            self._pay(card)
+        else:
             report = self._report(records, ids, unknown)
             from barrow.collect.sealing import seal
 
@@ -139,35 +141,42 @@ class Client(LocalClient):
             invitation: What the issuer of tokens asks for, where the card counts people by tokens.
             transport: How bytes are posted; by default over HTTPS, each message by a connection of its own.
         """
+        from barrow.collect.admission import line_of
+
         card, post = self._card, transport or _over_https()
         card.check_time()
         if not card.shuffled:
-            body = (self.report(records, ids=ids, unknown=unknown).to_text() + "\n").encode()
-            return _taken(post, card.send["reports"], body, "application/x-ndjson", 1)
-        items = self._items(self.sealed(records, ids=ids, unknown=unknown), invitation, post)
+            report = self.report(records, ids=ids, unknown=unknown).to_text()
+            admissions = self._admissions([report.encode()], invitation, post)
+            line = report if admissions is None else line_of(report, admissions[0])
+            return _taken(post, card.send["reports"], f"{line}\n".encode(), "application/x-ndjson", 1)
+        messages = self.sealed(records, ids=ids, unknown=unknown)
+        admissions = self._admissions(messages, invitation, post) or [b""] * len(messages)
         done: dict[str, int] = {}
         sent = set(self.wallet.entry(self.survey.digest).get("sent", []))
-        for i, item in enumerate(items):
+        for i, (message, admission) in enumerate(zip(messages, admissions, strict=True)):
             if i in sent:
                 continue
-            for name, count in _taken(post, card.send["messages"], item, "application/octet-stream", 1).items():
+            item, kind = message + admission, "application/octet-stream"
+            for name, count in _taken(post, card.send["messages"], item, kind, 1).items():
                 done[name] = done.get(name, 0) + count
             sent.add(i)
             self.wallet.put(self.survey.digest, sent=sorted(sent))
         return done
 
-    def _items(self, messages: Sequence[bytes], invitation: str | None, post: Transport) -> list[bytes]:
-        """What the shuffler takes: each message with a token of its own, where the card counts by tokens."""
+    def _admissions(self, parts: Sequence[bytes], invitation: str | None, post: Transport) -> list[bytes] | None:
+        """A token for each part, which is good for nothing else; None where a front end lets people in."""
         card = self._card
-        if card.tokens is None:
-            return list(messages)
+        if card.counted != "tokens":
+            return None
         from barrow.collect import tokens
+        from barrow.collect.admission import said_of
 
-        key, said = tokens.load_issuer(unb64(card.tokens["key"])), tokens.message_of(card.digest)
+        key, said = tokens.load_issuer(unb64(card.admission["key"])), [said_of(card.digest, part) for part in parts]
         entry = self.wallet.entry(self.survey.digest)
         if "tokens" not in entry:
             if "blinded" not in entry:
-                made = [tokens.blind(key, said) for _ in messages]
+                made = [tokens.blind(key, text) for text in said]
                 secrets = [[b64(t.prefix), b64(t.request), f"{t.inverse:x}"] for t in made]
                 self.wallet.put(self.survey.digest, blinded=secrets)
                 entry = self.wallet.entry(self.survey.digest)
@@ -176,12 +185,11 @@ class Client(LocalClient):
             found = _answer(post, card.send["tokens"], json.dumps(asked).encode(), "application/json").get("signatures")
             if not isinstance(found, list) or len(found) != len(waiting):
                 raise SendError("The issuer gave no tokens.", allowed="as many as there are messages", fix="try again")
-            signed = [tokens.finalize(key, said, t, unb64(s)) for t, s in zip(waiting, found, strict=True)]
-            kept = [[b64(t.prefix), b64(s)] for t, s in zip(waiting, signed, strict=True)]
+            pairs = zip(said, waiting, found, strict=True)
+            kept = [b64(t.prefix + tokens.finalize(key, text, t, unb64(s))) for text, t, s in pairs]
             self.wallet.put(self.survey.digest, tokens=kept)
             entry = self.wallet.entry(self.survey.digest)
-        pairs = zip(messages, entry["tokens"], strict=True)
-        return [message + unb64(prefix) + unb64(signature) for message, (prefix, signature) in pairs]
+        return [unb64(token, tokens.TOKEN_BYTES) for token in entry["tokens"]]
 
 
 def _over_https() -> Transport:

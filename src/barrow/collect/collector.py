@@ -6,12 +6,14 @@ import time
 from collections import Counter
 from typing import Any
 
+from barrow.collect.admission import Gate
+from barrow.collect.analyser import gathered_reports
 from barrow.collect.card import Card
+from barrow.collect.issuer import Issuer
 from barrow.collect.page import demo_routes
 from barrow.collect.stores import ReportStore
 from barrow.collect.web import MOST_LINES, Answer, GroupCommit, Handler, RefusedError, Service, reply
 from barrow.errors import ParameterError
-from barrow.local import Server
 from barrow.local.batches import BatchReader
 from barrow.local.report import read_for
 from barrow.questions.collecting import Counted
@@ -26,21 +28,24 @@ class Collector:
     Args:
         card: The card.
         store: Where they are kept.
+        issuer: Who signs tokens, where the card counts people by them and they are signed at the same address.
         rate: Requests a minute from one address; 0 for no limit.
         demo: Also answer what the reports say so far (``/result``).
     """
 
-    def __init__(self, card: Card, store: ReportStore, *, rate: int = 0, demo: bool = False) -> None:
+    def __init__(
+        self, card: Card, store: ReportStore, *, issuer: Issuer | None = None, rate: int = 0, demo: bool = False
+    ) -> None:
         if card.shuffled:
             raise ParameterError(
                 "The card is of the shuffle model, where nobody collects reports.",
                 allowed="a local card",
                 fix="barrow collect shuffle",
             )
-        self.card, self.store = card, store
-        self._survey = card.survey
-        self._digest = self._survey.digest
-        self._collector = self._survey.collector()
+        self.card, self.store, self._issuer = card, store, issuer
+        self._gate = Gate(card)
+        self._digest = card.survey.digest
+        self._collector = card.survey.collector()
         self._commits: GroupCommit[str] = GroupCommit(self._commit)
         self._rate, self._demo = rate, demo
         self._repeated = 0
@@ -53,30 +58,51 @@ class Collector:
         return said
 
     def _rows(self, lines: list[str]) -> list[tuple[bytes, bytes] | str]:
-        """The same as :meth:`_row` for each line; many item-wise ones are read at once."""
+        """The id and the line to keep of each; or why it is refused. Many item-wise reports are read at once."""
+        reports = [self._gate.report(line) for line in lines]
+        texts = [report for report in reports if report is not None]
         counted = self._collector
-        if len(lines) < _AT_ONCE or not isinstance(counted, Counted):
-            return [self._row(line) for line in lines]
-        batch = self._reader.read(lines)
-        good = batch.read & (batch.sizes == counted.length) & ~batch.falling & (batch.largest < len(counted.counts))
-        return [
-            (bytes.fromhex(name), line.encode()) if fine else self._row(line)
-            for line, name, fine in zip(lines, batch.ids, good.tolist(), strict=True)
-        ]
+        if len(texts) < _AT_ONCE or not isinstance(counted, Counted):
+            read = iter([self._id(text) for text in texts])
+        else:
+            batch = self._reader.read(texts)
+            good = batch.read & (batch.sizes == counted.length) & ~batch.falling & (batch.largest < len(counted.counts))
+            fast = zip(texts, batch.ids, good.tolist(), strict=True)
+            read = iter([bytes.fromhex(name) if fine else self._id(text) for text, name, fine in fast])
+        said: list[tuple[bytes, bytes] | str] = []
+        for line, report in zip(lines, reports, strict=True):
+            found = "not let in" if report is None else next(read)
+            said.append(found if isinstance(found, str) else (found, line.encode()))
+        return said
 
-    def _row(self, line: str) -> tuple[bytes, bytes] | str:
-        """The id and the text to keep, written as the client writes it; or why it is refused."""
-        report = read_for(self._digest, line)
+    def _id(self, text: str) -> bytes | str:
+        """The id of a report; or why it is refused."""
+        report = read_for(self._digest, text)
         if isinstance(report, str):
             return report
         if len(report.values) != self._collector.length:
             return "wrong size"
-        reason = self._collector.refusal(report.values)
-        return reason or (bytes.fromhex(report.id), report.to_text().encode())
+        return self._collector.refusal(report.values) or bytes.fromhex(report.id)
+
+    def _within(self, rows: list[tuple[bytes, bytes] | str]) -> list[tuple[bytes, bytes] | str]:
+        """The same, but no more new ones than the card's number of people."""
+        room = int(self.card.people) - self.store.count()
+        ids = {row[0] for row in rows if not isinstance(row, str)}
+        if len(ids) <= room:
+            return rows
+        known = self.store.known(sorted(ids))
+        said: list[tuple[bytes, bytes] | str] = []
+        for row in rows:
+            full = not isinstance(row, str) and row[0] not in known and room < 1
+            if not (full or isinstance(row, str) or row[0] in known):
+                known.add(row[0])
+                room -= 1
+            said.append("too many" if full else row)
+        return said
 
     def _commit(self, lines: list[str]) -> list[str]:
         """Read and store what many requests brought, in the thread that waits for the disk."""
-        rows = self._rows(lines)
+        rows = self._within(self._rows(lines))
         kept = [row for row in rows if not isinstance(row, str)]
         new = iter(self.store.add(kept, Counter(row for row in rows if isinstance(row, str))))
         said = [row if isinstance(row, str) else "accepted" if next(new) else "repeated" for row in rows]
@@ -84,13 +110,15 @@ class Collector:
         return said
 
     def app(self) -> Any:
-        """The application: /reports, /card, /status, /health."""
+        """The application: /reports, /card, /status, /health, and /tokens where they are signed here."""
         routes: dict[tuple[str, str], Handler] = {
             ("POST", "/reports"): self._reports,
             ("GET", "/card"): self._give_card,
             ("GET", "/status"): self._status,
             ("GET", "/health"): self._health,
         }
+        if self._issuer is not None:
+            routes["POST", "/tokens"] = self._issuer.give_tokens
         if self._demo:
             routes["GET", "/result"] = self._result
             routes |= demo_routes(self.card)
@@ -125,8 +153,7 @@ class Collector:
         if time.monotonic() - then > _SHOWN_SECONDS:
             with self._commits.lock:
                 texts = list(self.store.texts())
-            server = Server(self._survey)
-            server.add_all(texts)
+            server = gathered_reports(self.card, texts)
             shown = server.result().to_json() if server.n else {"n": 0}
             self._shown = (time.monotonic(), shown)
         return reply(shown)

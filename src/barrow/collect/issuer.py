@@ -1,4 +1,4 @@
-"""The issuer: signs m tokens for each invitation, without seeing them, once; it also hands out the card."""
+"""The issuer: signs m tokens for each invitation without seeing what they are for, once; hands out the card."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Invitations:
 
 
 class Issuer:
-    """Signs tokens for a shuffle card that counts people by them, and hands out the card.
+    """Signs tokens for a card that counts people by them, and hands out the card.
 
     ``key`` is None for a card whose front end attests the number of people.
     """
@@ -74,7 +74,7 @@ class Issuer:
     def __init__(
         self, card: Card, key: RSAPrivateKey | None, invitations: Invitations | None, *, rate: int = 0
     ) -> None:
-        if card.tokens is not None and (key is None or b64(public_bytes(key)) != card.tokens["key"]):
+        if card.counted == "tokens" and (key is None or b64(public_bytes(key)) != card.admission["key"]):
             raise ParameterError(
                 "The issuer's key is not the one on the card.", allowed="the key that was made with the card",
                 fix="--keys FOLDER",
@@ -113,10 +113,11 @@ class Issuer:
             ("GET", "/health"): self._health,
         }
         if self._key is not None:
-            routes["POST", "/tokens"] = self._tokens
+            routes["POST", "/tokens"] = self.give_tokens
         return Service(routes, rate=self._rate)
 
-    async def _tokens(self, body: bytes) -> Answer:
+    async def give_tokens(self, body: bytes) -> Answer:
+        """The answer to a request for signatures."""
         return reply({"signatures": await self.sign(body)})
 
     async def _give_card(self, _: bytes) -> Answer:

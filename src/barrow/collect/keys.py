@@ -1,4 +1,4 @@
-"""Keys: Ed25519 signs cards, X25519 opens messages, RSA signs tokens it cannot see. Files are the owner's alone."""
+"""Keys: Ed25519 signs cards and batches, X25519 opens, RSA signs tokens unseen. Files are the owner's alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from barrow.errors import ParameterError, plain_file
 
-KINDS: dict[str, Any] = {"signer": Ed25519PrivateKey, "analyser": X25519PrivateKey, "issuer": RSAPrivateKey}
+KINDS: dict[str, Any] = {
+    "signer": Ed25519PrivateKey,
+    "shuffler": Ed25519PrivateKey,
+    "front": Ed25519PrivateKey,
+    "analyser": X25519PrivateKey,
+    "issuer": RSAPrivateKey,
+}
 """What each key file holds, by its name."""
 RSA_BITS = 2048
 _PRICE = re.compile(r"[0-9]{1,400}(/[1-9][0-9]{0,400})?")
@@ -45,10 +51,14 @@ def unb64(text: str, size: int | None = None) -> bytes:
 
 
 def price_of(text: Any) -> Fraction:
-    """A price or limit as cards and wallets write it: ``"3"`` or ``"7/2"``, at most 10^9; nothing else."""
+    """A price or limit as cards and wallets write it: ``"3"`` or ``"7/2"``, above 0 and at most 10^9; nothing else."""
     found = Fraction(text) if isinstance(text, str) and _PRICE.fullmatch(text) else None
-    if found is None or found > 10**9:
-        raise ParameterError("A price is no fraction.", allowed="texts such as 3 or 7/2", fix="restore it from a copy")
+    if found is None or not 0 < found <= 10**9:
+        raise ParameterError(
+            "A price is not a number above 0 and up to 10^9.",
+            allowed="texts such as 3 or 7/2",
+            fix="a card with another price is not answered; a wallet with one is restored from a copy",
+        )
     return found
 
 

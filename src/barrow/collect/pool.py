@@ -1,8 +1,7 @@
-"""What the shuffler keeps until it mixes: ciphertexts by their digest and spent tokens by theirs; no order, no time.
+"""What the shuffler keeps until it mixes: messages with what lets them in, by their digest; no order, no time.
 
-Both are files of slots (:mod:`barrow.collect.slots`). A message's record holds the digest of its token too, so that one
-write stores both; the file of tokens, which stays when messages are forgotten, follows behind, and is completed from
-the messages if the service was killed in between. A small database beside them says which card it is, and locks.
+They are a file of slots (:mod:`barrow.collect.slots`). When they are forgotten, their digests stay in another one, so
+that whoever sends again what was mixed is told so. A small database beside them says which card it is, and locks.
 """
 
 from __future__ import annotations
@@ -18,28 +17,32 @@ from barrow.collect.stores import StoreError, connect, writing
 from barrow.collect.tokens import random_bytes
 from barrow.errors import ParameterError
 
-Item = tuple[bytes, bytes | None]
-"""A sealed message, and the prefix of its token."""
-_WIDTH = 2 * DIGEST + SEALED_BYTES
-_NO_TOKEN = bytes(DIGEST)
+_CHECK = 16
 
 
 class Pool:
     """The messages of one card that wait to be mixed.
 
-    Beside its file are ``.messages`` and ``.tokens``.
+    Beside its file are ``.messages`` and ``.taken``.
+
+    Args:
+        path: Its file.
+        card: The card's digest.
+        size: The bytes of an item: a message of 64 bytes, and what lets it in.
     """
 
-    def __init__(self, path: str | os.PathLike[str], card: str) -> None:
+    def __init__(self, path: str | os.PathLike[str], card: str, size: int) -> None:
         self._link = connect(path, "", card)
+        self._size = size
         self._refused: dict[str, int] = {}
         self._broken = False
         try:
             with writing(self._link):
                 self._tell("key", random_bytes(32).hex())
                 self._key = bytes.fromhex(self._told("key") or "")
-                self._messages = Slots(f"{os.fspath(path)}.messages", _WIDTH)
-                self._tokens = Slots(f"{os.fspath(path)}.tokens", DIGEST, fewest=256)
+                width = 1 << (DIGEST + size + _CHECK - 1).bit_length()
+                self._messages = Slots(f"{os.fspath(path)}.messages", width)
+                self._taken = Slots(f"{os.fspath(path)}.taken", DIGEST, fewest=128)
                 if self._told("mixed") is not None:
                     self._messages.erase()
                 elif self._told("clean") is None:
@@ -54,9 +57,20 @@ class Pool:
         row = self._link.execute("SELECT value FROM about WHERE name = ?", [name]).fetchone()
         return None if row is None else str(row[0])
 
-    def _digest(self, data: bytes) -> bytes:
-        """Keyed, so that nobody can send what fills one bucket and makes the file double again and again."""
-        return hashlib.blake2b(data, digest_size=DIGEST, key=self._key).digest()
+    def _digest(self, item: bytes) -> bytes:
+        """Of the message alone, whatever lets it in.
+
+        Keyed, so that nobody can send what fills one bucket and makes the file double again and again.
+        """
+        return hashlib.blake2b(item[:SEALED_BYTES], digest_size=DIGEST, key=self._key).digest()
+
+    def _record(self, digest: bytes, item: bytes) -> bytes:
+        """What is written: the digest, the item, and a check that both were written whole."""
+        check = hashlib.blake2b(digest + item, digest_size=_CHECK, key=self._key).digest()
+        return (digest + item + check).ljust(self._messages.width, b"\0")
+
+    def _item(self, record: bytes) -> bytes:
+        return record[DIGEST : DIGEST + self._size]
 
     def _tell(self, name: str, value: str) -> None:
         self._link.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", [name, value])
@@ -80,49 +94,34 @@ class Pool:
             raise
 
     def _recover(self) -> None:
-        """After a kill: remove what was not written whole, and spend the tokens of all messages."""
+        """After a kill: remove what was not written whole."""
         for rows in self._messages.chunks():
-            self._tokens.begin()
-            spent = []
             for record in (row.tobytes() for row in rows):
-                if self._digest(record[2 * DIGEST :]) != record[:DIGEST]:
-                    self._messages.replace(record, bytes(_WIDTH))
-                elif (token := record[DIGEST : 2 * DIGEST]) != _NO_TOKEN:
-                    spent.append(token)
-            for token in set(spent) - _those(self._tokens, spent):
-                self._tokens.put(token)
+                if self._record(record[:DIGEST], self._item(record)) != record:
+                    self._messages.replace(record, bytes(len(record)))
         self._messages.sync()
-        self._tokens.sync()
 
-    def add(self, items: Sequence[Item]) -> list[str]:
-        """Store items in one durable step: ``accepted``, ``repeated``, ``used token`` or ``closed`` for each."""
-        named = [(self._digest(x), _NO_TOKEN if token is None else self._digest(token)) for x, token in items]
+    def add(self, items: Sequence[bytes]) -> list[str]:
+        """Store items in one durable step: ``accepted``, ``repeated`` or ``closed`` for each."""
+        named = [self._digest(item) for item in items]
         with self._storing():
             closed = self.batch is not None
             self._link.execute("DELETE FROM about WHERE name = 'clean'")
             self._messages.begin()
-            self._tokens.begin()
-            known = _those(self._messages, [digest for digest, _ in named])
-            used = _those(self._tokens, [token for _, token in named if token != _NO_TOKEN])
-            said, spent = [], []
-            for (digest, token), (sealed, _) in zip(named, items, strict=True):
+            self._taken.begin()
+            known = _those(self._messages, named) | (_those(self._taken, named) if closed else set())
+            said = []
+            for digest, item in zip(named, items, strict=True):
                 if digest in known:
                     said.append("repeated")
-                elif closed:  # what was mixed is forgotten; a token that was spent says that its message was taken
-                    said.append("repeated" if token in used else "closed")
-                elif token in used:
-                    said.append("used token")
+                elif closed:
+                    said.append("closed")
                 else:
-                    self._messages.put(digest + token + sealed)
+                    self._messages.put(self._record(digest, item))
                     known.add(digest)
-                    if token != _NO_TOKEN:
-                        used.add(token)
-                        spent.append(token)
                     said.append("accepted")
             if "accepted" in said or "repeated" in said:
                 self._sync(self._messages)
-            for token in spent:
-                self._tokens.put(token)
         self.held += said.count("accepted")
         return said
 
@@ -151,17 +150,22 @@ class Pool:
             self._tell("batch", random_bytes(16).hex())
         return self.batch or ""
 
-    def messages(self) -> Iterator[bytes]:
-        """All messages, some at a time, in the order of the first bits of their digests."""
+    def items(self) -> Iterator[bytes]:
+        """All messages with what lets them in, some at a time, in the order of the first bits of their digests."""
         self._messages.begin()
         for rows in self._messages.chunks():
-            yield from (row.tobytes() for row in rows[:, 2 * DIGEST :])
+            yield from (self._item(row.tobytes()) for row in rows)
 
     def forget(self) -> None:
-        """Overwrite and remove all messages; the digests of spent tokens stay, so that none is spent again."""
+        """Overwrite and remove all messages; their digests stay, so that none is taken again."""
         with self._storing():
-            self._tokens.begin()
-            self._sync(self._tokens)
+            self._messages.begin()
+            self._taken.begin()
+            for rows in self._messages.chunks():
+                digests = [row[:DIGEST].tobytes() for row in rows]
+                for digest in sorted(set(digests) - _those(self._taken, digests)):
+                    self._taken.put(digest)
+            self._sync(self._taken)
             self._tell("mixed", "yes")
         with self._storing():  # if this is interrupted, whoever opens the pool next goes on
             self._messages.begin()
@@ -171,11 +175,9 @@ class Pool:
     def close(self) -> None:
         """Let go of the files; the next start need not look for what a kill left behind."""
         with self._storing():
-            self._tokens.begin()
-            self._sync(self._tokens)
             self._tell("clean", "yes")
         self._messages.close()
-        self._tokens.close()
+        self._taken.close()
         self._link.close()
 
 

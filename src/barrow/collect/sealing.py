@@ -21,7 +21,7 @@ _FIRST = bytes([1]) + bytes(11)
 
 def info_of(card: str) -> bytes:
     """What binds a message to its card, given the card's digest."""
-    return f"barrow message 1 {card}".encode("ascii")
+    return f"barrow message 2 {card}".encode("ascii")
 
 
 def plain_of(value: int) -> bytes:

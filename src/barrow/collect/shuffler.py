@@ -7,14 +7,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-from barrow.collect import tokens
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from barrow.collect.admission import Gate
 from barrow.collect.batches import Head, read_batch, write_batch
 from barrow.collect.card import Card
-from barrow.collect.keys import unb64
-from barrow.collect.pool import Item, Pool
+from barrow.collect.keys import b64, public_bytes
+from barrow.collect.pool import Pool
 from barrow.collect.sealing import SEALED_BYTES
 from barrow.collect.web import MOST_LINES, Answer, GroupCommit, Handler, RefusedError, Service, reply
 from barrow.errors import ParameterError
+
+
+def open_pool(path: str | os.PathLike[str], card: Card) -> Pool:
+    """The pool of a card's messages, made if it is not there."""
+    return Pool(path, card.digest, SEALED_BYTES + Gate(card).size)
 
 
 class Shuffler:
@@ -26,10 +33,8 @@ class Shuffler:
                 "The card is local: its reports are not mixed.", allowed="a shuffle card", fix="barrow collect serve"
             )
         self.card, self.pool, self._rate = card, pool, rate
-        self._said = tokens.message_of(card.digest)
-        self._issuer = None if card.tokens is None else tokens.load_issuer(unb64(card.tokens["key"]))
-        self._token = 0 if self._issuer is None else tokens.PREFIX_BYTES + -(-self._issuer.key_size // 8)
-        self._commits: GroupCommit[Item] = GroupCommit(pool.add)
+        self._gate = Gate(card)
+        self._commits: GroupCommit[bytes] = GroupCommit(pool.add)
 
     @property
     def wanted(self) -> int:
@@ -38,22 +43,19 @@ class Shuffler:
 
     async def take(self, body: bytes) -> list[str]:
         """What became of each item, once everything that was accepted is durable."""
-        size = SEALED_BYTES + self._token
+        size = SEALED_BYTES + self._gate.size
         if not body or len(body) % size:
             self.pool.refuse("wrong size")
             raise RefusedError(400, f"items of exactly {size} bytes")
         if len(body) // size > MOST_LINES:
             raise RefusedError(413, f"at most {MOST_LINES} items")
-        items: list[Item] = []
+        items: list[bytes] = []
         said: list[str] = []
         for start in range(0, len(body), size):
-            sealed, token = body[start : start + SEALED_BYTES], body[start + SEALED_BYTES : start + size]
-            prefix, signature = token[: tokens.PREFIX_BYTES], token[tokens.PREFIX_BYTES :]
-            if self._issuer is not None and not tokens.verify(self._issuer, self._said, prefix, signature):
-                said.append("bad token")
-                continue
-            said.append("")
-            items.append((sealed, prefix or None))
+            item = body[start : start + size]
+            let_in = self._gate.lets_in(item[SEALED_BYTES:], item[:SEALED_BYTES])
+            said.append("" if let_in else "not let in")
+            items += [item] if let_in else []
         stored = iter(await self._commits.add(items))
         said = [name or next(stored) for name in said]
         for name in said:
@@ -86,11 +88,16 @@ class Shuffler:
         return reply({"ok": True})
 
 
-def mix_and_forget(card: Card, pool: Pool, out: str | os.PathLike[str]) -> Head:
-    """Mix what waits into one batch, once, and forget it; refused while messages of fewer than n people are there.
+def mix_and_forget(card: Card, pool: Pool, out: str | os.PathLike[str], key: Ed25519PrivateKey) -> Head:
+    """Mix what waits into one signed batch, once, and forget it; refused while fewer than n people's messages wait.
 
     The pool takes nothing more from then on. If it is interrupted, the same call goes on, with the same id.
     """
+    if b64(public_bytes(key)) != (card.mixing or {}).get("key"):
+        raise ParameterError(
+            "The shuffler's key is not the one on the card.", allowed="the shuffler's key of this card",
+            fix="--keys FOLDER",
+        )  # fmt: skip
     people, each = int(card.people), int(card.messages)
     batch, waiting = pool.batch, pool.count()
     if batch is not None and waiting == 0:
@@ -111,7 +118,8 @@ def mix_and_forget(card: Card, pool: Pool, out: str | os.PathLike[str]) -> Head:
         head = read_batch(out).head
     else:
         head = write_batch(
-            out, pool.messages(), card=card.digest, name=name, count=waiting, people_of=each, counted=card.counted
-        )
+            out, pool.items(), key, card=card.digest, name=name, count=waiting, people_of=each,
+            size=SEALED_BYTES + Gate(card).size,
+        )  # fmt: skip
     pool.forget()
     return head

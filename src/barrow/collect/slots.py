@@ -22,8 +22,8 @@ from barrow.errors import ParameterError
 from barrow.ledger.store import fsync_folder
 from barrow.noise import system_source
 
-BUCKET = 8192
-"""Bytes of a bucket."""
+BUCKET = 16384
+"""Bytes of a bucket: 32 of the widest records, so that a file is some 40 % full before one of its buckets is."""
 DIGEST = 32
 _PAGE = 4096
 _CHUNK = 64
@@ -40,13 +40,13 @@ class Slots:
 
     Args:
         path: The file; made, for its owner alone, if it is not there.
-        width: The bytes of a record, a power of two from 32 to 256, the first 32 of them a digest.
+        width: The bytes of a record, a power of two from 32 to 512, the first 32 of them a digest.
         fewest: How many buckets a new file has, a power of two.
     """
 
-    def __init__(self, path: str | os.PathLike[str], width: int, *, fewest: int = 1024) -> None:
-        if width not in (32, 64, 128, 256):
-            raise ParameterError(f"width is {width}.", allowed="32, 64, 128 or 256", fix="width=128")
+    def __init__(self, path: str | os.PathLike[str], width: int, *, fewest: int = 512) -> None:
+        if width not in (32, 64, 128, 256, 512):
+            raise ParameterError(f"width is {width}.", allowed="32, 64, 128, 256 or 512", fix="width=128")
         self.path, self.width, self._each = Path(path), width, BUCKET // width
         self._fewest = fewest
         self._random, self._next = b"", 0
@@ -139,8 +139,8 @@ class Slots:
         while True:
             if self._next == len(self._random):
                 self._random, self._next = random_bytes(_DRAWN), 0
-            slot = self._random[self._next] & (self._each - 1)
-            self._next += 1
+            slot = int.from_bytes(self._random[self._next : self._next + 2], "big") & (self._each - 1)
+            self._next += 2
             if not flags[slot]:
                 return slot
 

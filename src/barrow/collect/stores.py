@@ -28,6 +28,10 @@ class ReportStore(Protocol):
         """Store rows (id, text) and counts of refusals in one durable step; which rows were new."""
         ...
 
+    def known(self, ids: Sequence[bytes]) -> set[bytes]:
+        """Those of some ids that are stored."""
+        ...
+
     def count(self) -> int:
         """How many reports are stored."""
         ...
@@ -134,6 +138,15 @@ class SqliteReports:
         self._number += len(found)
         return _first(rows, found)
 
+    def known(self, ids: Sequence[bytes]) -> set[bytes]:
+        """Those of some ids that are stored."""
+        found: set[bytes] = set()
+        for start in range(0, len(ids), _ROWS):
+            some = ids[start : start + _ROWS]
+            query = f"SELECT id FROM reports WHERE id IN ({','.join('?' * len(some))})"  # noqa: S608
+            found.update(row[0] for row in self._link.execute(query, some))
+        return found
+
     def count(self) -> int:
         """How many reports are stored."""
         return self._number
@@ -216,6 +229,14 @@ class PostgresReports:
             raise StoreError("It cannot be stored now.", allowed="a database that answers", fix="start it") from error
         self._number += len(new)
         return _first(rows, new)
+
+    def known(self, ids: Sequence[bytes]) -> set[bytes]:
+        """Those of some ids that are stored."""
+        query = "SELECT id FROM barrow_reports WHERE survey = %s AND id = ANY(%s)"
+        try:
+            return {bytes(row[0]) for row in self._link.execute(query, [self._survey, list(ids)]).fetchall()}
+        except self._errors as error:
+            raise StoreError("It cannot be stored now.", allowed="a database that answers", fix="start it") from error
 
     def count(self) -> int:
         """How many reports are stored."""

@@ -1,7 +1,7 @@
 """Single-use tokens that nobody can link to whom they were given: RSA blind signatures, RFC 9474.
 
-The variant is RSABSSA-SHA384-PSS-Randomized with a key of 2048 bits. What is signed is ``prefix || "barrow token 1 " ||
-digest of the card``: the 32 random bytes of the prefix are the token's name, and the card is what it is good for.
+The variant is RSABSSA-SHA384-PSS-Randomized with a key of 2048 bits. What is signed is a random prefix of 32 bytes and
+what :mod:`barrow.collect.admission` says about one message: a token is good for that message and no other.
 Padding and hashing are in this file because no library offers them apart from the key operation; verification is
 ``cryptography``'s own, and the whole is held against the test vectors of the RFC.
 """
@@ -17,11 +17,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 
+from barrow.collect.keys import RSA_BITS
 from barrow.errors import ParameterError
 from barrow.noise import system_source
 
 VARIANT = "RSABSSA-SHA384-PSS-Randomized"
 PREFIX_BYTES, SALT_BYTES, HASH_BYTES = 32, 48, 48
+TOKEN_BYTES = PREFIX_BYTES + RSA_BITS // 8
+"""A prefix and its signature."""
 _PSS = padding.PSS(mgf=padding.MGF1(hashes.SHA384()), salt_length=SALT_BYTES)
 
 
@@ -30,21 +33,16 @@ def random_bytes(size: int) -> bytes:
     return system_source().words(-(-size // 8)).astype("<u8").tobytes()[:size]
 
 
-def message_of(card: str) -> bytes:
-    """What a token says behind its random prefix."""
-    return f"barrow token 1 {card}".encode("ascii")
-
-
 def load_issuer(der: bytes) -> RSAPublicKey:
-    """The issuer's public key; only one of 2048 bits or more is taken."""
+    """The issuer's public key; all are of 2048 bits, so that all tokens are of one size."""
     try:
         key = serialization.load_der_public_key(der)
     except (ValueError, TypeError):
         key = None
-    if not isinstance(key, RSAPublicKey) or key.key_size < 2048 or key.public_numbers().e != 65537:
+    if not isinstance(key, RSAPublicKey) or key.key_size != RSA_BITS or key.public_numbers().e != 65537:
         raise ParameterError(
-            "The issuer's key is no RSA key of at least 2048 bits.",
-            allowed="the DER of an RSA public key",
+            "The issuer's key is no RSA key of 2048 bits.",
+            allowed="the DER of an RSA public key of 2048 bits, exponent 65537",
             fix="take the card from where it was published",
         )
     return key

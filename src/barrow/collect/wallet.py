@@ -1,7 +1,7 @@
 """A person's own ledger over all cards, and what was prepared for each: on the disk before anything is sent.
 
-What answering a card costs is reserved before anything is drawn, once for each survey. A crash wastes what was
-reserved; nothing is ever given back.
+What answering a card costs is reserved before anything is drawn, once for each survey, and for that card at that price
+alone. A crash wastes what was reserved; nothing is ever given back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barrow.errors import LedgerError, ParameterError, plain_file
 from barrow.local import Memory
 from barrow.numerics import Exact, exact, exact_text
 
-_KIND, _VERSION = "card wallet", 1
+_KIND, _VERSION = "card wallet", 2
 
 
 class Wallet:
@@ -69,9 +69,17 @@ class Wallet:
             data["limit"] = str(value)
 
     def reserve(self, survey: str, card: str, epsilon: Fraction) -> bool:
-        """Pay for a survey, once; whether it was paid now. Refused beyond the limit."""
+        """Pay for a survey, once; whether it was paid now. Refused beyond the limit, and for another card or price."""
+        price = price_of(str(epsilon))
         with self.changing() as data:
             if survey in data["surveys"]:
+                paid = data["surveys"][survey]
+                if (paid["card"], Fraction(paid["epsilon"])) != (card, price):
+                    raise LedgerError(
+                        "This survey was answered, or paid for, by another card or at another price.",
+                        allowed="one card for each survey, at its price",
+                        fix="do not answer this card; whoever made it should publish a new study",
+                    )
                 return False
             if data["limit"] is None:
                 raise ParameterError(
@@ -82,14 +90,14 @@ class Wallet:
                 )
             spent = sum((Fraction(entry["epsilon"]) for entry in data["surveys"].values()), Fraction(0))
             left = Fraction(data["limit"]) - spent
-            if epsilon > left:
+            if price > left:
                 raise LedgerError(
                     f"This card costs {float(epsilon):.4g}, and {float(left):.4g} of the person's limit of "
                     f"{float(Fraction(data['limit'])):.4g} are left; nothing was drawn.",
                     allowed="cards within the limit",
                     fix="do not answer this card; a larger limit is the person's own choice",
                 )
-            data["surveys"][survey] = {"card": card, "epsilon": str(epsilon)}
+            data["surveys"][survey] = {"card": card, "epsilon": str(price)}
             return True
 
     def entry(self, survey: str) -> dict[str, Any]:
@@ -115,7 +123,9 @@ class Wallet:
             data = msgspec.json.decode(plain_file(self.path, "The wallet").read_bytes(), type=dict[str, Any])
             if (data["barrow"], data["version"]) != (_KIND, _VERSION) or not isinstance(data["surveys"], dict):
                 raise ValueError
-            amounts = [entry["epsilon"] for entry in data["surveys"].values()]
+            amounts = [entry["epsilon"] for entry in data["surveys"].values() if isinstance(entry["card"], str)]
+            if len(amounts) != len(data["surveys"]):
+                raise ValueError
             amounts += [] if data["limit"] is None else [data["limit"]]
             _ = [price_of(text) for text in amounts]
         except FileNotFoundError:

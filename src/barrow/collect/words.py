@@ -33,11 +33,13 @@ def card_text(card: Card) -> str:
             f"together with whoever reads, a 50 % guess becomes "
             f"{_at_most(better, plan.worst_delta)} ({card.claimed['definition']})."
         )
-        lines.append(
-            "People are counted by tokens that were signed without being seen."
-            if card.counted == "tokens"
-            else "Nobody counts people: that there are enough of them is an assumption."
-        )
+    lines.append(
+        "You are let in by an invitation, once: it is exchanged for signatures that were made without seeing what "
+        "they are for, so that nobody can tell which of them is yours."
+        if card.counted == "tokens"
+        else "You are let in by whoever runs this, who can see when you send; that each person is let in once is "
+        "their word."
+    )
     if card.promises:
         lines.append("Promised: " + "; ".join(card.promises) + ".")
     hosts = sorted({address.split("/")[2] for address in card.send.values()})

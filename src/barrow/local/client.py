@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from barrow.errors import LedgerError, ParameterError
 from barrow.local.memory import Memory
 from barrow.local.report import Report, message_of
+from barrow.mechanisms.itemwise import refuse_sizes
 from barrow.noise import system_source
 from barrow.numerics import digest_of
 from barrow.privacy import Guarantee, Model
@@ -163,12 +164,18 @@ class Client:
             known = self.memory.load().get(digest)
             if known is not None:
                 return self._checked(known)
-            items = space.encode(records, unknown=unknown) if ids is None else np.asarray(ids)
+            items = space._ids(space.encode(records, unknown=unknown) if ids is None else np.asarray(ids))
+            if self.survey.plan.items not in (None, items.size):
+                raise refuse_sizes()
+            self._before_drawing()
             values = tuple(int(value) for value in self.survey.plan.report(items))
             name = "".join(f"{int(word):016x}" for word in system_source().words(2))
             report = Report(digest, name, values)
             self.memory.store(report)
             return report
+
+    def _before_drawing(self) -> None:
+        """What must be done once the items are known to be good, and before anything is drawn from them."""
 
     def _checked(self, report: Report) -> Report:
         if len(report.values) != self.survey.collector().length:

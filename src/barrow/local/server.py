@@ -20,6 +20,7 @@ from barrow.questions.collecting import Counted
 from barrow.study.study import Asked, Study
 
 Received = Report | str | bytes | Mapping[str, Any]
+_BY_HAND = "Each report counts as one person's: whoever gathered them answers for that."
 _BATCH = 4096
 _BATCH_LENGTH = 2**22
 
@@ -32,6 +33,7 @@ class Server:
     Args:
         study: The public study, with the model ``"local"`` or ``"shuffle"``; or a survey, which is planned already.
         asked: The question; the only one by default.
+        counted: A sentence that says who let these people in.
 
     >>> study = Study("line(low=0, high=10, step=1, unit='km')", alpha=25, users=100, model="local")
     >>> server = Server(study, "distance(to=3)")
@@ -39,17 +41,24 @@ class Server:
     (None, 'malformed', 1)
     """
 
-    def __init__(self, study: Study | Survey, asked: Asked = None) -> None:
+    def __init__(self, study: Study | Survey, asked: Asked = None, *, counted: str = _BY_HAND) -> None:
         self.survey = study if isinstance(study, Survey) else Survey(study, asked)
+        self._counted = counted
         self.refused: Counter[str] = Counter()
         self._collector = self.survey.collector()
         self._seen: set[str] = set()
+        self._most = self.survey.study.users
         self._reader = BatchReader(self.survey.digest)
 
     @property
     def n(self) -> int:
         """How many people's reports were counted."""
         return self._collector.n
+
+    @property
+    def _full(self) -> bool:
+        """Whether as many reports were counted as the study is about people, where it says how many."""
+        return self._most is not None and len(self._seen) >= self._most
 
     @property
     def counts(self) -> NDArray[np.int64] | None:
@@ -60,7 +69,8 @@ class Server:
         """Counts one report; or refuses it, counts the refusal and returns its reason.
 
         Reasons are ``"malformed"``, ``"another version"``, ``"another study"``, ``"wrong size"``, ``"repeated"``,
-        ``"impossible value"``, and in a shuffle study ``"linked report"``.
+        ``"impossible value"``, ``"too many"`` (the study is about fewer people than sent reports), and in a shuffle
+        study ``"linked report"``.
         """
         reason = self._add(report)
         if reason is not None:
@@ -78,6 +88,8 @@ class Server:
         if report.id in self._seen:
             return "repeated"
         reason = self._collector.refusal(report.values)
+        if reason is None and self._full:
+            return "too many"
         if reason is None:
             self._seen.add(report.id)
             self._collector.add(report.values)
@@ -116,6 +128,8 @@ class Server:
                 self.refused["repeated"] += 1
             elif no_values[i]:
                 self.refused["impossible value"] += 1
+            elif self._full:
+                self.refused["too many"] += 1
             else:
                 seen.add(name)
                 good[i] = True
@@ -163,7 +177,7 @@ class Server:
             raise ParameterError("No report has been counted.", allowed="at least one", fix="server.add(report) first")
         plan = self.survey.plan
         found = plan.collected(self._collector)
-        lines = list(found.lines)
+        lines = [*found.lines, *([] if self.survey.shuffled else [self._counted])]
         planned = plan.terms.users
         weaker = self.survey.shuffled and found.guarantee != plan.guarantee and self.n < planned
         if weaker:
@@ -177,6 +191,7 @@ class Server:
             "study": self.survey.digest,
             **found.details,
             "promised": plan.guarantee.to_json(),
+            **({} if self.survey.shuffled else {"counted": self._counted}),
             "weaker": weaker,
             "public": list(self.survey.public),
         }

@@ -316,7 +316,7 @@ class ItemsPlan(Plan):
         """What holds if the reports of ``users`` people are mixed, and not of as many as was planned."""
         made = self.itemwise
         hiding = self.terms.hiding_among(users)
-        if made.model is not Model.SHUFFLE or hiding == made.users:
+        if made.model is not Model.SHUFFLE or hiding >= self.terms.hiding:  # more people were not promised
             return self.guarantee
         here = mechanisms.item_wise(made.randomiser, items=made.items, users=hiding, model="shuffle", delta=made.delta)
         return accounting.price(here.event if self.samples is None else mechanisms.reduced(here).event)
@@ -324,7 +324,7 @@ class ItemsPlan(Plan):
     def for_people(self, users: int) -> Self:
         """The same channel, priced for as many people as really took part."""
         terms = replace(self.terms, users=users)
-        made = replace(self.itemwise, users=terms.hiding)
+        made = replace(self.itemwise, users=min(terms.hiding, self.terms.hiding))
         return replace(
             self,
             terms=terms,
