@@ -171,7 +171,7 @@ def test_read_key():
         read_key("nowhere.key", "analyser")
     assert str(refused.value) == (
         "There is no key 'nowhere.key'.\n"
-        "  allowed: the analyser's private key, as barrow collect init wrote it\n"
+        "  allowed: the analyser's private key, as barrow collect keys wrote it\n"
         "  fix:     run this where the key is, or name its folder: --keys FOLDER"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import threading
 from collections import Counter
 from itertools import pairwise, permutations
 
@@ -20,7 +21,7 @@ from barrow.collect.slots import BUCKET, Slots
 from barrow.collect.stores import StoreError
 from barrow.collect.web import RefusedError
 from barrow.errors import ParameterError
-from tests.collect.asgi import ask
+from tests.collect.asking import ask
 from tests.collect.world import World, batch_of, item, key, let_in, local_card, sealed, shuffle_card
 
 
@@ -77,12 +78,11 @@ def test_without_tokens_only_what_the_front_end_signed_is_taken(loose, tmp_path)
 
 @pytest.mark.parametrize("size", [0, 1, 63, 65, 351, 353, 352 * 1001])
 def test_sizes(card, tmp_path, size):
-    shuffler = Shuffler(card, open_pool(tmp_path / "pool.db", card))
+    shuffler = Shuffler(card, open_pool(tmp_path / "pool.db", card), operator="mine")
     with pytest.raises(RefusedError) as caught:
         taken(shuffler, bytes(size))
     assert caught.value.status in (400, 413)
-    assert ask(shuffler.app(), "POST", "/messages", bytes(2**20 + 1))[0] == 413
-    status = ask(shuffler.app(), "GET", "/status")[1]
+    status = ask(shuffler.app(), "GET", "/status", secret="mine")[1]
     assert (status["waiting"], status["wanted"], status["closed"]) == (0, 10, False)
 
 
@@ -113,6 +113,56 @@ def test_after_mixing_nothing_is_left(card, tmp_path):
     assert open_pool(tmp_path / "pool.db", card).add([items[0], item(card)]) == ["repeated", "closed"]
     with pytest.raises(ParameterError, match="not the one on the card"):
         mix_and_forget(card, pool, tmp_path / "batch", key("shuffler", 2))
+
+
+def test_late_messages_are_told_that_it_is_closed(card, tmp_path):
+    """Another process mixes and empties the file, which had grown, under a service that goes on."""
+    serving = open_pool(tmp_path / "pool.db", card)
+    app = Shuffler(card, serving, operator="mine").app()
+    first = item(card)
+    assert ask(app, "POST", "/messages", first) == (200, {"lines": ["accepted"]})
+    serving.add([item(card) for i in range(10)])
+    serving._messages._grow()
+    mix_and_forget(card, open_pool(tmp_path / "pool.db", card), tmp_path / "batch", key("shuffler"))
+    late = [item(card) for _ in range(24)]  # half of all buckets are gone: 2^-24 that none is meant
+    told = [ask(app, "POST", "/messages", each) for each in late]
+    assert told == [(410, {"problem": "closed: the messages of this card were mixed"})] * 24
+    assert ask(app, "POST", "/messages", late[0] + first) == (200, {"lines": ["closed", "repeated"]})
+    status = ask(app, "GET", "/status", secret="mine")[1]
+    assert (status["waiting"], status["closed"], status["errors"]) == (0, True, 0)
+
+
+def test_two_who_mix_at_the_same_time_make_one_batch(loose, tmp_path, monkeypatch):
+    """The second comes while the first writes its batch, and waits; then there is nothing left to mix."""
+    pool = open_pool(tmp_path / "pool.db", loose)
+    pool.add([item(loose) for _ in range(10)])
+    writing, go_on, ends = threading.Event(), threading.Event(), []
+
+    def slowly(*args, **named):
+        writing.set()
+        assert go_on.wait(60)
+        return write_batch(*args, **named)
+
+    def mix(name):
+        try:
+            mine = open_pool(tmp_path / "pool.db", loose)
+            ends.append(mix_and_forget(loose, mine, tmp_path / name, key("shuffler")).id)
+        except ParameterError as error:
+            ends.append(error.problem)
+
+    monkeypatch.setattr("barrow.collect.shuffler.write_batch", slowly)
+    first, second = (threading.Thread(target=mix, args=[name]) for name in ("a.batch", "b.batch"))
+    first.start()
+    assert writing.wait(60)
+    writing.clear()
+    second.start()
+    entered = writing.wait(1)  # it would be about to write a batch of its own; if not, it waits for its turn
+    go_on.set()
+    first.join(60)
+    second.join(60)
+    assert not entered
+    assert sorted(file.name for file in tmp_path.glob("*.batch")) == ["a.batch"]
+    assert ends == [pool.batch, "These messages were mixed before and are forgotten."]
 
 
 def test_an_interrupted_mixing_goes_on(loose, tmp_path, monkeypatch):
@@ -345,10 +395,20 @@ def test_the_issuer(card, tmp_path):
     assert asked(world.codes[0], requests[:2]) == (200, first)
     assert asked(world.codes[0], requests[1:]) == (403, {"problem": "used invitation"})
     assert asked("nobody", requests[:2]) == (403, {"problem": "no invitation"})
-    for bad in ([], requests[:1], requests, [requests[0]] * 2, ["A"] * 2, ["_" * 342] * 2):
+    # The last is larger than the key's modulus: it can never be signed.
+    for bad in (
+        [],
+        requests[:1],
+        requests,
+        [requests[0]] * 2,
+        ["A"] * 2,
+        ["_" * 342] * 2,
+        [requests[0], b64(b"\xff" * 256)],
+    ):
         assert asked(world.codes[1], bad)[0] == 400
     assert ask(app, "POST", "/tokens", b"{}")[0] == 400
-    assert ask(app, "GET", "/status")[1]["used"] in (1, 2)
+    assert world.invitations.counts()["used"] == 1  # nothing malformed used up the second invitation
+    assert asked(world.codes[1], requests[1:])[0] == 200
     world.stop()
 
 

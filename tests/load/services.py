@@ -73,13 +73,13 @@ class Service:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-def collector(card: Card, store: str | Path, **options) -> Service:
+def collector(card: Card, store: str | Path, *, rate: int = 0, **options) -> Service:
     port = free_port()
-    return Service(
-        lambda: run(Collector(card, open_store(store, card.survey.digest)).app(), host="127.0.0.1", port=port),
-        port,
-        **options,
-    )
+
+    def work() -> None:
+        run(Collector(card, open_store(store, card.survey.digest), rate=rate).app(), host="127.0.0.1", port=port)
+
+    return Service(work, port, **options)
 
 
 def shuffler(card: Card, store: Path, **options) -> Service:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from barrow.collect.admission import Gate
@@ -12,7 +13,7 @@ from barrow.collect.card import Card
 from barrow.collect.issuer import Issuer
 from barrow.collect.page import demo_routes
 from barrow.collect.stores import ReportStore
-from barrow.collect.web import MOST_LINES, Answer, GroupCommit, Handler, RefusedError, Service, reply
+from barrow.collect.web import MOST_LINES, Answer, GroupCommit, Handler, Health, RefusedError, Service, constant, reply
 from barrow.errors import ParameterError
 from barrow.local.batches import BatchReader
 from barrow.local.report import read_for
@@ -31,11 +32,13 @@ class Collector:
         issuer: Who signs tokens, where the card counts people by them and they are signed at the same address.
         rate: Requests a minute from one address; 0 for no limit.
         demo: Also answer what the reports say so far (``/result``).
+        operator: The secret that ``/status`` and ``/metrics`` ask for; without it nobody may see them.
     """
 
     def __init__(
-        self, card: Card, store: ReportStore, *, issuer: Issuer | None = None, rate: int = 0, demo: bool = False
-    ) -> None:
+        self, card: Card, store: ReportStore, *, issuer: Issuer | None = None, rate: int = 0, demo: bool = False,
+        operator: str | None = None,
+    ) -> None:  # fmt: skip
         if card.shuffled:
             raise ParameterError(
                 "The card is of the shuffle model, where nobody collects reports.",
@@ -47,7 +50,7 @@ class Collector:
         self._digest = card.survey.digest
         self._collector = card.survey.collector()
         self._commits: GroupCommit[str] = GroupCommit(self._commit)
-        self._rate, self._demo = rate, demo
+        self._rate, self._demo, self._operator = rate, demo, operator
         self._repeated = 0
         self._reader = BatchReader(self._digest)
         self._shown: tuple[float, Any] = (0.0, None)
@@ -109,20 +112,19 @@ class Collector:
         self._repeated += said.count("repeated")
         return said
 
-    def app(self) -> Any:
-        """The application: /reports, /card, /status, /health, and /tokens where they are signed here."""
+    def app(self) -> Service:
+        """The application: /reports, /card, /health, /tokens where they are signed here; the operator's are apart."""
         routes: dict[tuple[str, str], Handler] = {
             ("POST", "/reports"): self._reports,
-            ("GET", "/card"): self._give_card,
-            ("GET", "/status"): self._status,
-            ("GET", "/health"): self._health,
+            ("GET", "/card"): constant(reply(self.card.data)),
+            ("GET", "/health"): Health(self._check).answer,
         }
         if self._issuer is not None:
             routes["POST", "/tokens"] = self._issuer.give_tokens
         if self._demo:
             routes["GET", "/result"] = self._result
             routes |= demo_routes(self.card)
-        return Service(routes, rate=self._rate)
+        return Service(routes, status=self._status, operator=self._operator, rate=self._rate)
 
     async def _reports(self, body: bytes) -> Answer:
         lines = body.decode("utf-8", "replace").split("\n")
@@ -134,26 +136,22 @@ class Collector:
             raise RefusedError(410, "the card has expired")
         return reply({"lines": await self.take(lines)})
 
-    async def _give_card(self, _: bytes) -> Answer:
-        return reply(self.card.data)
-
-    async def _status(self, _: bytes) -> Answer:
-        with self._commits.lock:
-            accepted, refused = self.store.count(), self.store.refused()
+    async def _status(self) -> Mapping[str, Any]:
+        accepted, refused = await self._commits.alone(lambda: (self.store.count(), self.store.refused()))
         told = {"accepted": accepted, "repeated_since_start": self._repeated, "refused": refused}
-        return reply({"card": self.card.digest, "survey": self._digest, **told})
+        return {"card": self.card.digest, "survey": self._digest, **told}
 
-    async def _health(self, _: bytes) -> Answer:
-        await self._commits.add([])
-        return reply({"ok": True})
+    async def _check(self) -> None:
+        await self._commits.alone(self.store.check)
 
     async def _result(self, _: bytes) -> Answer:
         """What the reports say so far; computed at most once a second."""
         then, shown = self._shown
         if time.monotonic() - then > _SHOWN_SECONDS:
-            with self._commits.lock:
-                texts = list(self.store.texts())
-            server = gathered_reports(self.card, texts)
-            shown = server.result().to_json() if server.n else {"n": 0}
+            shown = await self._commits.alone(self._so_far)
             self._shown = (time.monotonic(), shown)
         return reply(shown)
+
+    def _so_far(self) -> Any:
+        server = gathered_reports(self.card, self.store.texts())
+        return server.result().to_json() if server.n else {"n": 0}

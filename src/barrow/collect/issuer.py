@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from barrow.collect import tokens
 from barrow.collect.card import Card
 from barrow.collect.keys import b64, public_bytes, unb64
-from barrow.collect.stores import connect, writing
-from barrow.collect.web import Answer, GroupCommit, Handler, RefusedError, Service, reply
+from barrow.collect.stores import connect, touch, writing
+from barrow.collect.web import Answer, GroupCommit, Handler, Health, RefusedError, Service, constant, reply
 from barrow.errors import ParameterError
 
 
@@ -60,6 +60,10 @@ class Invitations:
         row = self._link.execute("SELECT count(*), count(request) FROM invitations").fetchone()
         return {"invited": int(row[0]), "used": int(row[1])}
 
+    def check(self) -> None:
+        """Write something durably, or say that it cannot be done."""
+        touch(self._link)
+
     def close(self) -> None:
         """Let go of the file."""
         self._link.close()
@@ -72,14 +76,15 @@ class Issuer:
     """
 
     def __init__(
-        self, card: Card, key: RSAPrivateKey | None, invitations: Invitations | None, *, rate: int = 0
-    ) -> None:
+        self, card: Card, key: RSAPrivateKey | None, invitations: Invitations | None, *, rate: int = 0,
+        operator: str | None = None,
+    ) -> None:  # fmt: skip
         if card.counted == "tokens" and (key is None or b64(public_bytes(key)) != card.admission["key"]):
             raise ParameterError(
                 "The issuer's key is not the one on the card.", allowed="the key that was made with the card",
                 fix="--keys FOLDER",
             )  # fmt: skip
-        self.card, self._key, self._rate = card, key, rate
+        self.card, self._key, self._rate, self._operator = card, key, rate, operator
         self._invitations = invitations
         self._commits: GroupCommit[tuple[str, bytes]] | None = (
             None if invitations is None else GroupCommit(lambda rows: invitations.spend(rows))
@@ -96,6 +101,9 @@ class Issuer:
             raise RefusedError(400, "malformed") from None
         if len(requests) != self.card.messages or len(set(requests)) != len(requests):
             raise RefusedError(400, f"exactly {self.card.messages} different tokens")
+        # What can never be signed must not use up the invitation.
+        if any(int.from_bytes(request, "big") >= self._key.private_numbers().public_numbers.n for request in requests):
+            raise RefusedError(400, "malformed")
         bound = hashlib.sha256(b"".join(requests)).digest()
         said = (await self._commits.add([(found.invitation, bound)]))[0]
         if said != "accepted":
@@ -105,30 +113,39 @@ class Issuer:
         except ParameterError:
             raise RefusedError(400, "malformed") from None
 
-    def app(self) -> Any:
-        """The application: /tokens, /card, /status, /health."""
+    def app(self) -> Service:
+        """The application: /tokens, /card, /health; for the operator /status and /metrics."""
         routes: dict[tuple[str, str], Handler] = {
-            ("GET", "/card"): self._give_card,
-            ("GET", "/status"): self._status,
-            ("GET", "/health"): self._health,
+            ("GET", "/card"): constant(reply(self.card.data)),
+            ("GET", "/health"): Health(self._check).answer,
         }
         if self._key is not None:
             routes["POST", "/tokens"] = self.give_tokens
-        return Service(routes, rate=self._rate)
+        return Service(routes, status=self._status, operator=self._operator, rate=self._rate)
 
     async def give_tokens(self, body: bytes) -> Answer:
         """The answer to a request for signatures."""
         return reply({"signatures": await self.sign(body)})
 
-    async def _give_card(self, _: bytes) -> Answer:
-        return reply(self.card.data)
+    async def _status(self) -> Mapping[str, Any]:
+        if self._invitations is None or self._commits is None:
+            return {"card": self.card.digest}
+        return {"card": self.card.digest, **await self._commits.alone(self._invitations.counts)}
 
-    async def _status(self, _: bytes) -> Answer:
-        counts = {} if self._invitations is None else self._invitations.counts()
-        return reply({"card": self.card.digest, **counts})
-
-    async def _health(self, _: bytes) -> Answer:
-        return reply({"ok": True})
+    async def _check(self) -> None:
+        """An invitation can be spent durably, and the key signs what the card's key verifies."""
+        if self._key is None or self._invitations is None or self._commits is None:
+            return
+        await self._commits.alone(self._invitations.check)
+        public, said = tokens.load_issuer(unb64(self.card.admission["key"])), b"health"
+        made = tokens.blind(public, said)
+        try:
+            signed = await asyncio.to_thread(tokens.sign, self._key, made.request)
+            good = tokens.verify(public, said, made.prefix, tokens.finalize(public, said, made, signed))
+        except ParameterError:
+            good = False
+        if not good:
+            raise RefusedError(503, "the key does not sign")
 
 
 def _digest(code: str) -> bytes:

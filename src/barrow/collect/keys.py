@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import os
 import re
 from fractions import Fraction
@@ -79,11 +80,8 @@ def public_bytes(key: Any) -> bytes:
     return raw
 
 
-def write_key(key: Any, path: str | os.PathLike[str]) -> None:
-    """Write a private key to a new file that only its owner can read."""
-    text = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+def write_private(path: str | os.PathLike[str], text: bytes) -> None:
+    """Write a new file that only its owner can read, durably."""
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(handle, "wb") as file:
@@ -102,25 +100,83 @@ def write_key(key: Any, path: str | os.PathLike[str]) -> None:
         ) from None
 
 
-def read_key(path: str | os.PathLike[str], kind: str) -> Any:
-    """The private key of one kind in a file that nobody else can read."""
-    whose = {"allowed": f"the {kind}'s private key, as barrow collect init wrote it"}
+def private_text(path: str | os.PathLike[str], what: str) -> bytes:
+    """What is in a file that nobody else can read."""
     try:
         if os.name == "posix" and plain_file(path, "The key").stat().st_mode & 0o077:
             raise ParameterError(
                 f"The key {str(path)!r} can be read by others.", allowed="mode 0600", fix=f"chmod 600 {path}"
             )
-        key = serialization.load_pem_private_key(Path(path).read_bytes(), password=None)
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise ParameterError(
             f"There is no key {str(path)!r}.",
-            **whose,
+            allowed=what,
             fix="run this where the key is, or name its folder: --keys FOLDER",
         ) from None
-    except (OSError, ValueError, TypeError) as error:
-        if isinstance(error, ParameterError):
-            raise
-        raise ParameterError(f"The key {str(path)!r} cannot be read.", **whose, fix="restore it from a copy") from None
+    except OSError:
+        raise ParameterError(
+            f"The key {str(path)!r} cannot be read.", allowed=what, fix="restore it from a copy"
+        ) from None
+
+
+def write_key(key: Any, path: str | os.PathLike[str]) -> None:
+    """Write a private key to a new file that only its owner can read."""
+    text = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    write_private(path, text)
+
+
+def read_key(path: str | os.PathLike[str], kind: str) -> Any:
+    """The private key of one kind in a file that nobody else can read."""
+    whose = f"the {kind}'s private key, as barrow collect keys wrote it"
+    text = private_text(path, whose)
+    try:
+        key = serialization.load_pem_private_key(text, password=None)
+    except (ValueError, TypeError):
+        raise ParameterError(
+            f"The key {str(path)!r} cannot be read.", allowed=whose, fix="restore it from a copy"
+        ) from None
     if not isinstance(key, KINDS[kind]):
-        raise ParameterError(f"The key {str(path)!r} is another one.", **whose, fix=f"name the {kind}'s key")
+        raise ParameterError(f"The key {str(path)!r} is another one.", allowed=whose, fix=f"name the {kind}'s key")
     return key
+
+
+def key_file(folder: str | os.PathLike[str], kind: str, public: bytes) -> Path:
+    """Where the private half of a public key is kept: the name says which it is, so that a card finds its keys."""
+    return Path(folder) / f"{kind}-{hashlib.sha256(public).hexdigest()[:16]}.key"
+
+
+def make_keys(folder: str | os.PathLike[str], kind: str) -> tuple[Path, Path]:
+    """A new key of one party in a folder: the private file, and the public one that is handed to whoever makes cards.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     private, public = make_keys(folder, "analyser")
+    ...     known = read_public(public, "analyser")
+    ...     key_file(folder, "analyser", known) == private, public_bytes(read_key(private, "analyser")) == known
+    (True, True)
+    """
+    key = new_key(kind)
+    public = public_bytes(key)
+    place = key_file(folder, kind, public)
+    write_key(key, place)
+    shown = place.with_suffix(".public")
+    shown.write_text(f"barrow-{kind} {b64(public)}\n", encoding="ascii")
+    return place, shown
+
+
+def read_public(path: str | os.PathLike[str], kind: str) -> bytes:
+    """The public key of one kind in a file of :func:`make_keys`."""
+    try:
+        words = Path(path).read_bytes()[:4096].decode("ascii", "replace").split()
+    except OSError:
+        words = []
+    if len(words) != 2 or words[0] != f"barrow-{kind}":
+        raise ParameterError(
+            f"The file {str(path)!r} holds no public key of the {kind}'s.",
+            allowed=f"one line: barrow-{kind} and the key",
+            fix=f"barrow collect keys --role {kind}, on the {kind}'s machine, writes it",
+        )
+    return unb64(words[1], None if kind == "issuer" else 32)

@@ -13,9 +13,14 @@ from contextlib import contextmanager
 
 from barrow.collect.sealing import SEALED_BYTES
 from barrow.collect.slots import DIGEST, Slots
-from barrow.collect.stores import StoreError, connect, writing
+from barrow.collect.stores import StoreError, connect, touch, writing
 from barrow.collect.tokens import random_bytes
 from barrow.errors import ParameterError
+
+try:
+    import fcntl
+except ImportError:  # Windows: whoever mixes twice at a time there is stopped by the batch's file alone
+    fcntl = None  # type: ignore[assignment]
 
 _CHECK = 16
 
@@ -23,7 +28,7 @@ _CHECK = 16
 class Pool:
     """The messages of one card that wait to be mixed.
 
-    Beside its file are ``.messages`` and ``.taken``.
+    Beside its file are ``.messages`` and ``.taken``, and, once it was mixed, the empty ``.mixing`` that locks.
 
     Args:
         path: Its file.
@@ -32,6 +37,7 @@ class Pool:
     """
 
     def __init__(self, path: str | os.PathLike[str], card: str, size: int) -> None:
+        self._path = os.fspath(path)
         self._link = connect(path, "", card)
         self._size = size
         self._refused: dict[str, int] = {}
@@ -124,6 +130,31 @@ class Pool:
                 self._sync(self._messages)
         self.held += said.count("accepted")
         return said
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait, as far as this process knows; none once they were mixed."""
+        return self.held if self._told("mixed") is None else 0
+
+    def check(self) -> None:
+        """Write something durably, or say that it cannot be done."""
+        if self._broken:
+            raise StoreError("It cannot be stored now.", allowed="a disk that works", fix="start the service again")
+        touch(self._link)
+        with self._storing():
+            self._messages.begin()
+            self._sync(self._messages)
+
+    @contextmanager
+    def mixing(self) -> Iterator[None]:
+        """Alone among those who mix; messages may still be taken meanwhile."""
+        handle = os.open(f"{self._path}.mixing", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
 
     def refuse(self, reason: str, number: int = 1) -> None:
         """Count what was refused; in memory, because when it came is nobody's business."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from barrow.collect.card import Card
 from barrow.collect.keys import b64, public_bytes
 from barrow.collect.pool import Pool
 from barrow.collect.sealing import SEALED_BYTES
-from barrow.collect.web import MOST_LINES, Answer, GroupCommit, Handler, RefusedError, Service, reply
+from barrow.collect.web import MOST_LINES, Answer, GroupCommit, Handler, Health, RefusedError, Service, reply
 from barrow.errors import ParameterError
 
 
@@ -27,12 +28,12 @@ def open_pool(path: str | os.PathLike[str], card: Card) -> Pool:
 class Shuffler:
     """The messages of one shuffle card, until they are mixed."""
 
-    def __init__(self, card: Card, pool: Pool, *, rate: int = 0) -> None:
+    def __init__(self, card: Card, pool: Pool, *, rate: int = 0, operator: str | None = None) -> None:
         if not card.shuffled:
             raise ParameterError(
                 "The card is local: its reports are not mixed.", allowed="a shuffle card", fix="barrow collect serve"
             )
-        self.card, self.pool, self._rate = card, pool, rate
+        self.card, self.pool, self._rate, self._operator = card, pool, rate, operator
         self._gate = Gate(card)
         self._commits: GroupCommit[bytes] = GroupCommit(pool.add)
 
@@ -63,41 +64,47 @@ class Shuffler:
                 self.pool.refuse(name)
         return said
 
-    def app(self) -> Any:
-        """The application: /messages, /status, /health."""
+    def app(self) -> Service:
+        """The application: /messages, /health; for the operator /status and /metrics."""
         routes: dict[tuple[str, str], Handler] = {
             ("POST", "/messages"): self._messages,
-            ("GET", "/status"): self._status,
-            ("GET", "/health"): self._health,
+            ("GET", "/health"): Health(self._check).answer,
         }
-        return Service(routes, rate=self._rate)
+        return Service(routes, status=self._status, operator=self._operator, rate=self._rate)
 
     async def _messages(self, body: bytes) -> Answer:
         if time.time() >= self.card.expires:
             raise RefusedError(410, "the card has expired")
-        return reply({"lines": await self.take(body)})
+        lines = await self.take(body)
+        if set(lines) == {"closed"}:
+            raise RefusedError(410, "closed: the messages of this card were mixed")
+        return reply({"lines": lines})
 
-    async def _status(self, _: bytes) -> Answer:
-        with self._commits.lock:
-            waiting, batch = self.pool.held, self.pool.batch
+    async def _status(self) -> Mapping[str, Any]:
+        waiting, batch = await self._commits.alone(lambda: (self.pool.waiting, self.pool.batch))
         told = {"waiting": waiting, "wanted": self.wanted, "closed": batch is not None, "refused": self.pool.refused}
-        return reply({"card": self.card.digest, **told})
+        return {"card": self.card.digest, **told}
 
-    async def _health(self, _: bytes) -> Answer:
-        await self._commits.add([])
-        return reply({"ok": True})
+    async def _check(self) -> None:
+        await self._commits.alone(self.pool.check)
 
 
 def mix_and_forget(card: Card, pool: Pool, out: str | os.PathLike[str], key: Ed25519PrivateKey) -> Head:
     """Mix what waits into one signed batch, once, and forget it; refused while fewer than n people's messages wait.
 
-    The pool takes nothing more from then on. If it is interrupted, the same call goes on, with the same id.
+    The pool takes nothing more from then on. If it is interrupted, the same call goes on, with the same id. Of two
+    calls at a time one waits for the other.
     """
     if b64(public_bytes(key)) != (card.mixing or {}).get("key"):
         raise ParameterError(
             "The shuffler's key is not the one on the card.", allowed="the shuffler's key of this card",
             fix="--keys FOLDER",
         )  # fmt: skip
+    with pool.mixing():
+        return _mixed(card, pool, out, key)
+
+
+def _mixed(card: Card, pool: Pool, out: str | os.PathLike[str], key: Ed25519PrivateKey) -> Head:
     people, each = int(card.people), int(card.messages)
     batch, waiting = pool.batch, pool.count()
     if batch is not None and waiting == 0:

@@ -79,9 +79,10 @@ class Slots:
         self._shift = 64 - (self._buckets.bit_length() - 1)
 
     def begin(self) -> None:
-        """Look at the file anew: another process may have written to it, or made it grow."""
+        """Look at the file anew: another process may have written to it, made it grow or emptied it."""
         self._flags.clear()
-        if os.stat(self.path).st_ino != self._inode:
+        now = os.stat(self.path)
+        if (now.st_ino, now.st_size) != (self._inode, self._buckets * BUCKET):
             os.close(self._file)
             self._open()
 

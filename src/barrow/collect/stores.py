@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -13,6 +14,8 @@ from barrow.errors import BarrowError, MissingExtraError, ParameterError
 _BUSY_MS = 10_000
 _PAGE = 2000
 _ROWS = 250
+_ROOM = 2**24
+"""Bytes that must be free for a store to be called healthy."""
 _LOG_PAGES = 4000
 """Ids are random, so each report is on a page of its own: rarer checkpoints write each page less often."""
 
@@ -42,6 +45,10 @@ class ReportStore(Protocol):
 
     def texts(self) -> Iterator[str]:
         """All reports, in the order of their random ids."""
+        ...
+
+    def check(self) -> None:
+        """Write something durably, or say that it cannot be done."""
         ...
 
     def close(self) -> None:
@@ -111,6 +118,21 @@ def writing(link: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
+def touch(link: sqlite3.Connection) -> None:
+    """Write something durably, where there is room for more; it counts nothing."""
+    file = link.execute("PRAGMA database_list").fetchone()[2]
+    try:
+        room = shutil.disk_usage(os.path.dirname(file)).free
+    except OSError as error:
+        raise StoreError("It cannot be stored now.", allowed="a disk that works", fix="look at the disk") from error
+    if room < _ROOM:
+        raise StoreError("It cannot be stored now.", allowed="a disk with room", fix="make room")
+    with writing(link):
+        link.execute(
+            "INSERT INTO about VALUES ('checked', '0') ON CONFLICT (name) DO UPDATE SET value = 1 - CAST(value AS int)"
+        )
+
+
 _COUNT = "INSERT INTO refused VALUES (?, ?) ON CONFLICT (reason) DO UPDATE SET number = number + excluded.number"
 
 
@@ -166,6 +188,10 @@ class SqliteReports:
                 return
             yield from (bytes(body).decode() for _, body in page)
             last = page[-1][0]
+
+    def check(self) -> None:
+        """Write something durably, or say that it cannot be done."""
+        touch(self._link)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -244,7 +270,9 @@ class PostgresReports:
 
     def refused(self) -> dict[str, int]:
         """How many were refused, by reason."""
-        rows = self._link.execute("SELECT reason, number FROM barrow_refused WHERE survey = %s", [self._survey])
+        rows = self._link.execute(
+            "SELECT reason, number FROM barrow_refused WHERE survey = %s AND number > 0", [self._survey]
+        )
         return {str(reason): int(number) for reason, number in rows.fetchall()}
 
     def texts(self) -> Iterator[str]:
@@ -254,6 +282,10 @@ class PostgresReports:
         while page := self._link.execute(query, [self._survey, last, _PAGE]).fetchall():
             yield from (bytes(body).decode() for _, body in page)
             last = page[-1][0]
+
+    def check(self) -> None:
+        """Write something durably, or say that it cannot be done."""
+        self.add([], {"checked": 0})
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -1,30 +1,37 @@
-"""What the services share: limited bodies, rates without addresses, answers in JSON, commits in groups, no logs."""
+"""What the services share: routes, rates without addresses, answers in JSON, commits in groups."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import hmac
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from barrow.collect.operating import Troubles, metrics_text
 from barrow.collect.stores import StoreError
 from barrow.errors import BarrowError, MissingExtraError
 
 Row = TypeVar("Row")
+Found = TypeVar("Found")
 Handler = Callable[[bytes], Awaitable["Answer"]]
 """From a request's body to an answer."""
+Counts = Callable[[], Awaitable[Mapping[str, Any]]]
+"""What a service knows about itself: numbers, or numbers by reason."""
 MOST_BYTES = 2**20
 MOST_LINES = 1000
 MOST_WAITING = 20_000
 """Rows that may wait for a commit; beyond it the service says that it is busy."""
 MOST_TOGETHER = 5_000
 _MINUTE = 60.0
+_HEALTH_SECONDS = 1.0
 
 
 class RefusedError(BarrowError):
@@ -89,6 +96,14 @@ class GroupCommit(Generic[Row]):
             finally:
                 self._rows -= size
 
+    async def alone(self, work: Callable[[], Found]) -> Found:
+        """The result of some work on the same store, between commits."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._locked, work)
+
+    def _locked(self, work: Callable[[], Found]) -> Found:
+        with self.lock:
+            return work()
+
     def _stored(self, rows: list[Row]) -> Sequence[Any]:
         with self.lock:
             return self._store(rows)
@@ -138,6 +153,36 @@ def reply(data: Any, status: int = 200, **headers: str) -> Answer:
     return Answer(msgspec.json.encode(data), status, _JSON + more)
 
 
+def constant(answer: Answer) -> Handler:
+    """Whoever asks gets this."""
+
+    async def give(_: bytes) -> Answer:
+        return answer
+
+    return give
+
+
+class Health:
+    """Whether a check passes; asked again within a second, or while it runs, it is not made again."""
+
+    def __init__(self, check: Callable[[], Awaitable[None]]) -> None:
+        self._check, self._until = check, 0.0
+        self._running: asyncio.Task[None] | None = None
+
+    async def answer(self, _: bytes) -> Answer:
+        """That all is well, or what the check raised."""
+        if self._running is None or (self._running.done() and time.monotonic() >= self._until):
+            self._running = asyncio.create_task(self._checked())
+        await asyncio.shield(self._running)
+        return reply({"ok": True})
+
+    async def _checked(self) -> None:
+        try:
+            await self._check()
+        finally:
+            self._until = time.monotonic() + _HEALTH_SECONDS
+
+
 _JSON = (
     (b"content-type", b"application/json"),
     (b"cache-control", b"no-store"),
@@ -150,80 +195,97 @@ _PREFLIGHT = {
 }
 
 
-class Service:
-    """An application (ASGI) of some routes, by method and path; browsers of other origins may post.
+class Asked(NamedTuple):
+    """What a request asks for, before its body.
 
-    Every answer to something that went wrong is a constant text that repeats nothing of what was sent.
+    Attributes:
+        method: GET, POST, HEAD or OPTIONS.
+        path: The path.
+        address: Who asks, as far as rates are concerned.
+        authorization: The header of that name.
     """
 
-    def __init__(self, routes: Mapping[tuple[str, str], Handler], *, rate: int = 0) -> None:
-        self._routes, self._rates = dict(routes), Rates(rate)
+    method: str
+    path: str
+    address: str = ""
+    authorization: bytes = b""
+
+
+class Service:
+    """Some routes, by method and path; browsers of other origins may post.
+
+    Every answer to something that went wrong is a constant text that repeats nothing of what was sent.
+
+    Args:
+        routes: What anybody may ask.
+        status: What the operator may ask, at ``/status`` in JSON and at ``/metrics`` in hundreds.
+        operator: The operator's secret; without it nobody may.
+        rate: Requests a minute from one address; 0 for no limit.
+    """
+
+    def __init__(
+        self, routes: Mapping[tuple[str, str], Handler], *, status: Counts | None = None, operator: str | None = None,
+        rate: int = 0,
+    ) -> None:  # fmt: skip
+        self._routes, self._rates, self.rate = dict(routes), Rates(rate), rate
         self._paths = {path for _, path in routes}
+        self._operator = None if operator is None else f"Bearer {operator}".encode()
+        self.dropped: Counter[str] = Counter()
+        self.troubles = Troubles()
+        self.stop: Callable[[], Any] = lambda: None
+        self._status, self._private = status, dict[tuple[str, str], Handler]()
+        if status is not None and operator is not None:
+            self._private = {("GET", "/status"): self._give_status, ("GET", "/metrics"): self._give_metrics}
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            return
-        body, status, headers = await self._answer(scope, receive)
-        named = [*headers, (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": named})
-        await send({"type": "http.response.body", "body": body})
-
-    async def _answer(self, scope: Mapping[str, Any], receive: Any) -> Answer:
-        method, path = scope["method"], scope["path"]
-        handler = self._routes.get(("GET" if method == "HEAD" else method, path))
-        if handler is None:
-            if method == "OPTIONS" and path in self._paths:
-                return reply({}, 200, **_PREFLIGHT)
-            return reply({"problem": "there is nothing here"}, 404)
-        client = scope.get("client")
-        if not self._rates.allow(client[0] if client else ""):
+    def find(self, asked: Asked) -> Handler | Answer:
+        """Who answers this, or the answer where no body is wanted."""
+        route = ("GET" if asked.method == "HEAD" else asked.method, asked.path)
+        if not self._rates.allow(asked.address):
             return reply({"problem": "too many requests"}, 429, retry_after="60")
+        if route in self._private:
+            if hmac.compare_digest(asked.authorization, self._operator or b""):
+                return self._private[route]
+            return reply({"problem": "for the operator only"}, 401, www_authenticate="Bearer")
+        if route in self._routes:
+            return self._routes[route]
+        if asked.method == "OPTIONS" and asked.path in self._paths:
+            return reply({}, 200, **_PREFLIGHT)
+        return reply({"problem": "there is nothing here"}, 404)
+
+    async def answer(self, handler: Handler, body: bytes) -> Answer:
+        """What a handler says, or in constant words what went wrong."""
         try:
-            return await handler(await _body(scope, receive))
+            return await handler(body)
         except RefusedError as error:
             return reply({"problem": error.problem}, error.status)
         except BusyError:
             return reply({"problem": "busy"}, 429, retry_after="1")
-        except StoreError:
+        except StoreError as error:
+            self.troubles.note(error)
             return reply({"problem": "it cannot be stored now"}, 507, retry_after="60")
-        except Exception:
+        except Exception as error:
+            self.troubles.note(error)
             return reply({"problem": "something went wrong"}, 500)
 
+    async def _give_status(self, _: bytes) -> Answer:
+        told = {} if self._status is None else await self._status()
+        return reply({**told, "dropped": self.dropped, "errors": self.troubles.number})
 
-async def _body(scope: Mapping[str, Any], receive: Any, most: int = MOST_BYTES) -> bytes:
-    """The body, refused as soon as it is larger than ``most``."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and (not value.isdigit() or int(value) > most):
-            raise RefusedError(413, f"at most {most} bytes")
-    message = await receive()
-    if not message.get("more_body") and message["type"] == "http.request":
-        found = message.get("body", b"")
-    else:
-        parts = bytearray()
-        while message["type"] == "http.request":
-            parts += message.get("body", b"")
-            if not message.get("more_body") or len(parts) > most:
-                break
-            message = await receive()
-        else:
-            raise RefusedError(400, "gone")
-        found = bytes(parts)
-    if len(found) > most:
-        raise RefusedError(413, f"at most {most} bytes")
-    return bytes(found)
+    async def _give_metrics(self, _: bytes) -> Answer:
+        told = {} if self._status is None else await self._status()
+        text = metrics_text({**told, "dropped": self.dropped, "errors": self.troubles.number})
+        return Answer(text.encode(), 200, ((b"content-type", b"text/plain; version=0.0.4"), _JSON[1]))
 
 
-def run(app: Any, *, host: str, port: int, ready: Callable[[str], None] = lambda address: None) -> None:
-    """Serve until it is stopped; nothing about requests is logged."""
+def run(
+    service: Service, *, host: str, port: int, ready: Callable[[str], None] = lambda address: None, of_one: int = 64
+) -> None:
+    """Serve until it is stopped; nothing about requests is logged.
+
+    Where requests are not limited by address (``rate`` 0, behind a proxy), connections are not either.
+    """
     try:
-        import uvicorn
+        from barrow.collect.connections import Limits, serve
     except ImportError:
-        raise MissingExtraError.for_extra("uvicorn", extra="collect", purpose="Collecting") from None
-    settings = uvicorn.Config(
-        app, host=host, port=port, access_log=False, log_level="critical", server_header=False, date_header=False,
-        proxy_headers=False, lifespan="off", timeout_keep_alive=15, limit_concurrency=2000, backlog=512,
-    )  # fmt: skip
-    server = uvicorn.Server(settings)
-    ready(f"http://{host}:{port}")
-    server.run()
+        raise MissingExtraError.for_extra("httptools", extra="collect", purpose="Collecting") from None
+    serve(service, host=host, port=port, ready=ready, limits=Limits(of_one=of_one if service.rate else 0))
