@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import threading
 import urllib.request
 
 import pytest
@@ -18,8 +16,10 @@ from barrow.collect.issuer import Invitations, Issuer, new_invitations
 from barrow.collect.keys import b64, new_key
 from barrow.collect.stores import open_store
 from barrow.study import Study
+from tests.collect.asking import free_port, served
 
-uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+pytest.importorskip("httptools", reason="httptools is not installed")
+SECRET = "of the operator, and of nobody else"
 MOODS = ["calm", "glad", "sad", "tense", "tired"]
 PAGES = int(os.environ.get("BARROW_PAGES", "25"))
 """Pages over which 20,000 reports are drawn: each has a generator and modules of its own; 200 take minutes."""
@@ -30,9 +30,7 @@ CODES = new_invitations(3)
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """A collector with its demo page, served on this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     address = f"http://127.0.0.1:{port}"
     study = Study(f"discrete(labels={MOODS})", alpha=2, users=1000, model="local")
     keys = {"signer": new_key("signer"), "issuer": new_key("issuer")}
@@ -42,20 +40,14 @@ def site(tmp_path_factory):
     book.invite(CODES)
     issuer = Issuer(card, keys["issuer"], book)
     store = open_store(str(folder / "reports.db"), card.survey.digest)
-    app = Collector(card, store, issuer=issuer, demo=True).app()
-    config = uvicorn.Config(app, port=port, log_level="critical", lifespan="off")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        thread.join(0.05)
-    yield address, card
-    server.should_exit = True
-    thread.join(10)
+    app = Collector(card, store, issuer=issuer, demo=True, operator=SECRET).app()
+    with served(app, port):
+        yield address, card
 
 
 def status(address):
-    with urllib.request.urlopen(f"{address}/status") as answer:
+    asked = urllib.request.Request(f"{address}/status", headers={"Authorization": f"Bearer {SECRET}"})
+    with urllib.request.urlopen(asked) as answer:
         return json.loads(answer.read())
 
 

@@ -11,8 +11,11 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
+from barrow.collect.card import Card
+from barrow.local import Report
+from tests.collect.world import admitted
 from tests.load.services import Service
-from tests.load.traffic import Connection, reports
+from tests.load.traffic import Connection
 
 MIB = 2**20
 ANSWER_SECONDS = 20.0
@@ -85,7 +88,7 @@ ATTACKS: dict[str, Callable[..., None]] = {
 }  # fmt: skip
 
 
-def attack(service: Service, digest: str, name: str, *, clients: int = 20) -> dict:
+def attack(service: Service, card: Card, name: str, *, clients: int = 20) -> dict:
     """How many of some clients were answered while all attackers still hold on, and how far memory grew."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
@@ -95,7 +98,8 @@ def attack(service: Service, digest: str, name: str, *, clients: int = 20) -> di
             ATTACKS[name](service.port or 0, stack)
         except AssertionError as error:
             return {"problem": str(error), "survived": False}
-        for line in reports(digest, 4, 2, clients):
+        for number in range(clients):
+            line = admitted(card, Report(card.survey.digest, f"{number:032x}", (0, 1)).to_text()).encode() + b"\n"
             began = time.perf_counter()
             with suppress(OSError, ValueError, IndexError):
                 link = Connection(service.port or 0, "/reports", "application/x-ndjson", timeout=ANSWER_SECONDS)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from barrow.cli.collect_keys import KEYS, invite, keys, make_folder, write_invitations
 from barrow.cli.local import _lines, _show
 from barrow.cli.main import tell
 from barrow.cli.study_options import make_study, output_options
@@ -15,9 +16,13 @@ from barrow.cli.terminal import echo
 from barrow.errors import ParameterError
 
 _CARD = click.argument("card_file", metavar="CARD", type=click.Path())
-_KEYS = click.option("--keys", default="keys", show_default=True, type=click.Path(), help="The folder of private keys.")
 _HOST = click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-_RATE = click.option("--rate", default=600, show_default=True, help="Requests a minute from one address; 0: no limit.")
+_RATE = click.option(
+    "--rate", default=600, show_default=True, help="Requests a minute from one address; 0 behind a proxy that limits."
+)
+_OPERATOR = click.option(
+    "--operator", type=click.Path(), metavar="FILE", help="The operator's secret, made if new: opens /status, /metrics."
+)
 
 
 @click.group()
@@ -28,6 +33,10 @@ def collect() -> None:
     """
 
 
+collect.add_command(keys)
+collect.add_command(invite)
+
+
 @collect.command(short_help="Write a signed card, and the keys that go with it.")
 @click.argument("study_file", metavar="STUDY", type=click.Path())
 @click.option("--question", "asked", metavar="NAME", help="Which question; the only one by default.")
@@ -35,51 +44,49 @@ def collect() -> None:
 @click.option("--shuffler", metavar="URL", help="Where messages go (shuffle studies).")
 @click.option("--attested", is_flag=True, help="No tokens: your front end signs what each person sends.")
 @click.option("--invitations", default=0, metavar="N", help="How many invitations to write; one a person by default.")
+@click.option("--public", multiple=True, type=click.Path(), metavar="FILE", help="A party's public key, made by it.")
 @click.option("--days", default=90, show_default=True, help="How long the card is valid.")
 @click.option("--out", default=".", show_default=True, type=click.Path(), help="The folder of the card.")
-@_KEYS
+@KEYS
 @output_options
 def init(
-    study_file: str, asked: str | None, address: str, shuffler: str | None, attested: bool, invitations: int, days: int,
-    out: str, keys: str, as_json: bool, quiet: bool,
+    study_file: str, asked: str | None, address: str, shuffler: str | None, attested: bool, invitations: int,
+    public: tuple[str, ...], days: int, out: str, keys: str, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
-    """Write a card for one question of STUDY, and private keys (each to its own holder, files 0600).
+    """Write a card for one question of STUDY, and the private keys (files 0600) of parties that gave no --public key.
 
     \b
     Example:
       barrow collect init study.toml --question mood --address https://reports.example.org
+      barrow collect init study.toml --address … --shuffler … --public analyser-….public --public shuffler-….public
     """  # noqa: D301  (click reads the backspace)
     from barrow.collect.card import make_card
-    from barrow.collect.issuer import Invitations, new_invitations
-    from barrow.collect.keys import new_key, read_key, write_key
+    from barrow.collect.keys import key_file, new_key, public_bytes, public_of, read_key, write_key
     from barrow.collect.words import answered_by
 
     study = make_study(study_file)
     shuffled = study.model.value == "shuffle"
     names = ["signer", *(["analyser", "shuffler"] if shuffled else []), "front" if attested else "issuer"]
-    made = {name: new_key(name) for name in names}
+    given = public_of(public, names[1:])
+    made = {name: new_key(name) for name in names if name not in given}
     folder = Path(keys)
     known = (folder / "signer.key").exists()
     if known:  # one publisher signs many cards
         made["signer"] = read_key(folder / "signer.key", "signer")
-    parties = {("mixer" if name == "shuffler" else name): key for name, key in made.items()}
+    parties = {("mixer" if name == "shuffler" else name): key for name, key in {**made, **given}.items()}
     card = make_card(study, asked, address=address, shuffler=shuffler, days=days, **parties)
     place = Path(out) / card.name
-    _make(folder, 0o700)
-    _make(Path(out), 0o755)
+    make_folder(folder, 0o700)
+    make_folder(Path(out), 0o755)
     written: dict[str, str] = {}
     for name, key in made.items():
-        file = folder / (f"{name}.key" if name == "signer" else f"{name}-{card.digest[7:23]}.key")
+        file = folder / "signer.key" if name == "signer" else key_file(folder, name, public_bytes(key))
         if not (name == "signer" and known):
             write_key(key, file)
         written[name] = str(file)
     place.write_text(card.text, encoding="utf-8")
     if "issuer" in made:
-        codes = new_invitations(invitations or card.people)
-        book = Invitations(folder / f"invitations-{card.digest[7:23]}.db", card.digest)
-        book.invite(codes)
-        book.close()
-        written["invitations"] = str(_secret(folder / f"invitations-{card.digest[7:23]}.txt", "\n".join(codes) + "\n"))
+        written["invitations"] = str(write_invitations(folder, card.digest, invitations or card.people))
     told = {"card": str(place), "digest": card.digest, "keys": written, "browsers": card.everywhere}
     lines = [f"Wrote {place}, valid for {days} days.", *(f"  {name:12} {file}" for name, file in written.items())]
     lines += [f"Answered by: {answered_by(card)}.", f"Next: barrow collect card {place} --explain"]
@@ -146,11 +153,14 @@ def answer(
 @click.option("--demo", is_flag=True, help="Also serve a page (open it at /#invitation=CODE), and what all say.")
 @_HOST
 @_RATE
-@_KEYS
-def serve(card_file: str, store: str, port: int, demo: bool, host: str, rate: int, keys: str) -> None:
+@_OPERATOR
+@KEYS
+def serve(
+    card_file: str, store: str, port: int, demo: bool, host: str, rate: int, operator: str | None, keys: str
+) -> None:
     """Take reports of a local card; for a shuffle card hand out the card and sign tokens.
 
-    Put a TLS proxy in front that writes no log. Nothing here logs addresses or bodies.
+    Put a TLS proxy in front that writes no log (deploy/nginx). Nothing here logs addresses or bodies.
 
     \b
     Example:
@@ -158,7 +168,8 @@ def serve(card_file: str, store: str, port: int, demo: bool, host: str, rate: in
     """  # noqa: D301  (click reads the backspace)
     from barrow.collect.collector import Collector
     from barrow.collect.issuer import Invitations, Issuer
-    from barrow.collect.keys import read_key
+    from barrow.collect.keys import key_file, read_key, unb64
+    from barrow.collect.operating import operator_secret
     from barrow.collect.stores import open_store
     from barrow.collect.web import run
 
@@ -169,15 +180,15 @@ def serve(card_file: str, store: str, port: int, demo: bool, host: str, rate: in
             "The demo page cannot answer this card.", allowed="a local card with tokens that browsers can answer",
             fix=f"barrow collect card {card_file}: it says which clients can",
         )  # fmt: skip
-    short, issuing = found.digest[7:23], found.counted == "tokens"
-    key = read_key(Path(keys) / f"issuer-{short}.key", "issuer") if issuing else None
-    book = Invitations(Path(keys) / f"invitations-{short}.db", found.digest) if issuing else None
-    issuer = Issuer(found, key, book, rate=rate)
+    issuing, secret = found.counted == "tokens", None if operator is None else operator_secret(operator)
+    key = read_key(key_file(keys, "issuer", unb64(found.admission["key"])), "issuer") if issuing else None
+    book = Invitations(Path(keys) / f"invitations-{found.digest[7:23]}.db", found.digest) if issuing else None
+    issuer = Issuer(found, key, book, rate=rate, operator=secret)
     if found.shuffled:
         app = issuer.app()
     else:
         reports, signing = open_store(store, found.survey.digest), issuer if issuing else None
-        app = Collector(found, reports, issuer=signing, rate=rate, demo=demo).app()
+        app = Collector(found, reports, issuer=signing, rate=rate, demo=demo, operator=secret).app()
     run(app, host=host, port=port, ready=lambda address: echo(f"Serving {found.name} at {address}", err=True))
 
 
@@ -188,11 +199,13 @@ def serve(card_file: str, store: str, port: int, demo: bool, host: str, rate: in
 @click.option("--port", default=8701, show_default=True)
 @_HOST
 @_RATE
-@_KEYS
+@_OPERATOR
+@KEYS
 @output_options
 def shuffle(
-    card_file: str, store: str, out: str | None, port: int, host: str, rate: int, keys: str, as_json: bool, quiet: bool
-) -> None:
+    card_file: str, store: str, out: str | None, port: int, host: str, rate: int, operator: str | None, keys: str,
+    as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
     """Take sealed messages of a shuffle card; --release signs the mixed batch with the shuffler's key.
 
     Whoever runs this must not be the one who analyses.
@@ -202,23 +215,25 @@ def shuffle(
       barrow collect shuffle card.json --store pool.db
       barrow collect shuffle card.json --store pool.db --release march.batch
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect.keys import read_key
+    from barrow.collect.keys import key_file, read_key, unb64
+    from barrow.collect.operating import operator_secret
     from barrow.collect.shuffler import Shuffler, mix_and_forget, open_pool
     from barrow.collect.web import run
 
     found = _card(card_file)
-    key = None if out is None else read_key(Path(keys) / f"shuffler-{found.digest[7:23]}.key", "shuffler")
     pool = open_pool(store, found)
-    if out is None or key is None:
+    service = Shuffler(found, pool, rate=rate, operator=None if operator is None else operator_secret(operator))
+    if out is None:
         found.check_time()
-        app = Shuffler(found, pool, rate=rate).app()
-        run(app, host=host, port=port, ready=lambda place: echo(f"Shuffling {found.name} at {place}", err=True))
+        told = f"Shuffling {found.name} at"
+        run(service.app(), host=host, port=port, ready=lambda place: echo(f"{told} {place}", err=True))
         pool.close()
         return
+    key = read_key(key_file(keys, "shuffler", unb64(found.mixing["key"])), "shuffler")
     head = mix_and_forget(found, pool, out, key)
-    told = {"batch": out, "id": head.id, "messages": head.messages, "left_out": head.left_out}
+    said = {"batch": out, "id": head.id, "messages": head.messages, "left_out": head.left_out}
     mixed = f"Mixed {head.messages:,} messages into {out} and forgot them; the card is closed."
-    tell(as_json, quiet, told, out, mixed)
+    tell(as_json, quiet, said, out, mixed)
 
 
 @collect.command(short_help="Say what was collected, with a statement and a ledger entry.")
@@ -228,7 +243,7 @@ def shuffle(
 @click.option("--ledger", type=click.Path(), help="The ledger of the data set; made if there is none.")
 @click.option("--out", type=click.Path(), help="A new folder for the results.")
 @click.option("--accept-weaker", is_flag=True, help="Open a batch of fewer people than was promised, and say so.")
-@_KEYS
+@KEYS
 @output_options
 def analyse(
     card_file: str, batch: str | None, store: str | None, ledger: str | None, out: str | None, accept_weaker: bool,
@@ -245,7 +260,7 @@ def analyse(
     """  # noqa: D301  (click reads the backspace)
     from barrow.collect.analyser import analyse as analysed
     from barrow.collect.analyser import analyse_reports, gathered_reports
-    from barrow.collect.keys import read_key
+    from barrow.collect.keys import key_file, read_key, unb64
     from barrow.collect.stores import open_store
     from barrow.ledger import Ledger
 
@@ -264,7 +279,7 @@ def analyse(
         return
     if ledger is None:
         raise ParameterError("No ledger is named.", allowed="the data set's ledger", fix="--ledger moods.ledger")
-    key = read_key(Path(keys) / f"analyser-{found.digest[7:23]}.key", "analyser") if found.shuffled else None
+    key = read_key(key_file(keys, "analyser", unb64(found.sealing["key"])), "analyser") if found.shuffled else None
     book = Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, found.survey.study)
     release = (
         analysed(found, str(batch), key, ledger=book, out=out, accept_weaker=accept_weaker)
@@ -279,18 +294,3 @@ def _card(path: str) -> Any:
     from barrow.collect.card import read_card
 
     return read_card(Path(path))
-
-
-def _make(folder: Path, mode: int) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=mode)
-    except OSError as error:
-        raise ParameterError(
-            f"The folder {str(folder)!r} cannot be made: {error.strerror}.", fix="another one"
-        ) from None
-
-
-def _secret(path: Path, text: str) -> Path:
-    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    return path

@@ -7,6 +7,7 @@ import binascii
 import hashlib
 import os
 import re
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,9 @@ def new_key(kind: str) -> Any:
 
 
 def public_bytes(key: Any) -> bytes:
-    """The public half: 32 bytes for Ed25519 and X25519, DER for RSA."""
+    """The public half: 32 bytes for Ed25519 and X25519, DER for RSA; bytes are one already."""
+    if isinstance(key, bytes):
+        return key
     public = key.public_key() if hasattr(key, "public_key") else key
     if isinstance(key, RSAPrivateKey) or hasattr(public, "key_size"):
         der: bytes = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
@@ -180,3 +183,21 @@ def read_public(path: str | os.PathLike[str], kind: str) -> bytes:
             fix=f"barrow collect keys --role {kind}, on the {kind}'s machine, writes it",
         )
     return unb64(words[1], None if kind == "issuer" else 32)
+
+
+def public_of(files: Iterable[str | os.PathLike[str]], roles: Sequence[str]) -> dict[str, bytes]:
+    """The public keys in some files, by role; each role that is asked for at most once, and no other."""
+    found: dict[str, bytes] = {}
+    for file in files:
+        try:
+            role = Path(file).read_bytes()[:64].decode("ascii", "replace").partition(" ")[0].removeprefix("barrow-")
+        except OSError:
+            role = ""
+        if role not in roles or role in found:
+            raise ParameterError(
+                f"The file {str(file)!r} is no public key that this card needs, or the second one of its party.",
+                allowed=f"one file each of: {', '.join(roles)}",
+                fix="barrow collect keys --role ROLE, on that party's machine, writes it",
+            )
+        found[role] = read_public(file, role)
+    return found

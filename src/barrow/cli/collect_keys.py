@@ -1,0 +1,88 @@
+"""``barrow collect keys`` and ``invite``: what each party makes on its own machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from barrow.cli.main import tell
+from barrow.cli.study_options import output_options
+from barrow.errors import ParameterError
+
+KEYS = click.option("--keys", default="keys", show_default=True, type=click.Path(), help="The folder of private keys.")
+
+
+@click.command(short_help="Make a party's keys, on its own machine.")
+@click.option(
+    "--role", required=True, type=click.Choice(["analyser", "shuffler", "issuer", "front"]), help="Whose keys."
+)
+@KEYS
+@output_options
+def keys(role: str, keys: str, as_json: bool, quiet: bool) -> None:
+    """Make the keys of one party: a private file (0600) that stays here, and a public one for whoever makes the card.
+
+    \b
+    Example:
+      barrow collect keys --role shuffler
+      barrow collect init study.toml --public shuffler-0123456789abcdef.public …   (elsewhere)
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.collect.keys import make_keys
+
+    make_folder(Path(keys), 0o700)
+    private, public = make_keys(keys, role)
+    told = {"role": role, "private": str(private), "public": str(public)}
+    lines = [f"Private: {private} (stays on this machine)", f"Public:  {public} (hand it to whoever makes the card)"]
+    tell(as_json, quiet, told, str(public), *lines)
+
+
+@click.command(short_help="Write invitations for a card, on the issuer's machine.")
+@click.argument("card_file", metavar="CARD", type=click.Path())
+@click.option("--people", default=0, metavar="N", help="How many; by default one for each person of the card.")
+@KEYS
+@output_options
+def invite(card_file: str, people: int, keys: str, as_json: bool, quiet: bool) -> None:
+    """Write one-time codes that let people in, beside the issuer's key; each person gets one.
+
+    \b
+    Example:
+      barrow collect invite card-0123456789abcdef.json --people 1000
+    """  # noqa: D301  (click reads the backspace)
+    from barrow.collect.card import read_card
+
+    found = read_card(Path(card_file))
+    if found.counted != "tokens":
+        raise ParameterError(
+            "The card has no tokens: a front end lets people in.", allowed="a card with an issuer",
+            fix="barrow collect init without --attested",
+        )  # fmt: skip
+    if people < 0:
+        raise ParameterError(f"--people is {people}.", allowed="1 or more", fix=f"--people {found.people}")
+    make_folder(Path(keys), 0o700)
+    written = write_invitations(Path(keys), found.digest, people or int(found.people))
+    told = {"card": found.digest, "people": people or int(found.people), "invitations": str(written)}
+    tell(as_json, quiet, told, str(written), f"Wrote {told['people']:,} invitations to {written}: one for each person.")
+
+
+def write_invitations(folder: Path, card: str, people: int) -> Path:
+    """New codes in a text for whoever hands them out, and their digests for the issuer."""
+    from barrow.collect.issuer import Invitations, new_invitations
+    from barrow.collect.keys import write_private
+
+    codes, name = new_invitations(people), f"invitations-{card[7:23]}"
+    write_private(folder / f"{name}.txt", ("\n".join(codes) + "\n").encode())
+    book = Invitations(folder / f"{name}.db", card)
+    book.invite(codes)
+    book.close()
+    return folder / f"{name}.txt"
+
+
+def make_folder(folder: Path, mode: int) -> None:
+    """The folder, if need be new."""
+    try:
+        os.makedirs(folder, mode=mode, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(
+            f"The folder {str(folder)!r} cannot be made: {error.strerror}.", fix="another one"
+        ) from None
