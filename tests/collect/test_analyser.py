@@ -157,11 +157,11 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert "cannot check" in told
     from barrow.collect import read_card
     from barrow.collect.admission import attest, line_of
-    from barrow.collect.keys import read_key
+    from barrow.collect.keys import key_file, read_key, unb64
     from barrow.collect.shuffler import open_pool
 
     card = read_card(tmp_path / name)
-    front = read_key(tmp_path / "keys" / f"front-{card.digest[7:23]}.key", "front")
+    front = read_key(key_file("keys", "front", unb64(card.admission["key"])), "front")
     pool = open_pool("pool.db", card)
     for person in range(3):
         client = bw.Client(card, memory=tmp_path / f"{person}.json", limit=10)
@@ -188,7 +188,7 @@ def test_the_command_line(tmp_path, monkeypatch):
 
     store = open_store("reports.db", card.survey.digest)
     me = bw.Client(card, memory=tmp_path / "me.json", limit=10).report(["calm", "glad"])
-    front = read_key(tmp_path / "keys" / f"front-{card.digest[7:23]}.key", "front")
+    front = read_key(key_file("keys", "front", unb64(card.admission["key"])), "front")
     line = line_of(me.to_text(), attest(front, card.digest, me.to_text().encode()))
     store.add([(bytes.fromhex(me.id), line.encode())], {})
     assert "from 1 people" in run("analyse", other, "--store", "reports.db")

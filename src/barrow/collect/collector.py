@@ -139,10 +139,13 @@ class Collector:
     async def _status(self) -> Mapping[str, Any]:
         accepted, refused = await self._commits.alone(lambda: (self.store.count(), self.store.refused()))
         told = {"accepted": accepted, "repeated_since_start": self._repeated, "refused": refused}
-        return {"card": self.card.digest, "survey": self._digest, **told}
+        signed = {} if self._issuer is None else await self._issuer.status()
+        return {"card": self.card.digest, "survey": self._digest, **told, **signed}
 
     async def _check(self) -> None:
         await self._commits.alone(self.store.check)
+        if self._issuer is not None:
+            await self._issuer.check()
 
     async def _result(self, _: bytes) -> Answer:
         """What the reports say so far; computed at most once a second."""

@@ -253,7 +253,7 @@ async def _serving(service: Service, host: str, port: int, limits: Limits, ready
             allowed="an address of this machine that is free",
             fix="--port with another number",
         ) from None
-    service.stop = lambda: loop.call_soon_threadsafe(stop.set)
+    service.room, service.stop = room, lambda: loop.call_soon_threadsafe(stop.set)
     ready(f"http://{host}:{server.sockets[0].getsockname()[1]}")
     await stop.wait()
     server.close()

@@ -117,22 +117,23 @@ class Issuer:
         """The application: /tokens, /card, /health; for the operator /status and /metrics."""
         routes: dict[tuple[str, str], Handler] = {
             ("GET", "/card"): constant(reply(self.card.data)),
-            ("GET", "/health"): Health(self._check).answer,
+            ("GET", "/health"): Health(self.check).answer,
         }
         if self._key is not None:
             routes["POST", "/tokens"] = self.give_tokens
-        return Service(routes, status=self._status, operator=self._operator, rate=self._rate)
+        return Service(routes, status=self.status, operator=self._operator, rate=self._rate)
 
     async def give_tokens(self, body: bytes) -> Answer:
         """The answer to a request for signatures."""
         return reply({"signatures": await self.sign(body)})
 
-    async def _status(self) -> Mapping[str, Any]:
+    async def status(self) -> Mapping[str, Any]:
+        """How many invitations there are, and how many were used."""
         if self._invitations is None or self._commits is None:
             return {"card": self.card.digest}
         return {"card": self.card.digest, **await self._commits.alone(self._invitations.counts)}
 
-    async def _check(self) -> None:
+    async def check(self) -> None:
         """An invitation can be spent durably, and the key signs what the card's key verifies."""
         if self._key is None or self._invitations is None or self._commits is None:
             return

@@ -232,6 +232,7 @@ class Service:
         self._operator = None if operator is None else f"Bearer {operator}".encode()
         self.dropped: Counter[str] = Counter()
         self.troubles = Troubles()
+        self.room: Any = None  # and ``stop``, of whoever serves it
         self.stop: Callable[[], Any] = lambda: None
         self._status, self._private = status, dict[tuple[str, str], Handler]()
         if status is not None and operator is not None:
