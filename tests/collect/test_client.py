@@ -16,7 +16,7 @@ from barrow.collect.keys import b64
 from barrow.collect.posting import post_bytes
 from barrow.collect.stores import open_store
 from barrow.errors import DataError, LedgerError, ParameterError
-from tests.collect.asgi import ask
+from tests.collect.asking import ask
 from tests.collect.world import World, key, local_card, shuffle_card
 
 

@@ -1,7 +1,7 @@
-"""Loads, kills and full disks for the collector and the shuffler, on this machine alone.
+"""Loads, kills, slow clients and full disks for the collector and the shuffler, on this machine alone.
 
 ``acknowledged_lost`` counts what a client was told is stored and is not; ``counted_twice`` what is there, or was called
-new, more than once. The last line is one JSON object.
+new, more than once; ``undetected`` the kinds of slow clients that kept others waiting. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -17,24 +17,31 @@ from pathlib import Path
 
 from barrow.collect.analyser import gathered_reports, open_batch
 from barrow.collect.batches import read_batch
+from barrow.collect.card import Card
 from barrow.collect.shuffler import open_pool
 from barrow.collect.stores import open_store
 from tests.collect.world import item, key, local_card, shuffle_card
 from tests.load.services import collector, mixing, shuffler
-from tests.load.traffic import Connection, blast, front_of, reports
+from tests.load.slow import ATTACKS, attack
+from tests.load.traffic import Connection, blast, reports
 
 EACH = 2
 GONE = (ConnectionError, OSError, ValueError, IndexError)
 
 
+def many_people() -> Card:
+    """A card of so many people that none is one too many."""
+    return local_card(users=10**7)
+
+
 def speeds(folder: Path, seconds: float) -> dict:
-    card, found = local_card(users=10**8), {}
+    card, found = many_people(), {}
     for batch in (100, 1):
         for connections in (1, 8, 64):
             service = collector(card, folder / f"speed-{batch}-{connections}.db")
             service.wait_until_open()
             before = service.cpu_seconds()
-            result = blast(service.port, front_of(card), connections, batch, seconds, 10**7)
+            result = blast(service.port, card, connections, batch, seconds, 10**7)
             result["per_cpu_second"] = result["taken"] / max(service.cpu_seconds() - before, 0.01)
             service.stop()
             stored = open_store(folder / f"speed-{batch}-{connections}.db", card.survey.digest).count()
@@ -48,12 +55,12 @@ def speeds(folder: Path, seconds: float) -> dict:
 
 def memory(folder: Path, most: int) -> dict:
     """Resident memory of the collector after 1e4 and after ``most`` reports."""
-    card = local_card(users=10**8)
+    card = many_people()
     service = collector(card, folder / "memory.db")
     service.wait_until_open()
-    blast(service.port, front_of(card), 8, 500, 60, 10_000)
+    blast(service.port, card, 8, 500, 60, 10_000)
     first = service.rss_mib()
-    result = blast(service.port, front_of(card), 8, 500, 300, most - 10_000)
+    result = blast(service.port, card, 8, 500, 300, most - 10_000)
     last = service.rss_mib()
     print(
         f"memory: {first:.0f} MiB after 10,000 reports, {last:.0f} MiB after {10_000 + result['taken']:,}", flush=True
@@ -115,9 +122,9 @@ class Sender:
 
 
 def kill_collector(folder: Path, kills: int, chance: random.Random) -> dict:
-    card = local_card(users=10**8)
+    card = many_people()
     digest, store = card.survey.digest, folder / "kills.db"
-    sender = Sender(lambda n: reports(front_of(card), 4, EACH, n), "/reports", "application/x-ndjson", 40)
+    sender = Sender(lambda n: reports(card, n), "/reports", "application/x-ndjson", 40)
     for _ in range(kills):
         service = collector(card, store)
         if service.wait_until_open():
@@ -125,7 +132,7 @@ def kill_collector(folder: Path, kills: int, chance: random.Random) -> dict:
         service.kill()
     kept = open_store(store, digest)
     texts = Counter(text.encode() + b"\n" for text in kept.texts())
-    server = gathered_reports(card, [text.decode() for text in texts])
+    server = gathered_reports(card, (text.decode() for text in texts))
     lost = sum(line not in texts for line in sender.acknowledged)
     twice = sum(n > 1 for n in texts.values()) + sum(n > 1 for n in sender.new.values()) + (server.n - len(texts))
     told = {"kills": kills, "acknowledged": len(sender.acknowledged), "in_flight": sender.in_flight}
@@ -173,13 +180,23 @@ def kill_shuffler(folder: Path, kills: int, chance: random.Random, count: int, *
     return {**told, "lost": lost, "twice": twice}
 
 
+def slow_clients(folder: Path, name: str) -> dict:
+    """What becomes of everybody else while some keep a collector waiting."""
+    card = local_card()
+    service = collector(card, folder / f"slow-{name}.db")
+    service.wait_until_open()
+    found = attack(service, card, name)
+    service.kill()
+    return found
+
+
 def full_disk(folder: Path) -> dict:
     """Writes of the collector fail from some size on."""
-    card = local_card(users=10**8)
+    card = many_people()
     digest, store = card.survey.digest, folder / "full.db"
     found = _filled(
         lambda **limit: collector(card, store, **limit), 2**20, ("/reports", "application/x-ndjson"),
-        lambda: reports(front_of(card), 4, EACH, 50), tries=400, most=20,
+        lambda: reports(card, 50), tries=400, most=20,
     )  # fmt: skip
     return found({text.encode() + b"\n" for text in open_store(store, digest).texts()})
 
@@ -247,6 +264,9 @@ def main() -> None:
         killed["shuffler, tokens"] = kill_shuffler(folder, half, chance, 2_000, counted=True, mixes=10)
         for name, found in killed.items():
             print(f"kills, {name}: {found}", flush=True)
+        slow = {name: slow_clients(folder, name) for name in ATTACKS}
+        for name, found in slow.items():
+            print(f"slow clients, {name}: {found}", flush=True)
         full = full_disk(folder)
         pool = full_pool(folder)
         print(f"full disk: {full}; of the shuffler: {pool}", flush=True)
@@ -268,13 +288,15 @@ def main() -> None:
         "in_flight": total("in_flight"),
         "acknowledged_lost": total("lost") + full["lost"] + pool["lost"],
         "counted_twice": total("twice"),
+        "slow": slow,
+        "undetected": sum(not found["survived"] for found in slow.values()),
         "full_disk": {"collector": full, "shuffler": pool},
         "memory": size,
         "seconds": round(time.perf_counter() - began, 1),
     }
     print(json.dumps(told))
     filled = all(found["refused"] and found["accepted_later"] for found in (full, pool))
-    bad = told["acknowledged_lost"] or told["counted_twice"] or not filled
+    bad = told["undetected"] or told["acknowledged_lost"] or told["counted_twice"] or not filled
     raise SystemExit(1 if bad else 0)
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from barrow.collect.card import Card
 from barrow.collect.collector import Collector
-from barrow.collect.pool import Pool
-from barrow.collect.shuffler import Shuffler, mix_and_forget
+from barrow.collect.shuffler import Shuffler, mix_and_forget, open_pool
 from barrow.collect.stores import open_store
 from barrow.collect.web import run
 from tests.collect.asking import free_port
+from tests.collect.world import key
 
 
 class Service:
@@ -80,9 +80,9 @@ def collector(card: Card, store: str | Path, *, rate: int = 0, **options) -> Ser
 def shuffler(card: Card, store: Path, **options) -> Service:
     port = free_port()
     return Service(
-        lambda: run(Shuffler(card, Pool(store, card.digest)).app(), host="127.0.0.1", port=port), port, **options
+        lambda: run(Shuffler(card, open_pool(store, card)).app(), host="127.0.0.1", port=port), port, **options
     )
 
 
 def mixing(card: Card, store: Path, out: Path) -> Service:
-    return Service(lambda: mix_and_forget(card, Pool(store, card.digest), out) and None)
+    return Service(lambda: mix_and_forget(card, open_pool(store, card), out, key("shuffler")) and None)

@@ -9,14 +9,12 @@ import selectors
 import socket
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from barrow.collect.admission import attest, line_of
 from barrow.collect.card import Card
-from tests.collect.world import key
+from barrow.local import Report
+from tests.collect.world import admitted
 
 
 class Connection:
@@ -56,46 +54,33 @@ class Connection:
         self.socket.close()
 
 
-class Front(NamedTuple):
-    """The front end of a local card, as another process can be told of it."""
-
-    survey: str
-    card: str
-    key: bytes
-
-
-def front_of(card: Card) -> Front:
-    return Front(card.survey.digest, card.digest, key("front").private_bytes_raw())
-
-
-def reports(front: Front, kinds: int, length: int, count: int) -> list[bytes]:
-    """Lines that the front end would pass on, with random ids; values without items behind them."""
-    mine = Ed25519PrivateKey.from_private_bytes(front.key)
+def reports(card: Card, count: int) -> list[bytes]:
+    """Lines that a client would send, with random ids; values without items behind them, let in by the front end."""
     ids = os.urandom(16 * count).hex()
-    values = np.sort(np.random.default_rng().integers(0, kinds, (count, length)), axis=1)
-    head = f'{{"barrow":"local report","version":1,"study":"{front.survey}","id":"'
-    rows = (",".join(map(str, row)) for row in values.tolist())
-    made = (head + ids[32 * i : 32 * i + 32] + f'","values":[{row}]}}' for i, row in enumerate(rows))
-    return [f"{line_of(text, attest(mine, front.card, text.encode()))}\n".encode() for text in made]
+    values = np.sort(np.random.default_rng().integers(0, 4, (count, 2)), axis=1).tolist()
+    texts = [
+        Report(card.survey.digest, ids[32 * i : 32 * i + 32], tuple(row)).to_text() for i, row in enumerate(values)
+    ]
+    return [admitted(card, text).encode() + b"\n" for text in texts]
 
 
-def blast(port: int, front: Front, connections: int, batch: int, seconds: float, most: int) -> dict:
+def blast(port: int, card: Card, connections: int, batch: int, seconds: float, most: int) -> dict:
     """As many reports as the collector takes in some seconds, from a process of its own."""
     with mp.get_context("fork").Pool(1) as pool:
-        return pool.apply(_blast, (port, front, connections, batch, seconds, most))
+        return pool.apply(_blast, (port, card, connections, batch, seconds, most))
 
 
-def _bodies(front: Front, batch: int) -> Iterator[bytes]:
+def _bodies(card: Card, batch: int) -> Iterator[bytes]:
     while True:
-        lines = reports(front, 4, 2, batch * 50)
-        for i in range(50):
-            yield b"".join(lines[i * batch : (i + 1) * batch])
+        lines = reports(card, max(batch, 50))
+        for start in range(0, len(lines), batch):
+            yield b"".join(lines[start : start + batch])
 
 
-def _blast(port: int, front: Front, connections: int, batch: int, seconds: float, most: int) -> dict:
+def _blast(port: int, card: Card, connections: int, batch: int, seconds: float, most: int) -> dict:
     links = [Connection(port, "/reports", "application/x-ndjson") for _ in range(connections)]
     chooser = selectors.DefaultSelector()
-    bodies, begun, latencies = _bodies(front, batch), {}, []
+    bodies, begun, latencies = _bodies(card, batch), {}, []
     taken = busy = 0
     start = time.perf_counter()
     for link in links:
@@ -103,8 +88,8 @@ def _blast(port: int, front: Front, connections: int, batch: int, seconds: float
         begun[link] = time.perf_counter()
         chooser.register(link.socket, selectors.EVENT_READ, link)
     while time.perf_counter() - start < seconds and taken < most:
-        for ready, _ in chooser.select():
-            link = ready.data
+        for key, _ in chooser.select():
+            link = key.data
             status, answer = link.receive()
             now = time.perf_counter()
             latencies.append(now - begun[link])
