@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from barrow.ledger.ledger import Ledger
     from barrow.ledger.opened import Committed, Reservation, Staged, Verification
     from barrow.ledger.postgres import PostgresStore
-    from barrow.ledger.promises import Price, PromiseLimit, Promises, emd_upper, price_at
+    from barrow.ledger.promises import Price, PromiseLimit, Promises, reach_upper
     from barrow.ledger.sqlite import SqliteStore
     from barrow.ledger.store import Head, Store, Transaction
     from barrow.ledger.table import Balance, Overview

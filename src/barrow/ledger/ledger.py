@@ -17,7 +17,7 @@ from barrow.ledger.book import Book, Record, make_row
 from barrow.ledger.budget import Account, Amount, Budget, SpaceRef
 from barrow.ledger.charges import Composer
 from barrow.ledger.errors import CorruptLedgerError, MissingLedgerError
-from barrow.ledger.joining import joined
+from barrow.ledger.joining import check_joined, joined
 from barrow.ledger.opened import Clock, Verification, stamp, utc_now, whoami
 from barrow.ledger.postgres import SCHEMES, PostgresStore
 from barrow.ledger.spending import Spender
@@ -156,6 +156,14 @@ class Ledger(Spender):
                 if new is not None:
                     work.add("budget", new.to_json())
         return ledger
+
+    def check_study(self, budget: Budget | HasBudget, *, spaces: Iterable[Space | SpaceRef] = ()) -> None:
+        """The check that :meth:`join` makes, for a study that is about to release: nothing is written.
+
+        Raises:
+            NotCoveredError: The study promises something else than this ledger keeps.
+        """
+        check_joined(self._fresh(), _budget(budget), spaces=tuple(SpaceRef.of(space) for space in spaces))
 
     @classmethod
     def adopt(cls, url: str, anchor: PathLike) -> Ledger:

@@ -245,7 +245,7 @@ class Spender(OpenLedger):
         if book.budget.per is not None:
             later = f"a new budget begins {next_period(when, book.budget.per)} for data collected from then on"
         if book.budget.promises:
-            self._check_promises(book, charge, later)
+            self._check_promises(book, charge, later or ref.records.advice or None)
         else:
             self._check_account(book, charge, later)
         return charge

@@ -7,5 +7,6 @@ from barrow._lazy import lazily
 if TYPE_CHECKING:
     from barrow.policy.policy import Kept, Policy, describe_change, describe_distance, describe_move, describe_share
     from barrow.policy.promises import Promise, odds_sentence, odds_upper, parse_epsilon, parse_share, percent_up
+    from barrow.policy.records import RecordMap
 else:
     __getattr__, __dir__ = lazily(__name__)

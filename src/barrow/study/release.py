@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ import msgspec
 from barrow.engines import Counts, Engine
 from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, Reservation, SpaceRef, Staged
-from barrow.ledger.promises import emd_upper
 from barrow.progress import task
 from barrow.queries.base import plain
 from barrow.questions import Plan, Question
@@ -155,6 +153,8 @@ def _run(job: _Job, renderers: Iterable[Renderer], stages: Callable[[str], None]
     if isinstance(known, Staged | Committed):
         return _finished(job.book, known, job.stage, stages)
     if known is None:
+        named = job.study if job.study.dataset is not None else job.study.replace(dataset=job.book.budget.dataset)
+        job.book.check_study(named, spaces=[job.plan.space])
         job.book.check(**job.paid)
     job.stage.open(_room(job.plan))
     try:
@@ -210,11 +210,10 @@ class _Job:
         return {
             "event": plan.event,
             "guarantee": plan.guarantee,
-            "space": plan.space,
+            "space": SpaceRef.of(plan.space, plan.terms.records),
             "dataset": self.study.dataset or self.book.budget.dataset,
             "users": plan.terms.users if self.gathered is None else self.book.budget.users,
             "items": plan.items,
-            "charges": _charges(self.book, plan),
         }
 
 
@@ -385,15 +384,6 @@ def _check_place(study: Study, book: Ledger, out: str | os.PathLike[str] | None,
             allowed="a new folder, so that no earlier release is overwritten",
             fix=f"--out {place.name}-2",
         )
-
-
-def _charges(book: Ledger, plan: Plan) -> list[Fraction] | None:
-    """What the release costs at each promise of the ledger, which may hold more of them than the study."""
-    budget = book.budget
-    if not budget.promises or budget.metric is None:
-        return None
-    here = SpaceRef.of(plan.space)
-    return [plan.charge(limit.share, emd_upper(limit, here, budget.metric)) for limit in budget.promises]
 
 
 def _check_plan(plan: Plan) -> None:
