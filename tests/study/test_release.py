@@ -295,6 +295,7 @@ def test_two_processes_never_write_into_one_folder(tmp_path, monkeypatch):
     assert not third.folder.exists()
     assert second.folder.exists()
     second.publish(second.folder)
+    second.forget()
     assert names(tmp_path) == ["out"]
 
 

@@ -226,6 +226,10 @@ class Ledger(Spender):
         """All records, oldest first."""
         return self._fresh().records
 
+    def folders(self, seq: int) -> tuple[str, ...]:
+        """The folders that were named for the release of record ``seq``, the first one first."""
+        return self._fresh().folders(seq)
+
     def events(self, account: Account = "main") -> tuple[Event, ...]:
         """The events of all paid releases of ``account``, oldest first, for an accountant to price anew."""
         book = self._fresh()
