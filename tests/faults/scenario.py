@@ -50,6 +50,7 @@ class NoLock(SqliteStore):
         class Snapshot:
             rows = staticmethod(self.rows)
             append = staticmethod(added.append)
+            others = staticmethod(list)
 
         yield Snapshot
         time.sleep(0.01)  # Widens the window that is there anyway.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         NoAuthorityError,
         NotCoveredError,
         OverBudgetError,
+        TwinLedgerError,
     )
     from barrow.ledger.ledger import Ledger
     from barrow.ledger.opened import Committed, Reservation, Staged, Verification

@@ -9,6 +9,7 @@ from typing import Any
 
 from barrow.errors import ParameterError, plain_table, reading
 from barrow.ledger.digits import show
+from barrow.ledger.names import visible_name
 from barrow.ledger.promises import PromiseLimit, Promises, promises_from_json
 from barrow.numerics import Exact, exact, exact_text, whole
 from barrow.policy import RecordMap
@@ -276,7 +277,7 @@ class Budget:
                 allowed="items=m for a bounded definition, and no items for an unbounded one",
                 fix="Emd(…, bounded=True) with items=1000, or neither",
             )
-        object.__setattr__(self, "dataset", dataset.strip())
+        object.__setattr__(self, "dataset", visible_name(dataset))
         object.__setattr__(self, "users", whole(users, "users"))
         object.__setattr__(self, "space", None if isinstance(limit, Promises) else _space(space))
         object.__setattr__(self, "metric", _metric(space) if isinstance(limit, Promises) else None)
