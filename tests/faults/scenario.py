@@ -83,7 +83,8 @@ STORES: dict[str, Any] = {
 
 def make(path: Path | str, limit: object, store: str = "real") -> Ledger:
     """A new ledger whose budget is ``limit``."""
-    budget = Budget("people", USERS, SPACE, Emd(str(limit), "1/1000", model="central"))
+    name = f"people of {path.partition('ledger=')[2]}" if isinstance(path, str) else "people"  # one in each database
+    budget = Budget(name, USERS, SPACE, Emd(str(limit), "1/1000", model="central"))
     return Ledger(STORES[store].create(path, [first_row(budget)]))
 
 
@@ -96,7 +97,7 @@ def pay(ledger: Ledger, key: str, alpha: Fraction | int, **options: Any) -> Rese
         event=PureRelease(alpha, model="central"),
         guarantee=Guarantee(Emd(alpha, model="central"), "pure", "def:emd-dp"),
         space=SPACE,
-        dataset="people",
+        dataset=ledger.budget.dataset,
         users=USERS,
         **options,
     )
