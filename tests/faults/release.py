@@ -4,7 +4,8 @@ Each case is a study of its own with a budget for one release. ``barrow release`
 killed at a random instant or at one of its I/O calls, or one of these calls fails, or the disk is full. Then the same
 command runs again, undisturbed. Counted are: ``unpaid``, values that were published before the ledger had committed
 them; ``lost``, releases that the same command does not publish (or pays or draws twice); ``draws_left``, draws that
-are not shown and stay on the disk when another folder is named; ``leaked``, private ids and values in temporary files, errors and logs, and drawn values where others could read them too early.
+are not shown and stay on the disk when another folder is named; ``leaked``, private ids and values in temporary files,
+errors and logs, and drawn values where others could read them too early.
 """
 
 from __future__ import annotations

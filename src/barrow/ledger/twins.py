@@ -6,8 +6,10 @@ lies in the same folder or database.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
+from typing import Any
+
+import msgspec
 
 from barrow.ledger.errors import MissingLedgerError, TwinLedgerError
 from barrow.ledger.names import same_name
@@ -48,6 +50,7 @@ def refuse_twins(dataset: str, own: str, others: Iterable[Other]) -> None:
 
 def _dataset(first: str) -> str | None:
     try:
-        return same_name(str(json.loads(first)["budget"]["dataset"]))
+        record: dict[str, Any] = msgspec.json.decode(first)
+        return same_name(str(record["budget"]["dataset"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
