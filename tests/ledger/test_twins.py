@@ -149,3 +149,16 @@ def test_other_names_of_one_file_are_no_twins_and_neither_are_drafts(tmp_path: P
     Ledger.create(tmp_path / "c.ledger", promised("others"))
     pay(ledger, "a", 1)
     pay(Ledger.open(tmp_path / "link"), "b", 1)
+
+
+def test_looking_for_twins_never_opens_the_ledger_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To close a file ends all locks that this process has on it, those of SQLite's transaction included."""
+    path = tmp_path / "a.ledger"
+    ledger = Ledger.create(path, budget())
+    (tmp_path / "link").symlink_to(path)
+    shutil.copy(path, tmp_path / "apart")
+    seen, look = [], sqlite.is_ledger_file
+    monkeypatch.setattr(sqlite, "is_ledger_file", lambda file: (seen.append(file.name), look(file))[1])
+    with pytest.raises(TwinLedgerError):
+        pay(ledger, "a", 1)
+    assert seen == ["apart"]

@@ -244,15 +244,17 @@ class _SqliteTransaction:
 
 
 def ledgers_in(folder: Path, but: Path | None = None) -> list[Other]:
-    """The ledgers in ``folder`` and their first records, but for those that are the file ``but`` by another name."""
+    """The ledgers in ``folder`` and their first records, but for those that are the file ``but`` by another name.
+
+    The file ``but`` is never opened here: to close it would end the locks that SQLite holds on it in this process.
+    """
     found = []
     try:
-        files = [file for file in folder.iterdir() if file.is_file() and is_ledger_file(file)]
-        others = [file for file in files if not _DRAFT.fullmatch(file.name)]
-        others = others if but is None else [file for file in others if not os.path.samefile(file, but)]
+        files = [file for file in folder.iterdir() if file.is_file() and not _DRAFT.fullmatch(file.name)]
+        files = files if but is None else [file for file in files if not os.path.samefile(file, but)]
     except OSError:
         return []
-    for file in sorted(others):
+    for file in sorted(filter(is_ledger_file, files)):
         with suppress(sqlite3.Error):  # Damaged: whose it is cannot be told.
             connection = sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True)
             try:
@@ -307,7 +309,7 @@ def _rows(connection: sqlite3.Connection, after: int) -> list[Row]:
 def is_ledger_file(path: Path) -> bool:
     """Whether the file's header is that of a ledger; only the first 72 bytes are read."""
     try:
-        with path.open("rb") as file:
+        with _operation, path.open("rb") as file:  # closing it would end the locks of another thread's transaction
             header = file.read(72)
     except OSError:
         return False
