@@ -382,8 +382,8 @@ def test_overview_by_whom_by_question_and_csv(ledger: Ledger) -> None:
         "all data by 300 m: ε 0.62 of 1 used.",
         "1 day of 30 by 10 km: ε 0.2 of 0.5 used.",
         "delta: 1e-10 of 1e-9 used.",
-        "Shares are of all records that a person has in 'visits'; a release about records that a query selects pays its "
-        "worst case.",
+        "Shares are of all records that a person has in 'visits'; a release about records that a query selects pays "
+        "its worst case.",
     ]
     assert overview.columns == ("#", "when (UTC)", "question", "key", "ε 1", "ε 2", "δ", "who", "folder", "result")
     assert overview.cells()[0][2:6] == ("map", "k1", "0.3", "0.1")

@@ -190,7 +190,7 @@ class Design:
             curves.append(fig.Curve("user-level DP", x, [other.error + versus.snapping] * len(x)))
         policy = self.asked.study.policy
         binding = next(kept for kept in policy.kept if kept.binds)
-        ratio = float(plan.charge(binding.share, binding.reach) / plan.alpha)
+        ratio = float_up(binding.share * min(binding.reach, plan.ratio))
         # A hair below where the guess becomes this much, so that it is still a bound there.
         at_odds = [(math.log(odds / (1 - odds)) / ratio * (1 - 1e-9), odds) for odds in _GUESSES]
         guesses = [(a, max(odds, odds_upper(a * ratio))) for a, odds in at_odds if alpha / 12 <= a <= alpha * 12]
