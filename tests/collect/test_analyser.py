@@ -195,7 +195,10 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert (release.statement["people"], release.statement["model"]) == (1, "local")
     assert "own client drew the report" in " ".join(release.text.split())
     assert CliRunner().invoke(cli, ["verify", "local"]).exit_code == 0
-    for words, said in ((["b.batch", "--ledger", "apart/l.ledger"], "local model"), (["--store", "none.db"], "no store")):
+    for words, said in (
+        (["b.batch", "--ledger", "apart/l.ledger"], "local model"),
+        (["--store", "none.db"], "no store"),
+    ):
         assert said in str(CliRunner().invoke(cli, ["collect", "analyse", other, *words]).exception)
 
 
