@@ -20,8 +20,8 @@ from barrow.queries import histogram, mean
 from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line
 from barrow.transport import emd_between
 
-QUICK = ["linf", "cells", "user level Laplace", "ledger"]
-BROKEN = ["Laplace", "cells", "user level Laplace", "ledger"]
+QUICK = ["linf", "cells", "user level Laplace", "ledger", "promises"]
+BROKEN = ["Laplace", "cells", "user level Laplace", "ledger", "promises"]
 
 
 def test_quick_audits_pass_with_enough_pairs():

@@ -93,7 +93,8 @@ def test_what_does_not_belong_is_counted_and_left_out(card, tmp_path):
 
 def test_fewer_people_are_a_weaker_promise(ledger, tmp_path):
     card = shuffle_card(users=400, alpha="0.5", honest="0.9")
-    book = bw.Ledger.create(tmp_path / "other.ledger", card.survey.study)
+    (tmp_path / "apart").mkdir()  # a data set has one ledger in a folder
+    book = bw.Ledger.create(tmp_path / "apart" / "other.ledger", card.survey.study)
     batch = some_batch(card, tmp_path / "batch", 2 * 100)
     with pytest.raises(ParameterError, match="100 people"):
         analyse(card, batch, key("analyser"), ledger=book, out=tmp_path / "out")
@@ -191,14 +192,18 @@ def test_the_command_line(tmp_path, monkeypatch):
     front = read_key(key_file("keys", "front", unb64(card.admission["key"])), "front")
     line = line_of(me.to_text(), attest(front, card.digest, me.to_text().encode()))
     store.add([(bytes.fromhex(me.id), line.encode())], {})
+    (tmp_path / "apart").mkdir()  # a data set has one ledger in a folder
     assert "from 1 people" in run("analyse", other, "--store", "reports.db")
-    told = run("analyse", other, "--store", "reports.db", "--ledger", "l.ledger", "--out", "local")
+    told = run("analyse", other, "--store", "reports.db", "--ledger", "apart/l.ledger", "--out", "local")
     assert "Written to local" in told
     release = bw.Release.read("local")
     assert (release.statement["people"], release.statement["model"]) == (1, "local")
     assert "own client drew the report" in " ".join(release.text.split())
     assert CliRunner().invoke(cli, ["verify", "local"]).exit_code == 0
-    for words, said in ((["b.batch", "--ledger", "l.ledger"], "local model"), (["--store", "none.db"], "no store")):
+    for words, said in (
+        (["b.batch", "--ledger", "apart/l.ledger"], "local model"),
+        (["--store", "none.db"], "no store"),
+    ):
         assert said in str(CliRunner().invoke(cli, ["collect", "analyse", other, *words]).exception)
 
 

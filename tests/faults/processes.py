@@ -73,7 +73,7 @@ def _modules(folder: str) -> list[str]:
     return [name for name in sys.modules if not name.startswith(("__", "tests."))]
 
 
-def started(folder: Path, patch: Patch | None = None, *, stopped: bool = False) -> Child:
+def started(folder: Path, patch: Patch | None = None, *, stopped: bool = False, out: str | None = None) -> Child:
     """Start ``barrow release`` in ``folder``, with ``TMPDIR`` and everything that it prints below it."""
     from barrow.cli.main import main
 
@@ -97,7 +97,7 @@ def started(folder: Path, patch: Patch | None = None, *, stopped: bool = False) 
         if patch is not None:
             patch()
         try:
-            main(["release"])
+            main(["release", *([] if out is None else ["--out", out])])
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0
     except BaseException:

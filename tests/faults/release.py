@@ -3,8 +3,9 @@
 Each case is a study of its own with a budget for one release. ``barrow release`` runs in a process of its own and is
 killed at a random instant or at one of its I/O calls, or one of these calls fails, or the disk is full. Then the same
 command runs again, undisturbed. Counted are: ``unpaid``, values that were published before the ledger had committed
-them; ``lost``, releases that the same command does not publish (or pays or draws twice); ``leaked``, private ids and
-values in temporary files, errors and logs, and drawn values where others could read them too early.
+them; ``lost``, releases that the same command does not publish (or pays or draws twice); ``draws_left``, draws that
+are not shown and stay on the disk when another folder is named; ``leaked``, private ids and values in temporary files,
+errors and logs, and drawn values where others could read them too early.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults.cuts import available
+from tests.faults.elsewhere import elsewhere, forget_nothing
 from tests.faults.ledger import end, say, stop_if
 from tests.faults.processes import Ended, attached, calls_of, kill_after, load, started
 from tests.faults.published import CANARY, judge, leaks, look_at, study_in
@@ -224,8 +226,10 @@ def run(number: int, every: int, seed: int) -> dict[str, int | float]:
     mounted = timed("full file systems", lambda: full_tmpfs(range(1200, 1200 - 120 * sizes, -120)))
     shown = timed("control: published before committed", published_first)
     forgot = timed("control: staged files removed", staged_removed)
+    moved = timed("killed unstaged, resumed elsewhere", lambda: elsewhere(2 + number // 10))
+    kept = timed("control: nothing forgotten", lambda: elsewhere(1, forget_nothing))
     spilled = timed("control: an id in a temporary file", lambda: kills(1, seed, leave_an_id))
-    real = killed + at_calls + failed + starved + mounted
+    real = killed + at_calls + failed + starved + mounted + moved
     return {
         "kills": killed["kills"] + at_calls["kills"],
         "random_kills": killed["kills"],
@@ -237,6 +241,9 @@ def run(number: int, every: int, seed: int) -> dict[str, int | float]:
         "full_disks": starved["full_disks"] + mounted["full_disks"],
         "killed_after_paying": killed["paid_first"] + at_calls["paid_first"],
         "killed_after_staging": killed["staged_first"] + at_calls["staged_first"],
+        "resumed_elsewhere": moved["rounds"],
+        "draws_left": moved["draws_left"],
+        "control_nothing_forgotten_left": kept["draws_left"],
         "control_published_first_unpaid": shown["unpaid"],
         "control_staged_removed_lost": forgot["lost"],
         "control_id_leaked": spilled["leaked"],

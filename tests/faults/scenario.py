@@ -50,6 +50,7 @@ class NoLock(SqliteStore):
         class Snapshot:
             rows = staticmethod(self.rows)
             append = staticmethod(added.append)
+            others = staticmethod(list)
 
         yield Snapshot
         time.sleep(0.01)  # Widens the window that is there anyway.
@@ -82,7 +83,8 @@ STORES: dict[str, Any] = {
 
 def make(path: Path | str, limit: object, store: str = "real") -> Ledger:
     """A new ledger whose budget is ``limit``."""
-    budget = Budget("people", USERS, SPACE, Emd(str(limit), "1/1000", model="central"))
+    name = f"people of {path.partition('ledger=')[2]}" if isinstance(path, str) else "people"  # one in each database
+    budget = Budget(name, USERS, SPACE, Emd(str(limit), "1/1000", model="central"))
     return Ledger(STORES[store].create(path, [first_row(budget)]))
 
 
@@ -95,7 +97,7 @@ def pay(ledger: Ledger, key: str, alpha: Fraction | int, **options: Any) -> Rese
         event=PureRelease(alpha, model="central"),
         guarantee=Guarantee(Emd(alpha, model="central"), "pure", "def:emd-dp"),
         space=SPACE,
-        dataset="people",
+        dataset=ledger.budget.dataset,
         users=USERS,
         **options,
     )

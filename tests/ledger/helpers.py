@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from barrow.ledger import Budget, CorruptLedgerError, Ledger, Reservation, SpaceRef
-from barrow.ledger.store import Row
+from barrow.ledger.store import Other, Row
 from barrow.privacy import Emd, Guarantee, PureRelease
 
 LINE = SpaceRef("line", "sha256:" + "1" * 64, 10, "km")
@@ -75,6 +75,9 @@ class MemoryStore:
 class MemoryTransaction:
     def __init__(self, rows: list[Row]) -> None:
         self.all = rows
+
+    def others(self) -> list[Other]:
+        return []
 
     def rows(self, after: int = 0) -> list[Row]:
         return [row for row in self.all if row.seq > after]

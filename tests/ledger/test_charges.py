@@ -109,7 +109,7 @@ def test_another_data_set_or_n_is_refused_even_with_a_user_level_budget(options:
 
 
 def test_another_space() -> None:
-    with pytest.raises(NotCoveredError, match="Alphas of different spaces") as caught:
+    with pytest.raises(NotCoveredError, match="Alphas of different records, spaces or definitions") as caught:
         charged(budget(), Emd(1), space=EARTH)
     assert "earth" in str(caught.value)
     assert "--user-epsilon" in str(caught.value.fix)

@@ -59,7 +59,11 @@ def test_the_same_study_joins_and_writes_nothing(path: Path) -> None:
         (budget(delta="1e-8"), "loosens delta to 1e-8"),
         (Budget("visits", 1084, "earth km", Promises([NEAR, DAY], "1e-9")), "a number of users of 1083"),
         (Budget("other", 1083, "earth km", Promises([NEAR, DAY], "1e-9")), "the data set 'visits'"),
-        (Budget("visits", 1083, "line km", Promises([NEAR, DAY], "1e-9")), "the metric 'earth km'"),
+        (
+            Budget("visits", 1083, "line km", Promises([(1, 10, "0.4")], "1e-9")),
+            "'earth km', and keeps ε ≤ 0.5 for every",
+        ),
+        (Budget("visits", 1083, "line km", Promises([(1, 10, "0.5")], "1e-8")), "keeps 1e-9"),
         (Budget("visits", 1083, "earth km", Promises([NEAR, DAY], "1e-9", model="local")), "the model 'central'"),
         (budget(per="month"), "the period None"),
         (Budget("visits", 1083, LINE, Emd(10, "1e-9", model="central")), "has the budget 2 promises"),

@@ -126,7 +126,8 @@ def test_the_same_key_is_never_paid_or_drawn_twice(path: Path) -> None:
 
 
 def test_commit_only_what_was_reserved(path: Path, tmp_path: Path) -> None:
-    ledger, other = Ledger.create(path, budget()), Ledger.create(tmp_path / "b.ledger", budget())
+    (tmp_path / "b").mkdir()
+    ledger, other = Ledger.create(path, budget()), Ledger.create(tmp_path / "b" / "b.ledger", budget())
     reservation = pay(ledger, "a", 1)
     pay(other, "a", 1)
     with pytest.raises(ParameterError, match="not made in this ledger"):
@@ -444,9 +445,11 @@ class TestFailingDisk:
             raise OSError(5, "Input/output error")
 
         ledger = Ledger.create(path, budget())
+        apart = path.with_name("apart")
+        apart.mkdir()
         monkeypatch.setattr(os, "fsync", no)
         with pytest.raises(LedgerIOError, match="fsync of the folder failed"):
-            Ledger.create(path.with_name("b.ledger"), budget())
+            Ledger.create(apart / "b.ledger", budget())
         with pytest.raises(LedgerIOError, match="fsync of the folder failed"):
             pay(ledger, "a", 1)
         monkeypatch.undo()
@@ -475,7 +478,9 @@ class TestReading:
 
     def test_two_ledgers_never_have_the_same_head(self, tmp_path: Path) -> None:
         clock = Clock(2026, 1, 1)
-        a, b = (Ledger.create(tmp_path / name, budget(), clock=clock) for name in "ab")
+        for name in "ab":
+            (tmp_path / name).mkdir()
+        a, b = (Ledger.create(tmp_path / name / "ledger", budget(), clock=clock) for name in "ab")
         assert a.head() != b.head()
 
     def test_an_older_copy_put_back_is_noticed_by_an_open_ledger(self, path: Path) -> None:

@@ -23,12 +23,14 @@ from barrow.ledger import (
     NoAuthorityError,
     OverBudgetError,
     PostgresStore,
+    TwinLedgerError,
 )
 from barrow.ledger.ledger import first_row
 from barrow.ledger.store import Row
 from tests.ledger.helpers import OUTPUTS, budget, pay
 from tests.ledger.store_suite import StoreSuite
 from tests.ledger.test_promises import budget as promises
+from tests.ledger.test_twins import made_at_once, promised
 from tests.postgres_cluster import Cluster, unavailable
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=str(unavailable()))
@@ -47,6 +49,7 @@ def server() -> Iterator[Cluster]:
 
 @pytest.fixture
 def url(server: Cluster) -> str:
+    sql(server, "DROP SCHEMA IF EXISTS barrow CASCADE")  # a database holds one ledger of a data set
     return server.url(f"ledger {next(_numbers)}")
 
 
@@ -116,6 +119,31 @@ def test_a_ledger_from_beginning_to_end(server: Cluster, url: str) -> None:
     assert Ledger(url).verify().head.length == 1
     with pytest.raises(MissingLedgerError, match="no ledger"):
         Ledger.open(url + "3")
+
+
+def test_of_twelve_creations_at_once_one_succeeds(url: str, server: Cluster) -> None:
+    assert made_at_once([server.url(f"many {k}") for k in range(12)]) == 1
+    assert len(PostgresStore.names(url)) == 1
+    with pytest.raises(MissingLedgerError, match="has a ledger already"):
+        Ledger.create(url, promised("Visits"))
+
+
+def test_a_copy_beside_it_stops_both_until_one_is_gone(url: str, server: Cluster) -> None:
+    ledger = Ledger.create(url, budget())
+    name = ledger._store._ledger  # type: ignore[attr-defined]
+    sql(
+        server,
+        f"INSERT INTO barrow.ledgers SELECT 'copy', version, server, turn FROM barrow.ledgers WHERE name = '{name}'",
+        f"INSERT INTO barrow.records (ledger, seq, body, hash) "
+        f"SELECT 'copy', seq, body, hash FROM barrow.records WHERE ledger = '{name}'",
+    )
+    for one in (ledger, Ledger.open(server.url("copy"))):
+        with pytest.raises(TwinLedgerError, match="There are two ledgers"):
+            pay(one, "a", 1)
+        assert one.left().loss == 10
+    sql(server, "ALTER TABLE barrow.records DISABLE TRIGGER USER", "DELETE FROM barrow.records WHERE ledger = 'copy'",
+        "DELETE FROM barrow.ledgers WHERE name = 'copy'", "ALTER TABLE barrow.records ENABLE TRIGGER USER")  # fmt: skip
+    pay(ledger, "a", 1)
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

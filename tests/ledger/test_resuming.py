@@ -34,6 +34,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.ledger"
 
 
+def apart(folder: Path) -> Path:
+    """Another folder: a copy beside a ledger is a twin, from which nobody spends."""
+    found = folder / "apart"
+    found.mkdir(exist_ok=True)
+    return found
+
+
 def reserved(path: Path, **options: Any) -> Reservation:
     return pay(Ledger.create(path, budget()), "map", 1, parameters={"cell": 1}, resumable=True, **options)
 
@@ -184,10 +191,10 @@ def test_an_older_copy_is_not_spent_from(path: Path, tmp_path: Path) -> None:
     anchor.parent.mkdir()
     ledger = Ledger.create(path, budget(), anchor=anchor)
     pay(ledger, "a", 1)
-    shutil.copy(path, tmp_path / "backup")
+    shutil.copy(path, apart(tmp_path) / "backup")
     pay(ledger, "b", 1)
     assert Anchor.read(anchor).head == ledger.head() == Head(3, ledger.head().hash)
-    shutil.copy(tmp_path / "backup", path)
+    shutil.copy(apart(tmp_path) / "backup", path)
     restored = Ledger.open(path)  # the path of the anchor is in the ledger itself
     assert restored._anchor == anchor
     assert restored.left().loss == 9  # reading is allowed
@@ -202,9 +209,9 @@ def test_an_older_copy_is_not_spent_from(path: Path, tmp_path: Path) -> None:
 def test_another_chain_of_the_same_length_is_refused(path: Path, tmp_path: Path) -> None:
     anchor = tmp_path / "a.anchor"
     ledger = Ledger.create(path, budget(), anchor=anchor)
-    shutil.copy(path, tmp_path / "backup")
+    shutil.copy(path, apart(tmp_path) / "backup")
     pay(ledger, "a", 1)
-    shutil.copy(tmp_path / "backup", path)
+    shutil.copy(apart(tmp_path) / "backup", path)
     hidden = anchor.rename(tmp_path / "hidden")
     with pytest.raises(MissingLedgerError, match="no anchor"):
         pay(Ledger.open(path), "b", 1)
@@ -217,7 +224,7 @@ def test_another_chain_of_the_same_length_is_refused(path: Path, tmp_path: Path)
 
 
 def test_anchors_of_other_ledgers_and_broken_ones(path: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    ledger, other = Ledger.create(path, budget()), Ledger.create(tmp_path / "b.ledger", budget())
+    ledger, other = Ledger.create(path, budget()), Ledger.create(apart(tmp_path) / "b.ledger", budget())
     anchor = tmp_path / "b.anchor"
     assert other.anchor(anchor) == other.head()
     monkeypatch.setenv("BARROW_LEDGER_ANCHOR", str(anchor))
@@ -225,12 +232,12 @@ def test_anchors_of_other_ledgers_and_broken_ones(path: Path, tmp_path: Path, mo
         pay(Ledger.open(path), "a", 1)
     with pytest.raises(CorruptLedgerError, match="another ledger"):
         ledger.anchor(anchor)
-    pay(Ledger.open(tmp_path / "b.ledger"), "a", 1)
+    pay(Ledger.open(apart(tmp_path) / "b.ledger"), "a", 1)
     assert Anchor.read(anchor).head.length == 2
     for text in ("", "barrow anchor 1 0f 3:ab", "x" * 5000, "barrow anchor 1 0f 0:" + "a" * 64):
         anchor.write_text(text)
         with pytest.raises((MissingLedgerError, ParameterError)):
-            pay(Ledger.open(tmp_path / "b.ledger"), "b", 1)
+            pay(Ledger.open(apart(tmp_path) / "b.ledger"), "b", 1)
     pay(ledger, "a", 1)  # an object that was opened before the variable was set has no anchor
 
 
@@ -240,11 +247,11 @@ def test_an_anchor_never_goes_back(path: Path, tmp_path: Path) -> None:
     old = Ledger.open(path)
     pay(ledger, "a", 1)
     ledger.anchor(anchor)
-    shutil.copy(path, tmp_path / "backup")
+    shutil.copy(path, apart(tmp_path) / "backup")
     pay(ledger, "b", 1)
     ledger.anchor(anchor)
     assert old.anchor(anchor).length == 3  # it reads the newest records first
-    shutil.copy(tmp_path / "backup", path)
+    shutil.copy(apart(tmp_path) / "backup", path)
     with pytest.raises(CorruptLedgerError, match="older copy"):
         Ledger.open(path).anchor(anchor)
     assert Anchor.read(anchor).head.length == 3

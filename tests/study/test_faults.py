@@ -18,5 +18,6 @@ def test_releases_survive_kills_errors_and_full_disks() -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     counts = json.loads(ended.stdout.splitlines()[-1])
     assert counts["kills"] >= 10
-    assert [counts[name] for name in ("unpaid", "lost", "leaked", "unclear")] == [0] * 4
+    assert [counts[name] for name in ("unpaid", "lost", "leaked", "unclear", "draws_left")] == [0] * 5
+    assert counts["resumed_elsewhere"] >= 2
     assert all(value for name, value in counts.items() if name.startswith("control_"))

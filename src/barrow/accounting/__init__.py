@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         price_shuffle,
         reports_of,
     )
+    from barrow.accounting.costs import cost_upper
     from barrow.accounting.flow import FlowProfile, flow_alpha0_lower, flow_alpha_upper, flow_profile
     from barrow.accounting.limit import attack_delta, limit_black_box
     from barrow.accounting.matrix_blanket import (

@@ -13,6 +13,7 @@ from barrow.audit.edges import audit_edges
 from barrow.audit.items import audit_amplified, audit_items, audit_sampled, frequency_result, observed_rows
 from barrow.audit.limits import audit_limits
 from barrow.audit.pairs import User, allowed_by, compare, known_distances, products, small_users
+from barrow.audit.promised import audit_promises
 from barrow.audit.shaped import audit_half_sphere, audit_polytope
 from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError
@@ -239,5 +240,6 @@ CASES: dict[str, Case] = {
     "samplers": lambda: [audit_samplers()],
     "ledger": lambda: [audit_ledger()],
     "limits": lambda: [audit_limits()],
+    "promises": audit_promises,
 }
 """Every audit by its name."""

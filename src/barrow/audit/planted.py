@@ -29,6 +29,7 @@ from barrow.noise.additive import edges, knorm, rounded, variates
 from barrow.noise.counts import binomial
 from barrow.noise.source import SeededSource
 from barrow.numerics import limits
+from barrow.policy import RecordMap
 from barrow.privacy import definitions
 from barrow.queries import base, holders, quantised
 from barrow.randomisers import matrix, mixture
@@ -93,6 +94,15 @@ def try_bug(bug: Bug) -> Planted:
 
 
 # Broken pieces.
+
+
+def _as_if(forgotten: RecordMap) -> Patch:
+    """The price alpha tau q where records are filtered, or may jump."""
+
+    def make(reach: Any) -> Any:
+        return lambda self, *change: reach(RecordMap.CONTRACTION if self is forgotten else self, *change)
+
+    return make
 
 
 def _half_scale(draw: Any) -> Any:
@@ -352,6 +362,8 @@ BUGS: tuple[Bug, ...] = (
     Bug("a side that tells too much", "user level half sphere", ball, "_agree", _bolder),
     Bug("half a polytope", "user level polytope", noise, "query_polytope", _smaller),
     Bug("too large a weight of the own set", "user level subset", subsets, "set_weight", _heavier),
+    Bug("a share of all data for a part of them", "promises", RecordMap, "reach_upper", _as_if(RecordMap.FILTER)),
+    Bug("a record outside taken for near", "promises", RecordMap, "reach_upper", _as_if(RecordMap.JUMPS)),
     Bug("budget given back", "ledger", spending, "spent_by", _committed_only),
     Bug("a reservation for many draws", "ledger", opened.Reservation, "take", lambda f: lambda self: None),
     Bug("replayable noise called private", "samplers", SeededSource, "private", _private),

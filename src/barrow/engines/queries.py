@@ -11,13 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from barrow.engines.base import Columns, missing_column, no_header
+from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Words
 from barrow.errors import ParameterError, nearest_name
+from barrow.policy import RecordMap
 
 Node = Mapping[str, Any]
 
@@ -38,6 +41,8 @@ _TYPES = {
     "BIGINT": "BIGINT", "INT8": "BIGINT", "INTEGER": "INTEGER", "INT": "INTEGER", "INT4": "INTEGER", "DATE": "DATE",
     "TIMESTAMP": "TIMESTAMP", "DATETIME": "TIMESTAMP", "UUID": "UUID", "BOOLEAN": "BOOLEAN",
 }  # fmt: skip
+_UNROUNDED = (None, "DOUBLE", "VARCHAR")
+"""Casts that leave an item what it is; the others may round it."""
 _NO_ORDER = {"type": "ORDER_MODIFIER", "orders": []}
 _NEUTRAL: tuple[object, ...] = (None, "", [], {}, False, {"map": []}, _NO_ORDER, "STANDARD_HANDLING")
 _ALLOWED = (
@@ -67,6 +72,34 @@ def admit(sql: str, columns: Columns | None, *, backticks: bool = False) -> Sele
     selection = Selection(path, _outputs(node["select_list"]), where)
     _check_names(selection, columns)
     return selection
+
+
+@lru_cache(maxsize=64)
+def record_map(source: Source, columns: Columns) -> RecordMap:
+    """What a source does to one person's records before they become items.
+
+    Files, tables and frames are taken as they are, and so is a query that picks columns. A query that chooses records
+    is a filter, and so is whatever nobody has judged: an acknowledged query or table. A cast of an item may round it.
+
+    >>> from barrow.engines import Source
+    >>> sql = "SELECT uid, CAST(age AS {}) AS age FROM records {}"
+    >>> asked = [("DOUBLE", ""), ("INTEGER", ""), ("DOUBLE", "WHERE month = 10")]
+    >>> [record_map(Source.parse("a.csv", sql=sql.format(*one)), Columns("uid", "age")).value for one in asked]
+    ['contraction', 'jumps', 'filter']
+    """
+    if source.acknowledged and (source.sql is not None or source.table is not None):
+        return RecordMap.FILTER
+    if source.sql is None:
+        return RecordMap.CONTRACTION
+    try:
+        selection = admit(source.sql, columns, backticks=source.kind == "spark")
+    except ParameterError:  # nothing is released of it
+        return RecordMap.FILTER
+    if selection.where is not None:
+        return RecordMap.FILTER
+    items = {name.lower() for name in columns.items}
+    rounds = any(x.name.lower() in items and x.cast not in _UNROUNDED for x in selection.outputs or ())
+    return RecordMap.JUMPS if rounds else RecordMap.CONTRACTION
 
 
 def _plain_quotes(sql: str) -> str:

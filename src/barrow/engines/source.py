@@ -24,10 +24,6 @@ _ALLOWED = (
     "duckdb:///file.db?table=NAME, sqlite:///file.db?table=NAME, postgresql://host/database?table=NAME, "
     "spark://local[*]?path=FOLDER"
 )
-_SELECTED = (
-    "Shares are of the records that the query selects. A filter by a column that depends on the item, or a "
-    "cast that rounds items, voids the promises about small moves."
-)
 _UNCHECKED = (
     "{} was acknowledged and not checked: if it mixes the records of different people or moves items, no promise of "
     "this statement holds."
@@ -240,18 +236,15 @@ class Source:
 
     @property
     def consequence(self) -> str | None:
-        """What a query means for the guarantee, for the statement and the ledger; None without a query.
+        """What a query that nobody judged means for the guarantee, for the statement and the ledger; else None.
 
-        >>> print(Source.parse("visits.csv", sql="SELECT * FROM records WHERE year = 2026").consequence)
-        Shares are of the records that the query selects. A filter by a column that depends on the item, or a cast that
-        rounds items, voids the promises about small moves.
         >>> print(Source.parse("sqlite:///a.db?table=v", acknowledge_sql=True).consequence)
         The table 'v' was acknowledged and not checked: if it mixes the records of different people or moves items, no
         promise of this statement holds.
         """
         if self.acknowledged and (self.sql is not None or self.table is not None):
             return _UNCHECKED.format("The query" if self.sql is not None else f"The table {self.table!r}")
-        return None if self.sql is None else _SELECTED
+        return None
 
     @property
     def parameters(self) -> dict[str, str]:

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
         NoAuthorityError,
         NotCoveredError,
         OverBudgetError,
+        TwinLedgerError,
     )
     from barrow.ledger.ledger import Ledger
     from barrow.ledger.opened import Committed, Reservation, Staged, Verification
     from barrow.ledger.postgres import PostgresStore
-    from barrow.ledger.promises import Price, PromiseLimit, Promises, emd_upper, price_at
+    from barrow.ledger.promises import Price, PromiseLimit, Promises, reach_upper
     from barrow.ledger.sqlite import SqliteStore
     from barrow.ledger.store import Head, Store, Transaction
     from barrow.ledger.table import Balance, Overview

@@ -39,7 +39,7 @@ _FIELDS: dict[int, dict[str, dict[str, Any]]] = {
         "budget": {"budget": dict[str, Any], "carried": list[tuple[int, list[str], str]]},
         "period": _PERIOD,
         "reserve": _RESERVE | _LATER,
-        "resumed": _OPEN,
+        "resumed": _OPEN | {"folder": str | None},
         "abandoned": _OPEN,
         "staged": _DONE | _TEXT,
         "commit": _DONE | _TEXT,
@@ -161,6 +161,11 @@ class Book:
     def outputs(self) -> Mapping[int, str]:
         """The digests of what was released, by the record that paid."""
         return {seq: digests.outputs for seq, digests in self.committed.items()}
+
+    def folders(self, seq: int) -> tuple[str, ...]:
+        """Where the release of record ``seq`` was to be published, by whoever paid for it or resumed it."""
+        tries = (r for r in self.records if r.seq == seq or (r.kind == "resumed" and r.data["reserve"] == seq))
+        return tuple(dict.fromkeys(r.data["folder"] for r in tries if r.data["folder"] is not None))
 
     def extended(self, rows: Sequence[Row]) -> Book:
         """This book with more rows, each checked against the one before it."""

@@ -9,8 +9,10 @@ from typing import Any
 
 from barrow.errors import ParameterError, plain_table, reading
 from barrow.ledger.digits import show
+from barrow.ledger.names import visible_name
 from barrow.ledger.promises import PromiseLimit, Promises, promises_from_json
 from barrow.numerics import Exact, checked_people, exact, exact_text, whole
+from barrow.policy import RecordMap
 from barrow.privacy import Definition, DiscreteEmd, Emd, UserLevel, definition_from_json
 from barrow.spaces.base import Space
 
@@ -91,7 +93,8 @@ class SpaceRef:
         unit: The unit of distance.
         metric: The distance between records, by name; None if it is not known.
         snapping: rho, by which the way from record to item may move a record, as a share of the diameter; None if
-            it is not known, or if that way is not 1-Lipschitz up to 2 rho: then every change counts as the largest.
+            it is not known, or if that way is not 1-Lipschitz up to 2 rho: then every move counts as the largest.
+        filtered: Whether a release sees only some of a person's records: then every share counts as all of them.
         alike: Digests of spaces in whose budgets the alpha of a release about this one counts as it is; not written
             down. See :meth:`of`.
 
@@ -105,6 +108,7 @@ class SpaceRef:
     unit: str
     metric: str | None
     snapping: Fraction | None
+    filtered: bool
     alike: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def __init__(
@@ -115,12 +119,14 @@ class SpaceRef:
         unit: str,
         metric: str | None = None,
         snapping: Exact | None = None,
+        filtered: bool = False,
     ) -> None:
         for name, text in (("kind", kind), ("digest", digest), ("unit", unit)):
             object.__setattr__(self, name, str(text))
         object.__setattr__(self, "diameter", exact(diameter, "diameter"))
         object.__setattr__(self, "metric", None if metric is None else str(metric))
         object.__setattr__(self, "snapping", None if snapping is None else exact(snapping, "snapping"))
+        object.__setattr__(self, "filtered", bool(filtered))
         if self.diameter <= 0 or (self.snapping is not None and self.snapping < 0):
             raise ParameterError(
                 f"The diameter is {diameter} and the snapping {snapping}.",
@@ -129,8 +135,8 @@ class SpaceRef:
             )
 
     @classmethod
-    def of(cls, space: Space | SpaceRef) -> SpaceRef:
-        """The reference to ``space``.
+    def of(cls, space: Space | SpaceRef, records: RecordMap = RecordMap.CONTRACTION) -> SpaceRef:
+        """The reference to ``space``, whose items ``records`` become.
 
         A space X and X with the item "no records" differ in what people without records hold, and a release about the
         one pays in alpha of the other (docs/proofs/no-records.md, section 6): on the items of X distances are the same,
@@ -146,7 +152,10 @@ class SpaceRef:
         if not isinstance(space, Space):
             raise ParameterError(f"The space is a {type(space).__name__}.", allowed="a space", fix="Line(0, 100)")
         diameter, snapping = Fraction(space.diameter), Fraction(space.snapping_upper)  # as they are, not as they print
-        made = cls(space.kind, space.digest, diameter, space.unit, space.metric_name, snapping)
+        near, filtered = records is RecordMap.CONTRACTION, records is RecordMap.FILTER
+        made = cls(
+            space.kind, space.digest, diameter, space.unit, space.metric_name, snapping if near else None, filtered
+        )
         if space.size is not None:
             alike = frozenset({space.held.digest, space.held.with_no_records.digest})
             object.__setattr__(made, "alike", alike)
@@ -155,13 +164,15 @@ class SpaceRef:
     def pays_in(self, other: SpaceRef) -> bool:
         """Whether the alpha of a release about this space counts as it is in a budget about ``other``.
 
+        Never behind a filter: two versions of a person that are near each other may be far apart in what it leaves.
+
         >>> from barrow.spaces import Line, NoRecords
         >>> line = Line(0, 10, step=5)
         >>> bare, more, near = map(SpaceRef.of, (line, NoRecords(line), NoRecords(line, distance="1/2")))
         >>> bare.pays_in(more), more.pays_in(bare), near.pays_in(bare), bare.pays_in(near)
         (True, True, True, False)
         """
-        return other.digest == self.digest or other.digest in self.alike
+        return not self.filtered and (other.digest == self.digest or other.digest in self.alike)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data.
@@ -179,7 +190,18 @@ class SpaceRef:
             data["metric"] = self.metric
         if self.snapping is not None:
             data["snapping"] = exact_text(self.snapping)
-        return data
+        return {**data, "filtered": True} if self.filtered else data
+
+    @property
+    def records(self) -> RecordMap:
+        """How records become its items.
+
+        >>> SpaceRef("line", "sha256:00", 10, "km").records.value
+        'jumps'
+        """
+        if self.filtered:
+            return RecordMap.FILTER
+        return RecordMap.JUMPS if self.snapping is None else RecordMap.CONTRACTION
 
     def __str__(self) -> str:
         return f"{self.kind} space {self.digest[:15]}… (1 = {show(self.diameter)} {self.unit})".replace(" )", ")")
@@ -255,7 +277,7 @@ class Budget:
                 allowed="items=m for a bounded definition, and no items for an unbounded one",
                 fix="Emd(…, bounded=True) with items=1000, or neither",
             )
-        object.__setattr__(self, "dataset", dataset.strip())
+        object.__setattr__(self, "dataset", visible_name(dataset))
         object.__setattr__(self, "users", checked_people(users))
         object.__setattr__(self, "space", None if isinstance(limit, Promises) else _space(space))
         object.__setattr__(self, "metric", _metric(space) if isinstance(limit, Promises) else None)

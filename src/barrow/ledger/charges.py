@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from operator import lt
 from typing import Protocol
 
 from barrow.errors import ParameterError
@@ -186,11 +185,16 @@ def charge_for(
             )
         except ParameterError as error:
             reason = error.problem
+    elif space.filtered:
+        reason = (
+            "The release sees only the records that its query selects, and alpha is about all records of a person: "
+            "one of many may be all that is selected."
+        )
     else:
         reason = f"The release is about the {space}, the budget about the {budget.space}."
     if budget.user_level is None:
         raise NotCoveredError(
-            f"{reason} Alphas of different spaces or definitions are never added.",
+            f"{reason} Alphas of different records, spaces or definitions are never added.",
             allowed=f"releases about the {budget.space} that imply {budget.limit}",
             fix=_another_ledger(definition, budget),
         )
@@ -218,17 +222,11 @@ def _promised(
         if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
             raise ParameterError(f"{definition} is about one item, a promise about a person.")
         to_model_of(definition, limit.model)
-        if charges is None:
-            cost = price(guarantee, space, limit.promises, metric, event)
-        elif space.metric == metric:
-            cost = _given(charges, definition, limit)
-        else:
-            cost, worst = _given(charges, definition, limit), price(guarantee, space, limit.promises, metric, event)
-            if any(map(lt, cost.epsilons, worst.epsilons)) or cost.delta < worst.delta:
-                raise ParameterError(
-                    f"The release is about the metric {space.metric!r}, the promises about {metric!r}, "
-                    "so it costs its user-level worst case at each of them."
-                )
+        cost = None if charges is None else _given(charges, definition, limit)
+        if cost is None or space.metric != metric or space.filtered:
+            # Of another metric, or behind a filter, a change is the largest there is, whatever its caller computed.
+            own = price(guarantee, space, limit.promises, metric, event)
+            cost = own if cost is None else _larger(cost, own)
     except ParameterError as error:
         raise NotCoveredError(
             error.problem,
@@ -237,6 +235,10 @@ def _promised(
             fix=error.fix or "use a space of the budget's metric, or omit charges",
         ) from None
     return Charge(PROMISES, Amount(max(cost.epsilons), cost.delta), event, guarantee, epsilons=cost.epsilons)
+
+
+def _larger(one: Price, other: Price) -> Price:
+    return Price(tuple(map(max, one.epsilons, other.epsilons)), max(one.delta, other.delta))
 
 
 def _given(charges: Sequence[Exact] | Price, definition: Definition, limit: Promises) -> Price:

@@ -172,6 +172,14 @@ class NoAuthorityError(LedgerError):
     """
 
 
+class TwinLedgerError(LedgerError):
+    """Two ledgers of one data set lie in one folder or database; neither may spend until one is gone.
+
+    >>> TwinLedgerError.exit_code
+    1
+    """
+
+
 class MissingLedgerError(LedgerError):
     """There is no ledger at this path, or none can be made there.
 

@@ -1,8 +1,11 @@
 """Joining a ledger: a second study of a data set spends from the first one's budget, and never gets a fresh one.
 
 What a ledger has promised stays promised: a study may not drop or loosen a promise, nor change the data set, its users
-or its metric. It may add or tighten one if it says so, and if what was spent keeps it already. A ledger of alpha
+or its model. It may add or tighten one if it says so, and if what was spent keeps it already. A ledger of alpha
 becomes one of promises when a study with promises joins it; everything that was spent is carried into each promise.
+
+A study of another metric pays its worst case, so that no change there costs more than the smallest epsilon of all
+promises: it may promise that much and no less. Every release makes the same check as joining (:func:`check_joined`).
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from barrow.ledger.budget import Amount, Budget, SpaceRef
 from barrow.ledger.charges import PROMISES, AdditiveComposer, Charge, spent_by, worst_case
 from barrow.ledger.digits import show
 from barrow.ledger.errors import NotCoveredError
-from barrow.ledger.promises import Price, PromiseLimit, Promises, price
+from barrow.ledger.promises import Price, PromiseLimit, Promises, price, reach_upper
+from barrow.privacy import Guarantee
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,9 @@ def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighte
             "the budget that was frozen when the ledger was made"
             + ("" if own.promises else ", or promises, into which it is carried"),
         )
+    if own.promises and asked.metric != own.metric:
+        _check_other_metric(own, asked.limit)
+        return None
     if own.promises:
         merged = _merged(own, asked.limit)
         if merged == own.limit:
@@ -68,12 +75,71 @@ def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighte
             raise _refused(
                 f"The study promises more than the ledger of {own.dataset!r} keeps: {_added(own, merged)}.",
                 "the promises of the ledger",
-                "join with tighten=True (barrow ledger tighten), which holds for every study and for good",
+                "barrow ledger init … --tighten (tighten=True), which holds for every study and for good",
             )
         asked = replace_limit(asked, merged)
     new = NewBudget(asked, tuple((seq, _carry(book, seq, asked, spaces)) for seq in book.charges))
     _check_kept(book, new)
     return new
+
+
+def check_joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = ()) -> None:
+    """Refuse a release of a study whose promises the ledger does not keep: its statement would say too little.
+
+    Args:
+        book: The ledger.
+        asked: What the study promises; how the ledger is renewed is the ledger's own.
+        spaces: The study's spaces.
+
+    Raises:
+        NotCoveredError: The study has not joined, or promises something else than it did then.
+    """
+    own = book.budget
+    if not isinstance(asked.limit, Promises):
+        return  # alpha itself: a statement says the alpha of its release, and the ledger charges that
+    asked = Budget(asked.dataset, asked.users, str(asked.metric), asked.limit, items=asked.items, per=own.per)
+    if not own.promises and _keeps(own, asked, spaces):
+        return
+    if joined(book, asked, spaces=spaces) is not None:
+        raise _refused(
+            f"The ledger of {own.dataset!r} has the budget {own.limit}, which does not keep the study's promises.",
+            "a study that has joined the ledger",
+            "barrow ledger init … --study study.toml, which carries what was spent into the promises",
+        )
+
+
+def _keeps(own: Budget, asked: Budget, spaces: Sequence[SpaceRef]) -> bool:
+    """Whether a ledger of alpha that is spent in full keeps every promise of a study about its space."""
+    from barrow.accounting import cost_upper  # opening a ledger needs no accountant
+
+    if isinstance(own.limit, Promises) or own.space is None or _fixed(own, asked) != _fixed(own, own):
+        return False
+    ref = next((space for space in spaces if own.space.digest == space.digest or space.pays_in(own.space)), own.space)
+    more, slack = (0, 0) if own.user_level is None else (own.user_level.epsilon, own.user_level.delta)
+    for promise in asked.promises:
+        moved = reach_upper(promise, ref, str(asked.metric))
+        epsilon, delta = cost_upper(Guarantee(own.limit, "", ""), *moved)
+        if epsilon + more > promise.epsilon or delta + slack > asked.limit.delta:
+            return False
+    return True
+
+
+def _check_other_metric(own: Budget, asked: Promises) -> None:
+    """A release of another metric costs its worst case at all promises: together no more than the smallest epsilon."""
+    least = min(promise.epsilon for promise in own.promises)
+    for promise in asked.promises:
+        if promise.epsilon < least:
+            raise _refused(
+                f"The study promises “{promise}”; the ledger of {own.dataset!r} is about another metric, "
+                f"{own.metric!r}, and keeps ε ≤ {show(least)} for every other change.",
+                f"promises of ε = {show(least)} or more under another metric",
+                f"raise the epsilon to {show(least)}, or use a space of the ledger's metric",
+            )
+    if asked.delta != own.limit.delta:
+        raise _refused(
+            f"The study promises δ ≤ {show(asked.delta)}; the ledger of {own.dataset!r} keeps {show(own.limit.delta)}.",
+            "the delta that was frozen when the ledger was made",
+        )
 
 
 def _alike(own: Budget, asked: Budget) -> bool:
@@ -89,16 +155,13 @@ def replace_limit(budget: Budget, limit: Promises) -> Budget:
 
 
 def _fixed(own: Budget, asked: Budget) -> list[tuple[str, object, object]]:
-    pairs: list[tuple[str, object, object]] = [
+    return [
         ("the data set", own.dataset, asked.dataset),
         ("a number of users of", own.users, asked.users),
         ("a number of items of", own.items, asked.items),
         ("the period", own.per, asked.per),
         ("the model", own.limit.model.value, asked.limit.model.value),
     ]
-    if own.promises and asked.promises:
-        pairs.append(("the metric", own.metric, asked.metric))
-    return pairs
 
 
 def _merged(own: Budget, asked: Promises) -> Promises:

@@ -17,13 +17,14 @@ from barrow.ledger.book import Book, Record, make_row
 from barrow.ledger.budget import Account, Amount, Budget, SpaceRef
 from barrow.ledger.charges import Composer
 from barrow.ledger.errors import CorruptLedgerError, MissingLedgerError
-from barrow.ledger.joining import joined
+from barrow.ledger.joining import check_joined, joined
 from barrow.ledger.opened import Clock, Verification, stamp, utc_now, whoami
 from barrow.ledger.postgres import SCHEMES, PostgresStore
 from barrow.ledger.spending import Spender
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file
-from barrow.ledger.store import Head, Row, Store
+from barrow.ledger.store import Head, Other, Row, Store
 from barrow.ledger.table import Balance, Overview, balances, ledger_figure, overview
+from barrow.ledger.twins import refuse_second, twins_of
 from barrow.privacy import Event
 from barrow.spaces.base import Space
 
@@ -94,14 +95,14 @@ class Ledger(Spender):
     ) -> Ledger:
         """Make a ledger at ``path`` (a file, or ``postgresql://…?ledger=NAME``); refused if anything is there already.
 
-        A budget of promises is refused as well where another ledger of the same data set lies beside it.
+        It is refused as well where another ledger of the same data set lies beside it, whatever it is called.
         ``anchor`` names a file that holds the newest head from now on, on another disk at best.
         """
         made, path = _budget(budget), path_text(path, "The ledger")
-        if made.promises:
-            refuse_second(path, made.dataset)
         kind: type[PostgresStore | SqliteStore] = PostgresStore if is_url(path) else SqliteStore
-        store = kind.create(path, [first_row(made, clock, anchor)])
+        store = kind.create(
+            path, [first_row(made, clock, anchor)], unless=lambda others: refuse_second(made.dataset, others)
+        )
         ledger = cls(store, composer=composer, clock=clock, anchor=anchor)
         if ledger._anchor is not None:
             move_anchor(ledger._book, ledger._anchor)
@@ -157,6 +158,14 @@ class Ledger(Spender):
                     work.add("budget", new.to_json())
         return ledger
 
+    def check_study(self, budget: Budget | HasBudget, *, spaces: Iterable[Space | SpaceRef] = ()) -> None:
+        """The check that :meth:`join` makes, for a study that is about to release: nothing is written.
+
+        Raises:
+            NotCoveredError: The study promises something else than this ledger keeps.
+        """
+        check_joined(self._fresh(), _budget(budget), spaces=tuple(SpaceRef.of(space) for space in spaces))
+
     @classmethod
     def adopt(cls, url: str, anchor: PathLike) -> Ledger:
         """Take a restored or promoted Postgres server for the ledger's own, if it continues the newest ``anchor``."""
@@ -182,9 +191,9 @@ class Ledger(Spender):
         """The ledger of ``dataset`` in the folder ``place``, or in a database ``postgresql://…``; None if none is."""
         for where in _all_in(place):
             try:  # The first record says it, even where a later one is broken.
-                if Book.read(open_store(where).rows()[:1]).budget.dataset == dataset:
+                if twins_of(dataset, [Other(where, open_store(where).rows()[0].body)]):
                     return where
-            except BarrowError:  # Not this data set's, as far as anybody can tell.
+            except (BarrowError, IndexError):  # Not this data set's, as far as anybody can tell.
                 continue
         return None
 
@@ -217,6 +226,10 @@ class Ledger(Spender):
     def records(self) -> tuple[Record, ...]:
         """All records, oldest first."""
         return self._fresh().records
+
+    def folders(self, seq: int) -> tuple[str, ...]:
+        """The folders that were named for the release of record ``seq``, the first one first."""
+        return self._fresh().folders(seq)
 
     def events(self, account: Account = "main") -> tuple[Event, ...]:
         """The events of all paid releases of ``account``, oldest first, for an accountant to price anew."""
@@ -329,14 +342,3 @@ def _all_in(place: Where) -> list[str]:
         return sorted(str(file) for file in Path(place).iterdir() if file.is_file() and is_ledger_file(file))
     except OSError:
         return []
-
-
-def refuse_second(where: Where, dataset: str) -> None:
-    """Refuse a second budget of ``dataset`` beside an old one, whatever it is called."""
-    found = Ledger.find(where if is_url(where) else Path(where).absolute().parent, dataset)
-    if found is not None:
-        raise MissingLedgerError(
-            f"The data set {dataset!r} has a ledger already: {found!r}. It was not touched.",
-            allowed="one budget for each data set: its promises are kept by all releases together",
-            fix=f"join it: ledger = {found!r}, or name another data set if it is one",
-        )

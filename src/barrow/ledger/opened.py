@@ -21,6 +21,7 @@ from barrow.ledger.budget import Budget
 from barrow.ledger.charges import Charge, Composer, composer_named
 from barrow.ledger.errors import CorruptLedgerError, LedgerIOError, NoAuthorityError
 from barrow.ledger.store import Head, Row, Store
+from barrow.ledger.twins import refuse_twins
 
 Clock = Callable[[], datetime]
 _STAMP = "%Y-%m-%dT%H:%M:%SZ"
@@ -167,6 +168,7 @@ class OpenLedger:
         with self._spending():
             with self._store.transaction() as transaction:
                 work = _Appending(self, self._caught_up(transaction.rows))
+                refuse_twins(work.book.budget.dataset, self._store.name, transaction.others())
                 if self._anchor is not None:
                     check_anchor(work.book, self._anchor)
                 yield work

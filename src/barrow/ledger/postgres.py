@@ -16,7 +16,7 @@ Why it is done so (``scripts/faults ledger --store postgres`` shows that weaker 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -31,7 +31,7 @@ from barrow.ledger.errors import (
     NoAuthorityError,
 )
 from barrow.ledger.sqlite import BUSY_SECONDS, one_operation
-from barrow.ledger.store import Row, lost_rows
+from barrow.ledger.store import Other, Row, lost_rows
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -140,8 +140,10 @@ class PostgresStore:
         return f"postgresql://{parts.netloc}{parts.path}{'?' * bool(rest)}{rest}", names[0]
 
     @classmethod
-    def create(cls, url: str, rows: list[Row]) -> PostgresStore:
-        """Make a new ledger that holds ``rows``, whole and durable, or not at all."""
+    def create(
+        cls, url: str, rows: list[Row], unless: Callable[[list[Other]], None] = lambda others: None
+    ) -> PostgresStore:
+        """Make a new ledger that holds ``rows``, whole and durable, or not at all; see :class:`SqliteStore`."""
         self = cls.__new__(cls)
         self._prepare(url, BUSY_SECONDS)
         with self._connection() as connection:
@@ -160,6 +162,7 @@ class PostgresStore:
                     allowed="a name where nothing is yet: a budget is never made anew over an old one",
                     fix="barrow ledger show, or choose another name",
                 )
+            unless(self._others(connection))
             for row in rows:
                 _insert(connection, self._ledger, row)
             self._commit(connection)
@@ -194,7 +197,7 @@ class PostgresStore:
                 connection.execute(f"SET LOCAL synchronous_commit = {self._synchronous}")
                 if self._locks:
                     self._lock(connection)
-                yield _PostgresTransaction(connection, self._ledger)
+                yield _PostgresTransaction(connection, self)
             except BaseException:
                 with suppress(Exception):
                     connection.execute("ROLLBACK")
@@ -207,6 +210,15 @@ class PostgresStore:
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             connection.execute(f"UPDATE barrow.ledgers SET server = {_SERVER} WHERE name = %s", [self._ledger])  # noqa: S608
             self._commit(connection)
+
+    def _others(self, connection: Connection[Any]) -> list[Other]:
+        """The other ledgers of the database, each with its address and its first record."""
+        sql = "SELECT ledger, body FROM barrow.records WHERE seq = 1 AND ledger <> %s ORDER BY ledger"
+        joint = "&" if "?" in self._conninfo else "?"
+        return [
+            Other(f"{self._conninfo}{joint}{urlencode({'ledger': name}, quote_via=quote)}", body)
+            for name, body in connection.execute(sql, [self._ledger])
+        ]
 
     def _lock(self, connection: Connection[Any]) -> None:
         sql = f"SELECT server = {_SERVER} FROM barrow.ledgers WHERE name = %s FOR UPDATE"  # noqa: S608
@@ -332,8 +344,8 @@ class PostgresStore:
 
 
 class _PostgresTransaction:
-    def __init__(self, connection: Connection[Any], ledger: str) -> None:
-        self._connection, self._ledger = connection, ledger
+    def __init__(self, connection: Connection[Any], store: PostgresStore) -> None:
+        self._connection, self._store, self._ledger = connection, store, store._ledger
 
     def rows(self, after: int = 0) -> list[Row]:
         return _rows(self._connection, self._ledger, after)
@@ -345,6 +357,9 @@ class _PostgresTransaction:
         if row.seq != last + 1:
             raise CorruptLedgerError.at(row.seq, f"it cannot follow record {last}")
         _insert(self._connection, self._ledger, row)
+
+    def others(self) -> list[Other]:
+        return self._store._others(self._connection)
 
 
 def _made(connection: Connection[Any]) -> bool:

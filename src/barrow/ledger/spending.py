@@ -14,7 +14,7 @@ A crash leaves the release paid. ``ledger.resume(key, parameters)`` says where i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from barrow.errors import ParameterError
@@ -121,13 +121,27 @@ class Spender(OpenLedger):
             record = work.add("reserve", data)
         return Reservation(work.book.name, record.seq, key, charge)
 
-    def resume(self, key: str, parameters: Mapping[str, Any] | None = None) -> Reservation | Staged | Committed | None:
+    def resume(
+        self,
+        key: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        folder: str | None = None,
+        forget: Callable[[Sequence[str]], None] | None = None,
+    ) -> Reservation | Staged | Committed | None:
         """Where the release ``key`` stopped; None if it was never paid for.
 
         - A :class:`Reservation`: it was paid, and nothing had been staged: draw now, without a second charge. Whoever
           held the right before has lost it.
         - A :class:`Staged`: publish what was staged, if its digests are these; never draw again.
         - A :class:`Committed`: it is done.
+
+        Args:
+            key: Names the release.
+            parameters: What it was paid for.
+            folder: Where it will be published now.
+            forget: Destroys what earlier attempts drew, given the folders that they named. It is called only where
+                nothing was staged, and while nobody else can resume or stage.
 
         Raises:
             ParameterError: The key was paid for other parameters.
@@ -152,7 +166,10 @@ class Spender(OpenLedger):
                 return Staged(book.name, seq, key, charge, *book.staged[seq])
             if not data["resumable"] or seq in book.abandoned:
                 raise already_paid(book, key)
-            lease = work.add("resumed", {"reserve": seq}).seq
+            if forget is not None:
+                forget(book.folders(seq))
+            where = None if folder is None else text_of(folder, "folder")
+            lease = work.add("resumed", {"reserve": seq, "folder": where}).seq
         return Reservation(book.name, seq, key, charge, lease=lease)
 
     def abandon(self, reservation: Reservation) -> Record:
@@ -245,7 +262,7 @@ class Spender(OpenLedger):
         if book.budget.per is not None:
             later = f"a new budget begins {next_period(when, book.budget.per)} for data collected from then on"
         if book.budget.promises:
-            self._check_promises(book, charge, later)
+            self._check_promises(book, charge, later or ref.records.advice or None)
         else:
             self._check_account(book, charge, later)
         return charge

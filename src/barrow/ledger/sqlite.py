@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
@@ -31,7 +32,7 @@ from barrow.ledger.errors import (
     LedgerIOError,
     MissingLedgerError,
 )
-from barrow.ledger.store import Row, fsync_folder, lost_rows
+from barrow.ledger.store import Other, Row, fsync_folder, lost_rows
 
 APPLICATION_ID = 0x42415257
 """``BARW``: how a ledger is told from any other SQLite file."""
@@ -40,6 +41,9 @@ SCHEMA_VERSION = 1
 """The schema that this version writes."""
 
 BUSY_SECONDS = 30.0
+
+_DRAFT = re.compile(r"\..*\.\d+-\d+\.new")
+"""What a ledger is called while it is made."""
 
 _SCHEMA = (
     "CREATE TABLE records (seq INTEGER PRIMARY KEY CHECK (seq >= 1), body TEXT NOT NULL, hash TEXT NOT NULL)",
@@ -90,12 +94,18 @@ class SqliteStore:
             pass
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], rows: list[Row]) -> SqliteStore:
-        """Make a new file that holds ``rows``: it appears whole and durable under its name, or not at all."""
+    def create(
+        cls, path: str | os.PathLike[str], rows: list[Row], unless: Callable[[list[Other]], None] = lambda others: None
+    ) -> SqliteStore:
+        """Make a new file that holds ``rows``: it appears whole and durable under its name, or not at all.
+
+        ``unless`` refuses it, given the ledgers that are in the folder; nobody else makes one there meanwhile.
+        """
         target = Path(path)
         _refuse_existing(target)
         draft = target.with_name(f".{target.name}.{os.getpid()}-{time.monotonic_ns()}.new")
-        with _operation:
+        with _operation, _alone_in(target.absolute().parent):
+            unless(ledgers_in(target.absolute().parent))
             try:
                 os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 draft.chmod(0o600)  # whatever the umask; SQLite gives its journal the same rights
@@ -149,7 +159,7 @@ class SqliteStore:
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                transaction = _SqliteTransaction(connection)
+                transaction = _SqliteTransaction(connection, self.path)
                 yield transaction
                 if transaction.written:
                     sync_folder(self.path.parent)
@@ -216,8 +226,8 @@ class SqliteStore:
 
 
 class _SqliteTransaction:
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection, self._path = connection, path
         self.written = False
 
     def rows(self, after: int = 0) -> list[Row]:
@@ -229,6 +239,60 @@ class _SqliteTransaction:
             raise CorruptLedgerError.at(row.seq, f"it cannot follow record {last}")
         self._connection.execute("INSERT INTO records VALUES (?, ?, ?)", row)
         self.written = True
+
+    def others(self) -> list[Other]:
+        return ledgers_in(self._path.absolute().parent, but=self._path)
+
+
+def ledgers_in(folder: Path, but: Path | None = None) -> list[Other]:
+    """The ledgers in ``folder`` and their first records, but for those that are the file ``but`` by another name.
+
+    The file ``but`` is never opened here: to close it would end the locks that SQLite holds on it in this process.
+    """
+    found = []
+    try:
+        files = [file for file in folder.iterdir() if file.is_file() and not _DRAFT.fullmatch(file.name)]
+        files = files if but is None else [file for file in files if not os.path.samefile(file, but)]
+    except OSError:
+        return []
+    for file in sorted(filter(is_ledger_file, files)):
+        with suppress(sqlite3.Error):  # Damaged: whose it is cannot be told.
+            connection = sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True)
+            try:
+                (first,) = connection.execute("SELECT body FROM records WHERE seq = 1").fetchone() or ("",)
+            finally:
+                connection.close()
+            found.append(Other(str(file), str(first)))
+    return found
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """While this lasts, nobody else makes a ledger in ``folder``; the lock ends with the process, however it ends."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):  # No such locks, or no such folder, which is refused where it is written to.
+        yield
+        return
+    try:
+        limit = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > limit:
+                    raise LedgerBusyError(
+                        f"Another process makes a ledger in {str(folder)!r}. Nothing was written.",
+                        allowed="one at a time",
+                        fix="try again; if it lasts, find the process",
+                    ) from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _rows(connection: sqlite3.Connection, after: int) -> list[Row]:
@@ -246,7 +310,7 @@ def _rows(connection: sqlite3.Connection, after: int) -> list[Row]:
 def is_ledger_file(path: Path) -> bool:
     """Whether the file's header is that of a ledger; only the first 72 bytes are read."""
     try:
-        with path.open("rb") as file:
+        with _operation, path.open("rb") as file:  # closing it would end the locks of another thread's transaction
             header = file.read(72)
     except OSError:
         return False

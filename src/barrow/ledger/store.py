@@ -113,11 +113,18 @@ def _plain(value: Any) -> Any:
     )
 
 
+class Other(NamedTuple):
+    """A ledger beside another one: what to open it by, and the text of its first record."""
+
+    where: str
+    first: str
+
+
 class Transaction(Protocol):
     """Sight of all rows and the right to add some, while nobody else can.
 
     >>> sorted(name for name in vars(Transaction) if not name.startswith("_"))
-    ['append', 'rows']
+    ['append', 'others', 'rows']
     """
 
     def rows(self, after: int = 0) -> list[Row]:
@@ -125,6 +132,9 @@ class Transaction(Protocol):
 
     def append(self, row: Row) -> None:
         """Add ``row``, whose number must be one more than the last."""
+
+    def others(self) -> list[Other]:
+        """The other ledgers in the same folder or database."""
 
 
 class Store(Protocol):

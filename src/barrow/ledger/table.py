@@ -248,6 +248,11 @@ class Overview:
         last = self.balances[-1]
         if last.limit.delta:
             texts.append(f"delta: {show(last.spent.delta)} of {show(last.limit.delta)} used{span}.")
+        if any(promise.share < 1 for promise in self.budget.promises):
+            texts.append(
+                f"Shares are of all records that a person has in {self.budget.dataset!r}; a release about records "
+                "that a query selects pays its worst case."
+            )
         if self.budget.per:
             totals = ", ".join(f"{b.text}: ε {show(b.total.loss)}" for b in self.balances)
             texts.append(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from barrow.accounting import cost_upper
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.planning.terms import Terms
@@ -62,15 +63,9 @@ class Candidate:
         """Whether it promises ordinary user-level DP, the same for every change."""
         return isinstance(self.guarantee.definition, UserLevel)
 
-    def epsilon_at(self, emd: float, share: float) -> float:
-        """The epsilon, rounded up, if ``share`` of a person's data changes by ``emd`` in all.
-
-        Noise on averages never sees more of a change than the share of their range: alpha share B/ell.
-        """
-        ratio = getattr(getattr(self.mechanism, "event", None), "range_ratio", None)
-        return self.guarantee.epsilon_at(
-            emd if ratio is None else min(emd, float_up(Fraction(share) * Fraction(ratio)))
-        )
+    def epsilon_at(self, share: Fraction, reach: Fraction) -> float:
+        """The epsilon, rounded up, if ``share`` of a person's items move by ``reach`` on average."""
+        return float_up(cost_upper(self.guarantee, share, reach, getattr(self.mechanism, "event", None))[0])
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, float_up
+from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.comparison import ASKED, PROMISES, WORST, Change, Comparison, Rival
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
@@ -82,7 +82,7 @@ def compare(
         )
     terms = Terms(space, users, delta=slack, model=to_model(model))
     if alpha is None and policy is not None:  # each mechanism at the largest alpha that keeps the promises
-        terms = replace(terms, promises=policy.promises)
+        terms = replace(terms, promises=policy.promises, records=policy.records)
     else:
         terms = replace(terms, given=positive(alpha or 0, "alpha"))
     query = query if isinstance(query, Query) else query_from_spec(space, dict(query))
@@ -270,5 +270,4 @@ def as_user_level(made: Candidate) -> Candidate:
 
 
 def _change(kept: Any, space: Space) -> Change:
-    share = float_up(kept.promise.share)
-    return describe_move(kept.promise, space), float_up(kept.emd), share, float(kept.promise.epsilon)
+    return describe_move(kept.promise, space), kept.share, kept.reach, float(kept.promise.epsilon)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 PROMISES, WORST, ASKED = "keeps the same promises", "has the same worst case", "was asked for"
 """Why user-level DP is at an epsilon."""
 _ALIKE = 1.05
-Change = tuple[str, float, float, float]
-"""A change of one person's data: in words, its EMD, and the epsilon that was promised."""
+Change = tuple[str, Fraction, Fraction, float]
+"""A change of one person's data: in words, the share of the items that it moves, how far, and the promised epsilon."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Comparison:
         candidates: Under EMD-DP, the most accurate first.
         cannot: Why each of the others cannot answer.
         rivals: User-level DP at each epsilon; the one that keeps the promises first.
-        changes: Changes of one person's data: in words, their EMD, the share of the data, and the promised epsilon.
+        changes: Changes of one person's data: see ``Change``.
         uniform_guess: What a guess without data errs by, for a histogram.
 
     >>> from barrow.planning import compare
@@ -179,7 +179,7 @@ class Comparison:
         """Plain data for ``--json``."""
 
         def row(candidate: Candidate) -> dict[str, Any]:
-            at = {words: candidate.epsilon_at(w, share) for words, w, share, _ in self.changes}
+            at = {words: candidate.epsilon_at(share, reach) for words, share, reach, _ in self.changes}
             return {**candidate.to_json(), "epsilon_at": at, "worst_epsilon": candidate.guarantee.epsilon_at(1)}
 
         return {
@@ -244,7 +244,7 @@ class Comparison:
         return [*table, *said, *notes, *self._crossing(), *self.warnings()]
 
     def _cells(self, candidate: Candidate) -> list[str]:
-        at = [f"ε {candidate.epsilon_at(w, share):.3g}" for _, w, share, _ in self.changes]
+        at = [f"ε {candidate.epsilon_at(share, reach):.3g}" for _, share, reach, _ in self.changes]
         bound = "≤ " if candidate.note.startswith("its error is an upper bound") else ""
         spread = "" if candidate.standard_error is None else f" ± {candidate.standard_error:.1g}"
         return [f"{bound}{candidate.error:.3g}{spread}", *at, f"ε {candidate.guarantee.epsilon_at(1):.3g}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text
 from barrow.numerics.exact import at_most
-from barrow.policy import Policy, Promise
+from barrow.policy import Policy, Promise, RecordMap
 from barrow.policy.policy import Kept
 from barrow.privacy import Model
 from barrow.spaces import Space
@@ -32,6 +33,7 @@ class Terms:
         fraction: The share of every promise that this question may use.
         model: Who adds the noise.
         honest: The share of people whose messages are mixed as promised; the others may send anything, or tell.
+        records: How records become items.
 
     >>> from barrow.spaces import Line
     >>> terms = Terms(Line(0, 100, unit="years", step=1), 1000, (Promise("all", "5 years", "0.5"),))
@@ -47,6 +49,7 @@ class Terms:
     fraction: Fraction = Fraction(1)
     model: Model = Model.CENTRAL
     honest: Fraction = Fraction(1)
+    records: RecordMap = RecordMap.CONTRACTION
 
     @property
     def hiding(self) -> int:
@@ -60,7 +63,11 @@ class Terms:
     @cached_property
     def policy(self) -> Policy:
         """The promises as a policy."""
-        return Policy(self.space, self.promises, delta=self.delta)
+        return Policy(self.space, self.promises, delta=self.delta, records=self.records)
+
+    def policy_of(self, promises: Sequence[Promise]) -> Policy | None:
+        """Other promises about the same records; None if there are none."""
+        return Policy(self.space, promises, delta=self.delta, records=self.records) if promises else None
 
     @property
     def kept(self) -> tuple[Kept, ...]:
@@ -80,7 +87,8 @@ class Terms:
     def alpha_for(self, ratio: Fraction) -> Fraction:
         """The alpha that keeps them if no change of an item moves the answer by more than ``ratio`` times ell.
 
-        A promise about a share tau moved by q costs alpha tau min(q + 2 rho, B/ell) (docs/proofs/promises.md).
+        A promise about a share tau moved by q costs alpha tau min(q + 2 rho, B/ell) (docs/proofs/promises.md), and more
+        where records may jump or are filtered.
         """
         if not self.promises:
             if self.given is None:
@@ -92,7 +100,7 @@ class Terms:
             return _within(self.given * self.fraction)
         return _within(
             min(
-                epsilon / (kept.promise.share * min(kept.emd / kept.promise.share, ratio))
+                epsilon / (kept.share * min(kept.reach, ratio))
                 for epsilon, kept in zip(self.epsilons, self.policy.kept, strict=True)
             )
         )
@@ -108,6 +116,7 @@ class Terms:
             "fraction": exact_text(self.fraction),
             "model": self.model.value,
             **({} if self.honest == 1 else {"honest": exact_text(self.honest)}),
+            **({} if self.records is RecordMap.CONTRACTION else {"records": self.records.value}),
         }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from barrow.errors import NamedOptions, ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up
 from barrow.policy.promises import Promise, odds_sentence, odds_upper
+from barrow.policy.records import RecordMap
 from barrow.spaces import Space, parse_distance
 from barrow.spaces.spec import ANYWHERE, PRESENCE
 
@@ -28,7 +29,8 @@ class Kept:
     Args:
         promise: The promise as it was made.
         distance: q, the distance as a share of the diameter.
-        emd: tau * min(q + 2 rho, 1): what the change can amount to after snapping.
+        share: The share of the items that the change moves, at most: tau, or 1 behind a filter.
+        reach: How far it moves them on average, at most: min(q + 2 rho, 1), or 1 where records may jump.
         epsilon_got: alpha * emd, rounded up; at most what was asked.
         binds: Whether this promise is what keeps alpha from being larger.
 
@@ -39,9 +41,15 @@ class Kept:
 
     promise: Promise
     distance: Fraction
-    emd: Fraction
+    share: Fraction
+    reach: Fraction
     epsilon_got: float
     binds: bool
+
+    @property
+    def emd(self) -> Fraction:
+        """What the change can amount to on the items."""
+        return self.share * self.reach
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,7 @@ class Policy(NamedOptions):
         space: The space of items; its diameter is the unit of alpha.
         promises: Promises, texts ``"share, distance, epsilon"`` or triples.
         delta: By how much more often a guess may be right than the promises say, in [0, 1).
+        records: How records become items; where they may jump, or are filtered, promises cost more.
 
     >>> from barrow.spaces import Earth
     >>> policy = Policy(Earth(), ["1/30, 1000 mi, 0.2", "1, 100 mi, 0.2"], delta="1e-12")
@@ -65,9 +74,18 @@ class Policy(NamedOptions):
     space: Space
     promises: tuple[Promise, ...]
     delta: Fraction
+    records: RecordMap
 
-    def __init__(self, space: Space, promises: Iterable[PromiseLike], *, delta: Exact = 0) -> None:
+    def __init__(
+        self,
+        space: Space,
+        promises: Iterable[PromiseLike],
+        *,
+        delta: Exact = 0,
+        records: RecordMap = RecordMap.CONTRACTION,
+    ) -> None:
         object.__setattr__(self, "space", space)
+        object.__setattr__(self, "records", records)
         with reading("The list of promises", allowed="promises, or texts", fix='["1/30, 1000 mi, 0.2"]'):
             object.__setattr__(
                 self,
@@ -121,7 +139,7 @@ class Policy(NamedOptions):
         >>> Policy(Discrete(["a", "b"]), [("1/10", 1, "0.2")]).alpha_exact
         Fraction(2, 1)
         """
-        return min(promise.epsilon / emd for promise, _, emd in self._changes)
+        return min(promise.epsilon / (share * reach) for promise, _, share, reach in self._changes)
 
     @property
     def alpha(self) -> float:
@@ -129,12 +147,12 @@ class Policy(NamedOptions):
         return float_down(self.alpha_exact)
 
     @cached_property
-    def _changes(self) -> tuple[tuple[Promise, Fraction, Fraction], ...]:
+    def _changes(self) -> tuple[tuple[Promise, Fraction, Fraction, Fraction], ...]:
         rho = Fraction(self.space.snapping_upper)
         rows = []
         for promise in self.promises:
             q = parse_distance(promise.distance, self.space)
-            rows.append((promise, q, promise.share * min(q + 2 * rho, Fraction(1))))
+            rows.append((promise, q, *self.records.reach_upper(promise.share, q, rho)))
         return tuple(rows)
 
     @cached_property
@@ -142,8 +160,8 @@ class Policy(NamedOptions):
         """What every promise asked for and gets."""
         alpha = self.alpha_exact
         return tuple(
-            Kept(promise, q, emd, float_up(alpha * emd), alpha * emd == promise.epsilon)
-            for promise, q, emd in self._changes
+            Kept(promise, q, share, reach, float_up(alpha * share * reach), alpha * share * reach == promise.epsilon)
+            for promise, q, share, reach in self._changes
         )
 
     @property
@@ -165,8 +183,9 @@ class Policy(NamedOptions):
         0.0667
         """
         promise = Promise(share, distance, 1)
-        q = parse_distance(distance, self.space) + 2 * Fraction(self.space.snapping_upper)
-        return float_up(self.alpha_exact * promise.share * min(q, Fraction(1)))
+        q, rho = parse_distance(distance, self.space), Fraction(self.space.snapping_upper)
+        share_moved, reach = self.records.reach_upper(promise.share, q, rho)
+        return float_up(self.alpha_exact * share_moved * reach)
 
     def per_unit(self) -> list[tuple[str, float]]:
         """Epsilon for one unit of the average move of all data, rounded up; for places in miles as well.
@@ -241,6 +260,7 @@ class Policy(NamedOptions):
             diameter=space.diameter,
             delta=self._delta_up,
             snapping=space.snapping_upper * space.diameter,
+            records=self.records,
             width=width,
         )
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from barrow.errors import NamedOptions, ParameterError
 from barrow.numerics import Exact, exact, exact_text
+from barrow.policy.records import RecordMap
 from barrow.policy.shares import parse_share
 
 if TYPE_CHECKING:
@@ -200,6 +201,7 @@ def belief_figure(
     delta: float = 0.0,
     snapping: float = 0.0,
     most: float = 1.0,
+    records: RecordMap = RecordMap.CONTRACTION,
     width: int = 720,
 ) -> Figure | None:
     """What a 50 % guess can become against how far elsewhere records had been; None if it can become certain.
@@ -213,6 +215,7 @@ def belief_figure(
         delta: Of the release.
         snapping: How far snapping moves a record at most, in units.
         most: No move of an item counts for more than this, as a share of the diameter.
+        records: How records become items.
         width: In pixels.
     """
     from barrow.figures import Curve, Kept, belief
@@ -222,10 +225,11 @@ def belief_figure(
         return None
     reach = min(diameter, max([1.35 * change.distance for change in changes], default=0.15 * diameter) or diameter)
     far = np.linspace(0.0, reach, 64)
-    if alpha is None:
+    if alpha is None or records is RecordMap.FILTER:
         curves = [Curve("any change", far, np.full(len(far), top))]
     else:
-        moved = np.minimum((far + 2.0 * snapping) / diameter, most)
+        jumps = diameter if records is RecordMap.JUMPS else 0.0
+        moved = np.minimum((far + 2.0 * snapping + jumps) / diameter, most)
         least = min([change.share for change in changes], default=0.02) / 2.0
         curves = [
             Curve(name, far, [odds_upper(min(float(x) * alpha * share * _TINY, worst), delta) for x in moved])

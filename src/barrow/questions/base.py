@@ -153,7 +153,7 @@ class Question(AnyItems, NamedOptions, ABC):
             delta=terms.delta,
             users=terms.users,
             model=terms.model.value,
-            promises=promises or None,
+            promises=terms.policy_of(promises),
             epsilons=epsilons,
             **{**self.compared_as(terms.space), **given},
         )

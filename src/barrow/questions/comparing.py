@@ -10,7 +10,7 @@ from barrow.planning import Comparison
 from barrow.planning.candidates import Candidate
 from barrow.planning.comparing import Asked, compared
 from barrow.planning.rules import paper_rule_linear
-from barrow.policy import Policy, Promise
+from barrow.policy import Promise
 from barrow.questions.linear import LinearPlan
 
 
@@ -25,7 +25,7 @@ def compared_plan(plan: LinearPlan, promises: Sequence[Promise], epsilons: Seque
         lambda epsilon, _: _got(plan, plan.compared_by_user_level(epsilon)),
         paper_rule_linear,
     )
-    policy = Policy(terms.space, promises, delta=terms.delta) if promises else None
+    policy = terms.policy_of(promises)
     return compared(terms.space, asked, own, rate, terms.delta, policy=policy, epsilons=epsilons)
 
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from barrow.accounting import cost_upper
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms
-from barrow.policy import describe_change, describe_move, odds_upper, percent_up
-from barrow.privacy import Emd, Event, Guarantee, Model, UserLevel
+from barrow.policy import RecordMap, describe_change, describe_move, odds_upper, percent_up
+from barrow.privacy import Emd, Event, Guarantee, Model
 from barrow.questions.base import AnyItems, Question
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
@@ -298,25 +299,15 @@ class Plan(AnyItems, ABC):
         found: Fraction = self.guarantee.definition.parameters["delta"]
         return found
 
-    def charge(self, share: Fraction, emd: Fraction) -> Fraction:
-        """The epsilon, exact, that this release costs if ``share`` of a person's data changes by ``emd`` in all.
-
-        No change of an item moves the answer by more than B, so that a share tau costs at most alpha tau B/ell.
-        """
-        definition, rate = self.guarantee.definition, self.alpha
-        if isinstance(definition, UserLevel):
-            return definition.epsilon
-        if rate is None:
-            raise ParameterError(f"{definition} says nothing about promises.", allowed="EMD-DP or user-level DP")
-        epsilon = rate * min(emd, share * self.ratio)
-        worst = self.guarantee.worst_case
-        return min(epsilon, worst.epsilon) if worst is not None and worst.delta <= self.delta else epsilon
+    def charge(self, share: Fraction, reach: Fraction) -> Fraction:
+        """The epsilon, exact, that this release costs if ``share`` of a person's items move by ``reach`` on average."""
+        return cost_upper(self.guarantee, share, reach, self.event)[0]
 
     def charges(self) -> tuple[Fraction, ...]:
         """For each promise of the terms the epsilon, exact, that this release costs there."""
         if not self.terms.promises:
             return ()
-        return tuple(self.charge(kept.promise.share, kept.emd) for kept in self.terms.policy.kept)
+        return tuple(self.charge(kept.share, kept.reach) for kept in self.terms.policy.kept)
 
     @property
     def price(self) -> str:
@@ -351,8 +342,8 @@ class Plan(AnyItems, ABC):
         """A sentence for each promise that the grid makes cost twice as much as it asks, or more."""
         space, found = self.space, []
         for kept in self.terms.kept:
-            charged = kept.emd / kept.promise.share
-            if kept.distance and charged >= _LOUD * kept.distance:
+            charged = kept.reach
+            if self.terms.records is RecordMap.CONTRACTION and kept.distance and charged >= _LOUD * kept.distance:
                 far, times = self.sized(float(charged) * space.diameter), float(charged / kept.distance)
                 far = far if space.unit else f"{far} of the largest distance"
                 found.append(
@@ -362,10 +353,17 @@ class Plan(AnyItems, ABC):
         return found
 
     @property
+    def record_costs(self) -> str:
+        """Why promises cost more than the distance that records move, and what would cost less; mostly nothing."""
+        records = self.terms.records
+        said = records is not RecordMap.CONTRACTION and (self.terms.promises or records is RecordMap.FILTER)
+        return f"{records.words}; {records.advice}" if said else ""
+
+    @property
     def finer_gain(self) -> float:
         """How many times larger alpha would be on cells a quarter as wide."""
         rho, kept = Fraction(self.space.snapping_upper), self.terms.kept
-        if not rho or not kept:
+        if not rho or not kept or self.terms.records is not RecordMap.CONTRACTION:
             return 1.0
         here = [one.promise.epsilon / (one.promise.share * (one.distance + 2 * rho)) for one in kept]
         finer = [one.promise.epsilon / (one.promise.share * (one.distance + rho / 2)) for one in kept]
@@ -389,10 +387,13 @@ class Plan(AnyItems, ABC):
             )
         epsilon = float_up(self.charge(Fraction(1), space.apart))
         far = f"{float(space.apart) * space.diameter:,.6g} {space.unit or 'of the largest distance'}"
+        default = space.label(space.held.default_item)
+        # A ledger of alpha may be about the space without this item, and every promise is about records that move.
+        counted = f", also from people whose records are all at {default!r}, which a ledger of alpha counts as the same"
         return (
             f"people without records count as holding the public item 'no records', {far} from every other; whether "
             f"somebody is one of them is hidden at ε = {at_most(epsilon)} (a 50 % guess can become at most "
-            f"{percent_up(odds_upper(epsilon, float_up(self.delta)))})"
+            f"{percent_up(odds_upper(epsilon, float_up(self.delta)))}){'' if self.terms.promises else counted}"
         )
 
     def _missing_lines(self) -> list[str]:
@@ -422,6 +423,8 @@ class Plan(AnyItems, ABC):
             **self.details(),
             "warnings": self.warnings,
             "grid_costs": self.grid_costs,
+            "records": self.terms.records.value,
+            "record_costs": self.record_costs,
             "missing_people": self.missing_people if self.terms.model is Model.CENTRAL else None,
             "promises": [float_up(epsilon) for epsilon in self.charges()],
             "worst_case": {"epsilon": self.worst_epsilon, "odds": odds_upper(self.worst_epsilon, self.worst_delta)},
@@ -446,6 +449,8 @@ class Plan(AnyItems, ABC):
                 f"Grid      {space.held.items:,} items; snapping moves a record by at most {moved} (counted in α){hint}"
             )
         lines += [f"Warning   {text}" for text in self.grid_costs]
+        if self.record_costs:
+            lines.append(f"Records   {self.record_costs}")
         if space.caveat:
             lines.append(f"Space     {space.caveat}")
         lines += self._missing_lines()
@@ -491,6 +496,7 @@ class Plan(AnyItems, ABC):
             delta=self.worst_delta,
             snapping=space.snapping_upper * space.diameter,
             most=min(1.0, float_up(self.ratio)),
+            records=self.terms.records,
             width=width,
         )
 

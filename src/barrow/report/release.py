@@ -15,7 +15,7 @@ from barrow.errors import ParameterError
 from barrow.figures import Figure, at_most, bars, between, near
 from barrow.figures.map import place_name
 from barrow.numerics import exact, float_up
-from barrow.policy import odds_upper, percent_up
+from barrow.policy import RecordMap, odds_upper, percent_up
 from barrow.policy.promises import Change, belief_figure
 from barrow.questions import Plan
 from barrow.questions.pictures import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
@@ -321,6 +321,7 @@ def _belief(said: Mapping[str, Any], worst: float) -> Picture | None:
             diameter=float(said["diameter"]),
             delta=float(said["worst_case"].get("delta", 0.0)),
             snapping=float(said["snapping"]),
+            records=RecordMap(said.get("records", "contraction")),
             most=1.0 if ratio is None else min(1.0, float_up(exact(ratio))),
             width=width,
         )

@@ -395,6 +395,22 @@ class Space(Geometry, ABC):
             ids = np.where(lost, self.default_item, ids)
         return ids
 
+    def keeps_near(self, unknown: Unknown) -> bool:
+        """Whether records that are near each other stay so, snapping aside, where those outside are treated so.
+
+        Names have no distances but those of this space, in which an unknown name is its default item. A number outside
+        has one, and the default item may be far from it (docs/proofs/budget.md, section 4).
+
+        >>> from barrow.spaces import Discrete, Line
+        >>> line, names = Line(0, 10, step=1), Discrete(["a", "b"])
+        >>> [space.keeps_near("default") for space in (line, names)], line.keeps_near("nearest")
+        ([False, True], True)
+        """
+        if unknown != "default":
+            return unknown == "error"
+        named = self.reads.columns == 1 and not self.reads.numbers and self.reads.moments is None
+        return named and self.metric_name == f"{self.kind} {self.digest}"
+
     def columns_of(self, records: list[Any]) -> Any:
         """Records, one a person's item, in the form that :meth:`encode` reads.
 

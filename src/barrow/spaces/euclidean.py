@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
 from barrow.spaces.checks import finite_array, positive_number
 from barrow.spaces.geometry import Lattice
 from barrow.spaces.lattices import (
@@ -249,6 +249,10 @@ class Euclidean(Space):
     def metric_name(self) -> str:
         """The straight distance in so many dimensions, in the unit; without one distances are shares of this space."""
         return f"euclidean {self.dimension} {self.unit}" if self.unit else super().metric_name
+
+    def keeps_near(self, unknown: Unknown) -> bool:
+        """Also where those outside a box move to its nearest point, which makes no two points farther apart."""
+        return (unknown == "nearest" and self.center is None) or super().keeps_near(unknown)
 
     @cached_property
     def snapping_upper(self) -> float:

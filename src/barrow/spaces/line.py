@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.numerics import digest_of
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
 from barrow.spaces.checks import finite_array, positive_number
 from barrow.spaces.geometry import Lattice
 from barrow.spaces.records import Axis, Cells, Formula, Moments, Reached, Reads
@@ -233,6 +233,10 @@ class Line(Space):
     def metric_name(self) -> str:
         """The difference of numbers, in the unit; without one distances are shares of this line."""
         return f"line {self.unit}" if self.unit else super().metric_name
+
+    def keeps_near(self, unknown: Unknown) -> bool:
+        """Also where those outside move to the nearer end: that makes no two numbers farther apart."""
+        return unknown == "nearest" or super().keeps_near(unknown)
 
     @cached_property
     def snapping_upper(self) -> float:

@@ -202,6 +202,10 @@ class Product(Space):
         rates = [f"{exact_text(w / Fraction(p.diameter))} {p.metric_name}" for p, w in self.summands]
         return f"{self.kind} {' + '.join(rates)}"
 
+    def keeps_near(self, unknown: Unknown) -> bool:
+        """If every part does; but one unknown part makes all of a record the default item, which may be far."""
+        return unknown != "default" and all(part.keeps_near(unknown) for part, _ in self.summands)
+
     def marginal(self, shares: Floats, part: int) -> Floats:
         """The histogram of one part, from one share for each item of the product.
 

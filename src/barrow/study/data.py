@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from barrow.engines import Columns, Source
 from barrow.errors import ParameterError
+from barrow.policy import RecordMap
 from barrow.spaces import Space
 
 if TYPE_CHECKING:
@@ -100,6 +101,20 @@ class Data:
                 "No source of records is named.", allowed="a file, a table or a frame", fix="source = 'x.parquet'"
             )
         return self.source
+
+    def record_map(self, space: Space) -> RecordMap:
+        """How these records become items of ``space``, as far as promises care; nothing is opened.
+
+        >>> from barrow.spaces import Line
+        >>> Data("ages.csv", user="uid", items="age", outside="default").record_map(Line(0, 100, step=1)).value
+        'jumps'
+        """
+        from barrow.engines.queries import record_map
+
+        named = self.source is not None and self.user is not None and self.items
+        found = record_map(self.source, self.columns) if named else RecordMap.CONTRACTION
+        near = found is not RecordMap.CONTRACTION or space.innermost.keeps_near(self.unknown)
+        return found if near else RecordMap.JUMPS
 
     def validate(self, space: Space) -> Engine:
         """The engine, after everything was refused that public facts rule out; no record is read."""

@@ -159,7 +159,7 @@ def _row(cells: tuple[float, ...], plan: Plan, seconds: float) -> Grid:
     from barrow.study.grid_table import Grid
 
     noise, snapping = plan.error_parts
-    charged = tuple(float(kept.emd / kept.promise.share) * plan.space.diameter for kept in plan.terms.kept)
+    charged = tuple(float(kept.reach) * plan.space.diameter for kept in plan.terms.kept)
     parts = [part for part, _ in plan.space.summands] or [plan.space]
     return Grid(
         cells if len(cells) > 1 else cells[0],

@@ -31,8 +31,8 @@ class Stage:
 
     Its name begins with what follows from the release's key, so that a release that was interrupted finds what it had
     staged; the rest is its own, so that two processes never write into one folder. Room on the disk is taken before
-    anything is paid for. What earlier attempts left is removed when the release is published, and not before: until
-    then one of them may hold the values that the ledger knows.
+    anything is paid for. What earlier attempts left is removed before another draw, and when the release is published;
+    never in between: one of them may hold the values that the ledger knows.
 
     Args:
         out: The folder that will appear.
@@ -101,9 +101,21 @@ class Stage:
         if stat.S_IMODE(self.out.stat().st_mode) == 0o700:
             os.chmod(self.out, 0o755)  # noqa: S103  (a released folder is for others to read)
         fsync_folder(self.out.parent)
-        for left in self._staged():
-            shutil.rmtree(left, ignore_errors=True)
         return self.out
+
+    def forget(self) -> None:
+        """Destroy what every attempt has drawn here; refused where something stays."""
+        found = self._staged()
+        for left in found:
+            shutil.rmtree(left, ignore_errors=True)
+        if any(os.path.lexists(left) for left in found):
+            raise ParameterError(
+                f"What an earlier attempt drew cannot be removed beside {str(self.out)!r}.",
+                allowed="one draw for each payment",
+                fix=f"remove the hidden folders that begin with {self._prefix!r} there, then run the same command",
+            )
+        if found:
+            fsync_folder(self.out.parent)
 
     def discard(self) -> None:
         """Remove what this process has staged."""
@@ -215,6 +227,8 @@ def _parquets(tables: Mapping[str, Rows], place: Path | None) -> dict[str, bytes
                 connection.execute(f"COPY (SELECT * FROM release) TO '{quoted}' (FORMAT parquet)")  # noqa: S608
             except duckdb.IOException:  # the disk, not the values
                 raise OSError(errno.EIO, "The values cannot be written") from None
+            except duckdb.OutOfMemoryException:
+                raise MemoryError from None
             connection.unregister("release")
             found[table] = file.read_bytes()
     return found

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ import msgspec
 
 from barrow.engines import Counts, Engine
 from barrow.errors import BarrowError, LedgerError, ParameterError
-from barrow.ledger import Committed, Ledger, Reservation, SpaceRef, Staged
-from barrow.ledger.promises import emd_upper
+from barrow.ledger import Committed, Ledger, NoAuthorityError, Reservation, SpaceRef, Staged
 from barrow.progress import task
 from barrow.queries.base import plain
 from barrow.questions import Plan, Question
@@ -26,12 +24,11 @@ from barrow.questions.plan import Rows
 from barrow.study.bars import bars
 from barrow.study.data import Data
 from barrow.study.outputs import Stage, digest_of, value_files
+from barrow.study.rehearsal import Renderer, rehearse
 from barrow.study.result import Release
 from barrow.study.statement import make_statement, statement_text
 from barrow.study.study import Study
 
-Renderer = Callable[[Mapping[str, Any], Mapping[str, Any], Plan], Mapping[str, bytes]]
-"""From a statement, its tables and its plan to further files, e.g. a report."""
 STAGES = ("validate", "read", "reserve", "draw", "stage", "commit", "publish")
 STANDARD = ("barrow.report.release:release_files",)
 """What every release writes beside its values, by name: reports are made above this layer, which imports none."""
@@ -150,21 +147,27 @@ def release_gathered(
     return _run(job, _standard(renderers), stages)
 
 
-def _run(job: _Job, renderers: Iterable[Renderer], stages: Callable[[str], None]) -> Release:
-    known = job.book.resume(job.key, job.parameters)
+def _run(job: _Job, renderers: Sequence[Renderer], stages: Callable[[str], None]) -> Release:
+    here = os.path.abspath(job.stage.out)
+    known = job.book.resume(
+        job.key, job.parameters, folder=here, forget=lambda folders: _forget([*folders, here], job.key)
+    )
     if isinstance(known, Staged | Committed):
         return _finished(job.book, known, job.stage, stages)
     if known is None:
+        named = job.study if job.study.dataset is not None else job.study.replace(dataset=job.book.budget.dataset)
+        job.book.check_study(named, spaces=[job.plan.space])
         job.book.check(**job.paid)
     job.stage.open(_room(job.plan))
     try:
+        rehearse(renderers, job.stage.folder)
         stages("read")
         with task("reading the records"):
             statistics = None if job.gathered is not None else job.plan.statistics(_counted(job))
         stages("reserve")
         reservation = known or job.book.reserve(
             key=job.key, what=job.plan.description, parameters=job.parameters, question=job.plan.question.label,
-            folder=os.path.abspath(job.stage.out), resumable=True, **job.paid,
+            folder=here, resumable=True, **job.paid,
         )  # fmt: skip
     except BaseException:
         job.stage.discard()
@@ -176,7 +179,7 @@ def _run(job: _Job, renderers: Iterable[Renderer], stages: Callable[[str], None]
         job.stage.write(files)
     except BaseException as error:
         job.stage.discard()
-        given_up = reservation.taken and isinstance(error, Exception) and not isinstance(error, _OUTSIDE)
+        given_up = reservation.taken and isinstance(error, Exception) and not _of_the_machine(error, renderers)
         if given_up:  # it may have failed because of its values: drawing until nothing fails would select them
             job.book.abandon(reservation)
         raise _interrupted(job.plan, reservation, error, given_up) from (
@@ -185,8 +188,27 @@ def _run(job: _Job, renderers: Iterable[Renderer], stages: Callable[[str], None]
     try:
         staged = job.book.stage(reservation, *_digests(files))
     except BaseException as error:  # the record may be on the disk all the same, so what was staged stays
+        if isinstance(error, NoAuthorityError):  # unless somebody else has the right to stage: then this is nobody's
+            job.stage.discard()
         raise _interrupted(job.plan, reservation, error, False) from (error if isinstance(error, Exception) else None)
     return _finished(job.book, staged, job.stage, stages, job.plan, tables)
+
+
+def _of_the_machine(error: Exception, renderers: Sequence[Renderer]) -> bool:
+    """Whether a failure says nothing about the values: the machine's, or one that a public dummy meets as well."""
+    if isinstance(error, _OUTSIDE):
+        return True
+    try:
+        rehearse(renderers)
+    except ParameterError:
+        return True
+    return False
+
+
+def _forget(folders: Iterable[str], key: str) -> None:
+    """Destroy what was drawn and not published at each of these places."""
+    for folder in dict.fromkeys(folders):
+        Stage(folder, key).forget()
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,11 +232,10 @@ class _Job:
         return {
             "event": plan.event,
             "guarantee": plan.guarantee,
-            "space": plan.space,
+            "space": SpaceRef.of(plan.space, plan.terms.records),
             "dataset": self.study.dataset or self.book.budget.dataset,
             "users": plan.terms.users if self.gathered is None else self.book.budget.users,
             "items": plan.items,
-            "charges": _charges(self.book, plan),
         }
 
 
@@ -319,8 +340,8 @@ def _finished(
     tables: Mapping[str, Rows] | None = None,
 ) -> Release:
     """Commit and publish what was staged, now or before; never draw again."""
-    recorded = book.records()[known.seq - 1].data.get("folder")
-    for stage in (stage, *([] if recorded is None else [Stage(recorded, known.key)])):  # noqa: B020
+    folders = book.folders(known.seq)
+    for stage in (stage, *(Stage(folder, known.key) for folder in folders)):  # noqa: B020
         place, files = _find(stage, (known.outputs, known.statement))
         if files:
             break
@@ -344,6 +365,8 @@ def _finished(
             allowed="a folder of that name that does not exist yet",
             fix="make room and run the same command again: it publishes what was drawn, and costs nothing",
         ) from None
+    with suppress(ParameterError):  # what cannot be removed now is removed when the release is shown again
+        _forget([str(stage.out), *folders], known.key)
     return Release.of(files, folder, plan, tables)
 
 
@@ -385,15 +408,6 @@ def _check_place(study: Study, book: Ledger, out: str | os.PathLike[str] | None,
             allowed="a new folder, so that no earlier release is overwritten",
             fix=f"--out {place.name}-2",
         )
-
-
-def _charges(book: Ledger, plan: Plan) -> list[Fraction] | None:
-    """What the release costs at each promise of the ledger, which may hold more of them than the study."""
-    budget = book.budget
-    if not budget.promises or budget.metric is None:
-        return None
-    here = SpaceRef.of(plan.space)
-    return [plan.charge(limit.share, emd_upper(limit, here, budget.metric)) for limit in budget.promises]
 
 
 def _check_plan(plan: Plan) -> None:

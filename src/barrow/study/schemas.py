@@ -87,6 +87,7 @@ class Statement(msgspec.Struct):
     model: Annotated[str | None, Meta(description="Who added the noise: local, shuffle or central.")] = None
     conditions: Annotated[list[str], Meta(description="What the guarantee rests on beside mathematics.")] = []
     not_covered: list[str] = []
+    records: Annotated[str, Meta(description="How records became items: contraction, jumps or filter.")] = "contraction"
     missing_people: Annotated[str | None, Meta(description="What people without records count as.")] = None
     outside: Annotated[str | None, Meta(description="What became of records outside the space.")] = None
     space_digest: str | None = None

@@ -12,7 +12,7 @@ from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most, near
-from barrow.policy import describe_change, odds_upper, percent_up
+from barrow.policy import RecordMap, describe_change, odds_upper, percent_up
 from barrow.questions import Plan, Question, question_kinds
 from barrow.spaces import Space, space_from_spec
 from barrow.study.study import Study
@@ -26,10 +26,6 @@ _OUTSIDE = {
     "nearest": "records outside the space were moved to its nearest point",
     "elsewhere": "records outside the space counted as one public item, 'elsewhere'",
 }
-_EXCLUDED = (
-    "the promises do not cover records that move across the edge of the space: a short way there can change the "
-    "answer as much as a long one"
-)
 
 
 def _whole(words: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], str]:
@@ -102,7 +98,8 @@ def make_statement(
         "worst_case": {"epsilon": worst, "odds": odds_upper(worst, plan.worst_delta), "delta": plan.worst_delta},
         **({"conditions": list(conditions)} if conditions else {}),
         "not_hidden": _not_hidden(plan),
-        "not_covered": _not_covered(study, plan, outside),
+        "not_covered": _not_covered(study, plan),
+        "records": plan.terms.records.value,
         "missing_people": plan.missing_people,
         "outside": outside,
         "definition": str(guarantee.definition),
@@ -165,9 +162,9 @@ def _not_hidden(plan: Plan) -> list[str]:
     ]
 
 
-def _not_covered(study: Study, plan: Plan, outside: str) -> list[str]:
+def _not_covered(study: Study, plan: Plan) -> list[str]:
     """Where what is promised stops."""
-    found = [_EXCLUDED] if outside in ("default", "nearest") else []
+    found = []
     source = None if study.data is None else study.data.source
     if source is not None and source.consequence:
         found.append(source.consequence)
@@ -222,6 +219,8 @@ def statement_text(said: Mapping[str, Any]) -> str:
             f"Records were snapped to a public grid, which moves them by at most "
             f"{at_most(said['snapping'], said['unit'])} (the bounds allow for it)."
         )
+    if words := RecordMap(said.get("records", "contraction")).words:
+        lines.append(f"{words}.")
     if said.get("missing_people") and not said.get("conditions"):
         lines.append(said["missing_people"][0].upper() + said["missing_people"][1:] + ".")
     entry = said["ledger"]

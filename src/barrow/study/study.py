@@ -13,7 +13,7 @@ from barrow.engines import with_tables
 from barrow.errors import NamedOptions, ParameterError, path_text, reading
 from barrow.numerics import Exact, checked_people, exact_text
 from barrow.planning.terms import Terms
-from barrow.policy import Policy, Promise
+from barrow.policy import Policy, Promise, RecordMap
 from barrow.policy.policy import PromiseLike, to_promise
 from barrow.privacy import Emd, Model, UserLevel
 from barrow.privacy.definitions import positive, probability, to_model
@@ -140,7 +140,7 @@ class Study(NamedOptions):
             raise ParameterError(
                 "The study makes no promises.", allowed="[[promise]] tables", fix='promises=["all, 300 m, 0.5"]'
             )
-        return Policy(self.space, self.promises, delta=self.delta)
+        return Policy(self.space, self.promises, delta=self.delta, records=self.record_map)
 
     @cached_property
     def alpha(self) -> Fraction:
@@ -218,8 +218,13 @@ class Study(NamedOptions):
             )
         return Terms(
             self.space_of(question), self.users or 1, self.promises, self.alpha_given, self.delta * share, share,
-            self.model, self.honest,
+            self.model, self.honest, self.record_map,
         )  # fmt: skip
+
+    @property
+    def record_map(self) -> RecordMap:
+        """How the records become items, as far as promises care."""
+        return RecordMap.CONTRACTION if self.data is None else self.data.record_map(self.space)
 
     def plan(self, asked: Asked = None) -> Plan:
         """What a release would give and cost; reads no private value."""

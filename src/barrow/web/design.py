@@ -74,7 +74,7 @@ class Design:
     @cached_property
     def charges(self) -> list[Fraction]:
         """What the release costs at each promise."""
-        return [self.plan.charge(kept.promise.share, kept.emd) for kept in self.asked.study.policy.kept]
+        return [self.plan.charge(kept.share, kept.reach) for kept in self.asked.study.policy.kept]
 
     @cached_property
     def pictured(self) -> Pictured:
@@ -139,14 +139,14 @@ class Design:
     def belief(self) -> fig.Figure:
         """What anyone can learn about one person from this release."""
         plan, policy, space = self.plan, self.asked.study.policy, self.asked.study.space
-        rho, worst, delta = 2 * Fraction(space.snapping_upper), plan.worst_epsilon, float_up(plan.delta)
+        rho, worst, delta = Fraction(space.snapping_upper), plan.worst_epsilon, float_up(plan.delta)
         far = [float(kept.distance) for kept in policy.kept]
         reach = min(1.0, 1.35 * max([*far, 0.02]))
         x = np.linspace(0.0, reach, 33)
 
         def odds(share: Fraction, q: float) -> float:
-            emd = share * min(Fraction(q) + rho, Fraction(1)) if q else share * rho
-            return odds_upper(min(float_up(plan.charge(share, emd)), worst), delta)
+            moved = policy.records.reach_upper(share, Fraction(q), rho)
+            return odds_upper(min(float_up(plan.charge(*moved)), worst), delta)
 
         shares = list(_SHARES)
         least = min(kept.promise.share for kept in policy.kept)
@@ -190,7 +190,7 @@ class Design:
             curves.append(fig.Curve("user-level DP", x, [other.error + versus.snapping] * len(x)))
         policy = self.asked.study.policy
         binding = next(kept for kept in policy.kept if kept.binds)
-        ratio = float(plan.charge(binding.promise.share, binding.emd) / plan.alpha)
+        ratio = float_up(binding.share * min(binding.reach, plan.ratio))
         # A hair below where the guess becomes this much, so that it is still a bound there.
         delta = float_up(plan.delta)
         at_odds = [(odds_epsilon(odds, delta) / ratio, odds) for odds in _GUESSES]

@@ -1,0 +1,58 @@
+"""Everything that a release does after it was paid, tried before on a public dummy: what cannot be written is not paid.
+
+A writer that fails then fails for every value alike. So an attempt that breaks off while the dummy fails, too, says
+nothing about the values that were drawn, and may be resumed (docs/proofs/budget.md, section 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from barrow.engines import Counts
+from barrow.errors import ParameterError
+from barrow.questions import Plan
+from barrow.questions.plan import Rows
+from barrow.spaces import Line
+from barrow.study.outputs import value_files
+from barrow.study.statement import make_statement, statement_text
+from barrow.study.study import Study
+
+Renderer = Callable[[Mapping[str, Any], Mapping[str, Any], Plan], Mapping[str, bytes]]
+"""From a statement, its tables and its plan to further files, e.g. a report."""
+_PLACE: Rows = [{"output": "dummy", "lat": 0.0, "lon": 0.0, "value": 0.5, "unit": ""}]
+
+
+@cache
+def _dummy() -> tuple[Study, Plan, dict[str, Rows]]:
+    """The mean of two people who hold the same public item; its noise is drawn for nothing."""
+    study = Study(Line(0, 2, step=1), alpha=1, users=2, dataset="rehearsal", missing="default item")
+    plan = study.plan("mean")
+    drawn, _ = plan.draw(plan.statistics(Counts([1], [1], [2], users=2)))
+    return study, plan, plan.tables(drawn)
+
+
+def rehearse(renderers: Iterable[Renderer], folder: Path | None = None) -> None:
+    """Let every writer write a public dummy; an error, which costs nothing, where one cannot.
+
+    Args:
+        renderers: What makes further files.
+        folder: Where files that are needed on the way are written.
+
+    >>> rehearse([])
+    """
+    try:
+        study, plan, tables = _dummy()
+        value_files({"values": _PLACE}, mapped=True, folder=folder)
+        statement = make_statement(study, plan, entry={}, parameters={})
+        for render in renderers:
+            render(statement, tables, plan)
+        statement_text(statement)
+    except Exception as error:
+        raise ParameterError(
+            f"Results cannot be written here: {type(error).__name__}: {error}. Nothing was paid or drawn.",
+            allowed="a machine on which tables, statement and report can be written",
+            fix="mend this (pip install --force-reinstall barrow brings missing parts back), then run the same command",
+        ) from error
