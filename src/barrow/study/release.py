@@ -27,7 +27,7 @@ from barrow.study.bars import bars
 from barrow.study.data import Data
 from barrow.study.outputs import Stage, digest_of, value_files
 from barrow.study.result import Release
-from barrow.study.statement import make_statement, statement_text
+from barrow.study.statement import make_statement, statement_digest, statement_text
 from barrow.study.study import Study
 
 Renderer = Callable[[Mapping[str, Any], Mapping[str, Any], Plan], Mapping[str, bytes]]
@@ -283,6 +283,7 @@ def _drawn(
     statement["files"] = [
         {"name": file, "sha256": hashlib.sha256(content).hexdigest()} for file, content in files.items()
     ]
+    statement["digest"] = statement_digest(statement)
     files["statement.json"] = json.dumps(statement, indent=2, ensure_ascii=False).encode()
     files["statement.txt"] = (statement_text(statement) + "\n").encode()
     return files, tables
