@@ -8,11 +8,11 @@ NEVER_SENT = "!password,!md5"
 """Every way to log in but the two that hand the password, or its MD5, to whoever answers."""
 
 
-def by_scram(address: str) -> dict[str, str]:
-    """Settings of libpq (16 or later) beside an address; one that asks for SCRAM and nothing else keeps its word.
+def by_scram(address: str) -> str:
+    """Libpq's ``require_auth`` (16 or later) for an address; one that asks for SCRAM and nothing else keeps its word.
 
     >>> by_scram("postgresql://db.example/stats?require_auth=password")
-    {'require_auth': '!password,!md5'}
+    '!password,!md5'
     """
     asked = dict(parse_qsl(urlsplit(address).query)).get("require_auth")
-    return {"require_auth": "scram-sha-256" if asked == "scram-sha-256" else NEVER_SENT}
+    return "scram-sha-256" if asked == "scram-sha-256" else NEVER_SENT

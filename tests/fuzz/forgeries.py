@@ -144,7 +144,7 @@ def _without(said: Any, path: tuple[Step, ...]) -> Any:
     return changed
 
 
-def _written(said: dict[str, Any], careful: bool) -> Files:
+def statement_files(said: dict[str, Any], careful: bool) -> Files:
     """The statement's files; the careful forger mends digest and words as far as that goes."""
     said = {**said, "digest": statement_digest(said)} if careful and "digest" in said else said
     files: Files = {"statement.json": json.dumps(said, indent=2, ensure_ascii=False).encode()}
@@ -156,22 +156,24 @@ def _written(said: dict[str, Any], careful: bool) -> Files:
 
 def forged_fields(case: Case, variants: int = 3) -> Iterator[Forgery]:
     """Every field changed, and removed; every number that a version can be; a field added."""
-    changes: list[tuple[tuple[Step, ...], str, dict[str, Any]]] = []
-    for path in leaves(case.said):
-        held: Any = case.said
-        for step in path:
-            held = held[step]
-        changes += [(path, f"→ {new!r}", _put(case.said, path, new)) for new in others(held)[:variants]]
-        if variants > 1:
-            changes.append((path, "removed", _without(case.said, path)))
-    for version in (*range(-1, STATEMENT_VERSION + 3), 10**9, None, "1", True, 1.0):
-        if version != STATEMENT_VERSION or version is True:
-            changes.append((("statement",), f"→ {version!r}", {**case.said, "statement": version}))
-    changes.append((("note",), "added", {**case.said, "note": "checked by the ministry"}))
-    for path, how, said in changes:
+    for path, how, said in _changes(case.said, variants):
         for careful in (False, True):
             where = ".".join(map(str, path))
-            yield Forgery(f"{case.kind}: {where} {how}", str(path[0]), careful, _written(said, careful))
+            yield Forgery(f"{case.kind}: {where} {how}", str(path[0]), careful, statement_files(said, careful))
+
+
+def _changes(said: dict[str, Any], variants: int) -> Iterator[tuple[tuple[Step, ...], str, dict[str, Any]]]:
+    for path in leaves(said):
+        held: Any = said
+        for step in path:
+            held = held[step]
+        for new in others(held)[:variants]:
+            yield path, f"→ {new!r}", _put(said, path, new)
+        if variants > 1:
+            yield path, "removed", _without(said, path)
+    for version in (*range(-1, STATEMENT_VERSION), STATEMENT_VERSION + 1, 10**9, None, "1", True, 1.0):
+        yield ("statement",), f"→ {version!r}", {**said, "statement": version}
+    yield ("note",), "added", {**said, "note": "checked by the ministry"}
 
 
 def forged_files(case: Case) -> Iterator[Forgery]:
@@ -189,7 +191,7 @@ def forged_files(case: Case) -> Iterator[Forgery]:
                     if row["name"] == name and new is not None:
                         row["sha256"] = hashlib.sha256(new).hexdigest()
                 said["files"] = rows
-                yield Forgery(f"{case.kind}: {name} {how}", name, True, {name: new, **_written(said, True)})
+                yield Forgery(f"{case.kind}: {name} {how}", name, True, {name: new, **statement_files(said, True)})
     for name in ("values-corrected.csv", ".hidden", "statement.json.bak", "values.parquet.csv"):
         yield Forgery(f"{case.kind}: {name} added", name, False, {name: b"1"})
     yield Forgery(f"{case.kind}: statement.json removed", "statement.json", False, {"statement.json": None})

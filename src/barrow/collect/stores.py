@@ -213,7 +213,7 @@ class PostgresReports:
         self._errors: Any = psycopg.Error
         self._survey = survey
         try:
-            self._link: Any = psycopg.connect(url, autocommit=True, **by_scram(url))
+            self._link: Any = psycopg.connect(url, autocommit=True, require_auth=by_scram(url))
             self._link.execute("SET synchronous_commit = on")
             self._link.execute(
                 "CREATE TABLE IF NOT EXISTS barrow_reports (survey text, id bytea, body bytea NOT NULL, "

@@ -248,7 +248,7 @@ class PostgresStore:
                     prepare_threshold=None,
                     connect_timeout=max(2, int(self._busy_seconds)),
                     application_name="barrow ledger",
-                    **by_scram(self._conninfo),
+                    require_auth=by_scram(self._conninfo),
                     options=f"-c lock_timeout={wait} -c statement_timeout={wait + 60000} -c search_path=pg_catalog "
                     "-c idle_in_transaction_session_timeout=60000 -c client_min_messages=error",
                 )

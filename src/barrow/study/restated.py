@@ -6,15 +6,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.numerics import exact, float_up
 from barrow.planning.terms import Terms
 from barrow.policy import Policy
-from barrow.privacy import Event, Guarantee, event_from_json
+from barrow.privacy import Event, Guarantee, Model, event_from_json
 from barrow.questions import Mean, Plan, Question
+from barrow.questions.plan import Rows
 from barrow.spaces import Space
 from barrow.study.statement import make_statement, must_be_said, space_of, worst_case
 from barrow.study.study import Study
@@ -73,20 +74,32 @@ class _Stated(Plan):
         return {}
 
     def parameters(self) -> dict[str, Any]:
-        """Nor these."""
+        """Nor can these."""
         return {}
 
-    details = fields
+    def details(self) -> dict[str, Any]:
+        """Nor can these."""
+        return {}
 
     def answer_lines(self) -> list[str]:
-        """Nor these."""
+        """Nor can these."""
         return []
 
-    def statistics(self, counts: Any) -> NoReturn:
-        """Nothing is read."""
-        raise ParameterError("A statement draws nothing.")
+    def statistics(self, counts: Any) -> Any:
+        """A statement reads and draws nothing."""
+        raise ParameterError("A statement draws nothing.", allowed="a plan", fix="study.plan()")
 
-    draw = tables = summary = statistics
+    def draw(self, statistics: Any) -> tuple[Any, bool]:
+        """Nothing is drawn."""
+        return self.statistics(statistics), False
+
+    def tables(self, drawn: Any) -> dict[str, Rows]:
+        """So there are no tables."""
+        return {}
+
+    def summary(self, drawn: Any) -> list[str]:
+        """Nor lines of them."""
+        return []
 
 
 def contradictions(said: Mapping[str, Any]) -> list[str]:
@@ -153,6 +166,6 @@ def _plan(
     promises = Policy(space, rows).promises if rows else ()
     given = None if told["alpha"] is None else exact(told["alpha"], "alpha")
     delta, fraction, honest = (exact(told.get(name, 1), name) for name in ("delta", "fraction", "honest"))
-    terms = Terms(space, told["users"], promises, given, delta, fraction, guarantee.definition.model, honest)
+    terms = Terms(space, told["users"], promises, given, delta, fraction, Model(told["model"]), honest)
     items, samples = said.get("items_per_person"), told.get("samples")
     return _Stated(Mean(), terms, guarantee, event, None if samples is not None else items, samples)

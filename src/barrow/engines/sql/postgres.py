@@ -276,8 +276,9 @@ def _connected(address: str) -> Any:
     psycopg = _psycopg()
     try:
         # No prepared statements: a pooler in between may hand the next one to another connection.
-        kept = by_scram(address)
-        return psycopg.connect(address, autocommit=False, prepare_threshold=None, application_name="barrow", **kept)
+        return psycopg.connect(
+            address, autocommit=False, prepare_threshold=None, application_name="barrow", require_auth=by_scram(address)
+        )
     except (psycopg.Error, UnicodeError, ValueError):
         pass
     raise ParameterError(
