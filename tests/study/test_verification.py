@@ -118,6 +118,22 @@ def test_a_statement_that_calls_itself_another_version_is_not_believed(case, ver
         (case.folder / "statement.json").write_bytes(case.files["statement.json"])
 
 
+def test_a_space_that_was_read_from_files_is_left_to_the_owner_and_its_files_are_not_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("name,age\n" + "".join(f"p{i},{20 + i}\n" for i in range(20)))
+    space = {"kind": "covariates", "nodes": "people.csv", "unit": "years"}
+    records = bw.read({"uid": [1, 2, 3], "who": ["p1", "p2", "p3"]}, user="uid", item="who")
+    study = bw.Study(space, ["all, 5 years, 1"], users=3, dataset="people", data=records, questions=["histogram"])
+    book = Ledger.create("people.ledger", study)
+    folder = study.release(ledger=book, out="o").folder
+    (tmp_path / "people.csv").unlink()
+    assert all(check.holds for check in verify(folder, ledger=book))
+    found = {check.what: check for check in verify(folder)}
+    assert {what for what, check in found.items() if not check.holds} == {"ledger"}
+    for name in ("protected", "price", "space"):
+        assert f" {name}," in found["ledger"].finding
+
+
 def test_csv_is_compared_with_parquet(case):
     """Somebody changes what people open, and repairs its digest."""
     forged = [f for f in forged_files(case) if f.field == "values.csv" and f.careful and f.files["values.csv"]]

@@ -112,7 +112,11 @@ class SigningKey:
 
 
 def signed_by(public: bytes, signature: bytes, message: bytes) -> bool:
-    """Whether the owner of the public key signed ``message``."""
+    """Whether the owner of the public key signed ``message``.
+
+    >>> signed_by(bytes(32), bytes(64), b"anything")
+    False
+    """
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

@@ -110,7 +110,7 @@ def contradictions(said: Mapping[str, Any]) -> list[str]:
     told, event, space = said["parameters"], event_from_json(said["event"]), space_of(said)
     guarantee = price(event)
     expected = {"event": event.to_json(), **_from_numbers(told, guarantee), **_noise(told)}
-    wrong = [] if said["space"] is None or space is not None else ["space"]
+    wrong = ["space"] if space is None and said["space"] is not None and not _names_files(said["space"]) else []
     if space is not None:
         plan = _plan(said, told, event, guarantee, space)
         again = make_statement(Study(space, alpha=1, users=1), plan, entry={}, parameters={})
@@ -124,8 +124,15 @@ def contradictions(said: Mapping[str, Any]) -> list[str]:
 
 
 def owner_only(said: Mapping[str, Any]) -> list[str]:
-    """The fields that nothing else in the folder confirms."""
-    return [name for name in said if name not in CHECKED and not (name == "noise" and "scale" in said["parameters"])]
+    """The fields that nothing else in the folder confirms; more where the space cannot be made again."""
+    checked = CHECKED | ({"noise"} if "scale" in said["parameters"] else set())
+    checked -= {*_FROM_SPACE} if space_of(said) is None else set()
+    return [name for name in said if name not in checked]
+
+
+def _names_files(spec: Any) -> bool:
+    """Whether a space was made from files, of which a statement has names and digests; they are not opened here."""
+    return isinstance(spec, Mapping) and ("digests" in spec or any(map(_names_files, spec.values())))
 
 
 def _text(value: Any) -> str:

@@ -233,6 +233,10 @@ def _published(found: ReleaseFolder, book: Ledger | None, wanted: str | None) ->
 
 
 def _unconfirmed(said: Mapping[str, Any], published: Sequence[Check]) -> Check:
+    try:
+        open_to_doubt = owner_only(said)
+    except _FORGED:
+        open_to_doubt = list(said)
     named = said["ledger"].get("ledger")
     where = "" if named is None else f" The statement names {named!r}, which was not opened."
     unknown = "ask them for their fingerprint, and type --signer" if published else "ask them for a signed head"
@@ -240,5 +244,5 @@ def _unconfirmed(said: Mapping[str, Any], published: Sequence[Check]) -> Check:
         "ledger",
         None,
         f"not checked. Only its owner can confirm that these values were drawn and paid for, and what the statement "
-        f"says about {', '.join(owner_only(said))}.{where} Type --ledger, or {unknown}",
+        f"says about {', '.join(open_to_doubt)}.{where} Type --ledger, or {unknown}",
     )
