@@ -174,13 +174,11 @@ def _page(shown: Any, file: str) -> Any:
 def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], as_json: bool, quiet: bool) -> None:
     """Print LENGTH:HASH. Keep it elsewhere: later, verify --head shows that nothing was cut off.
 
-    With --publish, write it signed: barrow verify --signer checks a release against it, without the ledger.
+    With --publish, write it signed (barrow ledger head --publish --key owner.key --out release/map): barrow verify
+    --signer checks a release against it, without the ledger.
 
-    \b
-    Example:
-      barrow ledger head nyc.ledger >> heads.txt
-      barrow ledger head nyc.ledger --publish --key owner.key --out release/map
-    """  # noqa: D301  (click reads the backspace)
+    Example:  barrow ledger head nyc.ledger >> heads.txt
+    """
     if publish != (key is not None) or (targets and not publish):
         raise ParameterError(
             "A head is published with the owner's key.",
