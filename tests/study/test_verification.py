@@ -37,7 +37,7 @@ from tests.fuzz.forgeries import (
 from tests.study.helpers import make_ledger, make_study
 
 OWNER_ONLY = {
-    "distortion", "error", "error_unit", "event", "every", "expected_error", "frequency", "half_width_95",
+    "distortion", "error", "error_unit", "event", "expected_error", "frequency", "half_width_95",
     "half_width_95_all", "histogram", "holders", "items_per_person", "ledger", "library", "name", "noise",
     "not_covered", "outputs", "parameters", "quantiles", "radius_95", "released", "sampled", "share_half_width_95",
     "snapping_included", "snapping_typical", "snapping_values", "summary", "uniform_guess", "unit_of_values", "warning",
