@@ -2,8 +2,8 @@
 
 Then shares, distances, epsilons and promises in words are read by barrow and by a second reader, which must agree, and
 releases of every kind are forged, which ``barrow verify`` must notice. The last line is one JSON object: ``inputs``,
-``tracebacks``, ``slow`` (inputs that took longer than allowed), ``texts``, ``forgeries``, ``undetected`` (texts that barrow
-reads otherwise, or too generously, and forgeries that it believes) and how many wrong readers were found out.
+``tracebacks``, ``slow`` (inputs that took longer than allowed), ``texts``, ``forgeries``, ``undetected`` (texts that
+barrow reads otherwise, or too generously, and forgeries that it believes) and how many wrong readers were found out.
 """
 
 import argparse

@@ -150,7 +150,7 @@ def _from_numbers(told: Mapping[str, Any], guarantee: Guarantee) -> dict[str, An
         "model": told["model"],
         "space_digest": told["space"],
         "alpha": None if alpha is None else float_up(alpha),
-        "delta": float(definition.parameters["delta"]),
+        "delta": float_up(definition.parameters["delta"]),
         "definition": str(definition),
         "theorem": guarantee.theorem,
         "guarantee": guarantee.to_json(),

@@ -156,8 +156,7 @@ def protected(plan: Plan) -> list[dict[str, Any]]:
 
 def worst_case(guarantee: Guarantee) -> dict[str, float]:
     """What holds if all data of one person were different."""
-    epsilon, promised = guarantee.epsilon_at(1), guarantee.worst_case or guarantee.definition
-    delta = float(promised.parameters["delta"])
+    epsilon, delta = guarantee.epsilon_at(1), float(guarantee.definition.delta_at(1))
     return {"epsilon": epsilon, "odds": odds_upper(epsilon, delta), "delta": delta}
 
 

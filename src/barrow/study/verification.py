@@ -52,7 +52,7 @@ def read_statement(path: str | os.PathLike[str]) -> dict[str, Any]:
       fix:     give the folder that barrow release wrote
     """
     place = Path(path_text(path, "The folder of the release"))
-    file = plain_file(place / "statement.json" if place.is_dir() else place, "The statement")
+    file = place / "statement.json" if place.is_dir() else place
     problem, said = f"There is no statement at {str(path)!r}.", None
     allowed, fix = "statement.json, or a folder that holds it", "give the folder that barrow release wrote"
     try:
