@@ -35,7 +35,8 @@ def test_two_commands_from_a_file_to_a_published_release(barrow, tmp_path, monke
     assert (code, err) == (0, "")
     assert (tmp_path / "release" / "mean" / "values.csv").is_file()
     assert len(out.splitlines()) <= 30
-    assert barrow("verify", "release/mean")[0] == 0
+    code, out, _ = barrow("verify", "release/mean")  # no ledger was typed
+    assert (code, "– ledger: not checked." in out) == (0, True)
     code, out, err = barrow("verify")  # and without a folder, those of the study
     assert (code, err) == (0, "")
     assert "✓ ledger: entry 2" in out
@@ -59,7 +60,7 @@ def test_from_a_file_to_a_verified_statement(barrow, study, tmp_path):
     assert (code, err) == (0, "")
     for words in ("We released", "Not hidden", f"{USERS} people", "Wrote o:", "barrow verify o"):
         assert words in out
-    code, out, _ = barrow("verify", "o")
+    code, out, _ = barrow("verify", "o", "--ledger", "ages.ledger")
     assert code == 0
     assert "✗" not in out
     assert "7. " in barrow("explain", "o")[1]
@@ -238,7 +239,7 @@ WRONG = [
     (["check", "--space", LINE], "No source is named"),
     (["explain", "nowhere"], "no statement"),
     (["verify", "nowhere"], "no statement"),
-    (["verify"], "no release of a study.toml"),
+    (["verify"], "no release in this folder"),
 ]
 
 

@@ -199,7 +199,7 @@ def test_the_command_line(tmp_path, monkeypatch):
     release = bw.Release.read("local")
     assert (release.statement["people"], release.statement["model"]) == (1, "local")
     assert "own client drew the report" in " ".join(release.text.split())
-    assert CliRunner().invoke(cli, ["verify", "local"]).exit_code == 0
+    assert CliRunner().invoke(cli, ["verify", "local", "--ledger", "apart/l.ledger"]).exit_code == 0
     for words, said in (
         (["b.batch", "--ledger", "apart/l.ledger"], "local model"),
         (["--store", "none.db"], "no store"),

@@ -148,7 +148,7 @@ def test_the_password_stands_in_no_file_of_a_release(server, tmp_path, monkeypat
         ["init", source, *flags, "--ledger", ledger],
         ["check"],
         ["release", "--out", "o"],
-        ["verify", "o"],
+        ["verify", "o", "--ledger", ledger],
         ["ledger", "show", ledger],
         ["ledger", "export", ledger],
     ):

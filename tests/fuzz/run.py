@@ -1,8 +1,9 @@
 """``scripts/fuzz``: throws malformed inputs at every parser; anything but a BarrowError is a traceback.
 
-Then shares, distances, epsilons and promises in words are read by barrow and by a second reader, which must agree. The
-last line is one JSON object: ``inputs``, ``tracebacks``, ``slow`` (inputs that took longer than allowed), ``texts``,
-``undetected`` (texts that barrow reads otherwise, or too generously) and how many wrong readers were found out.
+Then shares, distances, epsilons and promises in words are read by barrow and by a second reader, which must agree, and
+releases of every kind are forged, which ``barrow verify`` must notice. The last line is one JSON object: ``inputs``,
+``tracebacks``, ``slow`` (inputs that took longer than allowed), ``texts``, ``forgeries``, ``undetected`` (texts that
+barrow reads otherwise, or too generously, and forgeries that it believes) and how many wrong readers were found out.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 from barrow.errors import BarrowError
-from tests.fuzz import texts
+from tests.fuzz import forgeries, texts
 from tests.fuzz.targets import targets
 
 SLOW = 10
@@ -91,13 +92,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=540.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--texts", type=int, default=20_000)
-    parser.add_argument("--only", action="append", help="a target, or texts")
+    parser.add_argument("--only", action="append", help="a target, texts or forgeries")
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))
-    inputs = 0 if given.only == ["texts"] else given.inputs
+    inputs = 0 if given.only and {*given.only} <= {"texts", "forgeries"} else given.inputs
     found = run(inputs, given.seconds, given.seed, given.only)
     if not given.only or "texts" in given.only:
         found |= texts.run(given.texts, given.seed)
+    if not given.only or "forgeries" in given.only:
+        believed = found.get("undetected", 0)
+        found |= forgeries.run()
+        found["undetected"] += believed
     print(json.dumps(found))
     wrong = found["tracebacks"], found["slow"], found.get("undetected", 0), found.get("plants_missed", 0)
     sys.exit(1 if any(wrong) else 0)

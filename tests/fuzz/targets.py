@@ -228,7 +228,8 @@ def _look(study: Study, rng: random.Random, folder: Path) -> None:
 
 def _statements(rng: random.Random, folder: Path) -> None:
     """A real release, with its statement changed: read, verified, explained, and put in words."""
-    place = _released()
+    place, folder = _released(), folder / "released"  # by itself: a file that is not part of a release is named
+    folder.mkdir(exist_ok=True)
     told = json.loads((place / "statement.json").read_text())
     text = as_json(mutated(told, rng)) if rng.random() < 0.75 else mutated_text(json.dumps(told), rng)
     for file in place.iterdir():

@@ -15,7 +15,7 @@ from barrow.privacy.guarantees import definition_from_json, guarantee_from_json
 from barrow.queries import query_from_spec
 from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import Discrete, Line, parse_space, space_from_spec
-from tests.fuzz import reader, texts
+from tests.fuzz import forgeries, reader, texts
 from tests.fuzz.run import run
 from tests.fuzz.targets import targets
 
@@ -68,6 +68,12 @@ def test_the_second_reader_by_known_answers():
     assert reader.epsilon("1,000") == 1
     assert reader.promise("1 of 30, 1,000 km, 0.5", "km", far) == (Fraction(1, 30), 1, Fraction(1, 2))
     assert reader.promise("1, 10 km", "km", far) is None
+
+
+def test_forged_releases_are_counted_and_a_verifier_that_believes_them_is_caught():
+    found = forgeries.run(["distance"])
+    assert (found["forgeries"] > 200, found["undetected"], found["believed"]) == (True, 0, [])
+    assert forgeries.run(["distance"], verifier=forgeries.weak)["undetected"] > 100
 
 
 @pytest.mark.parametrize("number", [274, 440])

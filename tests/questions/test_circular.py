@@ -115,7 +115,7 @@ def test_a_circular_mean_is_released_with_a_statement(tmp_path):
     mean = result.rows()[0]
     assert abs((mean["value"] - 22 + 12) % 24 - 12) < 1.0
     assert "circular mean and spread" in statement_text(result.statement)
-    assert all(check.holds for check in verify(tmp_path / "out"))
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=tmp_path / "d.ledger"))
 
 
 def test_what_is_no_circle_is_refused():

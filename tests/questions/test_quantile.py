@@ -82,7 +82,7 @@ def test_from_records_to_a_verified_statement(tmp_path):
     )  # fmt: skip
     Ledger.create(str(study.ledger), study)
     result = study.release(out=tmp_path / "out")
-    assert all(check.holds for check in verify(tmp_path / "out"))
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=study.ledger))
     assert "95 %" in result.text
     assert "read off" in explain(result.statement)
     assert [row["quantile"] for row in result.rows()] == ["0.1", "0.5"]

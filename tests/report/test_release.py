@@ -41,10 +41,10 @@ def page_of(release: Release) -> str:
 
 
 def test_every_release_writes_its_report_and_verify_checks_it(made, tmp_path):
-    _, _, releases = made
+    study, _, releases = made
     for release in releases.values():
         assert "report.html" in {file["name"] for file in release.statement["files"]}
-        assert all(check.holds for check in verify(release.folder))
+        assert all(check.holds for check in verify(release.folder, ledger=study.ledger))
         assert {"report.html"} <= {check.what for check in verify(release.folder)}
         assert release.report.is_file()
 
@@ -54,7 +54,7 @@ def test_a_changed_report_is_found(tmp_path):
     make_ledger(study)
     release = study.release("mean", out=tmp_path / "mean")
     release.report.write_text(page_of(release).replace("Noise was added", "Nothing was added"), encoding="utf-8")
-    failed = {check.what for check in verify(release.folder) if not check.holds}
+    failed = {check.what for check in verify(release.folder, ledger=study.ledger) if not check.holds}
     assert failed == {"report.html", "ledger"}
 
 

@@ -61,7 +61,7 @@ def test_a_killed_draw_is_destroyed_before_the_next_one_elsewhere(tmp_path, stud
     assert [record.kind for record in Ledger.open(study.ledger).records()] == [
         "init", "reserve", "resumed", "resumed", "staged", "commit",
     ]  # fmt: skip
-    assert all(check.holds for check in verify(result.folder))
+    assert all(check.holds for check in verify(result.folder, ledger=study.ledger))
 
 
 def test_what_was_staged_elsewhere_is_found_and_published_there(tmp_path, study, monkeypatch):

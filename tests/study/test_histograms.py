@@ -74,7 +74,7 @@ def test_a_histogram_takes_people_of_all_sizes_and_is_as_accurate_as_planned(tmp
     assert (found >= 0).all()
     assert float(emd(plan.space, found, np.append(truth, 0.0))) < 4 * plan.error
     assert float(emd(plan.space, found, np.append(truth, 0.0))) <= plan.chosen.upper
-    assert all(check.holds for check in verify(tmp_path / "out"))
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=study.ledger))
     said = json.loads((tmp_path / "out" / "statement.json").read_text())
     assert said["kind"] == "histogram"
     assert "earth mover" in result.text
@@ -172,7 +172,7 @@ def test_frequencies_are_released_with_their_reports(tmp_path):
     assert sum(float(row["unbiased"]) for row in rows) == pytest.approx(1.0)
     reports = csv.DictReader((tmp_path / "out" / "reports.csv").read_text().splitlines())
     assert sum(int(row["count"]) for row in reports) == 2000
-    assert all(check.holds for check in verify(tmp_path / "out"))
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=study.ledger))
     assert "undoing the randomiser" in explain(result.statement)
     with pytest.raises(DataError, match="exactly the public number"):
         make_study(tmp_path, {"kind": "frequency", "items": ITEMS}, uneven())[0].release(ledger=ledger, key="other")
@@ -190,7 +190,7 @@ def test_samples_hide_sizes_and_keep_every_promise(tmp_path, kind):
     for row in result.statement["protected"]:
         assert row["epsilon"] <= row["epsilon_promised"]
     assert "drawn from each" in result.text
-    assert all(check.holds for check in verify(tmp_path / "out"))
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=study.ledger))
     assert "with replacement" in explain(result.statement)
     if kind == "frequency":
         assert float(emd(SPACE, result.values, truth)) < 6 * plan.error

@@ -72,7 +72,7 @@ def test_from_study_to_verified_statement(tmp_path, model):
     assert "bounded" in said["definition"]
     assert "each holding exactly 10 items" in " ".join(result.text.split())
     assert "that each person holds exactly 10 items" in said["not_hidden"]
-    assert all(check.holds for check in verify(result.folder))
+    assert all(check.holds for check in verify(result.folder, ledger=ledger))
     assert "α₀" in explain(said)
     rows = result.rows()
     assert rows[0]["report"] == "0/0"
@@ -216,7 +216,7 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     code, out, err = call("release", "--study", "study.toml", "--out", "o")
     assert code == 0, err
     assert "2,000 reports of 20 kinds" in out
-    code, out, _ = call("verify", "o")
+    code, out, _ = call("verify", "o", "--ledger", "things.ledger")
     assert code == 0
     code, out, _ = call("explain", "o/statement.json")
     assert code == 0

@@ -201,7 +201,7 @@ def test_two_outputs_may_be_answered_in_the_norm_of_their_polytope(tmp_path):
     data = read({"uid": list(range(30)), "item": ["p", "q", "r"] * 10}, user="uid", item="item")
     result = asked.replace(data=data).release(ledger=Ledger.create(tmp_path / "d.ledger", asked), out=tmp_path / "out")
     assert np.abs(np.asarray(result.values) - 1 / 3).max() < 20 * plan.noise.half_width
-    assert all(check.holds for check in verify(tmp_path / "out"))
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=tmp_path / "d.ledger"))
 
 
 def test_people_may_report_points_of_a_half_sphere(tmp_path):

@@ -18,6 +18,7 @@ from barrow.cli.study_options import DEFAULT, output_options
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
 from barrow.ledger import Budget, Head, Ledger, PromiseLimit, Promises, price_together
+from barrow.ledger.published import FILE
 from barrow.numerics import exact, exact_text, float_up
 from barrow.privacy import DiscreteEmd, Emd, UserLevel
 from barrow.spaces import Space
@@ -156,16 +157,47 @@ def _page(shown: Any, file: str) -> Any:
     return ledger_report(shown, ledger=file)
 
 
-@ledger.command(short_help="Print LENGTH:HASH, to be kept elsewhere.")
+@ledger.command(short_help="Print LENGTH:HASH, to be kept elsewhere, or publish it signed.")
 @_KNOWN
+@click.option(
+    "--publish", is_flag=True, help="Write the head, signed, for whoever checks a release without the ledger."
+)
+@click.option("--key", type=click.Path(), help="The owner's key, made by barrow key new.")
+@click.option(
+    "--out",
+    "targets",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Where to: a file, or the folder of a release. Several times for several.  [default: head.json]",
+)
 @output_options
-def head(file: str, as_json: bool, quiet: bool) -> None:
+def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], as_json: bool, quiet: bool) -> None:
     """Print LENGTH:HASH. Keep it elsewhere: later, verify --head shows that nothing was cut off.
+
+    With --publish, write it signed (barrow ledger head --publish --key owner.key --out release/map): barrow verify
+    --signer checks a release against it, without the ledger.
 
     Example:  barrow ledger head nyc.ledger >> heads.txt
     """
-    newest = Ledger.open(file).head()
-    tell(as_json, False, _head(newest), None, str(newest))
+    if publish != (key is not None) or (targets and not publish):
+        raise ParameterError(
+            "A head is published with the owner's key.",
+            allowed="--publish with --key FILE, and --out; or neither",
+            fix="barrow ledger head --publish --key owner.key",
+        )
+    book = Ledger.open(file)
+    if key is None:
+        newest = book.head()
+        tell(as_json, False, _head(newest), None, str(newest))
+        return
+    signed = book.publish(key)
+    files = [target / FILE if target.is_dir() else target for target in targets or (Path(FILE),)]
+    for target in files:
+        signed.write(target)
+    written = [str(target) for target in files]
+    told = {**_head(signed.head), "signer": signed.signer, "releases": len(signed.releases), "out": written}
+    words = f"{', '.join(written)}: the head of {signed.head.length} records and {len(signed.releases)} releases."
+    tell(as_json, quiet, told, None, words, f"Signed by {signed.signer}: tell others this fingerprint.")
 
 
 @ledger.command(short_help="Keep the head in another place.")

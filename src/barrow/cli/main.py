@@ -32,6 +32,7 @@ _COMMANDS = {
     "local": ("barrow.cli.local", "One person's report, mixing, and what many reports say."),
     "collect": ("barrow.cli.collect", "Collect over the network: cards, collector, shuffler, analyser."),
     "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
+    "key": ("barrow.cli.key", "Make a key that signs, and show its fingerprint."),
     "engines": ("barrow.cli.engines", "Check that a warehouse's SQL gives the same items, bit for bit."),
     "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
     "audit": ("barrow.cli.audit", "Try to break every mechanism, exactly, on tiny spaces."),

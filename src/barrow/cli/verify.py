@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tomllib
 from pathlib import Path
 
 import click
@@ -9,50 +11,73 @@ import click
 from barrow.cli.main import tell
 from barrow.cli.study_options import DEFAULT, output_options
 from barrow.errors import ParameterError
-from barrow.study import read_study
 from barrow.study import verify as verify_folder
+from barrow.study.folders import read_regular
+
+_SIGNS = {True: "✓", False: "✗", None: "–"}
 
 
 @click.command()
 @click.argument("folders", metavar="[FOLDER]…", nargs=-1, type=click.Path())
-@click.option("--ledger", type=click.Path(), help="The ledger, if it is not where the statement says.")
+@click.option("--ledger", type=click.Path(), help="The ledger that it was paid from: a file, or postgresql://….")
+@click.option("--head", metavar="LENGTH:HASH", help="A head of that ledger, kept elsewhere.")
+@click.option("--anchor", type=click.Path(), help="A file with such a head.")
+@click.option("--signer", metavar="FINGERPRINT", help="Whose key must have signed the head.json in the folder.")
 @output_options
-def verify(folders: tuple[str, ...], ledger: str | None, as_json: bool, quiet: bool) -> None:
-    """Check the digests of a release's files, its words, and its entry in the ledger; exits with 1 if one fails.
+def verify(
+    folders: tuple[str, ...],
+    ledger: str | None,
+    head: str | None,
+    anchor: str | None,
+    signer: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Check a release's files, numbers and words, and its entry in the ledger; exits with 1 if something is wrong.
 
-    Without FOLDER, every release of the study in this folder.
+    Without --ledger, what follows from the folder itself is checked, and what only the ledger's owner can confirm is
+    said. Nothing is opened or asked that you did not type. Without FOLDER, every release in this folder, with the
+    ledger of its study.toml if that is a file in it.
 
     \b
     Example:
       barrow verify
-      barrow verify visits-map
+      barrow verify visits-map --ledger visits.ledger --anchor /media/usb/visits.anchor
+      barrow verify visits-map --signer sha256:66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925
     """  # noqa: D301  (click reads the backspace)
-    named = folders or _released()
-    found = {folder: verify_folder(folder, ledger=ledger) for folder in named}
-    good = all(check.holds for checks in found.values() for check in checks)
+    named, own = (list(folders), None) if folders else _released()
+    place = ledger or own
+    found = {folder: verify_folder(folder, ledger=place, head=head, anchor=anchor, signer=signer) for folder in named}
+    checks = [check for some in found.values() for check in some]
+    good = not any(check.holds is False for check in checks)
+    confirmed = all(check.holds for check in checks)
     rows = [
         {"folder": folder, "what": c.what, "holds": c.holds, "finding": c.finding}
         for folder, checks in found.items()
         for c in checks
     ]
     lines = []
-    for folder, checks in found.items():
+    for folder, some in found.items():
         lines += [f"{folder}:"] if len(found) > 1 else []
-        lines += [f"{'✓' if check.holds else '✗'} {check.what}: {check.finding}" for check in checks]
-    tell(as_json, quiet, {"holds": good, "checks": rows}, "holds" if good else "does not hold", *lines)
+        lines += [f"{_SIGNS[check.holds]} {check.what}: {check.finding}" for check in some]
+    short = "does not hold" if not good else "holds" if confirmed else "holds as far as it can be checked here"
+    tell(as_json, quiet, {"holds": good, "confirmed": confirmed, "checks": rows}, short, *lines)
     if not good:
         raise SystemExit(1)
 
 
-def _released() -> list[str]:
-    """The folders that hold releases of the study in this folder."""
-    named = read_study(DEFAULT).questions if Path(DEFAULT).is_file() else ()
-    found = [str(Path("release") / question.label) for question in named]
-    found = [folder for folder in found if Path(folder).is_dir()]
+def _released() -> tuple[list[str], str | None]:
+    """The releases in this folder, and the ledger of its study if that is a file in this folder too."""
+    found = sorted(str(statement.parent) for statement in Path("release").glob("*/statement.json"))
     if not found:
         raise ParameterError(
-            f"No folder is named, and no release of a {DEFAULT} is in this folder.",
+            "No folder is named, and there is no release in this folder.",
             allowed="the folder of a release",
             fix="barrow verify release/map",
         )
-    return found
+    try:
+        named = str(tomllib.loads(read_regular(Path(DEFAULT), 2**22).decode()).get("ledger"))
+    except (OSError, ValueError):
+        return found, None
+    inside = os.path.basename(named) == named and os.path.isfile(named) and not os.path.islink(named)
+    return found, named if inside else None

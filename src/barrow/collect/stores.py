@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from barrow.errors import BarrowError, MissingExtraError, ParameterError
+from barrow.passwords import by_scram
 
 _BUSY_MS = 10_000
 _PAGE = 2000
@@ -212,7 +213,7 @@ class PostgresReports:
         self._errors: Any = psycopg.Error
         self._survey = survey
         try:
-            self._link: Any = psycopg.connect(url, autocommit=True)
+            self._link: Any = psycopg.connect(url, autocommit=True, require_auth=by_scram(url))
             self._link.execute("SET synchronous_commit = on")
             self._link.execute(
                 "CREATE TABLE IF NOT EXISTS barrow_reports (survey text, id bytea, body bytea NOT NULL, "

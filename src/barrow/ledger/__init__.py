@@ -29,10 +29,12 @@ if TYPE_CHECKING:
         OverBudgetError,
         TwinLedgerError,
     )
+    from barrow.ledger.keys import SigningKey, fingerprint_of, read_fingerprint, signed_by
     from barrow.ledger.ledger import Ledger
     from barrow.ledger.opened import Committed, Reservation, Staged, Verification
     from barrow.ledger.postgres import PostgresStore
     from barrow.ledger.promises import Price, PromiseLimit, Promises, reach_upper
+    from barrow.ledger.published import PublishedHead
     from barrow.ledger.sqlite import SqliteStore
     from barrow.ledger.store import Head, Store, Transaction
     from barrow.ledger.table import Balance, Overview

@@ -18,8 +18,10 @@ from barrow.ledger.budget import Account, Amount, Budget, SpaceRef
 from barrow.ledger.charges import Composer
 from barrow.ledger.errors import CorruptLedgerError, MissingLedgerError
 from barrow.ledger.joining import check_joined, joined
+from barrow.ledger.keys import SigningKey
 from barrow.ledger.opened import Clock, Verification, stamp, utc_now, whoami
 from barrow.ledger.postgres import SCHEMES, PostgresStore
+from barrow.ledger.published import PublishedHead, marks_of
 from barrow.ledger.spending import Spender
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file
 from barrow.ledger.store import Head, Other, Row, Store
@@ -240,6 +242,22 @@ class Ledger(Spender):
     def head(self) -> Head:
         """Length and head hash: keep them elsewhere, and :meth:`verify` can show that nothing was cut off."""
         return self._fresh().head
+
+    def publish(self, key: SigningKey | PathLike) -> PublishedHead:
+        """The head, signed with the owner's key after :meth:`verify`: a stranger can check a release against it."""
+        signing = key if isinstance(key, SigningKey) else SigningKey.read(key)
+        self.verify()
+        book = self._fresh()
+        return PublishedHead.of(book, self._now(book)[0], signing)
+
+    def published(self, head: PublishedHead) -> bool:
+        """Whether ``head`` is one of this ledger, and holds the releases that were committed up to there."""
+        then = Book.read(self._store.rows()[: head.head.length])
+        return (then.name, then.head, marks_of(then.committed.values())) == (head.ledger, head.head, head.releases)
+
+    def continues(self, anchor: PathLike) -> None:
+        """Refuse this ledger if it is not a continuation of the anchor in a file."""
+        check_anchor(self._fresh(), Path(path_text(anchor, "The anchor")))
 
     def verify(self, head: Head | str | None = None) -> Verification:
         """Read everything anew and check every link, every charge, and that ``head`` is part of the chain.

@@ -32,6 +32,7 @@ from barrow.ledger.errors import (
 )
 from barrow.ledger.sqlite import BUSY_SECONDS, one_operation
 from barrow.ledger.store import Other, Row, lost_rows
+from barrow.passwords import by_scram
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -259,6 +260,7 @@ class PostgresStore:
                     prepare_threshold=None,
                     connect_timeout=max(2, int(self._busy_seconds)),
                     application_name="barrow ledger",
+                    require_auth=by_scram(self._conninfo),
                     options=f"-c lock_timeout={wait} -c statement_timeout={wait + 60000} -c search_path=pg_catalog "
                     "-c idle_in_transaction_session_timeout=60000 -c client_min_messages=error",
                 )
@@ -308,7 +310,7 @@ class PostgresStore:
     def _refuse_connection(self) -> NoReturn:
         raise LedgerBusyError(
             f"The server of {self.name!r} cannot be reached, or does not let you in. Nothing was spent.",
-            allowed="a running server, a database and a role that exist, and its password where it asks for one",
+            allowed="a running server, a database and a role that exist, and a password by SCRAM where it asks for one",
             fix="check host, port and PGUSER; PGPASSWORD, ~/.pgpass or a service file; then try again, which is safe",
         ) from None
 

@@ -160,12 +160,14 @@ def _make(folder: Path) -> None:
 
 def value_files(tables: Mapping[str, Rows], *, mapped: bool, folder: Path | None = None) -> dict[str, bytes]:
     """The values as files by name; what is needed on the way is written into ``folder``."""
-    files: dict[str, bytes] = {}
-    for name, parquet in _parquets(tables, folder).items():
-        files |= {f"{name}.csv": csv_text(tables[name]).encode(), f"{name}.parquet": parquet}
-        if mapped and name == "values":
-            files["values.geojson"] = _geojson(tables[name])
-    return files
+    parquets = {f"{name}.parquet": content for name, content in _parquets(tables, folder).items()}
+    return as_files(tables, mapped=mapped) | parquets
+
+
+def as_files(tables: Mapping[str, Rows], *, mapped: bool) -> dict[str, bytes]:
+    """The values as texts by name, which follow from the tables alone."""
+    files = {f"{name}.csv": csv_text(rows).encode() for name, rows in tables.items()}
+    return files | ({"values.geojson": _geojson(tables["values"])} if mapped else {})
 
 
 def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[str, Rows]:
@@ -178,9 +180,11 @@ def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[
         with duckdb.cursor() as connection, ExitStack() as stack:
             place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             for name in names:
+                file = place / name
                 if folder is None:
-                    (place / name).write_bytes(files[name])
-                columns = connection.execute("SELECT * FROM read_parquet(?)", [str(place / name)]).fetchnumpy()
+                    file = place / "table.parquet"  # DuckDB would take a star in a name for several files
+                    file.write_bytes(files[name])
+                columns = connection.execute("SELECT * FROM read_parquet(?)", [str(file)]).fetchnumpy()
                 rows = zip(*(column.tolist() for column in columns.values()), strict=True)
                 found[name.removesuffix(".parquet")] = [dict(zip(columns, row, strict=True)) for row in rows]
     except (OSError, duckdb.Error) as error:

@@ -26,7 +26,7 @@ from barrow.study.data import Data
 from barrow.study.outputs import Stage, digest_of, value_files
 from barrow.study.rehearsal import Renderer, rehearse
 from barrow.study.result import Release
-from barrow.study.statement import make_statement, statement_text
+from barrow.study.statement import make_statement, statement_digest, statement_text
 from barrow.study.study import Study
 
 STAGES = ("validate", "read", "reserve", "draw", "stage", "commit", "publish")
@@ -304,6 +304,7 @@ def _drawn(
     statement["files"] = [
         {"name": file, "sha256": hashlib.sha256(content).hexdigest()} for file, content in files.items()
     ]
+    statement["digest"] = statement_digest(statement)
     files["statement.json"] = json.dumps(statement, indent=2, ensure_ascii=False).encode()
     files["statement.txt"] = (statement_text(statement) + "\n").encode()
     return files, tables

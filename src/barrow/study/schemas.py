@@ -24,7 +24,6 @@ class Entry(msgspec.Struct):
     entry: Annotated[int, Meta(description="The number of its reservation in the ledger.")]
     key: Annotated[str, Meta(description="One key, one release: it is never paid or drawn twice.")]
     ledger: Annotated[str | None, Meta(description="The ledger's file name, or its address.")] = None
-    outputs: Annotated[str | None, Meta(description="The digest of the values that the commit holds.")] = None
 
 
 class File(msgspec.Struct):
@@ -92,6 +91,7 @@ class Statement(msgspec.Struct):
     outside: Annotated[str | None, Meta(description="What became of records outside the space.")] = None
     space_digest: str | None = None
     space: Annotated[dict[str, Any] | None, Meta(description="What makes the space again, where that is short.")] = None
+    digest: Annotated[str | None, Meta(description="The digest of everything else in the statement.")] = None
 
 
 def event_schema() -> dict[str, Any]:

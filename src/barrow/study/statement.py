@@ -10,15 +10,16 @@ from typing import Any
 
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
-from barrow.numerics import float_up
+from barrow.numerics import digest_of, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.policy import RecordMap, describe_change, odds_upper, percent_up
+from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds
 from barrow.spaces import Space, space_from_spec
 from barrow.study.study import Study
 
-STATEMENT_VERSION = 3
-"""Grows with every change of words: an earlier text is compared with the ledger's digest alone (from 2 on)."""
+STATEMENT_VERSION = 4
+"""Grows with every change of fields or words; statements of another version are not read."""
 _LONGEST_SPACE = 20_000
 _OUTSIDE = {
     "error": "a record outside the space would have stopped the release",
@@ -72,13 +73,12 @@ def make_statement(
     (5.0, True)
     """
     guarantee, space = plan.guarantee, plan.space
-    worst = guarantee.epsilon_at(1)
     unread = "elsewhere" if space.has_outside else "error"
     outside = unread if study.data is None else study.data.outside
     return {
         "statement": STATEMENT_VERSION,
         "library": f"barrow {__version__}",
-        "kind": plan.question.kind if plan.question.kind in question_kinds() else "linear",
+        "kind": plan.question.kind,
         "name": plan.question.label,
         "released": plan.description,
         **plan.fields(),
@@ -95,7 +95,7 @@ def make_statement(
         "diameter": space.diameter,
         "snapping": space.snapping_upper * space.diameter,
         "protected": protected(plan),
-        "worst_case": {"epsilon": worst, "odds": odds_upper(worst, plan.worst_delta), "delta": plan.worst_delta},
+        "worst_case": worst_case(guarantee),
         **({"conditions": list(conditions)} if conditions else {}),
         "not_hidden": _not_hidden(plan),
         "not_covered": _not_covered(study, plan),
@@ -151,6 +151,17 @@ def protected(plan: Plan) -> list[dict[str, Any]]:
     return rows
 
 
+def worst_case(guarantee: Guarantee) -> dict[str, float]:
+    """What holds if all data of one person were different."""
+    epsilon, delta = guarantee.epsilon_at(1), float(guarantee.definition.delta_at(1))
+    return {"epsilon": epsilon, "odds": odds_upper(epsilon, delta), "delta": delta}
+
+
+def statement_digest(said: Mapping[str, Any]) -> str:
+    """The digest of a whole statement, which it holds itself: a change by accident shows without any ledger."""
+    return digest_of({name: value for name, value in said.items() if name != "digest"})
+
+
 def _not_hidden(plan: Plan) -> list[str]:
     space = plan.space.held
     return [
@@ -172,11 +183,10 @@ def _not_covered(study: Study, plan: Plan) -> list[str]:
 
 
 def kind_of(said: Mapping[str, Any]) -> type[Question]:
-    """The kind of question that a statement answers; the first statements called every linear one ``"linear"``."""
+    """The kind of question that a statement answers."""
     from barrow.questions import Mean
 
-    name = said.get("kind", "items" if "items_per_person" in said else "linear")
-    return question_kinds().get(str(name), Mean)
+    return question_kinds().get(str(said.get("kind")), Mean)
 
 
 @_whole
@@ -239,7 +249,7 @@ def explain(said: Mapping[str, Any]) -> str:
     >>> explain(said).splitlines()[0]
     '1. The records were snapped to the public space; only integer counts left the engine.'
     """
-    outside = said.get("outside") or said["parameters"].get("unknown", "error")
+    outside = said["outside"]
     note = "" if outside == "error" else f" ({_OUTSIDE[outside]})"
     entry, kind = said["ledger"], kind_of(said)
     steps = [

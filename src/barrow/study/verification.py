@@ -1,40 +1,43 @@
-"""Does a folder of results hold what was released, and was it paid for?"""
+"""Does a folder of results hold what was released, and was it paid for?
+
+With a ledger its commit record says what must hold. Without one, everything that follows from the folder itself is
+checked, and what only the ledger's owner can confirm is said to be unchecked, unless a head that they signed confirms
+it. Nothing is opened, and nobody is asked, that was not typed: a statement may be a stranger's.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from barrow.accounting import price
-from barrow.errors import BarrowError, ParameterError, path_text, plain_file
-from barrow.ledger import Ledger
-from barrow.policy import odds_upper
-from barrow.privacy import event_from_json
-from barrow.study.outputs import digest_of
+from barrow.errors import BarrowError, ParameterError, path_text
+from barrow.ledger import CorruptLedgerError, Head, Ledger, MissingLedgerError, PublishedHead, Record, read_fingerprint
+from barrow.ledger.published import FILE as HEAD
+from barrow.study.folders import ReleaseFolder, read_regular
+from barrow.study.restated import contradictions, owner_only
 from barrow.study.schemas import Statement
-from barrow.study.statement import STATEMENT_VERSION, statement_text
+from barrow.study.statement import STATEMENT_VERSION, statement_digest, statement_text
 
-_DIGESTED = 2
-"""From this version on the ledger holds a digest of the statement."""
 _LARGEST = 2**26
+_FORGED = (BarrowError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
+"""What a forged statement may make the parsers raise."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked, and whether it holds.
+    """One thing that was looked at, and whether it holds; None where nobody can say from here.
 
-    >>> Check("values.csv", True, "as released").holds
+    >>> Check("values.csv", True, "as the statement says").holds
     True
     """
 
     what: str
-    holds: bool
+    holds: bool | None
     finding: str
 
 
@@ -49,34 +52,43 @@ def read_statement(path: str | os.PathLike[str]) -> dict[str, Any]:
       fix:     give the folder that barrow release wrote
     """
     place = Path(path_text(path, "The folder of the release"))
-    file = plain_file(place / "statement.json" if place.is_dir() else place, "The statement")
+    file = place / "statement.json" if place.is_dir() else place
     problem, said = f"There is no statement at {str(path)!r}.", None
+    allowed, fix = "statement.json, or a folder that holds it", "give the folder that barrow release wrote"
     try:
-        if file.stat().st_size <= _LARGEST:
-            content = file.read_bytes()
-            problem = f"The file {str(file)!r} is not a statement"
-            said = msgspec.json.decode(content)
-            found = msgspec.convert(said, Statement)
-            if not 1 <= found.statement <= STATEMENT_VERSION:
-                problem, said = f"The file {str(file)!r} is a statement of another version.", None
-        else:
-            problem = f"The file {str(file)!r} is too large for a statement."
+        content = read_regular(file, _LARGEST)
+        problem = f"The file {str(file)!r} is not a statement"
+        said = msgspec.json.decode(content)
+        version = msgspec.convert(said, Statement).statement
+        if version != STATEMENT_VERSION:
+            problem, said = f"The file {str(file)!r} is a statement of version {version}. It was not checked.", None
+            allowed, fix = f"version {STATEMENT_VERSION}, which this barrow writes", "use the barrow that wrote it"
     except OSError:
         said = None
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as error:
         said, problem = None, f"{problem}: {str(error)[:200]}."
     if said is None:
-        raise ParameterError(
-            problem,
-            allowed="statement.json, or a folder that holds it",
-            fix="give the folder that barrow release wrote",
-        )
+        raise ParameterError(problem, allowed=allowed, fix=fix)
     plain: dict[str, Any] = said
     return plain
 
 
-def verify(folder: str | os.PathLike[str], *, ledger: Ledger | str | os.PathLike[str] | None = None) -> list[Check]:
-    """Check the digests of all files, the statement's numbers and words, and the ledger's entry.
+def verify(
+    folder: str | os.PathLike[str],
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    head: Head | str | None = None,
+    anchor: str | os.PathLike[str] | None = None,
+    signer: str | None = None,
+) -> list[Check]:
+    """Check a folder of results; all checks hold only where a ledger, or a signer that you name, confirms it.
+
+    Args:
+        folder: The folder.
+        ledger: The ledger that it was paid from. The one that the statement names is never opened by itself.
+        head: With a ledger: a head, ``LENGTH:HASH``, that was kept elsewhere and must be part of its chain.
+        anchor: With a ledger: a file with such a head.
+        signer: The fingerprint of the key that must have signed the folder's ``head.json``.
 
     >>> import tempfile
     >>> verify(tempfile.mkdtemp())  # doctest: +ELLIPSIS
@@ -84,85 +96,153 @@ def verify(folder: str | os.PathLike[str], *, ledger: Ledger | str | os.PathLike
     ...
     barrow.errors.ParameterError: There is no statement at ...
     """
+    if ledger is None and not (head is None and anchor is None):
+        raise ParameterError(
+            "A head is compared with a ledger, and none is named.",
+            allowed="head or anchor together with ledger; signer without one",
+            fix="--ledger visits.ledger, or leave --head and --anchor out",
+        )
+    wanted = None if signer is None else read_fingerprint(signer)
     said = read_statement(folder)
-    place = Path(folder)
-    checks = []
-    contents: dict[str, bytes] = {}
-    for file in said["files"]:
-        name = Path(file["name"]).name
-        try:
-            contents[name] = plain_file(place / name, "The file").read_bytes()
-        except OSError:
-            checks.append(Check(name, False, "missing"))
-            continue
-        same = hashlib.sha256(contents[name]).hexdigest() == file["sha256"]
-        checks.append(Check(name, same, "as the statement says" if same else "changed since the release"))
-    checks.append(_numbers(said))
-    if said["statement"] == STATEMENT_VERSION:
-        checks.append(_words(place, said))
-    checks.append(_paid(place, said, contents, ledger))
-    return checks
+    place = Path(folder) if Path(folder).is_dir() else Path(folder).parent
+    found, book = ReleaseFolder(place, said), None if ledger is None else _opened(ledger)
+    paid = [] if book is None else [_paid(found, said, book, head, anchor)]
+    published = _published(found, book if any(check.holds for check in paid) else None, wanted)
+    checks = [
+        *_files(found),
+        _agree(found),
+        Check("statement.json", *_whole(said)),
+        Check("statement.txt", *_words(found, said, by_ledger=any(check.holds for check in paid))),
+        Check("numbers", *_numbers(said)),
+        *paid,
+        *published,
+    ]
+    confirmed = any(check.holds for check in (*paid, *published))
+    return checks if confirmed or paid else [*checks, _unconfirmed(said, published)]
 
 
-def _words(place: Path, said: Mapping[str, Any]) -> Check:
-    words = place / "statement.txt"
+def _files(found: ReleaseFolder) -> list[Check]:
+    checks = [Check(name, False, finding) for name, finding in found.odd.items()]
+    return checks + [
+        Check(name, not changed, "changed since the release" if changed else "as the statement says")
+        for name, changed in found.changed().items()
+    ]
+
+
+def _agree(found: ReleaseFolder) -> Check:
+    wrong = found.disagreeing()
+    if wrong:
+        return Check("tables", False, f"{', '.join(wrong)}: not what the Parquet tables hold")
+    return Check("tables", True, "CSV and Parquet files hold the same values")
+
+
+def _whole(said: Mapping[str, Any]) -> tuple[bool, str]:
     try:
-        same = words.is_file() and words.read_text(encoding="utf-8").strip() == statement_text(said)
-    except (BarrowError, OSError, ValueError):
+        whole = said["digest"] == statement_digest(said)
+    except _FORGED:
+        whole = False
+    return whole, "whole" if whole else "changed since it was written"
+
+
+def _words(found: ReleaseFolder, said: Mapping[str, Any], *, by_ledger: bool) -> tuple[bool, str]:
+    if by_ledger:
+        return True, "as the ledger recorded it"
+    try:
+        same = found.files["statement.txt"].decode() == statement_text(said) + "\n"
+    except _FORGED:
         same = False
-    return Check("statement.txt", same, "says what statement.json says" if same else "differs from statement.json")
+    return same, "says what statement.json says" if same else "differs from statement.json"
 
 
-def _numbers(said: Mapping[str, Any]) -> Check:
-    """The guarantee follows from the event, and every epsilon and probability from the guarantee."""
+def _numbers(said: Mapping[str, Any]) -> tuple[bool, str]:
+    """The guarantee follows from the event, and what is promised from the guarantee, the parameters and the space."""
     try:
-        guarantee = price(event_from_json(said["event"]))
-        promised = guarantee.definition.parameters.get("alpha")
-        stated = said["guarantee"]["definition"].get("alpha")
-        holds = (
-            str(guarantee.definition) == said["definition"]
-            or (promised is not None and stated is not None and promised <= type(promised)(stated))
-        ) and all(
-            abs(row["odds"] - odds_upper(row["epsilon"], row.get("delta", said["delta"]))) < 1e-12
-            for row in [*said["protected"], said["worst_case"]]
-        )
-        holds = holds and all(
-            row["epsilon"] <= row.get("epsilon_promised", row["epsilon"]) for row in said["protected"]
-        )
-        holds = holds and said["worst_case"]["epsilon"] >= guarantee.epsilon_at(1) * (1 - 1e-12)
-    except (BarrowError, KeyError, TypeError, ValueError, AttributeError, OverflowError):  # whoever wrote it
-        holds = False
-    return Check(
-        "numbers", holds, "follow from what was drawn" if holds else "do not follow from the event that is stated"
-    )
+        wrong = contradictions(said)
+    except _FORGED:
+        wrong = ["some of them"]
+    return not wrong, f"do not follow: {', '.join(wrong)}" if wrong else "follow from what was drawn"
+
+
+def _opened(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
+    try:
+        return ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    except MissingLedgerError as error:  # whoever checks a release has no use for a new ledger
+        raise MissingLedgerError(
+            error.problem,
+            allowed="the ledger that the release was paid from",
+            fix="leave --ledger out: what follows from the folder itself is checked without it",
+        ) from None
 
 
 def _paid(
-    place: Path,
+    found: ReleaseFolder,
     said: Mapping[str, Any],
-    contents: Mapping[str, bytes],
-    ledger: Ledger | str | os.PathLike[str] | None,
+    book: Ledger,
+    head: Head | str | None,
+    anchor: str | os.PathLike[str] | None,
 ) -> Check:
-    entry = said["ledger"]
-    path = ledger if ledger is not None else entry.get("ledger")
-    if path is None:
-        return Check("ledger", False, "the statement names no ledger file; give it with --ledger")
-    book = path if isinstance(path, Ledger) else Ledger.open(path)
-    book.verify()
-    records = book.records()
-    number = int(entry["entry"])
-    record = records[number - 1] if 0 < number <= len(records) else None
-    if record is None or record.kind != "reserve" or record.data.get("key") != entry["key"]:
-        return Check("ledger", False, "has no such entry")
-    if record.data["parameters"] != said["parameters"] or record.data["guarantee"] != said["guarantee"]:
-        return Check("ledger", False, "was charged for other parameters")
-    committed = [r.data for r in records if r.kind == "commit" and r.data["reserve"] == number]
-    if [data["outputs"] for data in committed] != [digest_of(contents)]:
-        return Check("ledger", False, "recorded other values than these files hold")
-    if said["statement"] >= _DIGESTED:
-        pair = [plain_file(place / name, "The file") for name in ("statement.json", "statement.txt")]
-        if any(not file.is_file() for file in pair):
-            return Check("ledger", False, "recorded a statement in words that is missing here")
-        if committed[0].get("statement") != digest_of({file.name: file.read_bytes() for file in pair}):
-            return Check("ledger", False, "recorded another statement than this one")
-    return Check("ledger", True, f"entry {number} paid for these values and this statement")
+    """What the commit record says: it alone knows which statement and which values were paid for."""
+    try:
+        book.verify(head)
+        if anchor is not None:
+            book.continues(anchor)
+        records = book.records()
+    except CorruptLedgerError as error:
+        return Check("ledger", False, error.problem)
+    commits = [record for record in records if record.kind == "commit"]
+    recorded = next((c for c in commits if c.data["statement"] == found.digests.statement), None)
+    if recorded is None:
+        known = any(c.data["outputs"] == found.digests.outputs for c in commits)
+        return Check(
+            "ledger", False, f"recorded {'another statement for these values' if known else 'no such release'}"
+        )
+    return Check("ledger", *_recorded(found, said, records, recorded))
+
+
+def _recorded(
+    found: ReleaseFolder, said: Mapping[str, Any], records: Sequence[Record], commit: Record
+) -> tuple[bool, str]:
+    paid = records[commit.data["reserve"] - 1]
+    if commit.data["outputs"] != found.digests.outputs:
+        return False, "recorded other values than these files hold"
+    if any(paid.data[name] != said[name] for name in ("parameters", "guarantee", "event")):
+        return False, "was charged for something else than the statement says"
+    if (said["ledger"]["entry"], said["ledger"]["key"]) != (paid.seq, paid.data["key"]):
+        return False, "has it under another entry"
+    return True, f"entry {paid.seq} paid for these values and this statement"
+
+
+def _published(found: ReleaseFolder, book: Ledger | None, wanted: str | None) -> list[Check]:
+    """What a signed head in the folder says."""
+    content = found.files.get(HEAD)
+    if content is None:
+        return [] if wanted is None else [Check("head", False, f"no {HEAD} is in the folder, so nobody signed for it")]
+    try:
+        signed = PublishedHead.parse(content)
+    except ParameterError as error:
+        return [Check("head", False, error.problem)]
+    if not signed.holds(found.digests):
+        return [Check("head", False, "does not hold this release: it is older, of another ledger, or this was changed")]
+    if book is not None and not book.published(signed):
+        return [Check("head", False, "is not a head of this ledger, or claims releases that it does not hold")]
+    if wanted is None:
+        return [Check("head", None, f"holds this release, signed by an unknown key: {signed.signer}")]
+    if signed.signer != wanted:
+        return [Check("head", False, f"was signed by another key: {signed.signer}")]
+    return [Check("head", True, f"holds this release, signed on {signed.when[:10]} by {signed.signer}")]
+
+
+def _unconfirmed(said: Mapping[str, Any], published: Sequence[Check]) -> Check:
+    try:
+        open_to_doubt = owner_only(said)
+    except _FORGED:
+        open_to_doubt = list(said)
+    named = said["ledger"].get("ledger")
+    where = "" if named is None else f" The statement names {named!r}, which was not opened."
+    unknown = "ask them for their fingerprint, and type --signer" if published else "ask them for a signed head"
+    return Check(
+        "ledger",
+        None,
+        f"not checked. Only its owner can confirm that these values were drawn and paid for, and what the statement "
+        f"says about {', '.join(open_to_doubt)}.{where} Type --ledger, or {unknown}",
+    )

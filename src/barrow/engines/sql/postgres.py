@@ -24,6 +24,7 @@ from barrow.engines.source import Source
 from barrow.engines.sql.dialects import POSTGRES, Dialect, Table
 from barrow.engines.sql.pushdown import SqlEngine
 from barrow.errors import DataError, MissingExtraError, ParameterError
+from barrow.passwords import by_scram
 
 T = TypeVar("T")
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -275,12 +276,14 @@ def _connected(address: str) -> Any:
     psycopg = _psycopg()
     try:
         # No prepared statements: a pooler in between may hand the next one to another connection.
-        return psycopg.connect(address, autocommit=False, prepare_threshold=None, application_name="barrow")
+        return psycopg.connect(
+            address, autocommit=False, prepare_threshold=None, application_name="barrow", require_auth=by_scram(address)
+        )
     except (psycopg.Error, UnicodeError, ValueError):
         pass
     raise ParameterError(
         "The server cannot be reached, or refuses the connection.",
-        allowed="postgresql://user@host:port/database?table=NAME; the password in ~/.pgpass or PGPASSWORD",
+        allowed="postgresql://user@host:port/database?table=NAME; the password in ~/.pgpass or PGPASSWORD, by SCRAM",
         fix="try the same address with psql",
     )
 

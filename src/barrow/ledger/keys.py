@@ -1,0 +1,156 @@
+"""The one kind of key that signs here: Ed25519, in a file that its owner alone can read, known by a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from typing import TYPE_CHECKING, Any
+
+from barrow.errors import ParameterError, path_text
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+_FINGERPRINT = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
+_LARGEST = 2**14
+
+
+class SigningKey:
+    """A private key that signs.
+
+    >>> import tempfile
+    >>> made = SigningKey.new(tempfile.mkdtemp() + "/owner.key")
+    >>> signature = made.sign(b"what was said")
+    >>> signed_by(made.public, signature, b"what was said"), signed_by(made.public, signature, b"something else")
+    (True, False)
+    """
+
+    def __init__(self, key: Ed25519PrivateKey) -> None:
+        self._key = key
+
+    @classmethod
+    def new(cls, path: str | os.PathLike[str]) -> SigningKey:
+        """Make a key from the system's entropy and write it to a new file of mode 0600."""
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        place, key = path_text(path, "The key"), Ed25519PrivateKey.generate()
+        text = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        try:
+            handle = os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                os.chmod(place, 0o600)  # whatever the umask
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise ParameterError(
+                f"The key {place!r} cannot be written: {error.strerror}.",
+                allowed="a new file: a key is never overwritten",
+                fix="barrow key new another.key",
+            ) from None
+        return cls(key)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> SigningKey:
+        """The key in a file that nobody else can read."""
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        place, key = path_text(path, "The key"), None
+        allowed = "a file made by barrow key new"
+        try:
+            handle = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe must not make us wait
+            with os.fdopen(handle, "rb") as file:
+                mode = os.fstat(handle).st_mode
+                text = file.read(_LARGEST) if stat.S_ISREG(mode) else b""
+        except FileNotFoundError:
+            raise ParameterError(
+                f"There is no key {place!r}.", allowed=allowed, fix=f"barrow key new {place}"
+            ) from None
+        except OSError as error:
+            raise ParameterError(
+                f"The key {place!r} cannot be read: {error.strerror}.", allowed=allowed, fix="run this as its owner"
+            ) from None
+        if os.name == "posix" and mode & 0o077:
+            raise ParameterError(
+                f"The key {place!r} can be read by others.", allowed="mode 0600", fix=f"chmod 600 {place}"
+            )
+        try:
+            key = serialization.load_pem_private_key(text, password=None)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            key = None
+        if not isinstance(key, Ed25519PrivateKey):
+            raise ParameterError(
+                f"The file {place!r} holds no key that signs.", allowed=allowed, fix="barrow key new owner.key"
+            )
+        return cls(key)
+
+    @property
+    def public(self) -> bytes:
+        """The public half: 32 bytes that anybody may know."""
+        from cryptography.hazmat.primitives import serialization
+
+        return self._key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+
+    @property
+    def fingerprint(self) -> str:
+        """By what others know the key."""
+        return fingerprint_of(self.public)
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature of ``message``: 64 bytes."""
+        return self._key.sign(message)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a private key is not copied")
+
+
+def signed_by(public: bytes, signature: bytes, message: bytes) -> bool:
+    """Whether the owner of the public key signed ``message``.
+
+    >>> signed_by(bytes(32), bytes(64), b"anything")
+    False
+    """
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def fingerprint_of(public: bytes) -> str:
+    """SHA-256 of the 32 bytes of a public key.
+
+    >>> fingerprint_of(bytes(32))[:20]
+    'sha256:66687aadf862b'
+    """
+    return "sha256:" + hashlib.sha256(public).hexdigest()
+
+
+def read_fingerprint(text: str) -> str:
+    """A fingerprint as somebody typed it: all 64 digits, because a shorter one can be forged.
+
+    >>> read_fingerprint("66687AADF862B")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The fingerprint is '66687AADF862B'.
+      allowed: sha256: and 64 hexadecimal digits; fewer could be forged
+      fix:     copy it from where the owner publishes it; theirs is printed by: barrow key show owner.key
+    """
+    found = _FINGERPRINT.fullmatch(text.strip().lower()) if isinstance(text, str) else None
+    if found is None:
+        raise ParameterError(
+            f"The fingerprint is {text!r}.",
+            allowed="sha256: and 64 hexadecimal digits; fewer could be forged",
+            fix="copy it from where the owner publishes it; theirs is printed by: barrow key show owner.key",
+        )
+    return f"sha256:{found[1]}"

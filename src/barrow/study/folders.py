@@ -1,0 +1,89 @@
+"""The folder of a release as a stranger's: nothing outside it is opened, whatever lies in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from barrow.errors import BarrowError
+from barrow.ledger.book import Digests
+from barrow.ledger.published import FILE as HEAD
+from barrow.study.outputs import as_files, digest_of, read_tables
+
+WORDS = ("statement.json", "statement.txt")
+
+
+def read_regular(path: Path, largest: int | None = None) -> bytes:
+    """The content of a file that is one: links are not followed, pipes and devices not opened for reading.
+
+    Raises:
+        OSError: It is missing, is something else, or is larger than allowed.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or (largest is not None and found.st_size > largest):
+            raise OSError("not a file of a release")
+        return file.read()
+
+
+class ReleaseFolder:
+    """What lies in a folder, beside what its statement says should.
+
+    Args:
+        place: The folder.
+        said: Its statement.
+    """
+
+    def __init__(self, place: Path, said: Mapping[str, Any]) -> None:
+        self.place = place
+        self.named: dict[str, str] = {str(file["name"]): str(file["sha256"]) for file in said["files"]}
+        self.files: dict[str, bytes] = {}
+        self.odd: dict[str, str] = {}
+        """What is wrong with the names in the folder, by name."""
+        expected = {*self.named, *WORDS}
+        here = set(os.listdir(place))
+        for name in sorted(here | expected):
+            if name not in here:
+                self.odd[name] = "missing"
+            elif name in expected or name == HEAD:
+                try:
+                    self.files[name] = read_regular(place / name)
+                except OSError:
+                    self.odd[name] = "is a link or no file, and was not opened"
+            else:
+                self.odd[name] = "is not part of the release: nobody vouches for it"
+        for name in {*WORDS, HEAD} & set(self.named):
+            self.odd[name] = "is listed among the values, to which it does not belong"
+        if len(self.named) < len(said["files"]):
+            self.odd["statement.json"] = "lists a file twice"
+
+    @property
+    def values(self) -> dict[str, bytes]:
+        """The files that the statement lists."""
+        return {name: self.files[name] for name in self.named if name in self.files}
+
+    @property
+    def digests(self) -> Digests:
+        """What a commit record would hold of this folder."""
+        words = {name: self.files[name] for name in WORDS if name in self.files}
+        return Digests(digest_of(self.values), digest_of(words))
+
+    def changed(self) -> dict[str, bool]:
+        """For each file that the statement lists and that is here, whether it differs from what it says."""
+        return {name: hashlib.sha256(content).hexdigest() != self.named[name] for name, content in self.values.items()}
+
+    def disagreeing(self) -> list[str]:
+        """The files of values that do not hold what the Parquet table of the same name holds."""
+        parquets = {name: content for name, content in self.values.items() if name.endswith(".parquet")}
+        others = {name for name in self.named if name.endswith((".csv", ".geojson"))}
+        try:
+            again = as_files(read_tables(parquets), mapped="values.geojson" in others)
+        except (BarrowError, ValueError, TypeError, KeyError, IndexError, OverflowError):
+            return sorted(parquets)
+        twins = {name for name in parquets if name.removesuffix(".parquet") + ".csv" not in others}
+        return sorted({name for name in others if again.get(name) != self.files.get(name)} | twins)

@@ -1,0 +1,442 @@
+"""Forgers against ``verify``: with the ledger, with a head that its owner signed, and with the folder alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import sqlite3
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import barrow as bw
+from barrow.cli.main import main
+from barrow.errors import BarrowError, ParameterError
+from barrow.ledger import Head, Ledger, MissingLedgerError, SigningKey
+from barrow.ledger.published import FILE as HEAD
+from barrow.ledger.store import GENESIS, link
+from barrow.study import read_statement, verify
+from barrow.study.statement import STATEMENT_VERSION, statement_text
+from tests.fuzz import forgeries
+from tests.fuzz.forgeries import (
+    KINDS,
+    Case,
+    Forgery,
+    forged_fields,
+    forged_files,
+    forged_heads,
+    noticed,
+    released,
+    unseen,
+)
+from tests.study.helpers import make_ledger, make_study
+
+OWNER_ONLY = {
+    "distortion", "error", "error_unit", "event", "expected_error", "frequency", "half_width_95",
+    "half_width_95_all", "histogram", "holders", "items_per_person", "ledger", "library", "name", "noise",
+    "not_covered", "outputs", "parameters", "quantiles", "radius_95", "released", "sampled", "share_half_width_95",
+    "snapping_included", "snapping_typical", "snapping_values", "summary", "uniform_guess", "unit_of_values", "warning",
+}  # fmt: skip
+"""What only the ledger's owner can confirm, over all kinds of questions: everything else is caught without them."""
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory) -> Callable[[str], Case]:
+    """A release of each kind, made when it is asked for; whoever forges it puts it back."""
+    return cache(lambda kind: released(kind, tmp_path_factory.mktemp(kind)))
+
+
+@pytest.fixture(scope="module")
+def case(cases) -> Case:
+    return cases("mean")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "mean"])
+def test_every_changed_field_of_every_kind_is_noticed(kind, cases):
+    """By the ledger all of them; without it all but those that verify says it cannot judge."""
+    case = cases(kind)
+    assert all(check.holds for check in verify(case.folder, ledger=case.ledger, signer=case.signer))
+    careful = [forgery for forgery in forged_fields(case, 1) if forgery.careful]
+    number, missed = unseen(case, careful, heads=False)
+    assert number > 90
+    assert missed == []
+    assert set(forgeries.owner_only(case.said)) <= OWNER_ONLY
+
+
+def test_every_changed_field_is_noticed_in_every_way(case):
+    number, missed = unseen(case, forged_fields(case, 1))
+    assert number > 200
+    assert missed == []
+
+
+def test_every_changed_added_or_removed_file_is_noticed(cases):
+    for one in (cases("mean"), cases("map")):
+        number, missed = unseen(one, forged_files(one))
+        assert number > 20
+        assert missed == []
+
+
+def test_what_verify_leaves_to_the_owner_is_what_a_forger_can_change(cases):
+    """The list is no excuse: of every name on it some field can really be changed unnoticed."""
+    own, possible = set(), set()
+    for kind in ("mean", "histogram", "frequency", "samples", "quantile", "circular_mean", "density"):
+        case = cases(kind)
+        own |= set(forgeries.owner_only(case.said))
+        for forgery in forged_fields(case, 1):
+            if forgery.careful and forgery.field in own - possible and not noticed(case, forgery):
+                possible.add(forgery.field)
+    assert own == OWNER_ONLY
+    assert own - possible == {"not_covered"}  # empty here, and anything may be added to it
+
+
+def test_a_planted_verifier_that_believes_the_statement_is_caught(case):
+    careful = [forgery for forgery in forged_fields(case, 1) if forgery.careful]
+    _, missed = unseen(case, careful[:40], forgeries.weak)
+    assert len(missed) > 40
+
+
+@pytest.mark.parametrize("version", [*range(-1, STATEMENT_VERSION), STATEMENT_VERSION + 1, 10**9])
+def test_a_statement_that_calls_itself_another_version_is_not_believed(case, version):
+    """Forged people, epsilon and text passed as version 1."""
+    said = {**case.said, "statement": version, "people": 10**6}
+    said["worst_case"] = {**said["worst_case"], "epsilon": 0.01}
+    forged = Forgery("version", "statement", True, {
+        "statement.json": json.dumps(said).encode(), "statement.txt": (statement_text(said) + "\n").encode(),
+    })  # fmt: skip
+    for typed in ({"ledger": case.ledger}, {"signer": case.signer}, {}):
+        assert noticed(case, forged, **typed)
+    (case.folder / "statement.json").write_bytes(json.dumps(said).encode())
+    try:
+        with pytest.raises(ParameterError, match=f"statement of version {version}. It was not checked"):
+            read_statement(case.folder)
+    finally:
+        (case.folder / "statement.json").write_bytes(case.files["statement.json"])
+
+
+def test_a_space_that_was_read_from_files_is_left_to_the_owner_and_its_files_are_not_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("name,age\n" + "".join(f"p{i},{20 + i}\n" for i in range(20)))
+    space = {"kind": "covariates", "nodes": "people.csv", "unit": "years"}
+    records = bw.read({"uid": [1, 2, 3], "who": ["p1", "p2", "p3"]}, user="uid", item="who")
+    study = bw.Study(space, ["all, 5 years, 1"], users=3, dataset="people", data=records, questions=["histogram"])
+    book = Ledger.create("people.ledger", study)
+    folder = study.release(ledger=book, out="o").folder
+    (tmp_path / "people.csv").unlink()
+    assert all(check.holds for check in verify(folder, ledger=book))
+    found = {check.what: check for check in verify(folder)}
+    assert {what for what, check in found.items() if not check.holds} == {"ledger"}
+    for name in ("protected", "price", "space"):
+        assert re.search(rf" {name}[,.]", found["ledger"].finding)
+
+
+def test_csv_is_compared_with_parquet(case):
+    """Somebody changes what people open, and repairs its digest."""
+    forged = [f for f in forged_files(case) if f.field == "values.csv" and f.careful and f.files["values.csv"]]
+    (one,) = forged
+    assert noticed(case, one)
+    for name, content in one.files.items():
+        (case.folder / name).write_bytes(content)
+    try:
+        found = {check.what: check for check in verify(case.folder)}
+    finally:
+        for name in one.files:
+            (case.folder / name).write_bytes(case.files[name])
+    assert found["tables"].finding == "values.csv: not what the Parquet tables hold"
+
+
+def test_extra_files_are_named_and_links_are_not_opened(tmp_path):
+    case = released("mean", tmp_path)
+    (tmp_path / "secret.txt").write_bytes(case.files["values.csv"])
+    (case.folder / "values.csv").unlink()
+    (case.folder / "values.csv").symlink_to(tmp_path / "secret.txt")  # the very same bytes
+    (case.folder / "erratum.txt").write_text("The true value is 7.")
+    (case.folder / "more").mkdir()
+    os.mkfifo(case.folder / "pipe")
+    found = {check.what: check for check in verify(case.folder, ledger=case.ledger)}
+    assert found["values.csv"].finding == "is a link or no file, and was not opened"
+    for name in ("erratum.txt", "more", "pipe"):
+        assert (found[name].holds, "not part of the release" in found[name].finding) == (False, True)
+    (case.folder / "statement.json").unlink()
+    os.mkfifo(case.folder / "statement.json")  # nobody waits for what it will say
+    with pytest.raises(ParameterError, match="no statement"):
+        verify(case.folder)
+
+
+# A ledger that was written anew
+
+
+def rewritten(ledger: Path, change) -> None:
+    """The whole chain made again after a change of its records, as whoever may write the file can."""
+    with sqlite3.connect(ledger) as database:
+        rows = database.execute("SELECT seq, body FROM records ORDER BY seq").fetchall()
+        database.execute("DROP TRIGGER IF EXISTS never_changed")
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+        before = GENESIS
+        for seq, body in rows:
+            said = json.loads(body)
+            change(said)
+            text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+            before = link(before, text)
+            database.execute("UPDATE records SET body = ?, hash = ? WHERE seq = ?", (text, before, seq))
+    database.close()
+
+
+def test_a_rewritten_ledger_is_noticed_by_a_head_and_by_an_anchor(tmp_path):
+    case = released("mean", tmp_path)
+    anchor = tmp_path / "people.anchor"
+    head = case.ledger.anchor(anchor)
+    assert all(c.holds for c in verify(case.folder, ledger=case.ledger, head=head, anchor=anchor, signer=case.signer))
+    rewritten(tmp_path / "people.ledger", lambda said: said.update(who="nobody"))
+    book = Ledger.open(tmp_path / "people.ledger")  # in itself it is whole
+    (case.folder / HEAD).unlink()
+    assert all(check.holds for check in verify(case.folder, ledger=book))
+    for typed in ({"head": str(head)}, {"anchor": anchor}):
+        failed = [check for check in verify(case.folder, ledger=book, **typed) if check.holds is False]
+        assert [check.what for check in failed] == ["ledger"]
+        assert "anchored head" in failed[0].finding
+    (case.folder / HEAD).write_bytes(case.files[HEAD])
+    failed = [check.finding for check in verify(case.folder, ledger=book) if check.holds is False]
+    assert failed == ["is not a head of this ledger, or claims releases that it does not hold"]
+
+
+def test_a_head_needs_a_ledger(case):
+    for typed in ({"head": "1:" + "0" * 64}, {"anchor": "x.anchor"}):
+        with pytest.raises(ParameterError, match="compared with a ledger"):
+            verify(case.folder, **typed)
+
+
+# A head that the owner signed
+
+
+def test_a_stranger_checks_a_release_by_the_owners_signature(case):
+    found = {check.what: check for check in verify(case.folder, signer=case.signer)}
+    assert all(check.holds for check in found.values())
+    assert case.signer in found["head"].finding
+    unknown = {check.what: check for check in verify(case.folder)}
+    assert (unknown["head"].holds, unknown["ledger"].holds) == (None, None)
+    assert unknown["head"].finding == f"holds this release, signed by an unknown key: {case.signer}"
+    assert len(case.files[HEAD]) < 1000
+    public = json.loads(case.files[HEAD])
+    assert set(public) == {"barrow", "version", "ledger", "head", "when", "releases", "signer", "signature"}
+
+
+def test_every_changed_field_of_a_head_and_every_cut_is_noticed(case):
+    number, missed = unseen(case, forged_heads(case))
+    assert number > 40
+    assert missed == []
+
+
+def _judged(case: Case, content: bytes | None, **typed) -> bool | None:
+    (case.folder / HEAD).unlink()
+    if content is not None:
+        (case.folder / HEAD).write_bytes(content)
+    try:
+        return {check.what: check.holds for check in verify(case.folder, **typed)}.get("head")
+    finally:
+        (case.folder / HEAD).write_bytes(case.files[HEAD])
+
+
+def test_heads_of_others_older_ones_and_swapped_keys(tmp_path):
+    """The same owner signs another ledger, signed before this release, or for another folder; a forger signs at all."""
+    for name in ("one", "other", "twice"):
+        (tmp_path / name).mkdir()
+    case, other = released("mean", tmp_path / "one"), released("mean", tmp_path / "other")
+    key = SigningKey.read(tmp_path / "one" / "owner.key")
+    assert _judged(case, case.files[HEAD], signer=case.signer) is True
+    assert _judged(case, other.ledger.publish(key).content, signer=case.signer) is False  # another ledger
+    study = make_study(tmp_path / "twice", questions=["mean(fraction='1/2')"])
+    book = make_ledger(study)
+    before = book.publish(key).content
+    first = study.release(out=tmp_path / "twice" / "first").folder
+    between = book.publish(key).content
+    second = study.release(out=tmp_path / "twice" / "second", key="second").folder
+    after = book.publish(key).content
+    for folder, head, holds in (
+        (first, before, False), (first, between, True), (first, after, True), (second, between, False),
+        (second, after, True),
+    ):  # fmt: skip
+        (folder / HEAD).write_bytes(head)
+        found = {check.what: check.holds for check in verify(folder, signer=key.fingerprint)}
+        assert found["head"] is holds
+    forger = SigningKey.new(tmp_path / "forger.key")
+    swapped = case.ledger.publish(forger).content  # a good signature by a key that nobody knows
+    assert _judged(case, swapped) is None
+    assert _judged(case, swapped, signer=case.signer) is False
+    said = json.loads(case.files[HEAD])
+    said["signer"] = json.loads(swapped)["signer"]
+    assert _judged(case, json.dumps(said).encode(), signer=case.signer) is False
+    assert _judged(case, None, signer=case.signer) is False
+    assert _judged(case, None) is None
+
+
+def test_a_fingerprint_is_typed_whole(case):
+    for wrong in ("", case.signer[:-1], case.signer[7:20], "sha256:" + "g" * 64):
+        with pytest.raises(ParameterError, match="fingerprint"):
+            verify(case.folder, signer=wrong)
+    assert all(check.holds for check in verify(case.folder, signer=case.signer[7:].upper()))
+
+
+# Nothing is opened or asked that was not typed
+
+
+class FakePostgres:
+    """Takes connections, and remembers that it was asked."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port, self.asked = self._socket.getsockname()[1], 0
+        self.said = b""
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                link, _ = self._socket.accept()
+            except OSError:
+                return
+            self.asked += 1
+            self._answer(link)
+
+    def _answer(self, link: socket.socket) -> None:
+        """Refuse encryption, then ask for the password in the clear."""
+        with link:
+            link.settimeout(20)
+            try:
+                for _ in range(3):
+                    said = link.recv(4096)
+                    self.said += said
+                    wants_tls = said[4:8] in (b"\x04\xd2\x16\x2f", b"\x04\xd2\x16\x30")
+                    link.sendall(b"N" if wants_tls else b"R\x00\x00\x00\x08\x00\x00\x00\x03")
+            except OSError:
+                pass
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def fake():
+    server = FakePostgres()
+    yield server
+    server.close()
+
+
+def named(case: Case, ledger: str) -> Forgery:
+    """A whole and careful statement that names another ledger."""
+    said = json.loads(json.dumps(case.said))
+    said["ledger"]["ledger"] = ledger
+    return Forgery("ledger", "ledger", True, forgeries.statement_files(said, True))
+
+
+def test_the_server_that_a_statement_names_is_not_asked(case, fake, monkeypatch):
+    monkeypatch.setenv("PGPASSWORD", "hunter2")
+    address = f"postgresql://ana@127.0.0.1:{fake.port}/stats?ledger=visits&sslmode=disable"
+    forged = named(case, address)
+    assert not noticed(case, forged)
+    assert noticed(case, forged, ledger=case.ledger)
+    assert fake.asked == 0
+    with pytest.raises(BarrowError, match="cannot be reached"):
+        verify(case.folder, ledger=address)  # typed: it is asked, and would be heard
+    assert fake.asked > 0
+    assert b"hunter2" not in fake.said
+
+
+def test_the_file_that_a_statement_names_is_not_opened(case, tmp_path, monkeypatch):
+    """Not even the release's own ledger; and nobody is told to make one."""
+    opened = []
+    monkeypatch.setattr("barrow.ledger.ledger.open_store", opened.append)
+    found = {check.what: check for check in verify(case.folder)}
+    assert opened == []
+    assert (found["ledger"].holds, "which was not opened" in found["ledger"].finding) == (None, True)
+    assert "init" not in found["ledger"].finding
+    monkeypatch.undo()
+    with pytest.raises(MissingLedgerError) as error:
+        verify(case.folder, ledger=tmp_path / "none.ledger")
+    assert "init" not in str(error.value)
+
+
+@pytest.mark.parametrize("typed", ["verify", "verify release/mean"])
+def test_the_command_asks_no_server_either(typed, fake, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    study = make_study(tmp_path, ledger="ages.ledger")
+    make_ledger(study)
+    study.release(out="release/mean")
+    address = f"postgresql://ana@127.0.0.1:{fake.port}/stats?ledger=visits"
+    for ledger in (address, str(tmp_path.parent / "outside.ledger")):
+        study.replace(ledger=ledger).write(tmp_path / "study.toml")
+        with pytest.raises(SystemExit) as stop:
+            main([*typed.split(), "--json"])
+        told = json.loads(capsys.readouterr().out)
+        assert (stop.value.code or 0, told["holds"], told["confirmed"]) == (0, True, False)
+        (tmp_path / "study.toml").unlink()
+    assert fake.asked == 0
+
+
+def test_the_command_and_its_words(tmp_path, monkeypatch, capsys):
+    def run(*words, code=0):
+        with pytest.raises(SystemExit) as stop:
+            main(list(words))
+        out, err = capsys.readouterr()
+        assert (stop.value.code or 0) == code, (out, err)
+        return out + err
+
+    monkeypatch.chdir(tmp_path)
+    study = make_study(tmp_path, ledger="ages.ledger")
+    make_ledger(study)
+    study.write(tmp_path / "study.toml")
+    study.release(out="release/mean")
+    told = json.loads(run("verify", "--json"))  # the study of this folder, with its ledger in it
+    assert (told["holds"], told["confirmed"]) == (True, True)
+    made = json.loads(run("key", "new", "owner.key", "--json"))
+    assert set(made) == {"key", "fingerprint", "public"}
+    assert (tmp_path / "owner.key").stat().st_mode & 0o777 == 0o600
+    assert made["fingerprint"] in run("key", "show", "owner.key")
+    assert run("key", "show", "owner.key", "--quiet").strip() == made["fingerprint"]
+    assert "never overwritten" in run("key", "new", "owner.key", code=1)
+    assert "no key" in run("key", "show", "none.key", code=1)
+    for wrong in (["--publish"], ["--key", "owner.key"], ["--out", "x"]):
+        assert "--publish with --key" in run("ledger", "head", *wrong, code=1)
+    told = json.loads(run("ledger", "head", "--publish", "--key", "owner.key", "--out", "release/mean", "--json"))
+    assert (told["signer"], told["releases"], told["out"]) == (made["fingerprint"], 1, ["release/mean/head.json"])
+    assert "tell others this fingerprint" in run("ledger", "head", "--publish", "--key", "owner.key")
+    assert (tmp_path / "head.json").is_file()
+    (tmp_path / "head.json").write_text("mine")
+    assert "not touched" in run("ledger", "head", "--publish", "--key", "owner.key", code=1)
+    assert "✓ head: holds this release" in run("verify", "release/mean", "--signer", made["fingerprint"])
+    assert run("verify", "release/mean", "--quiet").strip() == "holds as far as it can be checked here"
+    assert "signed by an unknown key" in run("verify", "release/mean")
+    assert "another key" in run("verify", "release/mean", "--signer", "0" * 64, code=1)
+    newest = run("ledger", "head").strip()
+    run("ledger", "anchor", "ages.ledger", "ages.anchor")
+    typed = ["--ledger", "ages.ledger", "--head", newest, "--anchor", "ages.anchor"]
+    assert run("verify", "release/mean", *typed, "--signer", made["fingerprint"], "--quiet").strip() == "holds"
+    wrong = str(Head(Head.parse(newest).length, "0" * 64))
+    assert "✗ ledger" in run("verify", "release/mean", "--ledger", "ages.ledger", "--head", wrong, code=1)
+    assert re.search("fingerprint is 'x'", run("verify", "release/mean", "--signer", "x", code=1))
+    (tmp_path / "owner.key").chmod(0o644)
+    assert "chmod 600" in run("key", "show", "owner.key", code=1)
+    (tmp_path / "owner.key").chmod(0o600)
+    (tmp_path / "owner.key").write_text("no key")
+    assert "holds no key" in run("key", "show", "owner.key", code=1)
+
+
+def test_records_are_read_and_reports_kept_without_telling_a_false_server_the_password(fake, monkeypatch):
+    from barrow.collect.stores import PostgresReports
+    from barrow.engines import Columns, engine_for
+
+    monkeypatch.setenv("PGPASSWORD", "hunter2")
+    place = f"postgresql://ana@127.0.0.1:{fake.port}/stats?sslmode=disable"
+    for auth in ("", "&require_auth=password"):
+        address = f"{place}&table=visits{auth}"
+        with pytest.raises(ParameterError, match="cannot be reached"):
+            engine_for(address).count(address, Columns("uid", "x"), bw.Line(0, 9, step=1))
+    with pytest.raises(ParameterError, match="cannot be used"):
+        PostgresReports(place, "survey")
+    assert fake.asked >= 3
+    assert b"hunter2" not in fake.said
