@@ -239,7 +239,8 @@ def products() -> list[RealSet]:
 def shares(of: RealSet, space: Any) -> NDArray[np.float64]:
     """The true histogram, each person counting once."""
     whose, columns = of.records()
-    items = space.encode(list(columns) if len(columns) > 1 else columns[0])
+    given = {"product": list(columns), "map": np.stack(columns, axis=-1)}.get(of.kind, columns[0])
+    items = space.encode(given)
     people, number, sizes = np.unique(whose, return_inverse=True, return_counts=True)
     weights = 1.0 / sizes[number] / len(people)
     return np.asarray(np.bincount(items, weights, minlength=space.items), dtype=np.float64)

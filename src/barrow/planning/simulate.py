@@ -28,7 +28,7 @@ from barrow.spaces.base import Floats
 from barrow.transport import measure_of
 from barrow.transport.measure import MOST_MEASURED
 
-_WITH_RECORDS = 0.95
+WITH_RECORDS = 0.95
 """So many people hold records at a reference distribution that has a name."""
 Reference = Any
 """``"auto"``, ``"uniform"``, ``"zipf"``, ``"mixed"``, one weight for each item, or weights by label."""
@@ -64,7 +64,7 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
     """
     k = space.items
     if space.apart is not None and isinstance(reference, str):
-        return np.append(_WITH_RECORDS * reference_distribution(space.held, reference), 1.0 - _WITH_RECORDS)
+        return np.append(WITH_RECORDS * reference_distribution(space.held, reference), 1.0 - WITH_RECORDS)
     if isinstance(reference, str):
         if reference == "auto":
             reference = "mixed" if space.has_map else "zipf"
