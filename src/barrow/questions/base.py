@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from barrow.errors import NamedOptions, ParameterError, nearest_name
 from barrow.numerics import exact_text
+from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.privacy.definitions import share
 from barrow.spaces import parse_call
 
@@ -185,6 +186,14 @@ class Question(AnyItems, NamedOptions, ABC):
         return self.quick(space).plan(at_alpha(terms, space, terms.alpha))
 
     # What a statement says, from its plain data alone, so that an old one can be explained without its study.
+
+    @classmethod
+    def accuracy(cls, said: Said) -> str:
+        """How accurate a release is, in a few words; half widths are rounded up."""
+        error = float(said["error"])
+        if cls.each_alone:
+            return f"each value ± {at_most(error, PERCENT if cls.of_shares else said['error_unit'])} (95 %)"
+        return f"off by about {near(error, said['error_unit'])} (earth mover's distance)"
 
     @classmethod
     @abstractmethod

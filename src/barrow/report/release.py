@@ -144,14 +144,9 @@ def _own_intervals(released: Released) -> bool:
 def _error_text(released: Released) -> str:
     """How accurate it is, in a few words; rounded up."""
     said = released.said
-    shares, error = kind_of(said).of_shares, float(said["error"])
     if _own_intervals(released):
         return "each value with its own 95 % interval"
-    if not math.isfinite(error):
-        return ""
-    if "histogram" in said or "frequency" in said:
-        return f"off by about {near(error, said['error_unit'])} (earth mover's distance)"
-    return f"each value ± {at_most(error, '%' if shares else said['error_unit'])} (95 %)"
+    return kind_of(said).accuracy(said) if math.isfinite(float(said["error"])) else ""
 
 
 def _learnt(releases: Sequence[Released]) -> tuple[list[Learnt], float]:
