@@ -193,7 +193,7 @@ class Question(AnyItems, NamedOptions, ABC):
         error = float(said["error"])
         if cls.each_alone:
             return f"each value ± {at_most(error, PERCENT if cls.of_shares else said['error_unit'])} (95 %)"
-        return f"off by about {near(error, said['error_unit'])} (earth mover's distance)"
+        return f"off by about {near(error, said['error_unit'], digits=digits_of(said))} (earth mover's distance)"
 
     @classmethod
     @abstractmethod
@@ -246,6 +246,12 @@ class Question(AnyItems, NamedOptions, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.options().items())})"
+
+
+def digits_of(said: Said) -> int:
+    """With how many digits an error is said: one where a release worked it out from itself, as it varies by so much."""
+    own = said.get("error_after")
+    return 1 if own is not None and own["between"] is None else 3
 
 
 def at_alpha(terms: Terms, space: Space, alpha: Fraction) -> Terms:

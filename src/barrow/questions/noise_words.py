@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from barrow.numerics.exact import PERCENT, at_most, near
-from barrow.questions.base import Said
+from barrow.questions.base import Said, digits_of
 
 if TYPE_CHECKING:
     from barrow.questions.plan import Plan
@@ -46,7 +46,8 @@ def off_words(said: Said, predicted: float, most: float) -> str:
     before = f"about {near(predicted, unit)}, at most about {near(most, unit)}"
     if own is None:
         return f"It is off by an earth mover's distance of {before} from their records as they were (predicted)."
-    about = f"This release is off by an earth mover's distance of about {near(own['about'], unit, digits=1)}"
+    size = near(own["about"], unit, digits=digits_of(said))
+    about = f"This release is off by an earth mover's distance of about {size}"
     if own["between"] is None:
         return f"{about} from their records as they were, worked out from what was released (predicted: {before})."
     low, high = (near(size, unit, digits=1) for size in own["between"])
