@@ -22,7 +22,7 @@ from barrow.planning.edges import node_gap, noise_cost
 from barrow.planning.histograms import HistogramTarget, error_at
 from barrow.spaces.base import Floats
 
-_DRAWS = ((300, 12), (2000, 6), (12_000, 3))
+_DRAWS = ((500, 12), (2000, 6), (12_000, 3))
 """So many redraws up to so many items, beyond them two."""
 _SEED = 20261119
 _LITTLE = 0.1

@@ -23,8 +23,9 @@ _SHAPE = 0.1
 """Of the gamma weights of single items: about one item in ten has most of its weight."""
 _OFTEN = {"levels": 1.25}
 """Empirical Bayes by levels errs more off its reference, by so much on real sets."""
-_DRAWS = ((300, 4), (2000, 2))
-"""So many releases at each of them up to so many items."""
+_DRAWS, _USUAL = {"cells": 10, "tree": 10, "levels": 4}, 2
+"""So many releases at each of them up to so many items, more of what is quick to decode."""
+_MANY = 2000
 _LARGE = 2
 """Beyond them so many at a few single items, which is where noise along edges errs most."""
 
@@ -65,6 +66,7 @@ def most_error(kind: str, space: Space, known: float, error: Callable[[Floats, i
         known: The error at the usual reference.
         error: From a reference and a number of releases to the mean error there, in the unit of ``known``.
     """
-    draws = next((count for most, count in _DRAWS if space.items <= most), None)
-    used = other_references(space)[: None if draws else 1]
-    return max(known, *(error(reference, draws or _LARGE) for reference in used)) * _OFTEN.get(kind, 1.0)
+    few = space.items <= _MANY
+    draws = _DRAWS.get(kind, _USUAL) if few else _LARGE
+    used = other_references(space)[: None if few else 1]
+    return max(known, *(error(reference, draws) for reference in used)) * _OFTEN.get(kind, 1.0)
