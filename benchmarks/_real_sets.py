@@ -167,7 +167,7 @@ def _tree(name: str, source: str, outer: str, inner: str, person: str = "") -> R
     from barrow.spaces import Clustered
 
     groups, read = _nested(source, outer, inner, person)
-    return RealSet(name, "tree", Clustered(groups, r="1/10"), read)
+    return RealSet(name, "tree", Clustered(groups, r=0.1), read)
 
 
 def _bundled() -> Records:

@@ -74,9 +74,9 @@ class Blocks:
     @staticmethod
     def of(parents: list[Ids], cells: int) -> Blocks:
         """From the parents of each level."""
-        sizes = [np.ones(cells)]
+        sizes: list[Floats] = [np.ones(cells)]
         for above in parents:
-            sizes.append(np.bincount(above, sizes[-1]))
+            sizes.append(np.asarray(np.bincount(above, sizes[-1]), dtype=np.float64))
         return Blocks(tuple(parents), tuple(sizes))
 
     @staticmethod
@@ -117,7 +117,7 @@ class Blocks:
         """The sums over the blocks of each level."""
         found = [np.asarray(values, dtype=np.float64)]
         for above in self.parents:
-            found.append(np.bincount(above, found[-1]))
+            found.append(np.asarray(np.bincount(above, found[-1]), dtype=np.float64))
         return found
 
     def below(self, marks: list[Marks]) -> list[Marks]:
