@@ -43,6 +43,10 @@ def other_references(space: Space) -> list[Floats]:
     rank = np.empty(k)
     rank[np.argsort(held.distance(np.arange(k), 0), kind="stable")] = np.arange(k)
     found = [_few(k), np.ones(k), 1.0 / (1.0 + rank), np.exp(-rank / max(1.0, _END * k))]
+    if (
+        not held.has_map
+    ):  # names have no neighbours that are alike, and decoders are the best where most are nearly empty
+        found.append(-np.log(_even(k)))
     return [_whole(raw / raw.sum(), space) for raw in found]
 
 
@@ -53,8 +57,12 @@ def _whole(held: Floats, space: Space) -> Floats:
 
 def _few(items: int) -> Floats:
     """Most of the weight on few items: u^(1/shape) for even u is about what gamma variables of a small shape are."""
-    even = (SeededSource(_SEED).words(items) >> np.uint64(11)) * 2.0**-53
-    return np.asarray(np.maximum(even, 1e-3) ** (1.0 / _SHAPE))
+    return np.asarray(_even(items) ** (1.0 / _SHAPE))
+
+
+def _even(items: int) -> Floats:
+    """Fixed numbers from 0.001 to 1, evenly spread."""
+    return np.asarray(np.maximum((SeededSource(_SEED).words(items) >> np.uint64(11)) * 2.0**-53, 1e-3))
 
 
 def most_error(kind: str, space: Space, known: float, error: Callable[[Floats, int], float]) -> float:
