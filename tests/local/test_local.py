@@ -319,11 +319,35 @@ def test_half_widths_from_the_spread_cover_the_population():
         server = server_of(study)
         server.add_all(reports(study, users, 1000 + seed))
         told = server.result().details
-        spread = told["half_width_95"][0] - study.plan.snapping
+        spread = told["half_width_population_about"][0] - study.plan.snapping
         covered += abs(told["means"][0] - 5.0) <= spread
         by_noise += abs(told["means"][0] - 5.0) <= told["noise_half_width_95"]
     assert abs(covered / runs - 0.95) < 5 * math.sqrt(0.05 * 0.95 / runs)
     assert by_noise / runs < 0.5
+
+
+def test_what_is_said_of_a_population_is_not_called_95_percent():
+    """A few people matter most: Student's interval misses their mean far too often, so it is only said with "about"."""
+    study = survey(Mean(), 2000, space=Line(0, 10, unit="km", points=[0.0, 10.0]))
+    rng = np.random.default_rng(4)
+    covered, of_these, runs, n, rich = 0, 0, 300, 40, 0.03
+    for seed in range(runs):
+        users = [[int(x)] for x in rng.random(n) < rich]
+        server = server_of(study)
+        server.add_all(reports(study, users, 5000 + seed))
+        found = server.result()
+        told, mean = found.details, 10 * float(np.mean([user[0] for user in users]))
+        about = told["half_width_population_about"][0] - study.plan.snapping
+        covered += abs(told["means"][0] - 10 * rich) <= about
+        of_these += abs(told["means"][0] - mean) <= told["noise_half_width_95"]
+    assert covered / runs < 0.8
+    assert of_these / runs > 0.95 - 5 * math.sqrt(0.05 * 0.95 / runs)
+    assert "half_width_95" not in told
+    line = found.lines[0]
+    assert "(95 %, of these people)" in line
+    assert "people like them: about ±" in line
+    of_people = float(found.tables["values"][0]["half_width_95"]) - study.plan.snapping
+    assert of_people == pytest.approx(told["noise_half_width_95"])  # the table's 95 % is of these people too
 
 
 def test_the_result_carries_the_guarantee_with_its_worst_case_and_says_what_is_public():
@@ -334,7 +358,7 @@ def test_the_result_carries_the_guarantee_with_its_worst_case_and_says_what_is_p
     assert result.n == 40
     assert result.refused == {"malformed": 1}
     told = result.to_json()
-    assert len(told["means"]) == len(told["half_width_95"]) == WIDE.plan.query.dimension
+    assert len(told["means"]) == len(told["half_width_population_about"]) == WIDE.plan.query.dimension
     definition, worst = result.guarantee.definition, result.guarantee.worst_case
     assert isinstance(definition, Emd)
     assert definition.model == "local"
@@ -347,7 +371,7 @@ def test_the_result_carries_the_guarantee_with_its_worst_case_and_says_what_is_p
     pure = server_of()
     pure.add_all(reports(STUDY, [[1]], seed=2))
     assert pure.result().guarantee.definition == Emd(25, model="local")
-    assert pure.result().to_json()["half_width_95"] is None
+    assert pure.result().to_json()["half_width_population_about"] is None
 
 
 def test_no_reports_no_result():

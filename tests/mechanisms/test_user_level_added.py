@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.user_level.histograms import user_level_histogram, with_added, without_added
+from barrow.mechanisms.decoding.cells import without_added
+from barrow.mechanisms.user_level.histograms import user_level_histogram, with_added
 from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_mu_lower
 from barrow.planning.simulate import simulate

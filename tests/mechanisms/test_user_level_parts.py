@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from barrow.mechanisms.decoding.cells import without_added
 from barrow.mechanisms.user_level.ball import BallNoise, enclosing_ball, half_sphere_mean
-from barrow.mechanisms.user_level.histograms import user_level_histogram, with_added, without_added
+from barrow.mechanisms.user_level.histograms import user_level_histogram, with_added
 from barrow.mechanisms.user_level.levels import (
     cells_of,
     grouped,

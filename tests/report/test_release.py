@@ -14,7 +14,7 @@ import barrow as bw
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
-from barrow.numerics.exact import at_most, near
+from barrow.numerics.exact import near
 from barrow.policy import odds_upper, percent_up
 from barrow.report.accuracy import accuracy_of
 from barrow.report.page import report_html
@@ -216,12 +216,29 @@ def test_a_predicted_error_is_said_alike_in_statement_and_report(tmp_path):
     people = bw.read({"uid": [1, 2, 3], "x": [30, 40, 50]}, user="uid", item="x")
     ledger = bw.Ledger.create(tmp_path / "v.ledger", study)
     made = study.release("histogram", people, ledger=ledger, out=tmp_path / "out")
-    said = near(made.error, "minutes")
-    assert said != at_most(made.error, "minutes")  # so that rounding up would show
-    assert f"distance of about {said} from" in " ".join(made.text.split())
+    own = made.statement["error_after"]
+    assert made.error == own["about"] != made.statement["histogram"]["emd_predicted"]
+    said = near(made.error, "minutes", digits=1)
+    assert f"This release is off by an earth mover's distance of about {said} from" in " ".join(made.text.split())
     page = (made.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert page.count(f"off by about {said}") == 2
-    assert f"distance of about {said} (predicted)" in page
+    assert f"off by an earth mover's distance of about {said} from" in page
+    before = made.statement["histogram"]
+    about, most = (near(before[key], "minutes") for key in ("emd_predicted", "emd_most"))
+    words = f"(predicted: about {about}, at most about {most})"
+    assert words in page
+    assert words in " ".join(made.text.split())
+
+
+def test_randomised_items_state_a_distance_and_no_error_of_counts(tmp_path):
+    space = "line(low=0, high=120, step=1, unit='minutes')"
+    study = bw.Study(space, alpha=200, users=3, dataset="v", delta=1e-6)
+    people = bw.read({"uid": [1, 1, 2, 2, 3, 3], "x": [30, 40, 50, 30, 40, 50]}, user="uid", item="x")
+    ledger = bw.Ledger.create(tmp_path / "v.ledger", study)
+    made = study.release("items(samples=2)", people, ledger=ledger, out=tmp_path / "out")
+    page = (made.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert f"a report is about {near(made.error, 'minutes')} from its item on average" in page
+    assert "each value ±" not in page
 
 
 def test_delta_is_counted_in_what_every_page_says_about_guesses(tmp_path):

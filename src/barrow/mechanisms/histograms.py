@@ -21,7 +21,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise, checked_model
-from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
+from barrow.mechanisms.decoding import CellNoise, cells_decoder, decode, nearest_in_simplex
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.linear import linear_candidates
@@ -216,7 +216,7 @@ def _of_scales(scales: MultiscaleDensity, how: str) -> HistogramNoise:
 
 def _of_cells(query: Query, noise: AdditiveNoise, how: str, reports: int = 1) -> HistogramNoise:
     k, deviation = query.space.items, noise.deviation / math.sqrt(reports)
-    decoder = nearest_in_simplex if how == "nearest" else _flat(query.space, deviation)
+    decoder = nearest_in_simplex if how == "nearest" else cells_decoder(query.space, _law(noise, reports))
     # Projections bring points of a convex set no farther apart, and EMD <= 1-norm/2 <= sqrt(k) 2-norm/2.
     upper = min(1.0, 0.5 * k * deviation)
     undecoded = _undecoded(query.space, noise) if reports == 1 else None
@@ -239,20 +239,10 @@ def _undecoded(space: Space, noise: AdditiveNoise) -> float | None:
     return float(tree.lengths @ (mean * noise.deviation * np.sqrt(below * (1.0 - below / k))))
 
 
-def _flat(space: Space, deviation: float) -> Callable[[Floats], Floats]:
-    """The decoder of noisy cells: along the tree where there is one, by the variances of its edges; else flat."""
-    if not space.has_tree or space.items == 1:
-        return nearest_in_simplex
-    tree, k = edge_tree(space), space.items
-    below = tree.ends - tree.starts
-    # The sum is known to be 1: what is moved to it is spread evenly, and a run of t items keeps t (1 - t/k) variances.
-    variances = np.maximum(below * (1.0 - below / k), 1.0 / k) * (deviation * tree.lengths) ** 2
-
-    def along(values: Floats) -> Floats:
-        whole = values + (1.0 - values.sum()) / k
-        return decode(tree, edge_values(tree, whole), how="top_down", variances=variances)
-
-    return along
+def _law(noise: AdditiveNoise, reports: int) -> CellNoise:
+    """The law of the noise on cells that is decoded; norms other than the first are taken as Gaussian."""
+    spread = noise.deviation / math.sqrt(reports)
+    return CellNoise(spread, reports) if noise.p == "1" and reports < MANY else CellNoise(spread)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

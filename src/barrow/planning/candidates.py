@@ -125,20 +125,26 @@ def reasons(candidates: Sequence[Candidate]) -> dict[str, str]:
     return found
 
 
-def useless(candidate: Candidate, guess: float | None, unit: str) -> list[str]:
-    """A warning if the best answer is hardly better than a guess without data, and what would help.
+def useless(error: float, guess: float | None, unit: str, most: float | None = None) -> list[str]:
+    """A warning if an answer may be hardly better than a guess without data.
 
-    >>> from barrow.privacy import Emd
-    >>> weak = Candidate("tree", "", Guarantee(Emd(1, model="central"), "knorm", "lemma:lin"), 0.3)
-    >>> useless(weak, 0.4, "km")[0][:58]
-    'The answer will be nearly useless: an error of 0.3 km is t'
+    Args:
+        error: What the answer errs by, about.
+        guess: What a guess without data errs by.
+        unit: Of both.
+        most: What the answer errs by at most, about; ``error`` by default.
+
+    >>> useless(0.1, 0.4, "km"), useless(0.1, 0.4, "km", 0.3)[0][:77]
+    ([], 'The answer will be nearly useless: it is off by about 0.1 km, at most about 0')
     """
-    if guess is None or candidate.error < guess / 2.0:
+    largest = error if most is None else max(most, error)
+    if guess is None or largest < guess / 2.0:
         return []
     near = f" {unit}" if unit else ""
+    about = f"about {error:.3g}{near}" + ("" if most is None else f", at most about {largest:.3g}{near}")
     return [
-        f"The answer will be nearly useless: an error of {candidate.error:.3g}{near} is to be expected, and a guess "
-        f"without any data errs by {guess:.3g}{near}."
+        f"The answer will be nearly useless: it is off by {about}, and a guess without any data errs by "
+        f"{guess:.3g}{near}."
     ]
 
 

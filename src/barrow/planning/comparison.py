@@ -166,7 +166,7 @@ class Comparison:
                     f"User-level DP with ε = {float(rival.epsilon):.3g} keeps every promise above and is at least as "
                     "accurate: EMD-DP is the wrong choice for these promises."
                 )
-        found += useless(self.choice, self.uniform_guess, self.unit)
+        found += useless(self.choice.error, self.uniform_guess, self.unit)
         worst = self.choice.guarantee.epsilon_at(1)
         if worst > 10:
             found.append(

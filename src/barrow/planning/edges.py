@@ -81,23 +81,24 @@ class _Made(dict[int, HistogramNoise]):
 
 def _guess(made: HistogramNoise) -> float:
     """A rough error before anything is simulated: how far items are carried, plus a share of the noise."""
-    return 0.35 * (_gap(made) + _cost(made))
+    return 0.35 * (node_gap(made) + noise_cost(made))
 
 
-def _gap(made: HistogramNoise) -> float:
+def node_gap(made: HistogramNoise) -> float:
     """How long edges are where nodes share items between them."""
     graph = made.noise.plan.graph
     return 0.0 if graph.weights is None else float(np.median(graph.lengths))
 
 
-def _cost(made: HistogramNoise) -> float:
+def noise_cost(made: HistogramNoise) -> float:
+    """What the noise that is decoded costs along the graph on average, at most about."""
     plan: EdgeHistogram = made.noise.plan
     return plan.noise_cost_upper * (2.0 / plan.reports) ** 0.5 if plan.reports > 1 else plan.noise_cost_upper
 
 
 def _worth(made: HistogramNoise, known: dict[int, float]) -> bool:
     """Not if the noise alone, or the blur alone, must leave more than the least error that is known."""
-    return max(_LEFT * _cost(made), _BLUR * _gap(made)) < min(known.values())
+    return max(_LEFT * noise_cost(made), _BLUR * node_gap(made)) < min(known.values())
 
 
 def _error(space: Space, reference: Floats, nodes: int, make: Callable[[Space], HistogramNoise]) -> float:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.edges import best_spacing
 from barrow.planning.items import ItemChoice, choose_items, most_accurate_items
+from barrow.planning.references import most_error
 from barrow.planning.simulate import MOST_RANKED, Simulated, raw_error, simulate, stand_in
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
@@ -208,20 +210,40 @@ def _additive(kind: str) -> Callable[[HistogramTarget], Candidate]:
     return build
 
 
-def _predicted(made: HistogramNoise, target: HistogramTarget) -> Simulated:
+def _predicted(
+    made: HistogramNoise, target: HistogramTarget, draws: int | None = None, most: int = MOST_MEASURED, **seed: int
+) -> Simulated:
     """The simulated error: on a coarser grid where nodes are few and items very many."""
     space = target.terms.space
-    if made.kind != "edges" or space.items <= MOST_MEASURED:
-        return simulate(made, target.reference, _first_draws(space))
-    here = stand_in(space, target.reference, made.noise.dimension)
+    if made.kind != "edges" or space.items <= most:
+        return simulate(made, target.reference, draws or _first_draws(space), most, **seed)
+    here = stand_in(space, target.reference, made.noise.dimension, most)
     if here.space is space:
-        return simulate(made, target.reference)
+        return simulate(made, target.reference, draws, most, **seed)
     plan = made.noise.plan
     alike = _noise_of(target, "edges", plan.alpha, plan.query.arguments.get("spacing"), here.space)
-    found = simulate(alike, here.reference)
+    found = simulate(alike, here.reference, draws, most, **seed)
     decoded = here.error(found.decoded / space.diameter)
     mean = raw_error(decoded, float(target.reference @ space.snapping_means))
     return replace(found, mean=mean * space.diameter, decoded=decoded * space.diameter, method="coarser grid")
+
+
+def error_at(target: HistogramTarget, made: Any, reference: Floats, draws: int) -> float:
+    """The mean error of a mechanism of the target's if people hold ``reference``, in the space's units.
+
+    The noise is another one at every reference: few draws that are lucky at one of them are not at all of them.
+    """
+    seed = crc32(np.ascontiguousarray(reference).tobytes())
+    if isinstance(made, HistogramNoise):
+        return _predicted(made, replace(target, reference=reference), draws, MOST_RANKED, seed=seed).mean
+    return simulate(made, reference, draws, MOST_RANKED, seed).mean
+
+
+def error_most(target: HistogramTarget, chosen: Candidate) -> float:
+    """The largest predicted error of a candidate over several public references, in the space's units."""
+    return most_error(
+        chosen.name, target.terms.space, chosen.error, lambda at, draws: error_at(target, chosen.mechanism, at, draws)
+    )
 
 
 def _first_draws(space: Space) -> int | None:

@@ -28,7 +28,7 @@ from barrow.spaces.base import Floats
 from barrow.transport import measure_of
 from barrow.transport.measure import MOST_MEASURED
 
-_WITH_RECORDS = 0.95
+WITH_RECORDS = 0.95
 """So many people hold records at a reference distribution that has a name."""
 Reference = Any
 """``"auto"``, ``"uniform"``, ``"zipf"``, ``"mixed"``, one weight for each item, or weights by label."""
@@ -64,7 +64,7 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
     """
     k = space.items
     if space.apart is not None and isinstance(reference, str):
-        return np.append(_WITH_RECORDS * reference_distribution(space.held, reference), 1.0 - _WITH_RECORDS)
+        return np.append(WITH_RECORDS * reference_distribution(space.held, reference), 1.0 - WITH_RECORDS)
     if isinstance(reference, str):
         if reference == "auto":
             reference = "mixed" if space.has_map else "zipf"
@@ -134,7 +134,9 @@ def raw_error(decoded: float, snapping: float) -> float:
     return math.hypot(decoded, snapping)
 
 
-def simulate(made: Simulable, reference: Floats, draws: int | None = None, most: int = MOST_MEASURED) -> Simulated:
+def simulate(
+    made: Simulable, reference: Floats, draws: int | None = None, most: int = MOST_MEASURED, seed: int = _SEED
+) -> Simulated:
     """The mean EMD between raw records that follow ``reference`` and what ``made`` would release about them.
 
     Args:
@@ -142,11 +144,12 @@ def simulate(made: Simulable, reference: Floats, draws: int | None = None, most:
         reference: A public distribution, see :func:`barrow.planning.reference_distribution`.
         draws: How many releases to simulate; fewer for large spaces by default.
         most: On how many items distances are measured at most: what is only ranked may be measured on a coarser grid.
+        seed: Of the simulated noise: errors of few draws that are compared should not share it.
     """
     space, measure = made.space, measure_of(made.space, most)
     default = next((count for items, count in _DRAWS if space.items <= items), 1)
     count = default if draws is None else whole(draws, "draws", least=1, most=10_000)
-    source, moved = SeededSource(_SEED), float(reference @ space.snapping_means)
+    source, moved = SeededSource(seed), float(reference @ space.snapping_means)
     decoded = [
         measure.distance(made.simulated(reference, source) - reference)
         for _ in track(range(count), "simulating releases")

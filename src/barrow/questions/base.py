@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from barrow.errors import NamedOptions, ParameterError, nearest_name
 from barrow.numerics import exact_text
+from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.privacy.definitions import share
 from barrow.spaces import parse_call
 
@@ -187,6 +188,14 @@ class Question(AnyItems, NamedOptions, ABC):
     # What a statement says, from its plain data alone, so that an old one can be explained without its study.
 
     @classmethod
+    def accuracy(cls, said: Said) -> str:
+        """How accurate a release is, in a few words; half widths are rounded up."""
+        error = float(said["error"])
+        if cls.each_alone:
+            return f"each value ± {at_most(error, PERCENT if cls.of_shares else said['error_unit'])} (95 %)"
+        return f"off by about {near(error, said['error_unit'], digits=digits_of(said))} (earth mover's distance)"
+
+    @classmethod
     @abstractmethod
     def released(cls, said: Said) -> str:
         """What was released, and how accurate it is, in a sentence or two."""
@@ -237,6 +246,12 @@ class Question(AnyItems, NamedOptions, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.options().items())})"
+
+
+def digits_of(said: Said) -> int:
+    """With how many digits an error is said: one where a release worked it out from itself, as it varies by so much."""
+    own = said.get("error_after")
+    return 1 if own is not None and own["between"] is None else 3
 
 
 def at_alpha(terms: Terms, space: Space, alpha: Fraction) -> Terms:

@@ -74,8 +74,12 @@ class Averaged(Collector):
         """The mean of the reports, one for each output."""
         return [float(total * grid / self.n) for total in self._sums]
 
-    def half_widths(self, grid: Fraction) -> list[float] | None:
-        """Student's 95 % interval from the spread of the reports, which holds both noise and people."""
+    def spreads(self, grid: Fraction) -> list[float] | None:
+        """About how far means are from those of the population that people are a sample of: noise and people.
+
+        Student's 95 % width from the spread of the reports. Where a few people matter most it covers less, 72 to 80 %
+        on skewed ones, so it is said with "about" and never called 95 %.
+        """
         from scipy.special import stdtrit
 
         if self.n < 2:

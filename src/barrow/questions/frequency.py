@@ -11,6 +11,11 @@ import numpy as np
 
 from barrow import mechanisms
 from barrow.errors import ParameterError
+from barrow.numerics.exact import near
+from barrow.planning.candidates import useless
+from barrow.planning.histograms import HistogramTarget, error_at
+from barrow.planning.references import most_error
+from barrow.planning.simulate import reference_distribution, simulate
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.questions.base import Said
@@ -22,10 +27,12 @@ from barrow.questions.items import (
     items_counted,
     reports_sentence,
 )
+from barrow.questions.noise_words import off_words, people_words
 from barrow.questions.plan import Plan, Rows, labelled
 from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
+    from barrow.planning.after import OwnError
     from barrow.planning.simulate import Resampled
 
 _WORDS = {
@@ -79,10 +86,16 @@ class Frequency(ItemWiseQuestion):
         found, unit = said["frequency"], said["unit"]
         warning = f" {said['warning']}" if said["warning"] else ""
         before, most = (f"{found[key]:.3g} {unit}".rstrip() for key in ("predicted_error", "error_upper"))
+        if found["decode"] == "none":
+            off = f"The estimate is off by an earth mover's distance of about {before}, at most {most} on average."
+        else:
+            off = (
+                f"{off_words(said, found['emd_predicted'], found['emd_most'])} Before decoding the estimate is off by "
+                f"about {before}, at most {most} on average for any data."
+            )
         return (
             f"We released {said['released']}, of {said['people']:,} people, {how_many(said)}. Every item was replaced "
-            f"by a random report ({said['noise']['distribution']}); the estimate is off by an earth mover's distance "
-            f"of about {before} before decoding, at most {most} on average for any data.{warning}"
+            f"by a random report ({said['noise']['distribution']}). {off}{warning}"
         )
 
     @classmethod
@@ -116,17 +129,33 @@ class FrequencyPlan(ItemsPlan):
         return "how frequent each item is, estimated from randomised items"
 
     @cached_property
-    def decoded_error(self) -> float:
-        """The mean EMD after decoding at the uniform histogram, simulated."""
-        from barrow.planning.simulate import simulate
+    def target(self) -> HistogramTarget:
+        """At which public reference its error is predicted: as that of any histogram."""
+        return HistogramTarget(self.terms, reference_distribution(self.space), self.items)
 
-        uniform = np.full(self.space.items, 1.0 / self.space.items)
-        return simulate(self.estimator, uniform).mean
-
-    @property
+    @cached_property
     def error(self) -> float:
-        """The expected EMD before decoding if all items are as frequent, in the space's units."""
-        return self.estimator.predicted_error()
+        """The predicted EMD after decoding, in the space's units; of the estimate where nothing is decoded."""
+        if self.estimator.how == "none":
+            return self.estimator.predicted_error(self.target.reference)
+        return simulate(self.estimator, self.target.reference).mean
+
+    @cached_property
+    def error_most(self) -> float:
+        """The largest predicted error over several public references, "at most about"."""
+        if self.estimator.how == "none":
+            return self.estimator.error_upper
+        return most_error(
+            "frequency", self.space, self.error, lambda at, draws: error_at(self.target, self.estimator, at, draws)
+        )
+
+    def own_error(self, drawn: Any) -> OwnError | None:
+        """How far off these frequencies are, by drawing reports again around them."""
+        from barrow.planning.after import own_error
+
+        if self.estimator.how == "none":
+            return None
+        return own_error(self.target, self.estimator, self.estimator.decode(drawn), self.error)
 
     @property
     def mapped(self) -> bool:
@@ -165,7 +194,7 @@ class FrequencyPlan(ItemsPlan):
         rows = sorted(self.tables(drawn)["values"], key=lambda row: -row["share"])[:8]
         return [
             *(f"{row['item']}: {100 * row['share']:.3g} % (unbiased {100 * row['unbiased']:.3g} %)" for row in rows),
-            f"From {int(drawn.sum()):,} reports; EMD about {self.sized(self.error)} before decoding (predicted).",
+            f"From {int(drawn.sum()):,} reports.",
         ]
 
     def collected(self, collector: Collector) -> Collected:
@@ -194,6 +223,7 @@ class FrequencyPlan(ItemsPlan):
             f"{label}: {share:.6g}" + ("" if made.how == "none" else f" (unbiased {raw:.6g})")
             for label, share, raw in zip(labels, decoded.tolist(), estimate.tolist(), strict=True)
         ]
+        details["error_after"] = None if made.how == "none" else self._after(made, decoded, lines)
         lines.append(
             f"The unbiased estimate is off by EMD {self.sized(expected)} on average; by at most "
             f"{self.sized(made.error_upper)} on average, whatever the items."
@@ -203,30 +233,52 @@ class FrequencyPlan(ItemsPlan):
         tables = {"values": labelled(self.space, {"share": decoded.tolist(), "unbiased": estimate.tolist()})}
         return Collected(counts.n, tables, lines, details, self.guarantee_for(counts.n))
 
+    def _after(self, made: mechanisms.FrequencyEstimator, decoded: Floats, lines: list[str]) -> dict[str, Any]:
+        """How far off the decoded histogram of many reports is, said too."""
+        from barrow.planning.after import own_error
+
+        own = own_error(self.target, made, decoded, self.error)
+        about = near(own.about, self.space.unit, digits=1)
+        lines.append(f"The decoded shares are off by an earth mover's distance of about {about}.")
+        return own.to_json()
+
     def fields(self) -> dict[str, Any]:
         """What the statement says about the values."""
         return {
             **super().fields(),
             "unit_of_values": "",
             "warning": self.estimator.warning,
-            "frequency": self.estimator.to_json(),
+            "frequency": {**self.estimator.to_json(), "emd_predicted": self.error, "emd_most": self.error_most},
         }
 
     def details(self) -> dict[str, Any]:
         """What is this kind's own in plain data."""
-        return {**super().details(), "decoded_error": self.decoded_error, **self.estimator.to_json()}
+        return {
+            **super().details(),
+            "emd_predicted": self.error,
+            "emd_most": self.error_most,
+            **self.estimator.to_json(),
+        }
 
     @property
     def warnings(self) -> list[str]:
         """A warning where the estimate is worse than a guess, and how many people would make it better."""
-        return [] if self.estimator.warning is None else [self.estimator.warning]
+        if self.estimator.warning is not None:
+            return [self.estimator.warning]
+        guess = self.target.uniform_guess
+        found = useless(self.error, guess, self.space.unit, self.error_most)
+        return [f"{text} {people_words(self, self.error_most, guess)}" for text in found]
 
     def answer_lines(self) -> list[str]:
         """The randomiser, the estimate, and its error before and after decoding."""
         reports = [line for line in self.choice.lines() if line.startswith("Reports")]
         estimate, *rest = (line for line in self.estimator.lines() if not line.startswith("Warning"))
-        simulated = f"          EMD {self.sized(self.decoded_error)} after decoding there (simulated)"
-        lines = [*self._sampling_lines(), *reports, estimate, *rest[:1], simulated, *rest[1:], *self._bounded_lines()]
+        off = (
+            f"Error     the histogram is off by about {self.sized(self.error)}, at most about "
+            f"{self.sized(self.error_most)} (EMD after decoding, predicted)"
+        )
+        before = [line.replace("Error ", "      ", 1) for line in rest]
+        lines = [*self._sampling_lines(), *reports, estimate, off, *before, *self._bounded_lines()]
         if self.terms.model is Model.SHUFFLE:
             lines.append("Mixed     the reports of all people must be mixed one by one before anybody sees them")
         return lines

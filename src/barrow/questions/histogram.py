@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,20 +15,22 @@ from barrow.errors import ParameterError
 from barrow.numerics import float_up, whole
 from barrow.numerics.exact import at_most, near
 from barrow.planning.candidates import Candidate, checked_definition, kept_user_level, preferred, reasons, useless
-from barrow.planning.histograms import check_size
+from barrow.planning.histograms import check_size, error_most
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.progress import track
 from barrow.questions.base import Question, Said, at_alpha
 from barrow.questions.collecting import Collected, Collector, averaged_of
 from barrow.questions.frequency import Frequency
+from barrow.questions.histogram_help import most_helpful, too_coarse_words
 from barrow.questions.linear import LinearPlan
-from barrow.questions.noise_words import noise_sentence
+from barrow.questions.noise_words import noise_sentence, off_words
 from barrow.questions.plan import Plan, Rows, labelled
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
+    from barrow.planning.after import OwnError
     from barrow.planning.simulate import Resampled
 
 _OUTPUTS = {
@@ -163,15 +164,13 @@ class Histogram(Question):
     def released(cls, said: Said) -> str:
         """What was released, and how accurate it is."""
         found, unit = said["histogram"], said["unit"]
-        error = f"about {near(found['emd_predicted'], unit)}"
         snapped = f", {near(found['emd_snapping_typical'], unit)} by snapping to the grid"
         return (
-            f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. It "
-            f"is off by an earth mover's distance of {error} from their records as they were (predicted at a public "
-            f"reference distribution: {near(found['emd_decoded'], unit)} by noise and decoding"
+            f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. "
+            f"{off_words(said, found['emd_predicted'], found['emd_most'])} At a public reference distribution "
+            f"{near(found['emd_decoded'], unit)} were predicted by noise and decoding"
             + (snapped if found["emd_snapping_typical"] else "")
-            + "). "
-            f"The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % interval."
+            + f". The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % interval."
         )
 
     @classmethod
@@ -276,6 +275,17 @@ class HistogramPlan(LinearPlan):
     def error(self) -> float:
         """The predicted EMD between the released histogram and the raw records, in the space's units."""
         return self.chosen.error
+
+    @cached_property
+    def error_most(self) -> float:
+        """The largest predicted error over several public references, "at most about"; no bound."""
+        return error_most(self.target, self.chosen)
+
+    def own_error(self, drawn: HistogramDraw) -> OwnError:
+        """How far off this histogram is, by drawing the noise again around it."""
+        from barrow.planning.after import own_error
+
+        return own_error(self.target, self.made, drawn.shares, self.error)
 
     @property
     def decoded_error(self) -> float:
@@ -385,7 +395,6 @@ class HistogramPlan(LinearPlan):
         return [
             *missing,
             *(f"{labels[i]}: {100 * drawn.shares[i]:.3g} %" for i in top.tolist()),
-            f"The histogram is off by about {self.sized(self.error)} from the records as they were (EMD, predicted).",
         ]
 
     def collected(self, collector: Collector) -> Collected:
@@ -397,12 +406,17 @@ class HistogramPlan(LinearPlan):
         histogram = dict(zip(self.space.labels, drawn.shares.tolist(), strict=True))
         lines = [f"{label}: {share:.6g}" for label, share in histogram.items()]
         lines.append(f"From {sums.n:,} reports; these shares were decoded from the means of noisy values.")
+        own = here.own_error(drawn)
+        lines.append(
+            f"They are off by an earth mover's distance of about {near(own.about, self.space.unit, digits=1)}."
+        )
         details = {
             "outputs": list(self.query.outputs),
             "unit": self.query.unit,
             "means": drawn.raw.tolist(),
             "noise_half_width_95": here.half_width,
-            "half_width_95": sums.half_widths(self.noise.grid),
+            "half_width_population_about": sums.spreads(self.noise.grid),
+            "error_after": own.to_json(),
             "histogram": histogram,
         }
         shares = self.shares_of(drawn.raw, sums.n)
@@ -443,6 +457,7 @@ class HistogramPlan(LinearPlan):
                 "words": self.chosen.words,
                 "unbiased_outputs": _OUTPUTS[self.made.kind],
                 "emd_predicted": self.error,
+                "emd_most": self.error_most,
                 "emd_decoded": self.decoded_error,
                 "emd_snapping_typical": self.snapping_typical,
                 "emd_snapping_upper": self.space.snapping_upper * self.space.diameter,
@@ -481,6 +496,7 @@ class HistogramPlan(LinearPlan):
             **super().details(),
             "mechanism": self.chosen.name,
             "emd_predicted": self.error,
+            "emd_most": self.error_most,
             "emd_decoded": self.decoded_error,
             "emd_snapping_typical": self.snapping_typical,
             "emd_uniform_guess": self.uniform_guess,
@@ -493,32 +509,8 @@ class HistogramPlan(LinearPlan):
     @property
     def warnings(self) -> list[str]:
         """A warning where the histogram would be hardly better than a guess."""
-        found = useless(self.chosen, self.uniform_guess, self.space.unit)
-        return [f"{text} {self._most_helpful()}" for text in found]
-
-    def _most_helpful(self) -> str:
-        """The one change that would help most, computed."""
-        if self.snapping_typical >= self.decoded_error:
-            return "Finer cells would help most: most of the error is snapping."
-        if self.finer_words:
-            return self.finer_words
-        from barrow.planning.histograms import kept_noise
-        from barrow.planning.simulate import simulate
-
-        local = self.terms.model is Model.LOCAL  # there noise falls with the root of the number of people only
-        draws = None if self.space.items <= _MANY else 2
-        for times in (10, 100, 1_000, 10_000, 100_000, 1_000_000):
-            target = replace(self.target, terms=replace(self.terms, users=times * self.terms.users))
-            if self.chosen.user_level:
-                error = planning.released_user_level(target, min(self.terms.epsilons))[0].error
-            else:
-                decoded = simulate(kept_noise(target, self.made.kind), self.target.reference, draws).decoded
-                error = math.hypot(decoded, self.snapping_typical)
-            if error < self.uniform_guess / 2.0:
-                looser = near(math.sqrt(times) if local else times, digits=2)
-                words = f"{times:,} times as many people, or promises {looser} times looser,"
-                return f"{words} would make it about {self.sized(error)}."
-        return f"Even {times:,} times as many people would leave it at about {self.sized(error)}."
+        found = useless(self.error, self.uniform_guess, self.space.unit, self.error_most)
+        return [f"{text} {most_helpful(self)}" for text in found] + too_coarse_words(self)
 
     def answer_lines(self) -> list[str]:
         """The mechanism, the error before and after decoding, and the intervals that go with it."""
@@ -526,8 +518,8 @@ class HistogramPlan(LinearPlan):
         whose = " on each person's report" if self.terms.model is Model.LOCAL else ""
         lines = [
             f"Chosen    {chosen.name}: {chosen.words}, scale {near(float_up(self.noise.scale))}{whose}",
-            f"Error     the histogram is off by about {self.sized(self.error)} from the records as they are (EMD, "
-            "predicted)",
+            f"Error     the histogram is off by about {self.sized(self.error)}, at most about "
+            f"{self.sized(self.error_most)}, from the records as they are (EMD, predicted)",
         ]
         if self.space.snapping_upper:
             moved, most = self.sized(self.snapping_typical), self.sized(self.space.snapping_upper * self.space.diameter)

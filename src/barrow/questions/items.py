@@ -14,6 +14,7 @@ from barrow import accounting, mechanisms, planning
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up, whole
+from barrow.numerics.exact import near
 from barrow.planning.terms import Terms
 from barrow.privacy import Event, Guarantee, Model
 from barrow.questions.base import Question, Said
@@ -105,6 +106,7 @@ class Items(ItemWiseQuestion):
     """
 
     kind: ClassVar[str] = "items"
+    error_words: ClassVar[str] = "mean distance of a report from its item"
     output: str = "histogram"
 
     def __post_init__(self) -> None:
@@ -138,6 +140,11 @@ class Items(ItemWiseQuestion):
                 fix='randomiser = "exponential", which is drawn from counts',
             )
         return plan
+
+    @classmethod
+    def accuracy(cls, said: Said) -> str:
+        """A distance, and no error of counts."""
+        return f"a report is about {near(float(said['error']), said['error_unit'])} from its item on average"
 
     @classmethod
     def released(cls, said: Said) -> str:

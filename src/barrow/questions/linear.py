@@ -445,23 +445,25 @@ class LinearPlan(Plan):
         here = self.for_people(sums.n)
         means = sums.means(self.noise.grid)
         noise = self.noise.mean_half_width(sums.n)
-        spread = sums.half_widths(self.noise.grid)
         slack = self._moved
-        widths = (
-            [noise + slack] * len(means)
-            if spread is None
-            else [width + slack + self.query.rounding_upper for width in spread]
-        )
-        rows = here._rows(means, widths)
+        spread = sums.spreads(self.noise.grid)
+        about = None if spread is None else [width + slack + self.query.rounding_upper for width in spread]
+        rows = here._rows(means, [noise + slack] * len(means))
         unit = f" {self.query.unit}".rstrip()
-        lines = [f"{row['output']}: {row['value']:.6g} ± {row['half_width_95']:.3g}{unit} (95 %)" for row in rows]
+        like = (
+            [""] * len(rows) if about is None else [f"; people like them: about ± {width:.3g}{unit}" for width in about]
+        )
+        lines = [
+            f"{row['output']}: {row['value']:.6g} ± {row['half_width_95']:.3g}{unit} (95 %, of these people){words}"
+            for row, words in zip(rows, like, strict=True)
+        ]
         lines.append(f"From {sums.n:,} reports; noise alone: ± {noise:.3g}{unit} (95 %).")
         details = {
             "outputs": list(self.query.outputs),
             "unit": self.query.unit,
             "means": means,
             "noise_half_width_95": noise,
-            "half_width_95": None if spread is None else widths,
+            "half_width_population_about": about,
         }
         return Collected(sums.n, {"values": rows}, lines, details, self.guarantee)
 

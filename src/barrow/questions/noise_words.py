@@ -1,9 +1,15 @@
-"""What statements say about additive noise, and about snapping beside it."""
+"""What statements say about additive noise, about snapping beside it, and about errors of decoded histograms."""
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING
+
 from barrow.numerics.exact import PERCENT, at_most, near
-from barrow.questions.base import Said
+from barrow.questions.base import Said, digits_of
+
+if TYPE_CHECKING:
+    from barrow.questions.plan import Plan
 
 
 def value_unit(said: Said, shares: bool) -> str:
@@ -32,3 +38,27 @@ def noise_sentence(said: Said) -> str:
         f"{noise['distribution']} noise of scale {noise['scale']:.4g} {said['unit_of_values']}".rstrip()
         + f" from the operating system's entropy was added and rounded once, exactly, to multiples of {noise['grid']}."
     )
+
+
+def off_words(said: Said, predicted: float, most: float) -> str:
+    """How far off a released histogram is: by itself where that is known, else as it was predicted."""
+    own, unit = said.get("error_after"), said["unit"]
+    before = f"about {near(predicted, unit)}, at most about {near(most, unit)}"
+    if own is None:
+        return f"It is off by an earth mover's distance of {before} from their records as they were (predicted)."
+    size = near(own["about"], unit, digits=digits_of(said))
+    about = f"This release is off by an earth mover's distance of about {size}"
+    if own["between"] is None:
+        return f"{about} from their records as they were, worked out from what was released (predicted: {before})."
+    low, high = (near(size, unit, digits=1) for size in own["between"])
+    return (
+        f"{about} from their records as they were (predicted: {before}), between {low} and {high}, depending on how "
+        "records lie between nodes."
+    )
+
+
+def people_words(plan: Plan, most: float, guess: float) -> str:
+    """About how many people would bring an error that falls with the root of their number to half of a guess."""
+    people = math.ceil(plan.terms.users * (2.0 * most / guess) ** 2) if guess > 0.0 else 0
+    looser = near(2.0 * most / guess, digits=2) if guess > 0.0 else ""
+    return f"About {people:,} people, or promises {looser} times looser, would make it half of that." if people else ""

@@ -25,6 +25,7 @@ from barrow.spaces.base import Floats, Ids
 if TYPE_CHECKING:
     from barrow.figures import Figure
     from barrow.mechanisms import ReleasedShares
+    from barrow.planning.after import OwnError
     from barrow.planning.candidates import Versus
     from barrow.planning.simulate import Resampled
     from barrow.questions.collecting import Collected, Collector
@@ -182,6 +183,10 @@ class Plan(AnyItems, ABC):
         here = len(tables["values"])  # people without records are in a table of their own
         redraws = () if found is None else tuple(other[:here] for other in found.redraws)
         return None if found is None else Bounds(found.low[:here], found.high[:here], found.noise, redraws)
+
+    def own_error(self, drawn: Any) -> OwnError | None:
+        """How far off what was drawn is, from itself and public numbers; None where the plan's number says it all."""
+        return None
 
     @property
     def mapped(self) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level import LocalSubsets, SubsetReport
+from barrow.numerics.exact import near
 from barrow.planning import (
     Candidate,
     HistogramTarget,
@@ -21,11 +22,14 @@ from barrow.planning import (
     released_user_level,
     useless,
 )
+from barrow.planning.after import own_error
 from barrow.planning.candidates import Versus, versus
+from barrow.planning.histograms import error_most
 from barrow.planning.terms import Terms
 from barrow.privacy import Event, Guarantee
 from barrow.questions.base import Question
 from barrow.questions.collecting import Collected, Collector
+from barrow.questions.noise_words import people_words
 from barrow.questions.plan import Plan, Rows, labelled
 from barrow.spaces.base import Floats, Ids
 
@@ -131,6 +135,11 @@ class SubsetsPlan(Plan):
         """The predicted EMD between the histogram and the true one, in the space's units."""
         return self.chosen.error
 
+    @cached_property
+    def error_most(self) -> float:
+        """The largest predicted error over several public references, "at most about"."""
+        return error_most(self.target, self.chosen)
+
     def statistics(self, counts: Counts) -> Any:
         """Refused: people report themselves."""
         raise self._local_only()
@@ -171,7 +180,12 @@ class SubsetsPlan(Plan):
         shares = here.decode(estimate)
         lines = [f"{label}: {share:.6g}" for label, share in zip(self.space.labels, shares.tolist(), strict=True)]
         lines.append(f"From {collector.n:,} reports; these shares were decoded from the reported sets.")
+        own = own_error(self.target, here, shares, self.error)
+        lines.append(
+            f"They are off by an earth mover's distance of about {near(own.about, self.space.unit, digits=1)}."
+        )
         details = {
+            "error_after": own.to_json(),
             "histogram": dict(zip(self.space.labels, shares.tolist(), strict=True)),
             "estimate": estimate.tolist(),
         }
@@ -200,6 +214,7 @@ class SubsetsPlan(Plan):
         return {
             **self.fields(),
             "emd_predicted": self.error,
+            "emd_most": self.error_most,
             "emd_uniform_guess": self.uniform_guess,
             "versus": None if self.versus is None else self.versus.to_json(),
             "why_others_lose": reasons([self.chosen, *self.own]),
@@ -213,13 +228,15 @@ class SubsetsPlan(Plan):
     @property
     def warnings(self) -> list[str]:
         """A warning where the histogram would be hardly better than a guess."""
-        return useless(self.chosen, self.uniform_guess, self.space.unit)
+        found = useless(self.error, self.uniform_guess, self.space.unit, self.error_most)
+        return [f"{text} {people_words(self, self.error_most, self.uniform_guess)}" for text in found]
 
     def answer_lines(self) -> list[str]:
         """The mechanism, and the error to expect."""
         return [
             f"Chosen    {self.chosen.name}: {self.chosen.words}",
-            f"Error     the histogram is off by about {self.sized(self.error)} (EMD after decoding, predicted)",
+            f"Error     the histogram is off by about {self.sized(self.error)}, at most about "
+            f"{self.sized(self.error_most)} (EMD after decoding, predicted)",
         ]
 
     def other_lines(self) -> list[str]:

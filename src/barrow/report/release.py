@@ -18,6 +18,7 @@ from barrow.numerics import exact, float_up
 from barrow.policy import RecordMap, odds_upper, percent_up
 from barrow.policy.promises import Change, belief_figure
 from barrow.questions import Plan
+from barrow.questions.noise_words import off_words
 from barrow.questions.pictures import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
 from barrow.report.accuracy import accuracy_of
 from barrow.report.page import MOST_ROWS, Answer, Learnt, Picture, Report, Table, report_html
@@ -143,14 +144,9 @@ def _own_intervals(released: Released) -> bool:
 def _error_text(released: Released) -> str:
     """How accurate it is, in a few words; rounded up."""
     said = released.said
-    shares, error = kind_of(said).of_shares, float(said["error"])
     if _own_intervals(released):
         return "each value with its own 95 % interval"
-    if not math.isfinite(error):
-        return ""
-    if "histogram" in said or "frequency" in said:
-        return f"off by about {near(error, said['error_unit'])} (earth mover's distance)"
-    return f"each value ± {at_most(error, '%' if shares else said['error_unit'])} (95 %)"
+    return kind_of(said).accuracy(said) if math.isfinite(float(said["error"])) else ""
 
 
 def _learnt(releases: Sequence[Released]) -> tuple[list[Learnt], float]:
@@ -236,8 +232,7 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
     unit = "%" if shares else str(said.get("unit_of_values", ""))
     if "histogram" in said:
         found = said["histogram"]
-        distance = f"about {near(float(found['emd_predicted']), said['unit'])}"
-        texts.append(f"The whole picture is off by an earth mover's distance of {distance} (predicted).")
+        texts.append(off_words(said, float(found["emd_predicted"]), float(found["emd_most"])))
         if bounds.low is not None:
             texts.append(
                 "Intervals per item come from drawing the noise again around what was released and decoding it again: "

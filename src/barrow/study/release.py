@@ -297,7 +297,7 @@ def _drawn(
     entry = {"ledger": place, "entry": reservation.seq, "key": job.key}
     statement = make_statement(
         study, plan, entry=entry, parameters=job.parameters, summary=_summary(job, drawn),
-        conditions=() if job.gathered is None else job.gathered.conditions,
+        conditions=() if job.gathered is None else job.gathered.conditions, own=plan.own_error(drawn),
     )  # fmt: skip
     for render in renderers:
         files |= render(statement, tables, plan)

@@ -79,7 +79,8 @@ class Statement(msgspec.Struct):
     )
     kind: Annotated[str | None, Meta(description="The kind of question.")] = None
     name: Annotated[str | None, Meta(description="The question's name, and its folder's.")] = None
-    error: Annotated[float | None, Meta(description="The error that the plan predicted.")] = None
+    error: Annotated[float | None, Meta(description="How far off the release is: by itself, or as predicted.")] = None
+    error_after: Annotated[dict[str, Any] | None, Meta(description="Worked out from the released values.")] = None
     error_unit: str | None = None
     summary: Annotated[list[str], Meta(description="The released values in a few lines.")] = []
     dataset: str | None = None

@@ -6,7 +6,7 @@ import json
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
@@ -17,6 +17,9 @@ from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, question_kinds
 from barrow.spaces import Space, space_from_spec
 from barrow.study.study import Study
+
+if TYPE_CHECKING:
+    from barrow.planning.after import OwnError
 
 STATEMENT_VERSION = 4
 """Grows with every change of fields or words; statements of another version are not read."""
@@ -56,6 +59,7 @@ def make_statement(
     parameters: Mapping[str, Any],
     summary: Sequence[str] = (),
     conditions: Sequence[str] = (),
+    own: OwnError | None = None,
 ) -> dict[str, Any]:
     """The statement as plain data: public numbers only.
 
@@ -66,6 +70,7 @@ def make_statement(
         parameters: The public parameters that the guarantee depends on.
         summary: The released values in a few lines.
         conditions: What the guarantee rests on beside mathematics; the words say "it holds if".
+        own: How far off the release is by itself, where that is known.
 
     >>> study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
     >>> said = make_statement(study, study.plan("mean"), entry={}, parameters={})
@@ -82,7 +87,8 @@ def make_statement(
         "name": plan.question.label,
         "released": plan.description,
         **plan.fields(),
-        "error": plan.error,
+        "error": plan.error if own is None else own.about,
+        "error_after": None if own is None else own.to_json(),
         "error_unit": plan.error_unit,
         "summary": list(summary),
         "dataset": study.dataset,

@@ -6,8 +6,10 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.mechanisms.decoding.bayesian import BayesianFit, bayesian_update
+    from barrow.mechanisms.decoding.cells import cells_decoder
     from barrow.mechanisms.decoding.graph import GraphDecoder, GraphMap
     from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_in_simplex, nearest_map
+    from barrow.mechanisms.decoding.screened import CellNoise
     from barrow.mechanisms.decoding.tree import (
         decode,
         edge_values,

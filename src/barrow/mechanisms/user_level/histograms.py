@@ -10,7 +10,6 @@ others, and the weight of their output is the largest that leaves the range of t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -19,6 +18,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding import decode
+from barrow.mechanisms.decoding.cells import without_added
 from barrow.mechanisms.histograms import KINDS, HistogramNoise, histogram_noise
 from barrow.mechanisms.multiscale import map_of
 from barrow.mechanisms.user_level.levels import (
@@ -42,8 +42,6 @@ from barrow.spaces import EdgeTree, Space, edge_names
 from barrow.spaces.base import Floats
 
 _UP = 1.0 + 2.0**-40
-_LEAST = 1e-3
-"""Where less is left to the other items it hardly matters how they share it."""
 USER_LEVEL_KINDS = ("levels", *(kind for kind in KINDS if kind != "edges"))
 """The ways by name."""
 _TURNS = 6
@@ -272,22 +270,3 @@ def with_added(query: Query, space: Space, p: float) -> Query:
         ClosedForm(lambda order: span(order) / space.least_distance_lower, range_bound=span, quantised=True),
         lambda: [*query.outputs, *(space.label(item) for item in range(known, space.items))],
     )
-
-
-def without_added(values: Floats, added: int, decode: Callable[[Floats, float], Floats]) -> Floats:
-    """The histogram of released values: shares of the added items as they are, what is left by the others' decoder.
-
-    Args:
-        values: What was released, times the factors that make shares of the added items' outputs.
-        added: How many of the last ones are theirs.
-        decode: From the values of the other outputs, as if nobody held an added item, to a histogram; the second
-            argument says how many times larger their noise has become.
-    """
-    if not added:
-        return decode(values, 1.0)
-    own = np.maximum(values[-added:], 0.0)
-    own = own / max(1.0, float(own.sum()))
-    left = max(0.0, 1.0 - float(own.sum()))
-    times = 1.0 / max(left, _LEAST)
-    found = np.maximum(decode(values[:-added] * times, times), 0.0)
-    return np.append(found * (left / found.sum()), own)

@@ -1,0 +1,80 @@
+"""How much worse than at its reference an answer may be: the error at other public distributions, none of them data.
+
+An error after decoding depends on how the truth is spread, which no plan may know. One reference says *about* how large
+it will be; the largest error over several says *at most about*: all alike, many at one end, everybody at one end, and a
+few single items. These are no bounds: what they hold for is measured (docs/histograms.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from barrow.noise.source import SeededSource
+from barrow.planning.simulate import WITH_RECORDS
+from barrow.spaces import Space
+from barrow.spaces.base import Floats
+
+_SEED = 20261118
+_END = 0.03
+"""The bump at an end falls to 1/e over this share of the items."""
+_SHAPE = 0.1
+"""Of the gamma weights of single items: about one item in ten has most of its weight."""
+_OFTEN = {"levels": 1.25}
+"""Empirical Bayes by levels errs more off its reference, by so much on real sets."""
+_DRAWS, _USUAL = {"cells": 10, "tree": 10, "levels": 4}, 2
+"""So many releases at each of them up to so many items, more of what is quick to decode."""
+_MANY = 2000
+_LARGE = 2
+"""Beyond them so many at a few single items, which is where noise along edges errs most."""
+
+
+def other_references(space: Space) -> list[Floats]:
+    """Distributions that are unlike the usual reference, and unlike each other; the one of few single items first.
+
+    >>> from barrow.spaces import Line
+    >>> [np.round(found, 2).tolist() for found in other_references(Line(0, 3, step=1, cells=True))][1:3]
+    [[0.33, 0.33, 0.33], [0.55, 0.27, 0.18]]
+    """
+    held = space.held
+    k = held.items
+    # From one end of the space: the first item is at a corner of a map, and at the end of a line.
+    rank = np.empty(k)
+    rank[np.argsort(held.distance(np.arange(k), 0), kind="stable")] = np.arange(k)
+    found = [_few(k), np.ones(k), 1.0 / (1.0 + rank), np.exp(-rank / max(1.0, _END * k))]
+    if (
+        not held.has_map
+    ):  # names have no neighbours that are alike, and decoders are the best where most are nearly empty
+        found.append(-np.log(_even(k)))
+    return [_whole(raw / raw.sum(), space) for raw in found]
+
+
+def _whole(held: Floats, space: Space) -> Floats:
+    """With people without records, where the space has an item for them."""
+    return held if space.apart is None else np.append(WITH_RECORDS * held, 1.0 - WITH_RECORDS)
+
+
+def _few(items: int) -> Floats:
+    """Most of the weight on few items: u^(1/shape) for even u is about what gamma variables of a small shape are."""
+    return np.asarray(_even(items) ** (1.0 / _SHAPE))
+
+
+def _even(items: int) -> Floats:
+    """Fixed numbers from 0.001 to 1, evenly spread."""
+    return np.asarray(np.maximum((SeededSource(_SEED).words(items) >> np.uint64(11)) * 2.0**-53, 1e-3))
+
+
+def most_error(kind: str, space: Space, known: float, error: Callable[[Floats, int], float]) -> float:
+    """The largest error over the references: "at most about".
+
+    Args:
+        kind: What the mechanism is called.
+        space: The public space.
+        known: The error at the usual reference.
+        error: From a reference and a number of releases to the mean error there, in the unit of ``known``.
+    """
+    few = space.items <= _MANY
+    draws = _DRAWS.get(kind, _USUAL) if few else _LARGE
+    used = other_references(space)[: None if few else 1]
+    return max(known, *(error(reference, draws) for reference in used)) * _OFTEN.get(kind, 1.0)

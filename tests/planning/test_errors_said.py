@@ -1,0 +1,199 @@
+"""What is said about errors: before a release at several public references, after it by the release itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from benchmarks._airports import airports, flights
+
+import barrow as bw
+from barrow.noise.source import SeededSource
+from barrow.planning.after import between, own_error, single_items, too_coarse
+from barrow.planning.candidates import useless
+from barrow.planning.histograms import error_at, kept_noise
+from barrow.planning.references import most_error, other_references
+from barrow.planning.simulate import reference_distribution
+from barrow.questions import Histogram
+from barrow.questions.histogram import HistogramPlan
+from barrow.spaces import Euclidean, Line, NoRecords
+from barrow.transport import measure_of
+from tests.mechanisms.test_screened import skewed
+
+LINE = Line(0, 301, unit="min", step=1, cells=True)
+PLACES = "earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)"
+
+
+def planned(space, promises, users, **asked) -> HistogramPlan:
+    plan = bw.Study(space, promises, users=users).plan(Histogram(**asked))
+    assert isinstance(plan, HistogramPlan)
+    return plan
+
+
+# Before.
+
+
+@pytest.mark.parametrize("space", [LINE, NoRecords(LINE), Euclidean([0, 0], [1, 1], step=1 / 8)])
+def test_references_are_unlike_each_other(space):
+    found = [reference_distribution(space), *other_references(space)]
+    assert len(found) == 5
+    measure = measure_of(space)
+    for i, one in enumerate(found):
+        assert one.shape == (space.items,)
+        assert one.sum() == pytest.approx(1)
+        assert (one >= 0).all()
+        for other in found[:i]:
+            assert measure.distance(one - other) > 0.01
+    assert [a.tolist() for a in other_references(space)] == [
+        a.tolist() for a in found[1:]
+    ]  # equal arguments, equal numbers
+    if space.apart is not None:
+        assert all(one[-1] == pytest.approx(0.05) for one in found)
+
+
+def test_the_largest_error_over_the_references_is_said():
+    """By name: what is expected at each of them, and levels a quarter more."""
+    asked: list[tuple[float, int]] = []
+
+    def error(reference, draws):
+        asked.append((float(reference.max()), draws))
+        return 2.0 if reference.max() == pytest.approx(1 / 301) else 0.5
+
+    assert most_error("cells", LINE, 1.0, error) == 2.0
+    assert most_error("levels", LINE, 1.0, error) == 2.5
+    assert most_error("cells", LINE, 3.0, error) == 3.0
+    assert [draws for _, draws in asked] == [10] * 4 + [4] * 4 + [10] * 4
+    large = Line(0, 3000, step=1, cells=True)
+    assert most_error("edges", large, 1.0, lambda reference, draws: 5.0 if (reference > 0.002).any() else 9.0) == 5.0
+
+
+def test_a_plan_says_about_and_at_most_about():
+    plan = planned(LINE, ["all, anywhere, 3"], 300)
+    assert plan.error < plan.error_most < 3 * plan.error
+    told = plan.to_json()
+    assert told["emd_most"] == plan.error_most
+    said = next(line for line in plan.lines() if line.startswith("Error"))
+    assert f"about {plan.sized(plan.error)}, at most about {plan.sized(plan.error_most)}" in said
+
+
+@pytest.mark.parametrize("users", [300, 3000])
+def test_skewed_people_are_within_what_was_said(users):
+    """The truth is no reference: 1.2 times "at most about" holds, and "about" is of the right size."""
+    plan = planned(LINE, ["all, anywhere, 3"], users)
+    truth = np.append(0.97 * skewed(), 0.03)
+    measure = measure_of(plan.space)
+    true = np.mean([measure.distance(plan.simulated(truth, seed) - truth) for seed in range(40)]) * plan.space.diameter
+    assert true <= 1.2 * plan.error_most
+    assert 0.25 <= true / plan.error <= 1.25
+
+
+def test_a_plan_that_may_be_useless_warns_and_says_what_would_help():
+    """What counts is the largest error: half of a guess is reached by it before it is by the usual one."""
+    assert useless(0.19, 0.4, "km") == []
+    assert "at most about 0.21 km" in useless(0.19, 0.4, "km", 0.21)[0]
+    weak = planned(LINE, ["all, anywhere, 0.1"], 40)
+    assert weak.error_most > weak.uniform_guess / 2
+    assert "nearly useless" in weak.warnings[0]
+    assert "times as many people" in weak.warnings[0]
+    assert planned(LINE, ["all, anywhere, 3"], 3000).warnings == []
+
+
+@pytest.mark.parametrize(
+    "question", ["histogram", "frequency(samples=5)", "items(samples=5)", "mean", "histogram(samples=5)"]
+)
+def test_every_kind_warns_before_spending(question):
+    if question == "histogram(samples=5)":
+        study = bw.Study(LINE, ["all, anywhere, 0.1"], users=40, model="local")
+        found = study.plan("histogram")
+    else:
+        model = "local" if "samples" in question else "central"
+        found = bw.Study(LINE, ["all, anywhere, 0.05"], users=20, model=model).plan(question)
+    assert any("useless" in text or "more than a uniform guess" in text for text in found.warnings), found.warnings
+
+
+# After.
+
+
+def releases(plan: HistogramPlan, truth: np.ndarray, count: int) -> list[np.ndarray]:
+    return [plan.simulated(truth, 1000 + seed) for seed in range(count)]
+
+
+def ratio(plan: HistogramPlan, truth: np.ndarray, count: int = 40, few: int = 10) -> float:
+    """The mean of what releases say of themselves over their true mean error."""
+    found = releases(plan, truth, count)
+    measure = measure_of(plan.space)
+    snapped = float(truth @ plan.space.snapping_means)
+    true = np.mean([np.hypot(measure.distance(shares - truth), snapped) for shares in found]) * plan.space.diameter
+    said = np.mean([own_error(plan.target, plan.made, shares, plan.error).about for shares in found[:few]])
+    return float(said / true)
+
+
+@pytest.mark.parametrize("users", [300, 3000])
+def test_a_line_says_its_own_error(users):
+    plan = planned(LINE, ["all, anywhere, 3"], users, mechanism="cells", definition="user_level")
+    assert 0.67 <= ratio(plan, np.append(skewed(), 0.0)) <= 1.5
+
+
+def test_flights_say_their_own_error():
+    """The bundled flights on their tree, and on the airports as they are for user-level DP."""
+    tree = airports()
+    shares, _ = flights(tree)
+    plan = planned(tree, ["all, 0.05, 0.5"], 4000)
+    truth = np.append(shares, 0.0) if plan.space.items > tree.items else shares
+    assert 0.67 <= ratio(plan, truth) <= 1.5
+    twice = np.mean([own_error(plan.target, replace(plan.made, noise=plan.made.noise), truth, 0.0).about])
+    # It is about this release, and not what was planned: with ten times the people it says a tenth or so.
+    more = planned(tree, ["all, 0.05, 0.5"], 40_000)
+    assert own_error(more.target, more.made, truth, 0.0).about < 0.4 * twice
+
+
+def test_coarse_nodes_say_between_which_errors():
+    """Cells finer than nodes: the plan's number, and two maps that fit the released values equally well."""
+    plan = planned(PLACES, ["1/30, 10 km, 0.5", "all, 300 m, 0.5"], 1083)
+    assert plan.made.noise.plan.graph.weights is not None
+    shares = plan.simulated(plan.target.reference, 1)
+    lone = single_items(plan.made, shares)
+    assert lone is not None
+    nodes = plan.made.matrix
+    assert (lone > 0).sum() <= plan.made.noise.dimension
+    # The values at the nodes are about the same, so that what was released cannot tell the two maps apart.
+    far = np.abs(nodes @ (lone - shares)).sum()
+    assert far < 0.5 * np.abs(nodes @ (plan.target.reference - np.full(len(shares), 1 / len(shares)))).sum()
+    found = own_error(plan.target, plan.made, shares, plan.error)
+    assert found.about == plan.error
+    assert found.between is not None
+    low, high = found.between
+    assert low < 0.8 * high
+    # People who all are in few places, and people who are spread out, are both within it, about.
+    for truth in (lone, shares):
+        measure, moved = measure_of(plan.space, 5000), float(truth @ plan.space.snapping_means)
+        true = np.mean([np.hypot(measure.distance(plan.simulated(truth, i) - truth), moved) for i in range(3)])
+        assert 0.8 * low <= true * plan.space.diameter <= 1.25 * high
+
+
+def test_nodes_that_are_too_coarse_are_said_beforehand():
+    plan = planned(
+        "line(low=0, high=2000, step=1, unit='min')", ["all, 20 min, 0.5"], 3000, mechanism="edges", definition="emd"
+    )
+    assert too_coarse(plan.target, plan.made) is None
+    assert not any("too coarse" in text for text in plan.warnings)
+    # The same nodes where there is next to no noise: they, and not the noise, are what is wrong.
+    spacing = plan.query.arguments["spacing"]
+    target = replace(plan.target, terms=replace(plan.terms, users=3_000_000), spacing=spacing)
+    made = kept_noise(target, "edges")
+    found = too_coarse(target, made)
+    assert found is not None
+    assert found[1] > 10 * found[0]
+    there = replace(plan, target=target, chosen=replace(plan.chosen, mechanism=made), terms=target.terms)
+    assert any("Nodes are too coarse" in text for text in there.warnings)
+
+
+def test_errors_of_large_spaces_are_measured_on_a_coarser_grid():
+    """As predictions are: the same error within a third, in a fraction of the time."""
+    plan = planned("earth(box=(40.5, -74.3, 41.0, -73.6), cell=0.45)", ["1/30, 10 km, 0.5", "all, 300 m, 0.5"], 1083)
+    assert plan.space.items > 12_000
+    found = error_at(plan.target, plan.made, plan.target.reference, 2)
+    assert found == pytest.approx(plan.error, rel=0.35)
+    low, high = between(plan.target, plan.made, plan.made.simulated(plan.target.reference, SeededSource(1)))
+    assert 0 < low <= high < plan.uniform_guess
