@@ -1,53 +1,20 @@
 """How often intervals of decoded histograms hold: nine populations on a grid, the bundled flights, a line, a tree.
 
 A histogram is released with seeded noise from a population that is known; its intervals come from the released values
-alone (:mod:`barrow.planning.simulate`). Counted are items that stand out of the noise, whose intervals have two ends,
-and apart from them the others, of which only the upper end is said.
+alone (:mod:`barrow.mechanisms.item_intervals`). Counted are items that stand out of the noise, whose intervals have two
+ends, and apart from them the others, of which only the upper end is said.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
-from barrow.noise.source import SeededSource
-from barrow.planning.simulate import resampled
 from barrow.spaces import Clustered, Earth, Line, Space
+from benchmarks._intervals_truth import Held, measure
 from benchmarks._multiscale import ALPHA, SQUARE, populations
-
-
-@dataclass
-class Held:
-    """How many intervals held."""
-
-    above: int = 0
-    held_above: int = 0
-    below: int = 0
-    held_below: int = 0
-
-    def add(self, other: Held) -> None:
-        """Add them up."""
-        self.above += other.above
-        self.held_above += other.held_above
-        self.below += other.below
-        self.held_below += other.held_below
-
-    @property
-    def shares(self) -> tuple[float, float]:
-        """Of two-sided intervals, and of upper limits."""
-        return self.held_above / max(self.above, 1), self.held_below / max(self.below, 1)
-
-
-def held(made: HistogramNoise, truth: Any, seed: int, draws: int | None = None) -> Held:
-    """One release from a known population."""
-    shares = made.simulated(truth, SeededSource(seed))
-    found = resampled(made, shares, draws)
-    out = shares > found.noise
-    right = (truth >= found.low - 1e-15) & (truth <= found.high + 1e-15)
-    return Held(int(out.sum()), int(right[out].sum()), int((~out).sum()), int((truth <= found.high)[~out].sum()))
 
 
 def flights() -> tuple[Space, Any]:
@@ -90,24 +57,22 @@ def cases(users: int = 10**4) -> dict[str, list[tuple[HistogramNoise, Any]]]:
 
 def figures(repeats: int = 3) -> dict[str, float]:
     """The shares that held, by case and in all; the worst case apart."""
-    found: dict[str, float] = {}
     everything, worst = Held(), 1.0
     for name, pairs in cases().items():
         here = Held()
         for i, (made, truth) in enumerate(pairs):
-            for again in range(repeats):
-                here.add(held(made, truth, 1000 * i + again))
-        above, below = here.shares
-        print(f"{name}: {above:.1%} of {here.above:,} intervals, {below:.1%} of {here.below:,} upper limits")
-        worst = min(worst, above if here.above else 1.0)
+            here.add(measure(made, truth, repeats, 1000 * i))
+        out, limits = (here.figures().get(sort, {"count": 0, "held": 1.0}) for sort in ("standing_out", "limits"))
+        said = [f"{each['held']:.1%} of {each['count']:,}" for each in (out, limits)]
+        print(f"{name}: {said[0]} intervals, {said[1]} upper limits")
+        worst = min(worst, out["held"])
         everything.add(here)
-    above, below = everything.shares
-    found |= {
-        "intervals_held": round(above, 4),
-        "intervals_held_least": round(worst, 4),
-        "limits_held": round(below, 4),
+    found = everything.figures()
+    return {
+        "intervals_held": found["standing_out"]["held"],
+        "intervals_held_least": worst,
+        "limits_held": found["limits"]["held"],
     }
-    return found
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from barrow.mechanisms.edge_intervals import (
     node_weights,
     noise_of,
     region_interval,
-    simple_region_level,
+    simple_region_miss,
 )
 from barrow.mechanisms.edge_sums import EdgeSum, _log_equal_tail, equal_half_width
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
@@ -175,11 +175,11 @@ def test_all_simple_regions_of_a_tiny_grid_are_counted():
     for k, number in counts.items():
         allowed = (plan.graph.edges / k + 4) * 3.0 ** (k - 1)
         assert number <= allowed
-        assert number * simple_region_level(plan, k) <= 0.05 * 6 / (math.pi * k) ** 2 * (1 + 1e-12)
+        assert number * simple_region_miss(plan, k) <= 0.05 * 6 / (math.pi * k) ** 2 * (1 + 1e-12)
     # The figures on paper: perimeters of 32 x 32, in scales.
     large = edge_histogram(Euclidean([0, 0], [1, 1], step=1 / 32), 25, users=1000, blocks="edges")
     for k, width in {4: 21.7, 8: 33.3, 16: 55.0, 32: 96.9, 64: 179.0}.items():
-        assert equal_half_width(k, simple_region_level(large, k)) == pytest.approx(width, rel=0.01)
+        assert equal_half_width(k, simple_region_miss(large, k)) == pytest.approx(width, rel=0.01)
 
 
 def test_bad_regions_are_refused():
@@ -187,8 +187,8 @@ def test_bad_regions_are_refused():
     plan = edge_histogram(line, 25, users=1000)
     for call in (
         lambda: region_interval(plan, np.zeros(8), np.ones(3, dtype=bool)),
-        lambda: region_interval(plan, np.zeros(8), [3], level=0.0),
-        lambda: simple_region_level(plan, 1),
+        lambda: region_interval(plan, np.zeros(8), [3], miss=0.0),
+        lambda: simple_region_miss(plan, 1),
         lambda: half_width(plan, [1.0]),
     ):
         with pytest.raises(ParameterError):

@@ -26,7 +26,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from barrow.mechanisms import edge_intervals, edge_sums, histogram_regions
+from barrow.mechanisms import edge_intervals, edge_sums, tree_shares
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.noise.additive import edges
 from barrow.spaces import Space
@@ -126,13 +126,13 @@ def test_no_union_bound(monkeypatch):
 
 
 def test_nodes_in_between_left_outside(monkeypatch):
-    def careless(tree, inside):
+    def careless(tree, inside, weights):
         fixed = np.zeros(tree.edges, dtype=bool)
         owned = tree.owners >= 0
         fixed[tree.owners[owned]] = inside[owned]
         return fixed, bool(inside[~owned][0]) if (~owned).any() else False
 
     tests = importlib.import_module("tests.mechanisms.test_histogram_regions")
-    for module in (histogram_regions, tests):
+    for module in (tree_shares, tests):
         monkeypatch.setattr(module, "tree_sides", careless)
     assert noticed("mechanisms.test_histogram_regions", "test_sides_of_a_tree_are_the_cheapest_of_all", "clusters")

@@ -13,16 +13,15 @@ from barrow.mechanisms.additive import checked_model, wanted_norms
 from barrow.mechanisms.edge_histogram import certified, edge_histogram, reach_upper, spacings
 from barrow.mechanisms.edge_intervals import (
     RegionInterval,
-    any_region_level,
+    any_region_miss,
     half_width,
     noise_of,
     region_interval,
-    simple_region_level,
+    simple_region_miss,
 )
 from barrow.mechanisms.edge_noise import node_half_widths
 from barrow.mechanisms.edge_sums import equal_half_width, laplace_half_widths
 from barrow.mechanisms.frequency import checked_decoder, whole_counts
-from barrow.mechanisms.histogram_regions import tree_sides
 from barrow.mechanisms.histograms import histogram_noise, tree_histogram
 from barrow.mechanisms.itemwise import least_distance, refuse_sizes
 from barrow.mechanisms.multiscale import (
@@ -35,6 +34,7 @@ from barrow.mechanisms.multiscale import (
 )
 from barrow.mechanisms.spans import DenseMoments, FlatMoments, halving_spans, spans_of
 from barrow.mechanisms.statistics import UserCounts
+from barrow.mechanisms.tree_shares import tree_sides
 from barrow.queries import multiscale
 from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line
 from barrow.spaces.edges import edge_tree
@@ -84,7 +84,7 @@ def test_spacings():
 
 
 def test_region_interval():
-    assert RegionInterval(0.2, 0.4, 0.3, 4).nearest(0.5) == 0.4
+    assert RegionInterval(0.2, 0.4, 0.3, 4).around(0.5).estimate == 0.4
 
 
 def test_noise_of():
@@ -109,13 +109,13 @@ def test_region_interval_of_edge_intervals():
     assert round(found.high - found.low, 3) == 0.002
 
 
-def test_simple_region_level():
+def test_simple_region_miss():
     plan = edge_histogram(Euclidean([0, 0], [1, 1], step=1 / 8), 25, users=1000)
-    assert simple_region_level(plan, 8) < 1e-7
+    assert simple_region_miss(plan, 8) < 1e-7
 
 
-def test_any_region_level():
-    assert any_region_level(10, 2) < 0.05 / 45
+def test_any_region_miss():
+    assert any_region_miss(10, 2) < 0.05 / 45
 
 
 def test_node_half_widths():
@@ -143,7 +143,8 @@ def test_whole_counts():
 
 
 def test_tree_sides():
-    below, root = tree_sides(edge_tree(Clustered.grid(2, 2, r=0.25)), np.array([True, True, False, False]))
+    tree = edge_tree(Clustered.grid(2, 2, r=0.25))
+    below, root = tree_sides(tree, np.array([True, True, False, False]), 1.0 / tree.lengths**2)
     assert below.tolist() == [True, False, True, True, False, False]
     assert not root
 

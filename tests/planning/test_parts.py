@@ -19,7 +19,7 @@ from barrow.planning.edges import best_spacing
 from barrow.planning.histograms import HistogramTarget, check_size, kept_noise
 from barrow.planning.items import ItemHelp, choose_items, most_accurate_items
 from barrow.planning.linear import noise_candidate
-from barrow.planning.simulate import Resampled, StandIn, raw_error, resampled, simulate, stand_in
+from barrow.planning.simulate import StandIn, raw_error, simulate, stand_in
 from barrow.planning.terms import Terms
 from barrow.policy import Promise
 from barrow.privacy import Emd, Guarantee, Model
@@ -65,25 +65,6 @@ def test_most_accurate_items():
 
 def test_noise_candidate():
     assert noise_candidate(linear_noise(mean(Line(0, 100, step=1)), 25, users=1000), 1000, "").name == "laplace"
-
-
-def test_resampled():
-    found = Resampled(np.array([0.5, 0.5]), np.array([0.4, 0.4]), np.array([0.6, 0.6]), 0.1, np.zeros((2, 2)))
-    assert found.redraws[0].tolist() == [0.5, 0.5]
-
-
-def test_resampled_region():
-    off = np.array([[0.1, -0.1], [-0.1, 0.1]])
-    found = Resampled(np.array([0.5, 0.5]), np.zeros(2), np.ones(2), 0.1, off)
-    assert found.region(np.array([True, True])) == (1.0, 1.0, 1.0)
-
-
-def test_resampled_of_resample():
-    made = histogram_noise(Clustered.grid(5, 4, r=0.02), "tree", 25, users=1000)
-    found = resampled(made, np.full(20, 0.05))
-    assert (found.low < 0.05).all()
-    assert (found.high > 0.05).all()
-    assert found.noise < 0.05
 
 
 def test_compared():

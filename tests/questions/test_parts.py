@@ -165,7 +165,7 @@ def test_names_of():
 
 
 def test_bounds_of():
-    assert bounds_of({"half_width_95_all": 0.5}, [{"value": 2.0, "half_width_95": 0.25}] * 20).noise == 0.5
+    assert bounds_of({"half_width_95_all": 0.5}, {"values": [{"value": 2.0, "half_width_95": 0.25}] * 20}).noise == 0.5
 
 
 def test_unit_of():
@@ -179,7 +179,7 @@ def test_places_of():
 def test_picture():
     rows = [{"output": "mean", "value": 31.0, "half_width_95": 0.5, "unit": "years"}]
     assert (
-        str(picture({}, rows, None, shares=False, title="Mean"))
+        str(picture({}, {"values": rows}, None, shares=False, title="Mean"))
         == "Mean. mean: 31 years, with 95 % certainty 30.5 years to 31.5 years."
     )
 

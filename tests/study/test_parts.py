@@ -170,8 +170,8 @@ def test_released_shares():
     with pytest.raises(
         ParameterError,
         match=re.escape(
-            "The release is no central histogram along edges, along a tree or of cells.\n"
-            "  allowed: a histogram whose statement says mechanism 'edges', 'tree' or 'cells'\n"
+            "The release is no central histogram along edges, along a tree, on levels or of cells.\n"
+            "  allowed: a histogram whose statement says mechanism 'edges', 'tree', 'levels' or 'cells'\n"
             "  fix:     mechanism = 'edges' in the question of another release"
         ),
     ):

@@ -116,7 +116,8 @@ def test_a_polygon_that_cuts_cells_is_held_between_those_inside_and_those_it_mee
     inside, cut = polygon_inside(SPACE, tmp_path / "cut.geojson")
     shares = result.shares()
     low, high = shares.region(inside & ~cut).low, shares.region(inside | cut).high
-    assert (said["low_of_polygon"], said["high_of_polygon"]) == (low, high)
+    assert said["low_of_polygon"] == pytest.approx(low, abs=1e-6)
+    assert said["high_of_polygon"] == pytest.approx(high, abs=1e-6)
     with pytest.raises(ParameterError, match="does not hold the inner"):
         shares.region(inside | cut, outer=inside & ~cut)
 
@@ -127,15 +128,15 @@ def test_lists_hold_at_once_and_what_was_looked_for_is_wider(tmp_path, capsys):
     corner = SPACE.labels[:1]
     alone, looked = result.region(corner), result.region(corner, looked=True)
     listed = result.regions([corner, SPACE.labels[:3]])[0]
-    assert result.region(corner, level=0.025) == listed
+    assert result.region(corner, confidence=0.975) == listed
     assert looked.low <= listed.low <= alone.low
     assert alone.high <= listed.high <= looked.high
     asked = ["--items", ";".join(corner), "--items", ";".join(SPACE.labels[:3])]
     with pytest.raises(SystemExit):
         main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), *asked])
     assert "hold all at once with probability 95 %" in capsys.readouterr().out
-    with pytest.raises(ParameterError, match="several pieces"):
-        result.region([SPACE.labels[0], SPACE.labels[63]], looked=True)
+    pieces = result.region([SPACE.labels[0], SPACE.labels[63]], looked=True)  # by blocks alone, which any region has
+    assert pieces.low <= result.region([SPACE.labels[0], SPACE.labels[63]]).low
     with pytest.raises(ParameterError, match="list of regions is empty"):
         result.regions([])
     with pytest.raises(ParameterError, match="no item 'nowhere'"):
@@ -186,11 +187,29 @@ def test_holes_are_outside(tmp_path):
     assert polygon_inside(SPACE, tmp_path / "ring.geojson")[0].sum() == 15
 
 
-def test_the_command_needs_one_region(capsys):
+def test_without_a_region_the_command_lists_what_stands_out(tmp_path, capsys):
+    study, result, _ = released(tmp_path)
+    study.write(tmp_path / "study.toml")
+    asked = ["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml")]
     with pytest.raises(SystemExit) as ended:
-        main(["region", "nowhere"])
+        main([*asked, "--json"])
+    assert ended.value.code == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"confidence": 0.95, "regions": result.tables["regions"]}
+    with pytest.raises(SystemExit):
+        main(asked)
+    assert f"{len(said['regions'])} regions stand out of the noise" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("confidence", ["0.05", "0.49", "1", "nan", "-1"])
+def test_a_confidence_below_a_half_is_refused_with_the_fix(tmp_path, capsys, confidence):
+    with pytest.raises(SystemExit) as ended:
+        main(["region", str(tmp_path), "--items", "x", "--confidence", confidence])
     assert ended.value.code == 1
-    assert "polygon or by items" in capsys.readouterr().err
+    assert "--confidence 0.95" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(["region", str(tmp_path), "--items", "x", "--level", "0.05"])
+    assert ended.value.code != 0
 
 
 def test_cells_of_the_earth_and_hexagons_are_cut_by_their_own_shapes(tmp_path):

@@ -14,11 +14,15 @@ from barrow.cli.study_options import DEFAULT, output_options, study_option
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
-from barrow.mechanisms.histogram_regions import ReleasedShares
+from barrow.mechanisms.histogram_regions import ReleasedShares, checked_confidence
 from barrow.privacy import Model
+from barrow.questions.merging import region_rows
 from barrow.study import Study
 from barrow.study.region import polygon_inside
 from barrow.study.result import Release
+
+_LITTLE = 1e-9
+"""What is less is rounding."""
 
 
 @click.command()
@@ -30,7 +34,7 @@ from barrow.study.result import Release
     multiple=True,
     help="Labels with commas between them, or semicolons if they have commas; may be repeated.",
 )
-@click.option("--level", type=float, default=0.05, show_default=True, help="How often an interval may miss.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="How often the intervals hold.")
 @click.option("--looked", is_flag=True, help="The region was chosen after looking at the release: a wider interval.")
 @click.option("--question", "asked", help="Of a local study with several questions: which one.")
 @output_options
@@ -39,7 +43,7 @@ def region(
     file: str | None,
     within: tuple[str, ...],
     items: tuple[str, ...],
-    level: float,
+    confidence: float,
     looked: bool,
     asked: str | None,
     as_json: bool,
@@ -49,41 +53,57 @@ def region(
 
     FOLDER is a release, or the file that barrow local aggregate --json printed. Several regions have intervals that
     hold all at once. A polygon is the cells whose middles it holds; where it cuts cells, a second interval is for the
-    polygon itself.
+    polygon itself. Without a region the command lists those that stand out of the noise by themselves.
 
     \b
     Example:
       barrow region visits-map --within harbour.geojson
     """  # noqa: D301  (click reads the backspace)
-    if not within and not items:
-        raise ParameterError(
-            "A region is given by a polygon or by items.", allowed="at least one", fix="--within region.geojson"
-        )
+    miss = checked_confidence(confidence, "--confidence 0.95")
     study = Study.read(file or DEFAULT)
     shares = (
         _collected(released, study, asked) if Path(released).is_file() else Release.read(released).shares(study.space)
     )
+    if not within and not items:
+        _list(shares, confidence, as_json, quiet)
+        return
     rows = [(name, *polygon_inside(shares.space, name)) for name in within]
     rows += [(text, shares.marked(_labels(text, shares.space.labels)), None) for text in items]
-    each = level / len(rows)
+    each = 1.0 - miss / len(rows)
     told = [_told(shares, name, inside, cut, each, looked) for name, inside, cut in rows]
     if as_json:
-        echo_json({**told[0], "level": level} if len(told) == 1 else {"level": level, "regions": told})
+        many = {"confidence": confidence}
+        echo_json({**told[0], **many} if len(told) == 1 else {**many, "regions": told})
         return
     for row in told:
         _say(row, quiet)
     if not quiet:
         held = "The interval holds" if len(told) == 1 else "The intervals hold all at once"
         chosen = "even for regions chosen by looking" if looked else "for regions chosen without looking at the release"
-        echo(f"{held} with probability {100 * (1 - level):.4g} %, {chosen}.")
+        echo(f"{held} with probability {100 * confidence:.4g} %, {chosen}.")
 
 
-def _told(shares: ReleasedShares, name: str, inside: Any, cut: Any, level: float, looked: bool) -> dict[str, Any]:
+def _list(shares: ReleasedShares, confidence: float, as_json: bool, quiet: bool) -> None:
+    """The regions that stand out of the noise, the largest first."""
+    rows = region_rows(shares.space.held, shares.merged(confidence))[0]
+    if as_json:
+        echo_json({"confidence": confidence, "regions": rows})
+        return
+    for row in rows:
+        ends = f"{_percent(row, 'low_95')} to {_percent(row, 'high_95')}"
+        echo(f"{row['low_95']:.6g} {row['high_95']:.6g}" if quiet else f"{row['name']}: {ends}")
+    if not quiet:
+        many = f"{len(rows):,} regions stand" if len(rows) != 1 else "1 region stands"
+        echo(f"{many} out of the noise; all intervals hold at once with probability {100 * confidence:.4g} %.")
+
+
+def _told(shares: ReleasedShares, name: str, inside: Any, cut: Any, confidence: float, looked: bool) -> dict[str, Any]:
     """A region's interval as plain data; of a polygon that cuts cells also the one for the polygon itself."""
-    found = shares.region(inside, level, looked=looked)
+    found = shares.region(inside, confidence, looked=looked)
     row = {"region": name, "items": int(inside.sum()), "share": found.estimate, "low": found.low, "high": found.high}
+    row |= {"noise": found.noise, "border": found.border}
     if cut is not None and cut.any():
-        itself = shares.region(inside & ~cut, level, outer=inside | cut, looked=looked)
+        itself = shares.region(inside & ~cut, confidence, outer=inside | cut, looked=looked)
         row |= {"cut": int(cut.sum()), "low_of_polygon": itself.low, "high_of_polygon": itself.high}
     return row
 
@@ -93,14 +113,15 @@ def _say(row: dict[str, Any], quiet: bool) -> None:
         echo(f"{row['low']:.6g} {row['high']:.6g}")
         return
     echo(f"{row['region']}: {_percent(row, 'share')} of people's items, in {row['items']:,} of the space's")
-    echo(f"  between {_percent(row, 'low')} and {_percent(row, 'high')}")
+    border = f", and up to ± {_percent(row, 'border', 2)} by records near the border" if row["border"] > _LITTLE else ""
+    echo(f"  noise ± {_percent(row, 'noise', 2)}{border}: between {_percent(row, 'low')} and {_percent(row, 'high')}")
     if "cut" in row:
         ends = f"between {_percent(row, 'low_of_polygon')} and {_percent(row, 'high_of_polygon')}"
         echo(f"  the polygon cuts {row['cut']:,} cells; inside it lie {ends}")
 
 
-def _percent(row: dict[str, Any], name: str) -> str:
-    return f"{100 * row[name]:.4g} %"
+def _percent(row: dict[str, Any], name: str, digits: int = 4) -> str:
+    return f"{100 * row[name]:.{digits}g} %"
 
 
 def _collected(path: str, study: Study, asked: str | None) -> ReleasedShares:

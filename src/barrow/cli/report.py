@@ -71,8 +71,8 @@ def report(
 ) -> None:
     """Write one page about releases of a study: what they say, how sure, and what anyone can learn from them together.
 
-    With the study (study.toml in this folder by default) intervals of decoded histograms are simulated and accuracy is
-    compared; without it the page has what the folders hold.
+    With the study (study.toml in this folder by default) accuracy is compared; without it the page has what the folders
+    hold.
 
     \b
     Example:
@@ -118,5 +118,4 @@ def _released(folder: str, study: Any, must: bool) -> Any:
                 fix="leave --study out",
             )
         plan = plan if same else None
-    bounds = None if plan is None else plan.bounds(found.tables)
-    return Released(found.statement, found.tables, plan=plan, bounds=bounds, folder=folder)
+    return Released(found.statement, found.tables, plan=plan, folder=folder)

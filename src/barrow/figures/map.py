@@ -15,14 +15,16 @@ from barrow.figures.readings import (
     MOST_CLASSES,
     Numbers,
     Readings,
+    Regions,
     checked_labels,
     class_edges,
     class_names,
     classes_of,
+    coarse_edges,
     finite,
 )
 from barrow.figures.svg import KEY, element, hatched, legend, mark, number, shades_of
-from barrow.numerics.exact import PERCENT, at_most, near
+from barrow.numerics.exact import PERCENT, at_most, between, near
 
 MOST_MARKS = 600
 _MANY = 20_000
@@ -41,6 +43,7 @@ def map_figure(
     labels: Sequence[object] | None = None,
     outline: Outline | None = None,
     redraws: Sequence[Numbers] = (),
+    regions: Regions | None = None,
     title: str = "Map",
     width: int = 720,
     most_height: int = 520,
@@ -58,6 +61,7 @@ def map_figure(
         labels: Names of the places; their coordinates by default.
         outline: GeoJSON to draw instead of the bundled coasts and borders.
         redraws: Values of other maps that fit what was released as well: more layers.
+        regions: Neighbouring places that stand out together: these are painted too, and everything else is hatched.
         title: What the figure is.
         width: In pixels.
         most_height: The greatest height of the map in pixels.
@@ -74,16 +78,19 @@ def map_figure(
             allowed="one a place",
             fix="one value a place",
         )
+    shown = readings if regions is None else _together(readings, regions)
     view = places.bounds() if box is None else checked_box(box)
     names = _names(places, view) if labels is None else checked_labels(labels, len(readings))
     projection = Projection(view, float(width), float(most_height))
     places = places.turned(projection)
     ground = bundled_ground(projection) if outline is None else own_ground(outline, projection)
-    edges = class_edges(readings)
-    classes = classes_of(readings, edges)
+    edges = class_edges(shown) if regions is None else coarse_edges(shown)
+    classes = classes_of(shown, edges)
     height = projection.fit[3]
-    layers = _layers(places, readings, edges, classes, projection, redraws, (width, height))
+    layers = _layers(places, shown, edges, classes, projection, redraws, (width, height))
     marks = _marks(places, readings, names, projection)
+    if regions is not None:
+        marks += _region_marks(places, readings, regions, projection, MOST_MARKS - len(marks))
     body = [
         _shapes(ground, projection),
         _under(ground, bool((classes == 0).any())),
@@ -93,11 +100,10 @@ def map_figure(
         "".join(marks),
         "".join(key for _, key, _ in layers),
     ]
-    about = _said(readings, names, len(marks))
     return drawn(
         *body,
         title=title,
-        description=about,
+        description=_said(readings, names, len(marks), places, regions),
         width=width,
         height=height + max(used for _, _, used in layers) + 34,
         kind="map",
@@ -206,6 +212,68 @@ def _marks(places: Places, readings: Readings, names: Sequence[str], projection:
     return found
 
 
+def _together(readings: Readings, regions: Regions) -> Readings:
+    """Places of a region are as sure as the region is; those that stand out alone as sure as they are."""
+    low, high = regions.ends(readings.value)
+    alone = ~readings.below if readings.low is not None else np.zeros(len(readings), dtype=bool)
+    if readings.low is not None and readings.high is not None:
+        low, high = np.where(alone, readings.low, low), np.where(alone, readings.high, high)
+    return Readings(readings.value, low, np.maximum(high, low), None, readings.unit)
+
+
+def _region_marks(places: Places, readings: Readings, regions: Regions, projection: Projection, most: int) -> list[str]:
+    """Regions of several places, the largest first, each read out at the place in it that is nearest to its middle."""
+    x, y = projection.pixels(places.lat, places.lon)
+    r = disc_radius(x, y)
+    found: list[str] = []
+    for region, inside in _members(regions):
+        if len(found) >= most:
+            break
+        if len(inside) == 1 and not readings.below[inside[0]]:
+            continue  # it stands out alone
+        middle = np.hypot(x[inside] - x[inside].mean(), y[inside] - y[inside].mean())
+        i = int(inside[int(np.argmin(middle))])
+        spot = element("circle", cx=float(x[i]), cy=float(y[i]), r=r, class_="spot")
+        said = _region_words(regions, region, len(inside), places, i, readings.unit)
+        found.append(mark(spot, at=(float(x[i]), float(y[i])), said=said))
+    return found
+
+
+def _members(regions: Regions) -> list[tuple[int, Ids]]:
+    """The number of each region, the largest share first, and its places."""
+    order = np.argsort(regions.of, kind="stable")
+    ends = np.searchsorted(regions.of[order], np.arange(1, len(regions.share) + 2))
+    by_share = np.argsort(-regions.share, kind="stable") + 1
+    return [(number, order[ends[number - 1] : ends[number]]) for number in by_share.tolist()]
+
+
+def _region_words(regions: Regions, number: int, count: int, places: Places, i: int, unit: str) -> str:
+    where = place_name(float(places.lat[i]), float(places.lon[i]), 2)
+    many = f"{count:,} places round {where}" if count > 1 else where
+    low, high = float(regions.low[number - 1]), float(regions.high[number - 1])
+    return f"{many}: {near(float(regions.share[number - 1]), unit)}, with 95 % certainty {between(low, high, unit)}"
+
+
+def _said_regions(readings: Readings, regions: Regions, places: Places, marked: int) -> str:
+    """What stands out, alone and together; all regions hold at once."""
+    seen, found = int((regions.of > 0).sum()), _members(regions)
+    held = float(readings.value[regions.of > 0].sum())
+    many = f"{len(found):,} region{'s' * (len(found) != 1)}"
+    share = near(held, PERCENT, digits=2)
+    said = [f"{many}, of {seen:,} of {len(readings):,} places, stand out of the noise; they hold about {share}."]
+    words = []
+    for region, inside in found[:3]:
+        middle = int(inside[len(inside) // 2])
+        words.append(_region_words(regions, region, len(inside), places, middle, readings.unit))
+    said.append(f"The largest: {'; '.join(words)}.")
+    said.append("All intervals of regions hold at once with 95 %; within a region the colours are an estimate.")
+    if marked < len(found):
+        said.append(f"The {marked:,} largest can be read out.")
+    if (regions.of == 0).any():
+        said.append("Hatched: nothing stands out there.")
+    return " ".join(said)
+
+
 def _scale_bar(projection: Projection, height: float) -> str:
     per_pixel = projection.kilometres()
     wanted = per_pixel * projection.width * 0.12
@@ -218,7 +286,9 @@ def _scale_bar(projection: Projection, height: float) -> str:
     ) + element("text", text=said, x=right - bar - 8, y=height + 18, class_="tick end")
 
 
-def _said(readings: Readings, names: Sequence[str], marked: int) -> str:
+def _said(readings: Readings, names: Sequence[str], marked: int, places: Places, regions: Regions | None) -> str:
+    if regions is not None:
+        return _said_regions(readings, regions, places, marked)
     below = int(readings.below.sum())
     seen = len(readings) - below
     best = [i for i in readings.largest(3).tolist() if not readings.below[i]]

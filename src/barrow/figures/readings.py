@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import ROUND_CEILING
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -33,6 +33,37 @@ def finite(values: Numbers, name: str) -> Floats:
             fix="leave out what has no value before drawing",
         )
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Neighbouring values that stand out of the noise together; their intervals hold all at once.
+
+    Attributes:
+        of: For each value the number of its region, from 1; 0 for none.
+        share: What each region holds in all.
+        low: The lower end of each region's interval.
+        high: The upper end.
+
+    >>> found = Regions(np.array([0, 1, 1]), np.array([0.5]), np.array([0.25]), np.array([0.75]))
+    >>> [ends.tolist() for ends in found.ends(np.array([0.1, 0.2, 0.4]))]
+    [[0.0, 0.1, 0.2], [0.1, 0.30000000000000004, 0.6000000000000001]]
+    """
+
+    of: npt.NDArray[np.int64]
+    share: Floats
+    low: Floats
+    high: Floats
+
+    def ends(self, values: Floats) -> tuple[Floats, Floats]:
+        """Each value times the ends of its region, as shares of the region: how sure its surroundings are."""
+        most = np.maximum(self.share, 1e-300)
+        low, high = (np.append(np.nan, end / most)[self.of] for end in (self.low, self.high))
+        return np.where(self.of > 0, values * low, 0.0), np.where(self.of > 0, values * high, values)
+
+    def first(self, count: int) -> Regions:
+        """The same about the first values alone."""
+        return replace(self, of=self.of[:count])
 
 
 @dataclass(frozen=True)
@@ -144,6 +175,8 @@ def checked_labels(labels: Sequence[object], count: int) -> list[str]:
 
 
 MOST_CLASSES = 5
+_LITTLE = 1e-2
+"""Classes of colour begin at 0 where a value that stands out is so much smaller than the largest."""
 _LADDER = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
 
@@ -173,20 +206,37 @@ def class_edges(readings: Readings) -> list[float]:
     return [edges[k] for k in sorted({round(last * i / steps) for i in range(MOST_CLASSES)})]
 
 
+def coarse_edges(readings: Readings) -> list[float]:
+    """Classes of values that are known together and not one by one: from 0, each at least 3 times the one before.
+
+    They are spread over most of the values that stand out, and are an estimate as these are.
+    """
+    seen = readings.value[~readings.below]
+    if not len(seen) or float(seen.max()) <= 0.0:
+        return [0.0]
+    low, high = (max(float(np.quantile(seen, share)), float(seen.max()) * 1e-6) for share in (0.25, 0.995))
+    step = max(3.0, (high / low) ** (1.0 / (MOST_CLASSES - 1)))
+    wanted = [low * step**k for k in range(MOST_CLASSES - 1)]
+    rungs = [float(f"{m}e{k}") for k in range(-12, 3) for m in (1, 2, 5)]
+    found = [max((rung for rung in rungs if rung <= edge), default=rungs[0]) for edge in wanted]
+    return [0.0, *sorted({edge for edge in found if edge < float(seen.max())})]
+
+
 def _first_edge(readings: Readings) -> float:
-    """The noise, rounded up to two digits; without noise, the largest value whose interval reaches 0."""
+    """The noise, rounded up to two digits; without noise, what every value that stands out is above."""
     if readings.noise is not None:
         noise = float(readings.noise.max())
-    else:
-        below = readings.value[readings.below]
-        noise = max(0.0, float(below.max())) if len(below) else 0.0
-    return float(rounded_to(Fraction(repr(noise)), 2, ROUND_CEILING)) if noise > 0 else 0.0
+        return float(rounded_to(Fraction(repr(noise)), 2, ROUND_CEILING)) if noise > 0 else 0.0
+    seen = readings.value[~readings.below]
+    least = float(seen.min()) if readings.below.any() and len(seen) else 0.0
+    least = least if least > _LITTLE * float(readings.value.max()) else 0.0
+    return float(rounded_to(Fraction(repr(least)) * Fraction(99, 100), 2, ROUND_FLOOR)) if least > 0 else 0.0
 
 
 def classes_of(readings: Readings, edges: Sequence[float]) -> npt.NDArray[np.int64]:
     """The class of each value: 0 for what cannot be told from 0, then 1 for the first class of colour."""
     found = np.searchsorted(np.asarray(edges), readings.value, side="left")
-    return np.where(readings.below, 0, found).astype(np.int64)
+    return np.where(readings.below, 0, np.maximum(found, 1)).astype(np.int64)
 
 
 def class_names(edges: Sequence[float], unit: str) -> list[str]:

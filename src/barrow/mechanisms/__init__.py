@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from barrow.mechanisms.frequency_error import EstimateError
     from barrow.mechanisms.histogram_regions import ReleasedShares
     from barrow.mechanisms.histograms import HistogramNoise, TreeHistogram, tree_histogram
+    from barrow.mechanisms.item_intervals import ItemIntervals, intervals_of
     from barrow.mechanisms.itemwise import ItemReports, ItemWise, item_wise, pooled_items
     from barrow.mechanisms.linear import linear_candidates, linear_noise
     from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density

@@ -8,7 +8,7 @@ that lie inside it and those that touch it (docs/proofs/edge-decoding.md, Sectio
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from barrow.numerics import float_up
 from barrow.spaces.base import Floats
 
 Mask = NDArray[np.bool_]
-LEAST_LEVEL = 1e-290
+LEAST_MISS = 1e-290
 """At smaller levels an interval is all of [0, 1]."""
 
 
@@ -32,18 +32,30 @@ class RegionInterval:
     Attributes:
         low: The lower end, cut at 0.
         high: The upper end, cut at 1.
-        estimate: The unbiased estimate where the region is made of whole nodes, else the middle of its two bounds.
+        estimate: The unbiased estimate where the region is made of whole nodes, else the middle of its two bounds, or
+            the decoded share where that is known.
         boundary: How many edges its boundary cuts; of the outer one where there are two.
+        noise: How much of the interval, to either side, is noise.
+
+    >>> found = RegionInterval(0.2, 0.4, 0.29, 8, 0.01)
+    >>> round(found.border, 2), found.around(0.5).estimate
+    (0.1, 0.4)
     """
 
     low: float
     high: float
     estimate: float
     boundary: int
+    noise: float = 0.0
 
-    def nearest(self, value: float) -> float:
-        """The point of the interval nearest to a decoded share, which may lie outside."""
-        return min(max(value, self.low), self.high)
+    @property
+    def border(self) -> float:
+        """How much more it may be off, to either side: by records near the border, which nobody can place exactly."""
+        return max(0.0, self.high - self.estimate - self.noise, self.estimate - self.low - self.noise)
+
+    def around(self, decoded: float) -> RegionInterval:
+        """The same interval about a decoded share; where that lies outside, about the end next to it."""
+        return replace(self, estimate=min(max(decoded, self.low), self.high))
 
 
 def noise_of(plan: EdgeHistogram, weights: ArrayLike) -> EdgeSum:
@@ -70,9 +82,9 @@ def noise_of(plan: EdgeHistogram, weights: ArrayLike) -> EdgeSum:
     return EdgeSum(scales, turned[met], graph.lengths[plan.faces][met], rate, plan.reports)
 
 
-def half_width(plan: EdgeHistogram, weights: ArrayLike, level: float = 0.05) -> float:
-    """sum_v weights_v y_v is farther from its value without noise than this with probability at most ``level``."""
-    wide = noise_of(plan, weights).half_width(level)
+def half_width(plan: EdgeHistogram, weights: ArrayLike, miss: float = 0.05) -> float:
+    """sum_v weights_v y_v is farther from its value without noise than this with probability at most ``miss``."""
+    wide = noise_of(plan, weights).half_width(miss)
     return wide + float_up(plan.grid) / 2.0 * float(np.abs(np.asarray(weights)).sum()) * (1.0 + 1e-9)
 
 
@@ -119,29 +131,37 @@ def _mask(plan: EdgeHistogram, region: ArrayLike) -> Mask:
     return mask
 
 
-def region_interval(plan: EdgeHistogram, values: Floats, region: ArrayLike, level: float = 0.05) -> RegionInterval:
-    """An interval that holds the share of people's items in ``region`` with probability at least 1 - level.
+def region_interval(
+    plan: EdgeHistogram, values: Floats, region: ArrayLike, miss: float = 0.05, *, outer: ArrayLike | None = None
+) -> RegionInterval:
+    """An interval that holds the share of people's items in ``region`` with probability at least 1 - miss.
 
     Args:
         plan: How the values were made.
         values: The released value of each node.
         region: Ids of the items, or one truth value for each item; chosen without looking at the release, or else use
             :func:`chosen_region_interval`.
-        level: How often the interval may miss.
+        miss: How often the interval may miss.
+        outer: Where the region cuts cells: all that it meets, while ``region`` are those wholly inside.
     """
-    inner, outer = node_weights(plan, region)
-    at_least, at_most = float(values @ inner), float(values @ outer)
-    low = at_least - half_width(plan, inner, level)
-    high = at_most + (half_width(plan, outer, level) if (inner != outer).any() else at_least - low)
-    cut = int(np.count_nonzero(outer[plan.graph.heads] != outer[plan.graph.tails]))
-    return RegionInterval(max(0.0, min(low, 1.0)), min(1.0, max(high, 0.0)), (at_least + at_most) / 2.0, cut)
+    from barrow.mechanisms.region_weights import best_end
+
+    least, most = _mask(plan, region), _mask(plan, region if outer is None else outer)
+    above, wide, cut = best_end(plan, values, most, miss)
+    if outer is None and (node_weights(plan, least)[0] == node_weights(plan, most)[1]).all():
+        below, narrow = above - 2.0 * wide, wide
+    else:
+        other, narrow, _ = best_end(plan, values, ~least, miss)
+        below = 1.0 - other
+    low, high = max(0.0, min(below, 1.0)), min(1.0, max(above, 0.0))
+    return RegionInterval(low, max(low, high), (below + above) / 2.0, cut, max(wide, narrow))
 
 
-def simple_region_level(plan: EdgeHistogram, boundary: int, level: float = 0.05) -> float:
-    """The level for one region of ``boundary`` cut edges at which all simple regions of a flat grid hold at once.
+def simple_region_miss(plan: EdgeHistogram, boundary: int, miss: float = 0.05) -> float:
+    """The miss rate for one region of ``boundary`` cut edges at which all simple regions of a flat grid hold at once.
 
     Simple regions are connected and so is what is outside: their boundaries are simple cycles of the dual graph, of
-    which at most (edges/k + border edges/2) 3^(k-1) have length k. Length k gets 6/(pi k)^2 of the level.
+    which at most (edges/k + border edges/2) 3^(k-1) have length k. Length k gets 6/(pi k)^2 of the miss rate.
     """
     shape = _flat_grid(plan)
     k = int(boundary)
@@ -151,46 +171,49 @@ def simple_region_level(plan: EdgeHistogram, boundary: int, level: float = 0.05)
         raise ParameterError(
             "The graph is no flat grid, so its simple regions are not counted.",
             allowed="a rectangle of at least 2 x 2 nodes",
-            fix="any_region_level",
+            fix="any_region_miss",
         )
     border = 2 * (shape[0] + shape[1] - 2)
     cycles = math.log(plan.graph.edges / k + border / 2.0) + (k - 1) * math.log(3.0)
-    return _share(level, k, max(0.0, cycles))
+    return _share(miss, k, max(0.0, cycles))
 
 
-def any_region_level(edges: int, boundary: int, level: float = 0.05) -> float:
-    """The level for one region of ``boundary`` cut edges at which all regions hold at once: they are sets of edges."""
+def any_region_miss(edges: int, boundary: int, miss: float = 0.05) -> float:
+    """The miss rate for a region of ``boundary`` cut edges at which all regions hold at once: sets of edges."""
     k = int(boundary)
     sets = math.lgamma(edges + 1) - math.lgamma(k + 1) - math.lgamma(edges - k + 1)
-    return level if k == 0 else _share(level, k, max(0.0, sets))
+    return miss if k == 0 else _share(miss, k, max(0.0, sets))
 
 
-def _share(level: float, boundary: int, log_many: float) -> float:
-    """6/(pi k)^2 of the level, divided among so many; rounded down."""
-    return level * 6.0 / (math.pi * boundary) ** 2 * math.exp(-log_many) * (1.0 - 1e-9)
+def _share(miss: float, boundary: int, log_many: float) -> float:
+    """6/(pi k)^2 of the miss rate, divided among so many; rounded down."""
+    return miss * 6.0 / (math.pi * boundary) ** 2 * math.exp(-log_many) * (1.0 - 1e-9)
 
 
 def chosen_region_interval(
-    plan: EdgeHistogram, values: Floats, region: ArrayLike, level: float = 0.05
+    plan: EdgeHistogram, values: Floats, region: ArrayLike, miss: float = 0.05, *, outer: ArrayLike | None = None
 ) -> RegionInterval:
     """An interval for a region that may be chosen after looking at the release.
 
-    With probability at least 1 - level all of them are in their intervals at once: on a flat grid all simple regions
-    (connected, with connected outside, which is checked), on any other graph all regions.
+    With probability at least 1 - miss all of them are in their intervals at once: on a flat grid all simple regions
+    (connected, with connected outside), on any other graph all regions. Regions in several pieces have all of [0, 1].
     """
-    both = node_weights(plan, region)
+    inner = node_weights(plan, _mask(plan, region))[0]
+    outside = node_weights(plan, _mask(plan, region if outer is None else outer))[1]
     own = 1.0
-    for weights in both:
+    for weights in (inner, outside):
         cut = int(np.count_nonzero(weights[plan.graph.heads] != weights[plan.graph.tails]))
         if _flat_grid(plan) is None:
-            here = any_region_level(plan.graph.edges, cut, level)
+            here = any_region_miss(plan.graph.edges, cut, miss)
         else:
-            _check_simple(plan, weights)
-            here = simple_region_level(plan, max(1, cut), level)
-        own = min(own, here)  # each end uses its own boundary; the smaller level is safe for both
-    if own < LEAST_LEVEL:
-        return RegionInterval(0.0, 1.0, float(values @ (both[0] + both[1])) / 2.0, 0)
-    return region_interval(plan, values, region, own)
+            here = simple_region_miss(plan, max(1, cut), miss) if _simple(plan, weights) else 0.0
+        own = min(own, here)  # each end uses its own boundary; the smaller miss rate is safe for both
+    at_least, at_most = float(values @ inner), float(values @ outside)
+    if own < LEAST_MISS:
+        return RegionInterval(0.0, 1.0, (at_least + at_most) / 2.0, cut, 1.0)
+    narrow, wide = half_width(plan, inner, own), half_width(plan, outside, own)
+    low, high = max(0.0, min(at_least - narrow, 1.0)), min(1.0, max(at_most + wide, 0.0))
+    return RegionInterval(low, max(low, high), (at_least + at_most) / 2.0, cut, max(narrow, wide))
 
 
 def _flat_grid(plan: EdgeHistogram) -> tuple[int, int] | None:
@@ -209,7 +232,8 @@ def _flat_grid(plan: EdgeHistogram) -> tuple[int, int] | None:
     return (rows, columns) if flat else None
 
 
-def _check_simple(plan: EdgeHistogram, weights: Floats) -> None:
+def _simple(plan: EdgeHistogram, weights: Floats) -> bool:
+    """Whether the region and what is outside it are in one piece each."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -217,9 +241,4 @@ def _check_simple(plan: EdgeHistogram, weights: Floats) -> None:
     same = weights[graph.heads] == weights[graph.tails]
     ends = (np.ones(int(same.sum())), (graph.tails[same], graph.heads[same]))
     pieces: Any = connected_components(coo_array(ends, shape=(graph.nodes, graph.nodes)), directed=False)[0]
-    if pieces != len(np.unique(weights)):
-        raise ParameterError(
-            "The region, or what is outside it, is in several pieces.",
-            allowed="a connected region with a connected outside",
-            fix="one interval for each piece: they add up",
-        )
+    return bool(pieces == len(np.unique(weights)))

@@ -109,14 +109,14 @@ class EdgeNoise:
         whole = float(np.max(self.plan.covariance.diagonal())) * self.plan.reports
         return math.sqrt(whole + float(self.grid) ** 2 / 12.0)
 
-    def reaches_upper(self, level: float) -> Floats:
-        """No node's noise in one report is beyond its entry with probability above ``level``, rounding included."""
+    def reaches_upper(self, miss: float) -> Floats:
+        """No node's noise in one report is beyond its entry with probability above ``miss``, rounding included."""
         graph = self.plan.graph
         sizes = float_up(self.scale) / graph.lengths
         total = np.bincount(graph.tails, sizes, graph.nodes) + np.bincount(graph.heads, sizes, graph.nodes)
         degree = np.bincount(np.concatenate([graph.tails, graph.heads]), minlength=graph.nodes)
         # The noise of an edge is at most exponential, and one of ``degree`` many is beyond with this probability.
-        return np.asarray(total * (np.log(degree) - math.log(level)) * (1.0 + 1e-9) + float_up(self.grid))
+        return np.asarray(total * (np.log(degree) - math.log(miss)) * (1.0 + 1e-9) + float_up(self.grid))
 
     def limits(self, table: Quantised) -> list[tuple[int, int]]:
         """The least and the largest integer that an honest report holds, for each node: it carries between 0 and 1."""
@@ -162,8 +162,8 @@ _FEW = 64
 """Nodes with as many edges or fewer are looked at all at once."""
 
 
-def node_half_widths(plan: EdgeHistogram, level: float = 0.05) -> Floats:
-    """The value of node v is farther from its value without noise than entry v with probability at most ``level``."""
+def node_half_widths(plan: EdgeHistogram, miss: float = 0.05) -> Floats:
+    """The value of node v is farther from its value without noise than entry v with probability at most ``miss``."""
     nodes, codes, laplace, corners = _parts(plan)
     order = np.argsort(nodes, kind="stable")
     nodes, codes = nodes[order], codes[order]
@@ -176,12 +176,12 @@ def node_half_widths(plan: EdgeHistogram, level: float = 0.05) -> Floats:
         mine = codes[starts[first[here]][:, None] + np.arange(degree)]
         plain = (mine < len(laplace)).all(axis=1) & (degree <= _FEW)
         if plain.any():
-            found[here[plain]] = laplace_half_widths(laplace[mine[plain]], level, plan.reports)
+            found[here[plain]] = laplace_half_widths(laplace[mine[plain]], miss, plan.reports)
         for place, row in zip(here[~plain].tolist(), mine[~plain], strict=True):
             round_it = corners[row[row >= len(laplace)] - len(laplace)]
             turns = np.tile([1.0, -1.0, 0.0, 0.0], (len(round_it), 1))
             scales = laplace[row[row < len(laplace)]]
-            found[place] = EdgeSum(scales, turns, round_it, reports=plan.reports).half_width(level)
+            found[place] = EdgeSum(scales, turns, round_it, reports=plan.reports).half_width(miss)
     return np.asarray(found[kinds] * (float_up(plan.scale) * (1.0 + 1e-9)) + float_up(plan.grid) / 2.0)
 
 
@@ -209,13 +209,13 @@ def _parts(plan: EdgeHistogram) -> tuple[Ids, Ids, Floats, Floats]:
 def _kinds(nodes: Ids, codes: Ids, count: int, distributions: int) -> tuple[Ids, Ids]:
     """One node of each kind of surroundings, and the kind of every node: equal sums of two marks for each part."""
     sums = np.zeros((2, count), dtype=np.uint64)
-    for row, mark in zip(sums, _marks(2 * distributions).reshape(2, distributions), strict=True):
+    for row, mark in zip(sums, marks(2 * distributions).reshape(2, distributions), strict=True):
         np.add.at(row, nodes, mark[codes])
     _, first, kinds = np.unique(sums.T, axis=0, return_index=True, return_inverse=True)
     return first, kinds.ravel()
 
 
-def _marks(count: int) -> Any:
+def marks(count: int) -> Any:
     """Different 64-bit numbers whose sums tell different multisets apart: the counter, thoroughly mixed."""
     x = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

@@ -20,7 +20,7 @@ from barrow.errors import ParameterError
 from barrow.noise.additive.edges import cones
 from barrow.spaces.base import Floats, Ids
 
-_LEAST_LEVEL = 1e-9
+_LEAST_MISS = 1e-9
 """Below it the rounding of the series matters, and Chernoff's inequality is used where there is no closed form."""
 _ROUNDING = 1e-12
 _MOST_CLOSED = 20_000
@@ -81,29 +81,29 @@ class EdgeSum:
         total = 2.0 * float((np.asarray(self.scales) ** 2).sum())
         return math.sqrt((total + _variance(self._mixtures)) / self.reports)
 
-    def half_width(self, level: float) -> float:
-        """The sum is farther from 0 than this with probability at most ``level``."""
-        if not 0.0 < level < 1.0:
-            raise ParameterError(f"level is {level!r}.", allowed="a number in (0, 1)", fix="level=0.05")
+    def half_width(self, miss: float) -> float:
+        """The sum is farther from 0 than this with probability at most ``miss``."""
+        if not 0.0 < miss < 1.0:
+            raise ParameterError(f"miss is {miss!r}.", allowed="a number in (0, 1)", fix="miss=0.05")
         scales, counts = self._laplace
         if not len(scales) and not self._mixtures:
             return 0.0
         many = int(counts[0]) * self.reports if len(scales) == 1 else 0
         if 0 < many <= _MOST_CLOSED and not self._mixtures:
-            return float(scales[0]) * equal_half_width(many, level) / self.reports
+            return float(scales[0]) * equal_half_width(many, miss) / self.reports
         found = _Series(
             scales[None, :], counts * self.reports, [(s, c, n * self.reports) for s, c, n in self._mixtures]
         )
-        return float(found.widths(level)[0]) / self.reports
+        return float(found.widths(miss)[0]) / self.reports
 
 
-def laplace_half_widths(scales: Floats, level: float, reports: int = 1) -> Floats:
+def laplace_half_widths(scales: Floats, miss: float, reports: int = 1) -> Floats:
     """The half widths of many sums of Laplace variables at once, one row of scales each."""
     if scales.shape[1] == 1 and reports == 1:
-        return np.asarray(scales[:, 0] * (math.log(1.0 / level) * _SAFE))
+        return np.asarray(scales[:, 0] * (math.log(1.0 / miss) * _SAFE))
     step = max(1, _MOST_WORK // (64 * scales.shape[1]))
     counts = np.full(scales.shape[1], reports)
-    parts = [_Series(scales[i : i + step], counts, []).widths(level) for i in range(0, len(scales), step)]
+    parts = [_Series(scales[i : i + step], counts, []).widths(miss) for i in range(0, len(scales), step)]
     return np.asarray(np.concatenate(parts) / reports)
 
 
@@ -122,15 +122,15 @@ class _Series:
         self.scales = scales / self.size[:, None]
         self.mixtures = [(share, signed / self.size[0], count) for share, signed, count in mixtures]
 
-    def widths(self, level: float) -> Floats:
-        """No sum is beyond its half width with probability above ``level``."""
-        found = self._chernoff(level)
-        if level < _LEAST_LEVEL:
+    def widths(self, miss: float) -> Floats:
+        """No sum is beyond its half width with probability above ``miss``."""
+        found = self._chernoff(miss)
+        if miss < _LEAST_MISS:
             return np.asarray(self.size * found * _SAFE)
-        hidden = 1e-4 * level
+        hidden = 1e-4 * miss
         half = self._chernoff(hidden)  # beyond it lies at most what may be hidden
-        terms, cut = self._terms(half, 1e-3 * level)
-        allowed = level - hidden - _ROUNDING - cut
+        terms, cut = self._terms(half, 1e-3 * miss)
+        allowed = miss - hidden - _ROUNDING - cut
         for many in np.unique(terms).tolist():
             here = np.flatnonzero((terms == many) & (allowed > 0.0))
             step = max(1, _MOST_WORK // many)
@@ -139,8 +139,8 @@ class _Series:
                 found[rows] = self._searched(rows, many, half[rows], allowed[rows], found[rows])
         return np.asarray(self.size * found * _SAFE)
 
-    def _chernoff(self, level: float) -> Floats:
-        """The least of (log E exp(t S) + log(2/level))/t: the sums are symmetric."""
+    def _chernoff(self, miss: float) -> Floats:
+        """The least of (log E exp(t S) + log(2/miss))/t: the sums are symmetric."""
         largest = np.max(self.scales, axis=1, initial=0.0)
         for _, signed, _ in self.mixtures:
             largest = np.maximum(largest, np.abs(signed).max())
@@ -150,7 +150,7 @@ class _Series:
             total -= count * np.log1p(-((column[:, None] * t) ** 2))
         for share, signed, count in self.mixtures:
             total += count * np.log(share @ np.prod(1.0 / (1.0 - signed[:, :, None] * t[0]), axis=1))
-        return np.asarray(((total + math.log(2.0 / level)) / t).min(axis=1))
+        return np.asarray(((total + math.log(2.0 / miss)) / t).min(axis=1))
 
     def _terms(self, half: Floats, enough: float) -> tuple[Ids, Floats]:
         """How many terms of each series are taken, and what the rest may be: parts fall like a constant over t^2."""
@@ -202,9 +202,22 @@ def _variance(mixtures: Mixtures) -> float:
 
 
 def _transform(share: Floats, signed: Floats, t: Floats) -> Floats:
-    """The characteristic function of a cycle's part, which is real, as the part is symmetric."""
-    each: Any = np.prod(1.0 / (1.0 - 1j * signed[:, :, None] * t), axis=1)
-    return np.asarray((share @ each).real)
+    """The characteristic function of a cycle's part, which is real, as the part is symmetric.
+
+    It is the mean of the real parts of its cones, which neither the order nor a common sign of their scales changes.
+    """
+    sizes = np.sort(signed, axis=1)
+    turned = np.sort(-signed, axis=1)
+    rows, cone = np.unique(np.where((sizes.sum(axis=1) < 0.0)[:, None], turned, sizes), axis=0, return_inverse=True)
+    total = np.zeros(t.shape)
+    for row, weight in zip(rows.tolist(), np.bincount(cone.ravel(), share).tolist(), strict=True):
+        real, imaginary, below = np.ones(t.shape), np.zeros(t.shape), np.ones(t.shape)
+        for scale in (each for each in row if each != 0.0):  # 1/(1 - ix) = (1 + ix)/(1 + x^2)
+            x = scale * t
+            real, imaginary = real - x * imaginary, imaginary + x * real
+            below *= 1.0 + x * x
+        total += weight * (real / below)
+    return total
 
 
 def _fall(share: Floats, signed: Floats) -> float:
@@ -229,11 +242,11 @@ def _log_equal_tail(count: int, x: float) -> float:
     return float(min(0.0, logsumexp(weights + np.minimum(tails, 0.0))))
 
 
-def equal_half_width(count: int, level: float) -> float:
-    """The sum of ``count`` Laplace variables of scale 1 is beyond this with probability at most ``level``."""
+def equal_half_width(count: int, miss: float) -> float:
+    """The sum of ``count`` Laplace variables of scale 1 is beyond this with probability at most ``miss``."""
     from scipy.optimize import brentq
 
-    goal = math.log(level / 2.0)
+    goal = math.log(miss / 2.0)
     high = 4.0 * math.sqrt(count) + 2.0
     while _log_equal_tail(count, high) > goal:
         high *= 2.0

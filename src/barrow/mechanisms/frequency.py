@@ -24,6 +24,7 @@ from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import edge_values, nearest_histogram, top_down_histogram
 from barrow.mechanisms.frequency_error import EstimateError
 from barrow.mechanisms.itemwise import ItemWise
+from barrow.mechanisms.spans import Spans
 from barrow.noise import exact_multinomials
 from barrow.noise.source import SeededSource
 from barrow.numerics import checked_people
@@ -114,6 +115,24 @@ class FrequencyEstimator:
         """The unbiased estimate v B of the mean histogram over users: mass 1, entries may be negative."""
         held = self._counts(counts)
         return self.channel.inverse(held / float(held.sum()))
+
+    def deviations(self, counts: ArrayLike) -> Floats:
+        """About the standard deviation of each entry of the estimate, from the reports themselves.
+
+        Reports of different items have different means, which adds to what is seen here and not to the estimate's
+        variance: these are rather too large.
+
+        >>> from barrow.mechanisms import item_wise
+        >>> from barrow.randomisers import gkrr
+        >>> from barrow.spaces import Clustered
+        >>> plan = FrequencyEstimator(item_wise(gkrr(Clustered.grid(2, 2, r=0.25), 2), items=10, users=1000))
+        >>> plan.deviations([5000, 2500, 1250, 1250]).round(4).tolist()
+        [0.0205, 0.0195, 0.0123, 0.0123]
+        """
+        held = self._counts(counts)
+        total, each = float(held.sum()), np.arange(self.space.items)
+        moments = self.channel.moments(Spans(np.ones(len(each)), each, each + 1, each)).at(held / total)
+        return np.asarray(np.sqrt(np.maximum(moments - self.estimate(counts) ** 2, 0.0) / total))
 
     def decode(self, counts: ArrayLike, how: str | None = None) -> Floats:
         """A histogram: the estimate, decoded; with ``how="none"`` the estimate itself.

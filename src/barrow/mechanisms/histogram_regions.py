@@ -1,15 +1,15 @@
-"""Intervals for regions of any released histogram with additive noise, from its unbiased shares alone.
+"""What the unbiased shares of a released histogram say, with intervals: of regions, of items, of blocks that stand out.
 
-Along edges only the boundary of a region is noisy. Along a tree its share is a signed sum of the shares below the edges
-where it begins and ends; nodes in between belong to whichever side is cheaper. Shares of cells are added up, inside or
-outside the region, whichever are fewer (docs/proofs/edge-decoding.md, Sections 7 to 10).
+Everything is worked out from released values and public numbers, never from what was decoded, so that no decoder's bias
+is in it. Along edges only the boundary of a region is noisy. Along a tree its share is a signed sum of the shares below
+the edges where it begins and ends. Shares of cells are added up, inside or outside the region, whichever are fewer
+(docs/proofs/edge-decoding.md, docs/proofs/item-intervals.md, docs/proofs/blocks.md).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,22 +17,52 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import NoiseDistribution
+from barrow.mechanisms.blocks import (
+    Blocks,
+    Merged,
+    all_at_once,
+    dyadic_levels,
+    edge_blocks,
+    halved_levels,
+    node_levels,
+    sized_blocks,
+)
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_intervals import (
-    LEAST_LEVEL,
+    LEAST_MISS,
     Mask,
     RegionInterval,
-    any_region_level,
+    any_region_miss,
     chosen_region_interval,
+    node_weights,
     region_interval,
 )
-from barrow.mechanisms.edge_noise import EdgeNoise
-from barrow.mechanisms.edge_sums import EdgeSum
+from barrow.mechanisms.edge_noise import EdgeNoise, node_half_widths
+from barrow.mechanisms.edge_sums import EdgeSum, laplace_half_widths
 from barrow.mechanisms.histograms import HistogramNoise
+from barrow.mechanisms.tree_shares import TreeShares
 from barrow.numerics import float_up
 from barrow.queries.quantised import default_step
-from barrow.spaces import EdgeTree, Space, edge_tree
-from barrow.spaces.base import Floats
+from barrow.spaces import Space
+from barrow.spaces.base import Floats, Ids
+
+_FEW = 64
+"""Sums of as many values or fewer are looked at all at once."""
+
+
+def checked_confidence(confidence: float, fix: str = "confidence=0.95") -> float:
+    """How often an interval may miss, from how often it holds.
+
+    >>> round(checked_confidence(0.95), 12)
+    0.05
+    """
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1.0:
+        raise ParameterError(
+            f"confidence is {confidence!r}, which is how often an interval holds.",
+            allowed="a number from 0.5 up to, but not including, 1",
+            fix=fix,
+        )
+    return 1.0 - float(confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +71,16 @@ class ReleasedShares:
 
     Attributes:
         space: The space.
-        kind: ``"edges"``, ``"tree"`` or ``"cells"``.
+        kind: ``"edges"``, ``"tree"``, ``"levels"`` or ``"cells"``.
         shares: Of each node, of what is below each edge, or of each item.
         scale: Of the noise of one value, rounded up: Laplace, or the standard deviation of Gaussian noise.
         grid: What values were rounded to, rounded up.
         gaussian: Whether the noise is Gaussian.
         reports: How many reports each share is the mean of.
         plan: Along edges: how the values were made.
+        along: Along a tree: what the outputs are about.
+        decoded: The decoded histogram, where it is known: the middle of regions that nodes do not determine.
+        kept: What follows from the noise alone, by confidence: a plan keeps it.
 
     >>> from barrow.spaces import Discrete
     >>> found = ReleasedShares(Discrete(["a", "b", "c"]), "cells", np.array([0.5, 0.3, 0.2]), scale=0.01, grid=1e-9)
@@ -63,47 +96,76 @@ class ReleasedShares:
     gaussian: bool = False
     reports: int = 1
     plan: EdgeHistogram | None = None
+    along: TreeShares | None = None
+    decoded: Floats | None = None
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kind == "tree" and self.along is None:
+            object.__setattr__(self, "along", TreeShares.of(self.space))
 
     @classmethod
     def of(cls, space: Space, made: HistogramNoise, raw: ArrayLike) -> ReleasedShares | None:
         """From the noisy values of a mechanism; None where nothing is known about sums of them."""
         noise = made.noise
         plan = noise.plan if isinstance(noise, EdgeNoise) else None
-        if plan is None and (made.kind not in ("tree", "cells") or noise.p not in (None, "1")):
+        if plan is None and (made.kind not in ("tree", "levels", "cells") or noise.p not in (None, "1")):
             return None
         shares = np.asarray(raw, dtype=np.float64) * made.factors
         scale, grid = float_up(noise.scale), float_up(noise.grid)
-        return cls(space, made.kind, shares, scale, grid, noise.p is None, made.reports, plan)
+        along = TreeShares.asked(space, made.query.to_spec()) if made.kind in ("tree", "levels") else None
+        return cls(space, made.kind, shares, scale, grid, noise.p is None, made.reports, plan, along)
 
     def region(
-        self, inside: Any, level: float = 0.05, *, outer: ArrayLike | None = None, looked: bool = False
+        self, inside: Any, confidence: float = 0.95, *, outer: ArrayLike | None = None, looked: bool = False
     ) -> RegionInterval:
         """An interval for the share of people's items in a region.
 
         Args:
             inside: One truth value for each item, or labels of items.
-            level: How often the interval may miss.
+            confidence: How often the interval holds, 0.5 or more.
             outer: Where a region cuts cells: those that it meets at all, while ``inside`` are those wholly in it.
             looked: Whether the region was chosen after looking at the release: then all regions hold at once.
         """
+        return self._region(inside, checked_confidence(confidence), outer, looked)
+
+    def regions(self, regions: Sequence[Any], confidence: float = 0.95) -> list[RegionInterval]:
+        """Intervals for a public list of regions that hold all at once."""
+        if not len(regions):
+            raise ParameterError("The list of regions is empty.", allowed="at least one region", fix="[region]")
+        miss = checked_confidence(confidence) / len(regions)
+        return [self._region(region, miss, None, looked=False) for region in regions]
+
+    def _region(self, inside: Any, miss: float, outer: ArrayLike | None, looked: bool) -> RegionInterval:
         inner = self.marked(inside)
-        found = self._one(inner, level, looked)
-        if outer is None:
-            return found
-        most = self.marked(outer)
+        most = inner if outer is None else self.marked(outer)
         if (inner & ~most).any():
             raise ParameterError(
                 "The outer region does not hold the inner one.", allowed="a larger outer region", fix="outer=None"
             )
-        # Each end misses with half of the level.
-        upper = self._one(most, level, looked)
-        return RegionInterval(found.low, upper.high, (found.estimate + upper.estimate) / 2.0, upper.boundary)
+        if self.plan is not None:
+            found = self._along_edges(inner, None if outer is None else most, miss, looked)
+        else:
+            found = self._one(inner, miss, looked)
+            if outer is not None:  # each end misses with half of the rate
+                upper = self._one(most, miss, looked)
+                middle = (found.estimate + upper.estimate) / 2.0
+                found = RegionInterval(found.low, upper.high, middle, upper.boundary, max(found.noise, upper.noise))
+        if self.decoded is None or (outer is None and self.determined):
+            return found
+        return found.around(float(self.decoded[inner].sum()))
 
-    def regions(self, regions: Sequence[Any], level: float = 0.05) -> list[RegionInterval]:
-        """Intervals for a public list of regions that hold all at once."""
-        if not len(regions):
-            raise ParameterError("The list of regions is empty.", allowed="at least one region", fix="[region]")
-        return [self.region(region, level / len(regions)) for region in regions]
+    @property
+    def outputs(self) -> int:
+        """How many shares there must be."""
+        if self.plan is not None:
+            return self.plan.graph.nodes
+        return self.space.items if self.along is None else len(self.along.factors)
+
+    @property
+    def determined(self) -> bool:
+        """Whether cells are no finer than nodes: else nothing determines the share of a single one."""
+        return self.plan is None or self.plan.graph.weights is None
 
     def marked(self, region: Any) -> Mask:
         """One truth value for each item, from truth values or from labels.
@@ -136,75 +198,150 @@ class ReleasedShares:
         inside[[index[name] for name in names]] = True
         return inside
 
-    def _one(self, inside: Mask, level: float, looked: bool) -> RegionInterval:
-        if not 0.0 < level < 1.0:
-            raise ParameterError(f"level is {level!r}.", allowed="a number in (0, 1)", fix="level=0.05")
-        if self.plan is not None:
-            found = chosen_region_interval if looked else region_interval
-            return found(self.plan, self.shares, inside, level)
-        estimate, factors = self._along_tree(inside) if self.kind == "tree" else self._cells(inside)
-        cut = int(np.count_nonzero(factors))
-        if looked:
-            level = any_region_level(len(factors), cut, level)
-        wide = self._half_width(np.abs(factors[factors != 0.0]), level) if level > LEAST_LEVEL else 1.0
-        low, high = min(max(estimate - wide, 0.0), 1.0), max(min(estimate + wide, 1.0), 0.0)
-        return RegionInterval(low, high, estimate, cut)
+    def _along_edges(self, inner: Mask, outer: Mask | None, miss: float, looked: bool) -> RegionInterval:
+        plan = self.plan
+        assert plan is not None  # noqa: S101  (whoever asks has looked)
+        if not looked:
+            return region_interval(plan, self.shares, inner, miss, outer=outer)
+        # Two families of intervals, each of which holds at once with half of the miss rate.
+        found = chosen_region_interval(plan, self.shares, inner, miss / 2.0, outer=outer)
+        blocks = self._blocks(miss / 2.0)
+        least = blocks.lower(self.shares, node_weights(plan, inner)[0] == 1.0)
+        beyond = blocks.lower(self.shares, node_weights(plan, inner if outer is None else outer)[1] == 0.0)
+        low, high = max(found.low, least), min(found.high, 1.0 - beyond)
+        return replace(found, low=min(low, high), high=max(low, high))
 
-    def _half_width(self, factors: Floats, level: float) -> float:
-        """Of a sum of values times factors, each value rounded to the grid."""
-        if not len(factors):
-            return 0.0
-        if self.gaussian:
-            sigma = self.scale * math.sqrt(float((factors**2).sum()) / self.reports)
-            wide = NoiseDistribution(None, 1).quantile(level) * sigma
-        else:
-            wide = EdgeSum(self.scale * factors, reports=self.reports).half_width(level)
-        slack = 0.0 if self.kind == "cells" else 2.0 * float(default_step(float(edge_tree(self.space).lengths.max())))
-        return (wide + (self.grid / 2.0 + slack) * float(factors.sum())) * (1.0 + 1e-9)
+    def _one(self, inside: Mask, miss: float, looked: bool) -> RegionInterval:
+        constant, signs = self._cells(inside) if self.along is None else self.along.region(inside)
+        estimate, counted = constant + float(signs @ self.shares), signs != 0.0
+        cut = int(np.count_nonzero(counted))
+        if looked:
+            miss = any_region_miss(len(signs), cut, miss)
+        wide = self._half_width(np.abs(signs * self._factors)[counted], miss) if miss > LEAST_MISS else 1.0
+        low, high = min(max(estimate - wide, 0.0), 1.0), max(min(estimate + wide, 1.0), 0.0)
+        return RegionInterval(low, high, estimate, cut, wide)
+
+    @property
+    def _factors(self) -> Floats:
+        return np.ones(len(self.shares)) if self.along is None else self.along.factors
 
     def _cells(self, inside: Mask) -> tuple[float, Floats]:
         """All shares add up to 1, so that either side may be added up."""
-        few = inside if int(inside.sum()) <= inside.size / 2 else ~inside
-        total = float(self.shares[few].sum())
-        return total if few is inside else 1.0 - total, few.astype(np.float64)
+        if int(inside.sum()) <= inside.size / 2:
+            return 0.0, inside.astype(np.float64)
+        return 1.0, -(~inside).astype(np.float64)
 
-    def _along_tree(self, inside: Mask) -> tuple[float, Floats]:
-        """q(R) = [the root is inside] + sum over edges of ([below inside] - [above inside]) times the mass below."""
-        tree = edge_tree(self.space)
-        below, root = tree_sides(tree, inside)
-        above = np.where(tree.parents >= 0, below[tree.parents], root)
-        change = below.astype(np.float64) - above
-        return float(root) + float(change @ self.shares), change / tree.lengths
+    def _half_width(self, factors: Floats, miss: float) -> float:
+        """Of a sum of values times factors, each value rounded to the grid."""
+        return 0.0 if not len(factors) else float(self._half_widths(factors[None, :], miss)[0])
+
+    def _half_widths(self, factors: Floats, miss: float) -> Floats:
+        """The same of many sums, one row of factors each; a factor may be 0."""
+        if self.gaussian:
+            wide = NoiseDistribution(None, 1).quantile(miss) * np.sqrt((factors**2).sum(axis=1) / self.reports)
+        else:
+            wide = np.zeros(len(factors))
+            counts = (factors > 0.0).sum(axis=1)
+            for count in np.unique(counts[counts > 0]).tolist():
+                rows = -np.sort(-factors[counts == count], axis=1)[:, :count]
+                if len(rows) == 1 or count > _FEW:
+                    found = [EdgeSum(row, reports=self.reports).half_width(miss) for row in rows]
+                else:
+                    known, kind = np.unique(rows, axis=0, return_inverse=True)
+                    found = laplace_half_widths(known, miss, self.reports)[kind.ravel()]  # type: ignore[assignment]
+                wide[counts == count] = found
+        slack = 2.0 * float(default_step(float(self._tree.lengths.max()))) if self.kind == "tree" else 0.0
+        return np.asarray((self.scale * wide + (self.grid / 2.0 + slack) * factors.sum(axis=1)) * (1.0 + 1e-9))
+
+    @property
+    def _tree(self) -> Any:
+        assert self.along is not None  # noqa: S101  (whoever asks has looked)
+        return self.along.tree
+
+    # Items.
+
+    def item_shares(self) -> Floats:
+        """The unbiased share of each item, where cells are no finer than nodes."""
+        if self.along is not None:
+            constant, rows = self._kept("items", self.along.items)
+            return np.asarray(constant + rows @ self.shares)
+        return self.shares[: self.space.items]
+
+    def item_widths(self, miss: float) -> Floats:
+        """What each item's unbiased share, or each coarse node's, is off by with probability at most ``miss``."""
+        return np.asarray(self._kept(("widths", miss), lambda: self._item_widths(miss)))
+
+    def _item_widths(self, miss: float) -> Floats:
+        if self.plan is not None:
+            found = node_half_widths(self.plan, miss)
+            return found[: self.space.items] if self.determined else found
+        if self.along is None:
+            return np.full(self.space.items, self._half_width(np.ones(1), miss))
+        rows = self._kept("items", self.along.items)[1]
+        most = int(np.diff(rows.indptr).max())
+        factors = np.zeros((rows.shape[0], most))
+        place = np.arange(rows.nnz) - np.repeat(rows.indptr[:-1], np.diff(rows.indptr))
+        each = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        factors[each, place] = np.abs(rows.data) * self.along.factors[rows.indices]
+        return self._half_widths(factors, miss)
+
+    # Blocks.
+
+    def merged(self, confidence: float = 0.95) -> Merged:
+        """Regions that stand out of the noise, made of neighbouring items: all of them hold at once.
+
+        ``of_unit`` of what is returned is the region of each item, that of the node which carries most of it.
+        """
+        blocks = self._blocks(checked_confidence(confidence))
+        found = blocks.merged(
+            self.shares if self.plan is not None or blocks.outputs is not None else self.item_shares()
+        )
+        return found if self.plan is None else replace(found, of_unit=found.of_unit[main_nodes(self.plan)])
+
+    def _blocks(self, miss: float) -> Blocks:
+        found: Blocks = self._kept(("blocks", miss), lambda: self._made_blocks(miss))
+        return found
+
+    def _made_blocks(self, miss: float) -> Blocks:
+        inner = self.space.innermost
+        if self.plan is not None:
+            return edge_blocks(self.plan, node_levels(self.plan), miss)
+        if self.along is not None and not self.along.tree.path:
+            levels, outputs = self.along.groups()
+            shared = all_at_once(levels, miss)
+            widths = [
+                self._half_widths(self.along.factors[outs][:, None], own)
+                for (_, _, own), outs in zip(shared, outputs, strict=True)
+            ]
+            return Blocks(levels, tuple(widths), outputs)
+        grid = inner.lattice
+        if inner.gaps is not None or (grid is not None and grid.full):
+            shape = (inner.items,) if inner.gaps is not None or grid is None else grid.shape
+            levels = dyadic_levels(shape, self.space.items)
+        else:
+            added = np.full(self.space.items - inner.items, -1, dtype=np.int64)
+            levels = tuple(np.append(of, added) for of in halved_levels(inner.coordinates))
+        if self.along is None:
+            return sized_blocks(levels, miss, lambda size, own: self._half_width(np.ones(size), own))
+        return Blocks(levels, tuple(self._path_widths(*level) for level in all_at_once(levels, miss)))
+
+    def _path_widths(self, of: Ids, count: int, miss: float) -> Floats:
+        """On a line a block has two ends, each with the noise of one running share, but at the ends of the line."""
+        ends = np.searchsorted(of, np.arange(count + 1))
+        scales = np.concatenate([[0.0], self._factors, [0.0]])
+        return self._half_widths(np.stack([scales[ends[:-1]], scales[ends[1:]]], axis=1), miss)
+
+    def _kept(self, key: Any, make: Any) -> Any:
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
 
 
-def tree_sides(tree: EdgeTree, inside: Mask) -> tuple[Mask, bool]:
-    """Whether the node below each edge, and the root, count as inside: the choice of least variance.
-
-    Items are where they are; every other node costs 1/length^2 for each edge to the other side.
-    """
-    owners, edges = tree.owners, tree.edges
-    fixed = np.full(edges, -1)
-    owned = owners >= 0
-    fixed[owners[owned]] = inside[owned]
-    weights = 1.0 / tree.lengths**2
-    if tree.path:
-        return fixed == 1, bool(inside[-1])
-    # Column s: the least cost of what is below the node if it is on side s.
-    costs = np.zeros((edges + 1, 2))
-    for side in (0, 1):
-        costs[np.append(fixed == 1 - side, False), side] = np.inf
-    at_root = inside[~owned]
-    if at_root.size:
-        costs[edges, 1 - int(at_root[0])] = np.inf
-    up = np.where(tree.parents >= 0, tree.parents, edges)
-    for here in reversed(tree.levels):
-        for side in (0, 1):
-            best = np.minimum(costs[here, side], costs[here, 1 - side] + weights[here])
-            np.add.at(costs[:, side], up[here], best)
-    sides = np.zeros(edges + 1, dtype=np.int64)
-    sides[edges] = int(costs[edges, 1] < costs[edges, 0])
-    for here in tree.levels:
-        same = sides[up[here]]
-        stay = costs[here, same] <= costs[here, 1 - same] + weights[here]
-        sides[here] = np.where(stay, same, 1 - same)
-    return sides[:edges] == 1, bool(sides[edges])
+def main_nodes(plan: EdgeHistogram) -> Ids:
+    """The node that carries most of each item; of equal ones the first."""
+    if plan.graph.weights is None:
+        return np.arange(plan.space.items)
+    rows = plan.graph.weights
+    each = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    order = np.lexsort((rows.indices, -rows.data, each))
+    return np.asarray(rows.indices[order[rows.indptr[:-1]]], dtype=np.int64)

@@ -94,6 +94,14 @@ class HistogramNoise:
         return np.asarray(values) * self.factors, np.asarray(widths * self.factors)
 
     @property
+    def determined(self) -> dict[str, Any]:
+        """Whether cells are no finer than what noise is added to, and else how far nodes are apart, in units."""
+        if isinstance(self.noise, EdgeNoise):
+            fine, gap = self.noise.plan.graph.weights is None, self.query.arguments.get("spacing")
+            return {"determined": fine, "gap": gap if not fine and isinstance(gap, int | float) else None}
+        return {"determined": self.kind != "multiscale", "gap": None}
+
+    @property
     def half_width(self) -> float:
         """Each value that is decoded is off by more with probability at most 5 %."""
         return float(self.noise.mean_half_width(self.reports))

@@ -222,7 +222,7 @@ class Question(AnyItems, NamedOptions, ABC):
         """
         from barrow.questions.pictures import picture
 
-        return picture(said, tables["values"], space, shares=cls.of_shares, **style)
+        return picture(said, tables, space, shares=cls.of_shares, **style)
 
     # How it is written.
 

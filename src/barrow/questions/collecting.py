@@ -148,22 +148,22 @@ class Collected:
     refused: Mapping[str, int] = field(default_factory=dict)
     shares: ReleasedShares | None = field(default=None, repr=False)
 
-    def region(self, inside: Any, *, level: float = 0.05, looked: bool = False) -> RegionInterval:
+    def region(self, inside: Any, *, confidence: float = 0.95, looked: bool = False) -> RegionInterval:
         """An interval for the share of a region in what these people hold, from their reports; it costs nothing.
 
         Args:
             inside: One truth value for each item, or labels of items.
-            level: How often the interval may miss.
+            confidence: How often the interval holds, 0.5 or more.
             looked: Whether the region was chosen after looking at the result; such intervals are wider.
         """
-        return self.known_shares.region(inside, level, looked=looked)
+        return self.known_shares.region(inside, confidence, looked=looked)
 
     @property
     def known_shares(self) -> ReleasedShares:
         """``shares``, where there are some."""
         if self.shares is None:
             raise ParameterError(
-                "Only histograms along edges, along a tree or of cells have regions.",
+                "Only histograms along edges, along a tree, on levels or of cells have regions.",
                 allowed="the question histogram",
                 fix="kind = 'histogram'",
             )

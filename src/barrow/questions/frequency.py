@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -33,7 +32,6 @@ from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
     from barrow.planning.after import OwnError
-    from barrow.planning.simulate import Resampled
 
 _WORDS = {
     "tree": "the nearest histogram along the tree",
@@ -173,21 +171,25 @@ class FrequencyPlan(ItemsPlan):
         return np.asarray(self.estimator.simulated(people, SeededSource(seed)))
 
     def tables(self, drawn: Any) -> dict[str, Rows]:
-        """One row for each item: the decoded share, and the unbiased one, which may be negative; and the reports."""
-        shares, unbiased = self.estimator.decode(drawn).tolist(), self.estimator.estimate(drawn).tolist()
+        """One row for each item: the decoded share, the unbiased one, which may be negative, its ends; and the reports.
+
+        Variances are those of the reports themselves, which are no smaller than the estimate's, and laws are normal.
+        """
+        from barrow.mechanisms.item_intervals import standing_out
+
+        unbiased, spread = self.estimator.estimate(drawn), self.estimator.deviations(drawn)
+        normal = mechanisms.NoiseDistribution(None, 1)
+        ends = standing_out(unbiased, lambda miss: normal.quantile(miss) * spread, 0.05)
+        columns = {
+            "share": self.estimator.decode(drawn),
+            "unbiased": unbiased,
+            "low_95": ends.low,
+            "high_95": ends.high,
+        }
         return {
-            "values": labelled(self.space, {"share": shares, "unbiased": unbiased}),
+            "values": labelled(self.space, {name: column.tolist() for name, column in columns.items()}),
             "reports": super().tables(drawn)["values"],
         }
-
-    def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> Resampled | None:
-        """What the histogram might have been: intervals of items and regions by drawing the reports again."""
-        if self.estimator.how == "none":
-            return None
-        from barrow.planning.simulate import resampled
-
-        rows = [*tables["values"], *tables.get("no_records", [])]
-        return resampled(self.estimator, np.array([row["share"] for row in rows], dtype=np.float64), draws)
 
     def summary(self, drawn: Any) -> list[str]:
         """The largest shares, and the error to expect."""

@@ -24,6 +24,7 @@ from barrow.questions.collecting import Collected, Collector, averaged_of
 from barrow.questions.frequency import Frequency
 from barrow.questions.histogram_help import most_helpful, too_coarse_words
 from barrow.questions.linear import LinearPlan
+from barrow.questions.merging import shown_tables
 from barrow.questions.noise_words import noise_sentence, off_words
 from barrow.questions.plan import Plan, Rows, labelled
 from barrow.spaces import Space
@@ -31,7 +32,6 @@ from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
     from barrow.planning.after import OwnError
-    from barrow.planning.simulate import Resampled
 
 _OUTPUTS = {
     "edges": "what each node of the graph carries",
@@ -170,7 +170,8 @@ class Histogram(Question):
             f"{off_words(said, found['emd_predicted'], found['emd_most'])} At a public reference distribution "
             f"{near(found['emd_decoded'], unit)} were predicted by noise and decoding"
             + (snapped if found["emd_snapping_typical"] else "")
-            + f". The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % interval."
+            + f". The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % interval, and from "
+            "them come limits of every item and the regions that stand out of the noise."
         )
 
     @classmethod
@@ -363,21 +364,13 @@ class HistogramPlan(LinearPlan):
         return HistogramDraw(raw, self.made.decode(raw))
 
     def tables(self, drawn: HistogramDraw) -> dict[str, Rows]:
-        """The histogram, and the unbiased shares with intervals from which it was decoded."""
-        space = self.space.held
-        here = drawn.shares[: space.items]
-        tables = {"values": labelled(space, {"share": here.tolist()}), "unbiased": self.intervals(drawn)}
-        if self.space.apart is not None:
-            missing = {"item": self.space.label(self.space.default_item), "share": float(drawn.shares[-1])}
-            tables["no_records"] = [missing]
-        return tables | _marginals(space, here)
-
-    def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> Resampled:
-        """What the histogram might have been: intervals of items and regions by drawing the noise again."""
-        from barrow.planning.simulate import resampled
-
-        rows = [*tables["values"], *tables.get("no_records", [])]
-        return resampled(self.made, np.array([row["share"] for row in rows], dtype=np.float64), draws)
+        """The histogram with intervals, the regions that stand out, and the unbiased shares that all of it is from."""
+        known = self.shares_of(drawn.raw, self.terms.users)
+        ends = mechanisms.intervals_of(self.made, known, drawn.raw)
+        tables = shown_tables(self.space, drawn.shares, ends, None if known is None else known.merged())
+        values = {"values": tables.pop("values")}
+        shares = drawn.shares[: self.space.held.items]
+        return values | {"unbiased": self.intervals(drawn)} | tables | _marginals(self.space.held, shares)
 
     def intervals(self, drawn: HistogramDraw) -> Rows:
         """The released values themselves: unbiased shares, each with its 95 % interval, cut to [0, 1]."""
@@ -423,9 +416,18 @@ class HistogramPlan(LinearPlan):
         return Collected(sums.n, here.tables(drawn), lines, details, self.guarantee, shares=shares)
 
     def shares_of(self, raw: Any, users: int) -> mechanisms.ReleasedShares | None:
-        """The shares of outputs along edges, along a tree or of cells."""
-        same = np.shape(raw) == (self.query.dimension,)
-        return mechanisms.ReleasedShares.of(self.space, self._made_for(users), raw) if same else None
+        """The shares of outputs along edges, along a tree, on levels or of cells; widths are kept with the plan."""
+        if np.shape(raw) != (self.query.dimension,):
+            return None
+        found = mechanisms.ReleasedShares.of(self.space, self._made_for(users), raw)
+        if found is None or users != self.terms.users:
+            return found
+        return replace(found, kept=self._widths)
+
+    @cached_property
+    def _widths(self) -> dict[Any, Any]:
+        """What follows from the noise alone."""
+        return {}
 
     def for_people(self, users: int) -> Self:
         """The same promise, with the decoder for as many reports as there are."""
@@ -464,8 +466,14 @@ class HistogramPlan(LinearPlan):
                 "emd_undecoded": self.chosen.undecoded,
                 "emd_upper_nearest": self.chosen.upper,
                 "decode": self.target.decode,
+                **self.made.determined,
             },
         }
+
+    @property
+    def rows(self) -> int:
+        """Values, unbiased ones, and regions, of which there are no more than outputs."""
+        return super().rows + self.query.dimension
 
     @cached_property
     def uniform_guess(self) -> float:

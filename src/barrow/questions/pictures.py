@@ -12,6 +12,8 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.figures import Figure, Places, bars, map_figure
+from barrow.figures.readings import Regions
+from barrow.questions.merging import NUMBER, REGIONS
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -28,13 +30,13 @@ class Bounds:
         low: The lower ends of 95 % intervals, one for each value.
         high: The upper ends.
         noise: What the noise alone reaches anywhere with 5 %: a value not above it cannot be told from 0.
-        redraws: Other values that fit what was released as well.
+        regions: Neighbouring values that stand out of the noise together.
     """
 
     low: Floats | None = None
     high: Floats | None = None
     noise: Floats | float | None = None
-    redraws: tuple[Floats, ...] = ()
+    regions: Regions | None = None
 
     @property
     def style(self) -> dict[str, Any]:
@@ -64,16 +66,25 @@ def names_of(rows: Rows) -> list[str]:
     return [str(row[column]) for row in rows]
 
 
-def bounds_of(said: Mapping[str, Any], rows: Rows) -> Bounds:
-    """The intervals that rows hold themselves: of additive noise, or of quantiles."""
+def bounds_of(said: Mapping[str, Any], tables: Mapping[str, Rows]) -> Bounds:
+    """The intervals that rows hold themselves, and the regions that stand out."""
+    rows = counted_rows(tables["values"])
     if "low_95" in rows[0]:
         low, high = (np.array([row[name] for row in rows], dtype=np.float64) for name in ("low_95", "high_95"))
-        return Bounds(low, high)
+        return Bounds(low, high, regions=_regions(rows, tables.get(REGIONS, [])))
     if "half_width_95" not in rows[0]:
         return Bounds()
     values, width = values_of(rows), np.array([row["half_width_95"] for row in rows], dtype=np.float64)
     many = said.get("half_width_95_all") if len(rows) > 1 else None
     return Bounds(values - width, values + width, many)
+
+
+def _regions(rows: Rows, found: Rows) -> Regions | None:
+    if not found or NUMBER not in rows[0]:
+        return None
+    of = np.array([row[NUMBER] for row in rows], dtype=np.int64)
+    columns = [np.array([row[name] for row in found], dtype=np.float64) for name in ("share", "low_95", "high_95")]
+    return Regions(of, *columns)
 
 
 def unit_of(said: Mapping[str, Any], rows: Rows, shares: bool) -> str:
@@ -94,11 +105,10 @@ def places_of(rows: Rows, box: Any = None) -> Places:
 
 def picture(
     said: Mapping[str, Any],
-    rows: Rows,
+    tables: Mapping[str, Rows],
     space: Space | None,
     *,
     shares: bool,
-    bounds: Bounds | None = None,
     outline: Any = None,
     title: str = "",
     width: int = 720,
@@ -108,22 +118,21 @@ def picture(
 
     Args:
         said: The statement.
-        rows: The values.
+        tables: The tables of values.
         space: The study's space, where it is known.
         shares: Whether the values are shares.
-        bounds: Intervals that the rows do not hold themselves.
         outline: GeoJSON instead of the bundled coasts and borders.
         title: What the figure is; by default what was released.
         width: In pixels.
         alike: Whether values are of one kind: if not, the largest of them says nothing.
     """
-    rows = [row for row in counted_rows(rows) if row.get("determined", True)]
+    rows = [row for row in counted_rows(tables["values"]) if row.get("determined", True)]
     if not rows:
         raise ParameterError(
             "No value is determined.", allowed="values that the noise leaves something of", fix="looser promises"
         )
     where = None if space is None else space.held
-    known = bounds_of(said, rows) if bounds is None else bounds
+    known = bounds_of(said, {**tables, "values": rows})
     said_title = title or str(said.get("released", "Values"))
     style = {
         **known.style,
@@ -132,9 +141,10 @@ def picture(
         "width": width,
     }
     values, items = values_of(rows), "item" in rows[0] or "report" in rows[0]
+    on_map: dict[str, Any] = {} if known.regions is None else {"regions": known.regions}
     if where is not None and items and where.size == len(rows):
-        return where.figure(values, redraws=known.redraws, outline=outline, **style)
+        return where.figure(values, outline=outline, **style, **(on_map if where.on_earth else {}))
     if "lat" in rows[0] and "lon" in rows[0]:
         places = places_of(rows, None if where is None else where.earth_box)
-        return map_figure(places, values, redraws=known.redraws, outline=outline, **style)
+        return map_figure(places, values, outline=outline, **style, **on_map)
     return bars(names_of(rows), values, alike=alike, **style)

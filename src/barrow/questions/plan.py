@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from barrow.mechanisms import ReleasedShares
     from barrow.planning.after import OwnError
     from barrow.planning.candidates import Versus
-    from barrow.planning.simulate import Resampled
     from barrow.questions.collecting import Collected, Collector
-    from barrow.questions.pictures import Bounds
 
 Rows = list[dict[str, Any]]
 _LOUD = 2
@@ -170,19 +168,6 @@ class Plan(AnyItems, ABC):
     @abstractmethod
     def summary(self, drawn: Any) -> list[str]:
         """The released values in a few lines, for a terminal."""
-
-    def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> Resampled | None:
-        """Intervals for decoded values, by drawing the noise again; None where values hold intervals themselves."""
-        return None
-
-    def bounds(self, tables: Mapping[str, Rows], draws: int | None = None) -> Bounds | None:
-        """The same as figures take it."""
-        from barrow.questions.pictures import Bounds
-
-        found = self.resampled(tables, draws)
-        here = len(tables["values"])  # people without records are in a table of their own
-        redraws = () if found is None else tuple(other[:here] for other in found.redraws)
-        return None if found is None else Bounds(found.low[:here], found.high[:here], found.noise, redraws)
 
     def own_error(self, drawn: Any) -> OwnError | None:
         """How far off what was drawn is, from itself and public numbers; None where the plan's number says it all."""

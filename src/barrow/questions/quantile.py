@@ -283,10 +283,6 @@ class QuantilePlan(HistogramPlan):
         found = {"values": self.reading.quantiles(drawn), "below": self.reading.below(drawn)}
         return found if self.space.apart is None else {**found, "people": self.reading.people(drawn)}
 
-    def resampled(self, tables: Mapping[str, Rows], draws: int | None = None) -> None:  # type: ignore[override]
-        """Nothing is drawn again: values hold their intervals."""
-        return
-
     def summary(self, drawn: HistogramDraw) -> list[str]:
         """The quantiles with their intervals."""
         unit = f" {self.space.unit}".rstrip()

@@ -133,6 +133,7 @@ class Answer:
     pictures: Sequence[Picture] = ()
     table: Table | None = None
     certainty: Sequence[str] = ()
+    regions: Table | None = None
 
     def __post_init__(self) -> None:
         """Texts as tuples."""
@@ -279,6 +280,7 @@ def _answer(answer: Answer, k: int, count: int) -> str:
         _paragraphs(answer.text),
         "".join(map(_picture, answer.pictures)),
         sure,
+        "" if answer.regions is None else _table(answer.regions, f"{key}-regions"),
         "" if answer.table is None else _table(answer.table, key),
     ) or _section(key, answer.title, "<p>No values are shown.</p>")
 

@@ -18,9 +18,11 @@ from barrow.numerics import exact, float_up
 from barrow.policy import RecordMap, odds_upper, percent_up
 from barrow.policy.promises import Change, belief_figure
 from barrow.questions import Plan
+from barrow.questions.merging import REGIONS
 from barrow.questions.noise_words import off_words
 from barrow.questions.pictures import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
 from barrow.report.accuracy import accuracy_of
+from barrow.report.merged import STANDS, place_digits, region_table, sure_items
 from barrow.report.page import MOST_ROWS, Answer, Learnt, Picture, Report, Table, report_html
 from barrow.spaces import Space
 from barrow.study.outputs import csv_text
@@ -48,7 +50,6 @@ class Released:
         tables: The tables of values.
         space: The space, where it is known.
         plan: The plan, where it is known.
-        bounds: Intervals of decoded values, where they were simulated.
         folder: Where the files are, for the commands that verify them.
     """
 
@@ -56,7 +57,6 @@ class Released:
     tables: Mapping[str, Rows]
     space: Space | None = None
     plan: Plan | None = None
-    bounds: Bounds | None = None
     folder: str = ""
 
     @property
@@ -69,7 +69,7 @@ class Released:
 
 def release_files(said: Mapping[str, Any], tables: Mapping[str, Any], plan: Plan) -> dict[str, bytes]:
     """``report.html`` for a release that is being made: what every release writes beside its values."""
-    page = report_html(release_report([Released(said, tables, plan=plan, bounds=plan.bounds(tables))]))
+    page = report_html(release_report([Released(said, tables, plan=plan)]))
     return {"report.html": page.encode()}
 
 
@@ -136,9 +136,9 @@ def _chips(releases: Sequence[Released]) -> list[str]:
 
 
 def _own_intervals(released: Released) -> bool:
-    """Whether every value has an interval that was made of what was released."""
-    rows = released.tables["values"]
-    return bool(rows) and "low_95" in rows[0]
+    """Whether every value was read off others, with an interval of its own."""
+    rows, said = released.tables["values"], released.said
+    return bool(rows) and "low_95" in rows[0] and not ("histogram" in said or "frequency" in said)
 
 
 def _error_text(released: Released) -> str:
@@ -206,10 +206,9 @@ def _answer(released: Released, several: bool, outline: Any) -> Answer:
     kind = kind_of(said)
 
     def draw(width: int) -> Any:
-        style: dict[str, Any] = {"bounds": released.bounds, "width": width, "outline": outline}
-        return kind.figure(said, released.tables, released.where, **style)
+        return kind.figure(said, released.tables, released.where, width=width, outline=outline)
 
-    bounds = released.bounds or bounds_of(said, rows)
+    bounds = bounds_of(said, released.tables)
     title = str(said.get("name", "The answer")) if several else "The answer"
     text = [kind.released(said)] if several else []
     table = _table(released, rows, bounds)
@@ -221,9 +220,11 @@ def _answer(released: Released, several: bool, outline: Any) -> Answer:
     wide = draw(WIDE)
     narrow = draw(NARROW) if len(rows) <= _MANY else None
     caption = wide.description
-    if bounds.low is not None and len(rows) > 1:
+    if bounds.low is not None and bounds.regions is None and len(rows) > 1:
         caption += " Places two or more shades apart differ by more than the noise." if "map" in wide.svg[:400] else ""
-    return Answer(_cap(title), text, [Picture(wide, caption, narrow)], table, _sure(released, bounds))
+    pictures = [Picture(wide, caption, narrow)]
+    regions = region_table(released.tables) if REGIONS in released.tables else None
+    return Answer(_cap(title), text, pictures, table, _sure(released, bounds), regions)
 
 
 def _sure(released: Released, bounds: Bounds) -> list[str]:
@@ -233,12 +234,9 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
     if "histogram" in said:
         found = said["histogram"]
         texts.append(off_words(said, float(found["emd_predicted"]), float(found["emd_most"])))
-        if bounds.low is not None:
-            texts.append(
-                "Intervals per item come from drawing the noise again around what was released and decoding it again: "
-                "an item that stands out of the noise lies within its interval in about 95 % of cases; of the others "
-                "only the upper end is said. This uses the published values alone and costs no privacy."
-            )
+        texts += sure_items(found, str(said["unit"]), bounds)
+    elif "frequency" in said and bounds.low is not None:
+        texts.append(f"{STANDS} Variances are estimated from the reports, so this is about right, and not proved.")
     elif _own_intervals(released):
         many = "All intervals hold at once" if len(released.tables["values"]) > 1 else "The interval holds"
         texts.append(f"{many} with probability 95 %: worked out from the noisy values that were released.")
@@ -259,6 +257,7 @@ def _table(released: Released, rows: Rows, bounds: Bounds) -> Table:
     values, names = values_of(rows), _names(released, rows)
     order = np.argsort(-values, kind="stable")[:MOST_ROWS].tolist() if len(rows) > 24 else range(len(rows))
     digits = 12 if unit == "reports" else 4
+    limits = "histogram" in said or "frequency" in said
     shown = []
     for i in order:
         known = math.isfinite(values[i])
@@ -268,7 +267,7 @@ def _table(released: Released, rows: Rows, bounds: Bounds) -> Table:
             low = max(float(bounds.low[i]), 0.0) if unit == "%" else float(bounds.low[i])
             high = float(bounds.high[i])
             known = math.isfinite(low) and math.isfinite(high)
-            cells.append(between(low, high, unit, zeros=True) if known else "not determined")
+            cells.append(_ends(low, high, unit, limits) if known else "not determined")
         shown.append(cells)
     heads = [
         "place" if "lat" in rows[0] else "item" if "item" in rows[0] else "value of",
@@ -280,11 +279,15 @@ def _table(released: Released, rows: Rows, bounds: Bounds) -> Table:
     return Table(heads, shown, numeric=range(1, len(heads)), caption=caption, total=len(rows), csv=whole)
 
 
+def _ends(low: float, high: float, unit: str, limits: bool) -> str:
+    """An interval; of a share that does not stand out its upper limit alone."""
+    return f"at most {at_most(high, unit)}" if limits and low <= 0.0 else between(low, high, unit, zeros=True)
+
+
 def _names(released: Released, rows: Rows) -> list[str]:
     """What each value is, as the picture calls it: places by their coordinates, cells by their ends."""
     if "lat" in rows[0] and "lon" in rows[0]:
-        size = max(abs(float(rows[0][name]) - float(rows[-1][name])) for name in ("lat", "lon"))
-        return [place_name(row["lat"], row["lon"], 1 if size >= 40 else 2 if size >= 4 else 3) for row in rows]
+        return [place_name(row["lat"], row["lon"], place_digits(rows)) for row in rows]
     where = released.where
     inner = None if where is None else where.held
     if inner is not None and "item" in rows[0] and inner.size == len(rows) and inner.captions is not inner.labels:

@@ -118,6 +118,8 @@ class OneMore(Space):
         for key in ("low", "high", "noise"):
             if style.get(key) is not None:
                 style[key] = inside(style[key])
+        if style.get("regions") is not None:
+            style["regions"] = style["regions"].first(self.inner.items)
         away = near(float(np.asarray(values, dtype=np.float64)[-1]), style.get("unit", "%"))
         style["title"] = f"{style.get('title', 'Values')} ({self.last_label}: {away})"
         redrawn = [inside(numbers) for numbers in redraws]

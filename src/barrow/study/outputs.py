@@ -21,6 +21,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.ledger.store import fsync_folder
+from barrow.questions.merging import POLYGON, REGIONS, as_geometry
 from barrow.questions.plan import Rows
 
 _ROOM = "room"
@@ -167,6 +168,9 @@ def value_files(tables: Mapping[str, Rows], *, mapped: bool, folder: Path | None
 def as_files(tables: Mapping[str, Rows], *, mapped: bool) -> dict[str, bytes]:
     """The values as texts by name, which follow from the tables alone."""
     files = {f"{name}.csv": csv_text(rows).encode() for name, rows in tables.items()}
+    shapes = tables.get(REGIONS, [])
+    if shapes and POLYGON in shapes[0]:
+        files[f"{REGIONS}.geojson"] = region_features(shapes)
     return files | ({"values.geojson": _geojson(tables["values"])} if mapped else {})
 
 
@@ -246,6 +250,19 @@ def _geojson(rows: Rows) -> bytes:
             "type": "Feature",
             "geometry": {"type": "Point", "coordinates": [row["lon"], row["lat"]]},
             "properties": {names.get(key, key): value for key, value in row.items() if key not in hidden},
+        }
+        for row in rows
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
+
+def region_features(rows: Rows) -> bytes:
+    """Regions that stand out, as GeoJSON: a polygon each."""
+    features = [
+        {
+            "type": "Feature",
+            "geometry": as_geometry(row[POLYGON]),
+            "properties": {key: value for key, value in row.items() if key != POLYGON},
         }
         for row in rows
     ]

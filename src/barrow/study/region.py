@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from codecs import BOM_UTF8
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +17,11 @@ import numpy as np
 from barrow.errors import ParameterError, plain_file
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.mechanisms.histogram_regions import ReleasedShares
+from barrow.mechanisms.tree_shares import TreeShares
 from barrow.numerics import exact, exact_text, float_up
 from barrow.questions.plan import Rows
 from barrow.spaces import Space
+from barrow.spaces.base import Floats
 
 _LARGEST = 2**26
 _Place = Annotated[list[float], msgspec.Meta(min_length=2)]
@@ -35,28 +38,41 @@ def released_shares(statement: Mapping[str, Any], tables: Mapping[str, Rows], sp
     """
     said = statement.get("parameters", {})
     kind, noise = said.get("mechanism"), said.get("noise")
-    known = kind == "edges" or (kind in ("tree", "cells") and noise in ("Laplace", "Gaussian"))
+    known = kind == "edges" or (kind in ("tree", "levels", "cells") and noise in ("Laplace", "Gaussian"))
     if not known or said.get("model", "central") != "central":
         raise ParameterError(
-            "The release is no central histogram along edges, along a tree or of cells.",
-            allowed="a histogram whose statement says mechanism 'edges', 'tree' or 'cells'",
+            "The release is no central histogram along edges, along a tree, on levels or of cells.",
+            allowed="a histogram whose statement says mechanism 'edges', 'tree', 'levels' or 'cells'",
             fix="mechanism = 'edges' in the question of another release",
         )
-    shares = np.array([row["share"] for row in tables.get("unbiased", [])], dtype=np.float64)
-    scale, grid = Fraction(exact(said["scale"])), Fraction(exact(said["grid"]))
     alike = (space, space.held, space.with_no_records)  # as the study says it, or as the question was answered on it
     space = next((one for one in alike if one.digest == said["space"]), space)
     if said["space"] != space.digest:
         raise _another()
-    if kind != "edges":
-        return ReleasedShares(space, kind, shares, float_up(scale), float_up(grid), noise == "Gaussian")
-    query = said["query"]
-    spacing = query.get("spacing") if isinstance(query, Mapping) else None
-    alpha = exact(statement["event"]["alpha"])
-    plan = edge_histogram(space, alpha, users=int(statement["people"]), spacing=spacing, grid=grid)
-    if exact_text(plan.scale) != said["scale"] or plan.query.to_spec() != query or len(shares) != plan.graph.nodes:
+    shares = np.array([row["share"] for row in tables.get("unbiased", [])], dtype=np.float64)
+    rows = [*tables["values"], *tables.get("no_records", [])]
+    decoded = np.array([row["share"] for row in rows], dtype=np.float64)
+    found = _released(statement, space, kind, noise == "Gaussian", shares)
+    if len(decoded) != space.items or len(shares) != found.outputs:
         raise _another()
-    return ReleasedShares(space, "edges", shares, float_up(scale), float_up(grid), plan=plan)
+    return replace(found, decoded=decoded)
+
+
+def _released(statement: Mapping[str, Any], space: Space, kind: str, gaussian: bool, shares: Floats) -> ReleasedShares:
+    """The shares with the law of their noise, from the statement's public numbers."""
+    said = statement["parameters"]
+    scale, grid = Fraction(exact(said["scale"])), Fraction(exact(said["grid"]))
+    query = said["query"]
+    noisy = (float_up(scale), float_up(grid), gaussian)
+    if kind == "edges":
+        spacing = query.get("spacing") if isinstance(query, Mapping) else None
+        alpha = exact(statement["event"]["alpha"])
+        plan = edge_histogram(space, alpha, users=int(statement["people"]), spacing=spacing, grid=grid)
+        if exact_text(plan.scale) != said["scale"] or plan.query.to_spec() != query:
+            raise _another()
+        return ReleasedShares(space, kind, shares, *noisy, plan=plan)
+    along = None if kind == "cells" else TreeShares.asked(space, query)
+    return ReleasedShares(space, kind, shares, *noisy, along=along)
 
 
 def _another() -> ParameterError:

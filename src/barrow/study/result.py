@@ -15,7 +15,7 @@ import numpy as np
 
 from barrow.errors import MissingExtraError, ParameterError
 from barrow.questions import Plan
-from barrow.questions.pictures import Bounds, bounds_of, counted_rows, places_of
+from barrow.questions.pictures import Bounds, bounds_of, places_of
 from barrow.questions.plan import Rows
 from barrow.spaces import Space
 from barrow.study.outputs import columns_of, read_tables
@@ -123,23 +123,23 @@ class Release:
         return released_shares(self.statement, self.tables, place)
 
     def region(
-        self, inside: Any, *, space: Space | None = None, level: float = 0.05, looked: bool = False
+        self, inside: Any, *, space: Space | None = None, confidence: float = 0.95, looked: bool = False
     ) -> RegionInterval:
         """An interval for the share of people's items in a region, from the published values alone; it costs nothing.
 
         Args:
             inside: One truth value for each item, or labels of items.
             space: The study's space, where the release was read from a folder.
-            level: How often the interval may miss.
+            confidence: How often the interval holds, 0.5 or more.
             looked: Whether the region was chosen after looking at the release; such intervals are wider.
         """
-        return self.shares(space).region(inside, level, looked=looked)
+        return self.shares(space).region(inside, confidence, looked=looked)
 
     def regions(
-        self, regions: Sequence[Any], *, space: Space | None = None, level: float = 0.05
+        self, regions: Sequence[Any], *, space: Space | None = None, confidence: float = 0.95
     ) -> list[RegionInterval]:
         """Intervals for a list of regions, chosen without looking, that hold all at once."""
-        return self.shares(space).regions(regions, level)
+        return self.shares(space).regions(regions, confidence)
 
     @property
     def space(self) -> Space | None:
@@ -151,10 +151,9 @@ class Release:
         """The page that goes with the release."""
         return self.folder / "report.html"
 
-    def intervals(self) -> Bounds | None:
-        """Intervals of the values; for a decoded histogram by drawing the noise again, where the plan is at hand."""
-        simulated = None if self.plan is None else self.plan.bounds(self.tables)
-        return simulated if simulated is not None else bounds_of(self.statement, counted_rows(self.rows()))
+    def intervals(self) -> Bounds:
+        """Intervals of the values, and the regions that stand out of the noise, as the tables hold them."""
+        return bounds_of(self.statement, self.tables)
 
     def plot(self, *, width: int = 720, outline: Any = None) -> Figure:
         """A picture of the values: ``save`` writes it as SVG, HTML or PNG.
@@ -163,8 +162,7 @@ class Release:
             width: In pixels.
             outline: GeoJSON for a map instead of the bundled coasts and borders.
         """
-        kind, bounds = kind_of(self.statement), self.intervals()
-        return kind.figure(self.statement, self.tables, self.space, bounds=bounds, width=width, outline=outline)
+        return kind_of(self.statement).figure(self.statement, self.tables, self.space, width=width, outline=outline)
 
     def to_pandas(self) -> Any:
         """The values as a pandas frame."""

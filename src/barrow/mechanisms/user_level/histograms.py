@@ -159,7 +159,7 @@ def _weights(tree: EdgeTree, noise: str) -> tuple[int, ...]:
     return parts(lengths ** (1.0 / 2.0 if noise == "laplace" else 1.0 / 3.0))
 
 
-def _levelled(space: Space) -> Grouped:
+def levelled(space: Space) -> Grouped:
     """The levels of the space's own tree, or groups of its items."""
     if has_levels(space):
         return Grouped(np.arange(space.items), levelled_tree(space), lambda: tuple(edge_names(space)))
@@ -168,7 +168,7 @@ def _levelled(space: Space) -> Grouped:
 
 def _levels(asked: _Asked) -> HistogramNoise:
     inner = asked.space.innermost
-    levels = _levelled(inner)
+    levels = levelled(inner)
     weights = _weights(levels.tree, asked.noise)
     query = weighted_masses(inner, levels.tree, weights, levels.order, lambda: levels.names, Fraction(1, PARTS))
     return _along("levels", asked, levels, query, PARTS / np.array(weights, dtype=np.float64)[levels.tree.depths])

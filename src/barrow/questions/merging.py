@@ -1,0 +1,119 @@
+"""Tables of a histogram: items with intervals, and regions that stand out of the noise, with outlines on maps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from barrow.questions.plan import Rows, labelled, placed
+from barrow.spaces import Space
+from barrow.spaces.base import Floats, Ids
+
+if TYPE_CHECKING:
+    from barrow.figures.union import Ring
+    from barrow.mechanisms.blocks import Merged
+    from barrow.mechanisms.item_intervals import ItemIntervals
+
+REGIONS, NUMBER, POLYGON = "regions", "region", "polygon"
+"""The table, and its columns that number regions, as ``values`` does, and that hold their outlines."""
+
+
+def shown_tables(space: Space, shares: Floats, ends: ItemIntervals, found: Merged | None) -> dict[str, Rows]:
+    """The histogram with the interval and the region of every item, regions that stand out, people without records.
+
+    Args:
+        space: The space that the question was answered on.
+        shares: The decoded histogram.
+        ends: The interval of each item.
+        found: Regions that stand out; None where nothing is known about sums of items.
+    """
+    held, k = space.held, space.held.items
+    columns: dict[str, Any] = {"share": shares[:k], "low_95": ends.low[:k], "high_95": ends.high[:k]}
+    regions: Rows = []
+    if found is not None:
+        regions, numbers = region_rows(held, found)
+        columns[NUMBER] = numbers
+    tables = {"values": labelled(held, {name: column.tolist() for name, column in columns.items()})}
+    tables |= {REGIONS: regions} if regions else {}
+    if space.apart is not None:
+        missing = space.default_item
+        row = {"share": shares[missing], "low_95": ends.low[missing], "high_95": ends.high[missing]}
+        tables["no_records"] = [{"item": space.label(missing), **{name: float(value) for name, value in row.items()}}]
+    return tables
+
+
+def region_rows(space: Space, found: Merged) -> tuple[Rows, Ids]:
+    """A row for each region, the largest share first, and the number of each item's region; 0 where there is none.
+
+    Args:
+        space: The space of the items that are shown.
+        found: The regions; items after the last of the space are people without records.
+    """
+    from barrow.figures.union import outline
+
+    of = found.of_unit[: space.items]
+    here = np.bincount(of[of >= 0], minlength=len(found.share))
+    order = np.argsort(-found.share, kind="stable")
+    order = order[here[order] > 0]
+    number = np.zeros(len(found.share) + 1, dtype=np.int64)
+    number[order] = np.arange(1, len(order) + 1)
+    members = np.split(np.argsort(of, kind="stable"), np.cumsum(np.append((of < 0).sum(), here)))[1:-1]
+    shapes = _corners(space)
+    rows = []
+    for region in order.tolist():
+        inside = members[region]
+        ends = {"low_95": float(found.low[region]), "high_95": float(found.high[region])}
+        row = {NUMBER: int(number[region]), "name": _name(space, inside), "items": len(inside)}
+        row |= _middle(space, inside) | {"share": float(min(max(found.share[region], 0.0), 1.0))} | ends
+        rows.append(row if shapes is None else row | {POLYGON: as_text(outline(shapes[inside]))})
+    return rows, number[of]
+
+
+def _name(space: Space, inside: Ids) -> str:
+    """One item's label, or the first and the last one."""
+    first, last = (space.label(int(inside[k])) for k in (0, -1))
+    return first if len(inside) == 1 else f"{first} to {last}"
+
+
+def _middle(space: Space, inside: Ids) -> dict[str, float]:
+    points = space.places
+    return {} if points is None else placed(space, np.asarray(points)[inside].mean(axis=0, keepdims=True), 0)
+
+
+def _corners(space: Space) -> Floats | None:
+    """The corners of every cell, across before up; None where cells are no shapes of a plane."""
+    if space.shapes is not None and space.shapes.corners is not None:
+        return np.asarray(space.shapes.corners)[:, :, ::-1]
+    inner = space.innermost
+    boxes = inner.corners if inner is space and not inner.goes_round else None
+    if boxes is None or boxes[0].shape[1:] != (2,):
+        return None
+    (a, b), (c, d) = boxes[0].T, boxes[1].T
+    return np.stack([np.stack([a, c, c, a], axis=1), np.stack([b, b, d, d], axis=1)], axis=2)
+
+
+def as_text(rings: list[Ring]) -> str:
+    """Rings as well-known text, which tables hold and most programs with maps read.
+
+    >>> as_text([[(0.0, 0.0), (2.0, 0.0), (2.0, 1.5), (0.0, 0.0)]])
+    'POLYGON ((0 0, 2 0, 2 1.5, 0 0))'
+    """
+    parts = [f"({', '.join(f'{x:.9g} {y:.9g}' for x, y in ring)})" for ring in rings]
+    return f"POLYGON {'(' + parts[0] + ')'}" if len(parts) == 1 else f"MULTIPOLYGON (({'), ('.join(parts)}))"
+
+
+def as_geometry(text: str) -> dict[str, Any]:
+    """The same as GeoJSON.
+
+    >>> as_geometry("POLYGON ((0 0, 2 0, 2 1.5, 0 0))")
+    {'type': 'Polygon', 'coordinates': [[[0.0, 0.0], [2.0, 0.0], [2.0, 1.5], [0.0, 0.0]]]}
+    """
+    kind, _, rest = text.partition(" ")
+    rings = [
+        [[float(number) for number in point.split()] for point in ring.strip("() ").split(",")]
+        for ring in rest.split("), (")
+    ]
+    if kind == "POLYGON":
+        return {"type": "Polygon", "coordinates": rings}
+    return {"type": "MultiPolygon", "coordinates": [[ring] for ring in rings]}

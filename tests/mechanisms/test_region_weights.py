@@ -1,0 +1,117 @@
+"""Regions on coarse nodes: weights that hold them, worst cases at the border, the range of all that fits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from benchmarks._intervals_truth import released
+from scipy.optimize import linprog
+from scipy.stats import binom
+
+from barrow.mechanisms.edge_histogram import edge_histogram
+from barrow.mechanisms.edge_intervals import node_weights
+from barrow.mechanisms.histogram_regions import ReleasedShares
+from barrow.mechanisms.histograms import histogram_noise
+from barrow.mechanisms.region_weights import _tried
+from barrow.noise.source import SeededSource
+from barrow.spaces import Earth, Euclidean, Line, NoRecords
+
+TOWN = Earth(box=(40.0, -74.0, 40.4, -73.4), cell=2)
+SPACE = NoRecords(TOWN)
+SPACING = TOWN.diameter / 9
+PLACES = TOWN.point_rows
+
+
+def within(south, west, north, east):
+    lat, lon = PLACES.T
+    return np.append((lat > south) & (lat < north) & (lon > west) & (lon < east), False)
+
+
+REGIONS = [within(40.1, -73.8, 40.3, -73.6), within(40.15, -73.75, 40.22, -73.66), within(40.0, -74.0, 40.2, -73.4)]
+
+
+@pytest.mark.parametrize(
+    ("space", "spacing", "region"),
+    [(SPACE, SPACING, region) for region in REGIONS]
+    + [(NoRecords(Line(0, 40, step=1)), 4.0, (np.arange(42) > 9) & (np.arange(42) < 23))]
+    + [(Euclidean([0, 0], [12, 12], step=1), 3.0, np.arange(144) % 12 < 5)],
+)
+def test_weights_hold_the_region_and_their_parts_add_up(space, spacing, region):
+    region = region[: space.items]
+    plan = edge_histogram(space, 60, users=2000, spacing=spacing)
+    values = np.asarray(plan.decoder.weights.T @ np.full(space.items, 1 / space.items))
+    for here in (region, ~region):
+        tried = _tried(plan, values, here)
+        assert len(tried) == 5
+        for weights, _ in tried:
+            assert (np.asarray(plan.decoder.weights @ weights) - here).min() > -1e-6
+        fixed, (picked,) = tried[:-1], [part for _, part in tried[-1:]]
+        assert sum(part for _, part in fixed) + 3**8 * picked == pytest.approx(1.0)
+
+
+def worst(region, above):
+    """Nearly everybody just inside, or just outside, where neighbours are as near as can be."""
+    plan = edge_histogram(SPACE, 300, users=3000, spacing=SPACING)
+    inner, outer = node_weights(plan, region)
+    shared = np.asarray(plan.decoder.weights @ (inner != outer).astype(float)) > 0.5
+    chosen = shared & (region if above else ~region)
+    return 0.9 * chosen / chosen.sum() + 0.1 / SPACE.items
+
+
+@pytest.mark.parametrize("region", REGIONS)
+@pytest.mark.parametrize("above", [True, False])
+def test_ends_hold_where_everybody_is_at_the_border(region, above):
+    made = histogram_noise(SPACE, "edges", 300, users=3000, spacing=SPACING)
+    truth = worst(region, above)
+    clean, source, held = np.asarray(made.matrix @ truth), SeededSource(4), 0
+    law = ReleasedShares.of(SPACE, made, clean)
+    for _ in range(20):
+        found = replace(law, shares=released(made, clean, source)).region(region)
+        held += found.low <= truth[region].sum() <= found.high
+        assert found.estimate - found.noise - found.border <= found.low + 1e-12
+        assert found.high <= found.estimate + found.noise + found.border + 1e-12
+    assert held >= 20 - int(binom.isf(1e-6, 20, 0.05))
+    soft = np.asarray(made.noise.plan.decoder.weights @ node_weights(made.noise.plan, region)[0])
+    assert abs(float(truth @ soft) - truth[region].sum()) > 3 * found.noise  # without the border all would miss
+
+
+@pytest.mark.parametrize("region", REGIONS)
+def test_without_noise_ends_are_those_of_all_that_fits(region):
+    """The range of q(R) over all q with the same node values, by a linear programme of its own."""
+    made = histogram_noise(SPACE, "edges", 10**7, users=10**6, spacing=SPACING)
+    carried = made.noise.plan.graph.weights
+    rng = np.random.default_rng(3)
+    truth = rng.dirichlet(np.where(region, 1.0, 0.2))
+    clean = np.asarray(made.matrix @ truth)
+    found = ReleasedShares.of(SPACE, made, clean).region(region)
+    ends = [
+        sign * linprog(sign * region.astype(float), A_eq=carried.T.tocsr(), b_eq=carried.T @ truth, method="highs").fun
+        for sign in (1, -1)
+    ]
+    assert found.low <= ends[0] + 1e-6
+    assert found.high >= ends[1] - 1e-6
+    plain = node_weights(made.noise.plan, region)
+    before = float(clean @ plain[1]) - float(clean @ plain[0])
+    assert found.high - found.low <= before + 1e-6
+    assert found.high - found.low <= 1.6 * (ends[1] - ends[0]) + 0.02
+    assert found.noise < 1e-3
+    assert found.border == pytest.approx((found.high - found.low) / 2, abs=2e-3)
+
+
+def test_regions_that_were_looked_for_hold_in_several_pieces_too():
+    space = Euclidean([0, 0], [16, 16], step=1)
+    made = histogram_noise(space, "edges", 400, users=5000)
+    truth = np.random.default_rng(5).dirichlet(np.full(256, 0.2))
+    clean, source = np.asarray(made.matrix @ truth), SeededSource(6)
+    law = ReleasedShares.of(space, made, clean)
+    missed = 0
+    for _ in range(40):
+        here = replace(law, shares=released(made, clean, source))
+        largest = np.argsort(-here.shares)[:5]  # whoever looks takes what is largest by its noise
+        region = np.isin(np.arange(256), largest)
+        found = here.region(region, looked=True)
+        missed += not found.low <= truth[region].sum() <= found.high
+        assert found.low > 0.0
+    assert missed <= 12
