@@ -159,6 +159,10 @@ class Question(AnyItems, NamedOptions, ABC):
             **{**self.compared_as(terms.space), **given},
         )
 
+    def answers(self, other: Question) -> bool:
+        """Whether a release of this question holds the answer to another one."""
+        return False
+
     def for_grid(self) -> Question:
         """What is planned in its place while a grid is chosen."""
         return self

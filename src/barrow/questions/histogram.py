@@ -12,7 +12,7 @@ import numpy as np
 
 from barrow import mechanisms, planning
 from barrow.errors import ParameterError
-from barrow.numerics import float_up, whole
+from barrow.numerics import Exact, exact_text, float_up, whole
 from barrow.numerics.exact import at_most, near
 from barrow.planning.candidates import Candidate, checked_definition, kept_user_level, preferred, reasons, useless
 from barrow.planning.histograms import check_size, error_most
@@ -21,6 +21,7 @@ from barrow.privacy import Model
 from barrow.progress import track
 from barrow.questions.base import Question, Said, at_alpha
 from barrow.questions.collecting import Collected, Collector, averaged_of
+from barrow.questions.distribution import Reading, check_line, quantile_words, reading_of, shares_asked
 from barrow.questions.frequency import Frequency
 from barrow.questions.histogram_help import most_helpful, too_coarse_words
 from barrow.questions.linear import LinearPlan
@@ -44,11 +45,6 @@ _MANY = 2000
 """On larger spaces a plan takes seconds, and is not made again for the sake of a comparison."""
 
 
-def _of_scales(old: Mapping[str, Any]) -> dict[str, Any]:
-    """What densities at several scales were asked as before histograms chose their mechanism."""
-    return {**{key: value for key, value in old.items() if key in ("name", "fraction")}, "mechanism": "multiscale"}
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Histogram(Question):
     """The mean histogram over people, one share for each item.
@@ -64,6 +60,7 @@ class Histogram(Question):
         definition: ``"auto"``: what keeps the promises with the least error; ``"emd"`` or ``"user_level"`` for EMD-DP
             or user-level DP.
         report_values: In the local model: how many numbers a person's report may hold.
+        quantiles: Shares in (0, 1): quantiles of a line, read off the same noise with the distribution function.
 
     >>> Histogram(decode="nearest")
     Histogram(decode='nearest')
@@ -71,11 +68,6 @@ class Histogram(Question):
 
     kind: ClassVar[str] = "histogram"
     of_shares: ClassVar[bool] = True
-    formerly: ClassVar[Mapping[str, Any]] = {
-        "tree_edges": lambda old: {**old, "mechanism": "tree"},
-        "pyramid": _of_scales,
-        "multiscale": _of_scales,
-    }
     leads_grid: ClassVar[bool] = True
     at_once: ClassVar[int] = 8  # several mechanisms are simulated
     mechanism: str = "auto"
@@ -85,13 +77,15 @@ class Histogram(Question):
     noise: str = "auto"
     definition: str = "auto"
     report_values: int = 20_000
+    quantiles: Sequence[Exact] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_definition(self.definition)
-        if self.mechanism == "pyramid":  # what the first studies called it
-            object.__setattr__(self, "mechanism", "multiscale")
         object.__setattr__(self, "report_values", whole(self.report_values, "report_values", least=1))
+        if self.quantiles:
+            asked = [exact_text(share) for share in shares_asked(list(self.quantiles), "quantiles")]
+            object.__setattr__(self, "quantiles", asked)
         if self.items is not None:
             object.__setattr__(self, "items", whole(self.items, "items", least=1))
         if self.decode not in ("auto", "nearest"):
@@ -111,6 +105,11 @@ class Histogram(Question):
     def compared_as(self, space: Space) -> dict[str, Any]:
         """With its own reference, noise and decoder."""
         return {**super().compared_as(space), "noise": self.noise, "decode": self.decode, "reference": self.reference}
+
+    def answers(self, other: Question) -> bool:
+        """Quantiles that it has."""
+        asked = getattr(other, "shares", None) if other.kind == "quantile" else None
+        return asked is not None and {exact_text(share) for share in asked} <= set(self.quantiles)
 
     def for_grid(self) -> Question:
         """Along edges, which is quick to predict."""
@@ -135,9 +134,15 @@ class Histogram(Question):
             terms, reference, self.items, self.noise, self.decode, report_values=self.report_values
         )
 
+    def fits(self, space: Space) -> None:
+        """Quantiles are asked of lines."""
+        if self.quantiles:
+            check_line(space)
+
     def plan(self, terms: Terms) -> Plan:
         """All mechanisms are compared, and the most accurate one is chosen; it reads no data."""
         check_size(terms.space)
+        self.fits(terms.space)
         target = self.target(terms)
         levels = self.mechanism == "levels"
         definition = "user_level" if levels else self.definition
@@ -147,6 +152,8 @@ class Histogram(Question):
             rivals = [rival for rival in rivals if self.mechanism in ("auto", rival.name)]
         found, cannot = planning.histogram_candidates(target, only="auto" if levels else self.mechanism, thorough=False)
         own = [candidate for candidate in found if candidate.name != "paper"]
+        if self.quantiles:
+            own, rivals = (_readable(some, terms.space) for some in (own, rivals))
         best = preferred(own, rivals, definition)
         if isinstance(best.mechanism, mechanisms.LocalSubsets):
             from barrow.questions.subsets import plan_sets
@@ -193,6 +200,11 @@ class Histogram(Question):
             noise_sentence(said),
             f"The noisy values ({found['words']}) were decoded to one histogram, which uses nothing else.{error}",
         ]
+
+
+def _readable(found: Sequence[Candidate], space: Space) -> list[Candidate]:
+    """The candidates off which quantiles can be read."""
+    return [one for one in found if reading_of(space, one.mechanism, (Fraction(1, 2),)) is not None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +323,14 @@ class HistogramPlan(LinearPlan):
     @property
     def description(self) -> str:
         """What is released, in plain words."""
-        return f"the histogram of people's items over {self.space.held.items:,} items"
+        read = "" if self.reading is None else f", and {self.reading.what} read off the same noise"
+        return f"the histogram of people's items over {self.space.held.items:,} items{read}"
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """What reads quantiles off, where they are asked for."""
+        asked = self.question.quantiles if isinstance(self.question, Histogram) else ()
+        return reading_of(self.space, self.made, shares_asked(list(asked))) if asked else None
 
     @property
     def places(self) -> Floats | None:
@@ -370,6 +389,7 @@ class HistogramPlan(LinearPlan):
         tables = shown_tables(self.space, drawn.shares, ends, None if known is None else known.merged())
         values = {"values": tables.pop("values")}
         shares = drawn.shares[: self.space.held.items]
+        tables |= {} if self.reading is None else self.reading.tables(drawn.raw, drawn.shares)
         return values | {"unbiased": self.intervals(drawn)} | tables | _marginals(self.space.held, shares)
 
     def intervals(self, drawn: HistogramDraw) -> Rows:
@@ -385,7 +405,9 @@ class HistogramPlan(LinearPlan):
         top = np.argsort(-here, kind="stable")[:8]
         labels = self.space.labels
         missing = [] if here.size == drawn.shares.size else [f"no records: {100 * drawn.shares[-1]:.3g} %"]
+        read = [] if self.reading is None else quantile_words(self.reading.quantiles(drawn.raw, drawn.shares))
         return [
+            *read,
             *missing,
             *(f"{labels[i]}: {100 * drawn.shares[i]:.3g} %" for i in top.tolist()),
         ]
@@ -450,14 +472,19 @@ class HistogramPlan(LinearPlan):
         """The public numbers on which the distribution of the values depends."""
         return {**super().parameters(), "mechanism": self.chosen.name, "decode": self.target.decode}
 
+    @property
+    def read_from(self) -> dict[str, Any]:
+        """What mechanism it was, and what its noise is on."""
+        outputs = _OUTPUTS[self.made.kind]
+        return {"mechanism": self.chosen.name, "words": self.chosen.words, "unbiased_outputs": outputs}
+
     def fields(self) -> dict[str, Any]:
         """What the statement says about the values."""
         return {
             **super().fields(),
+            **({} if self.reading is None else {"quantiles": self.reading.names}),
             "histogram": {
-                "mechanism": self.chosen.name,
-                "words": self.chosen.words,
-                "unbiased_outputs": _OUTPUTS[self.made.kind],
+                **self.read_from,
                 "emd_predicted": self.error,
                 "emd_most": self.error_most,
                 "emd_decoded": self.decoded_error,
@@ -547,6 +574,11 @@ class HistogramPlan(LinearPlan):
         _, widths = self.made.shares(np.zeros(self.query.dimension))
         low, high = float(widths.min()), float(widths.max())
         each = f"± {at_most(high)}" if low > 0.99 * high else f"± {at_most(low)} to ± {at_most(high)}"
+        if self.reading is not None:
+            wide = self.sized(self.reading.half_width(self.made))
+            lines.append(
+                f"Quantiles {self.reading.what} ± {wide} (95 %) if items were spread uniformly; no further cost"
+            )
         return [*lines, f"Intervals the share of {_OUTPUTS[self.made.kind]} {each} (95 %), released too"]
 
     def other_lines(self) -> list[str]:

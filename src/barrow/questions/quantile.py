@@ -13,46 +13,23 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import HistogramNoise
-from barrow.mechanisms.cumulative import Cumulative, cumulative_of
-from barrow.numerics import Exact, exact, exact_text
+from barrow.numerics import Exact, exact
 from barrow.numerics.exact import near
 from barrow.planning import Comparison
+from barrow.planning.after import OwnError
 from barrow.planning.candidates import Candidate, best_first, checked_definition, preferred
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.questions.base import Question, Said
+from barrow.questions.distribution import Reading, check_line, quantile_words, reading_of, shares_asked, uniform
 from barrow.questions.histogram import Histogram, HistogramDraw, HistogramPlan
+from barrow.questions.linear import LinearPlan
 from barrow.questions.noise_words import noise_sentence
 from barrow.questions.plan import Rows
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
 
-_LEVEL = 0.05
-
-
-def shares_asked(of: Exact | Sequence[Exact], name: str = "of") -> tuple[Fraction, ...]:
-    """Shares strictly between 0 and 1, exact, from one or several.
-
-    >>> shares_asked(["0.25", "1/2"])
-    (Fraction(1, 4), Fraction(1, 2))
-    """
-    several: Sequence[Any] = of if isinstance(of, list | tuple) else [of]
-    found = tuple(exact(share, name) for share in several)
-    if not found or not all(0 < share < 1 for share in found):
-        raise ParameterError(
-            f"{name} is {of!r}.", allowed="shares strictly between 0 and 1", fix=f'{name} = "0.5", the median'
-        )
-    return found
-
-
-def check_line(space: Space) -> None:
-    """Refuse a space whose items have no order."""
-    if not space.held.on_line:
-        raise ParameterError(
-            f"Quantiles are asked of a line, and the space is a {space.held.kind}.",
-            allowed="a line with a grid",
-            fix="a histogram, or a line for this column",
-        )
+_SUMMED = ("auto", "cells", "edges", "levels", "tree")
+"""Mechanisms off which quantiles can be read."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -134,14 +111,17 @@ class Quantile(Question):
     @classmethod
     def counted(cls, said: Said) -> str:
         """What the noise was added to."""
-        return Histogram.counted(said)
+        return (
+            f"Every person counts once: the shares of {said['read_from']['unbiased_outputs']}, over "
+            f"{said['people']:,} people, as exact fractions."
+        )
 
     @classmethod
     def drawn(cls, said: Said) -> list[str]:
         """How the noise was drawn, and what was made of it."""
         return [
             noise_sentence(said),
-            f"The noisy values ({said['histogram']['words']}) were decoded to one histogram, from which the quantiles "
+            f"The noisy values ({said['read_from']['words']}) were decoded to one histogram, from which the quantiles "
             "were read off; their intervals come from the noisy values, which say at which points the share asked for "
             "may be reached.",
         ]
@@ -150,70 +130,6 @@ class Quantile(Question):
     def figure(cls, said: Said, tables: Mapping[str, Any], space: Space | None = None, **style: Any) -> Any:
         """A picture of the quantiles."""
         return super().figure(said, tables, space, alike=False, **style)
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """Quantiles and the distribution function of released values.
-
-    Attributes:
-        cumulative: The shares up to each point, and their noise.
-        shares: Which quantiles.
-    """
-
-    cumulative: Cumulative
-    shares: tuple[Fraction, ...]
-
-    @property
-    def _space(self) -> Space:
-        return self.cumulative.space
-
-    @cached_property
-    def _points(self) -> Floats:
-        return np.asarray(self._space.held.places, dtype=np.float64).ravel()
-
-    def spans(self, raw: Floats) -> list[tuple[int, int]]:
-        """The first and the last point that each quantile may be, all at once with 95 %."""
-        level = _LEVEL / len(self.shares)
-        return [self.cumulative.interval(raw, float(share), level) for share in self.shares]
-
-    def quantiles(self, drawn: HistogramDraw) -> Rows:
-        """A row for each quantile, with its interval; not determined where nobody may hold records."""
-        people, off = self.cumulative.holders(drawn.raw, _LEVEL)
-        determined, points = people > off, self._points
-        moved = self._space.snapping_upper * self._space.diameter
-        below = np.cumsum(drawn.shares[: len(points)])
-        rows: Rows = []
-        for share, (first, last) in zip(self.shares, self.spans(drawn.raw), strict=True):
-            at = int(np.searchsorted(below, float(share) * below[-1] * (1.0 - 1e-12)))
-            row = {
-                "quantile": exact_text(share),
-                "value": float(points[min(max(at, first), last)]) if determined else None,
-                "low_95": float(points[first if determined else 0]) - moved,
-                "high_95": float(points[last if determined else -1]) + moved,
-                "unit": self._space.unit,
-            }
-            rows.append({**row, "determined": determined} if self.cumulative.apart else row)
-        return rows
-
-    def below(self, drawn: HistogramDraw) -> Rows:
-        """The share of items up to each point among people with records, in a band that holds all at once."""
-        values, low, high = self.cumulative.band(drawn.raw)
-        columns = (self._points[self.cumulative.first], self._points[self.cumulative.last], values, low, high)
-        names = ("from", "up_to", "share", "low_95", "high_95")
-        return [dict(zip(names, row, strict=True)) for row in zip(*(each.tolist() for each in columns), strict=True)]
-
-    def people(self, drawn: HistogramDraw) -> Rows:
-        """The share of people with records, where the others have an item of their own."""
-        share, width = self.cumulative.holders(drawn.raw, _LEVEL)
-        low, value, high = (min(max(x, 0.0), 1.0) for x in (share - width, share, share + width))
-        return [{"output": "share of people with records", "value": value, "low_95": low, "high_95": high}]
-
-
-def reading_of(space: Space, made: Any, shares: tuple[Fraction, ...]) -> Reading | None:
-    """What reads quantiles off a mechanism's values; None where nothing is known about sums of them."""
-    found = cumulative_of(space, made) if isinstance(made, HistogramNoise) else None
-    return None if found is None else Reading(found, shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,40 +178,53 @@ class QuantilePlan(HistogramPlan):
         return found
 
     @property
-    def what(self) -> str:
-        """What is read off."""
-        shares = self.question.shares
-        return "the median" if shares == (Fraction(1, 2),) else f"the quantiles {', '.join(map(exact_text, shares))}"
-
-    @property
     def description(self) -> str:
         """What is released, in plain words."""
         whose = "people's items" if self.space.apart is None else "the items of people with records"
-        return f"{self.what} of {whose}" + (f" ({self.space.unit})" if self.space.unit else "")
+        return f"{self.reading.what} of {whose}" + (f" ({self.space.unit})" if self.space.unit else "")
 
     @property
     def error_parts(self) -> tuple[float, float]:
         """All of it is the interval's."""
         return self.error, 0.0
 
+    def own_error(self, drawn: HistogramDraw) -> OwnError:
+        """Half the width of the widest interval."""
+        rows = self.reading.quantiles(drawn.raw, drawn.shares)
+        return OwnError(max((row["high_95"] - row["low_95"]) / 2.0 for row in rows))
+
     def tables(self, drawn: HistogramDraw) -> dict[str, Rows]:
-        """The quantiles, the distribution function in its band, and the histogram that they were read off."""
-        found = {"values": self.reading.quantiles(drawn), "below": self.reading.below(drawn)}
-        return found if self.space.apart is None else {**found, "people": self.reading.people(drawn)}
+        """The quantiles, and the distribution function in its band."""
+        found = {"values": self.reading.quantiles(drawn.raw, drawn.shares), "below": self.reading.below(drawn.raw)}
+        return found if self.space.apart is None else {**found, "people": self.reading.people(drawn.raw)}
 
     def summary(self, drawn: HistogramDraw) -> list[str]:
         """The quantiles with their intervals."""
-        unit = f" {self.space.unit}".rstrip()
-        lines = []
-        for row in self.reading.quantiles(drawn):
-            value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
-            lines.append(f"{row['quantile']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
-        return lines
+        return quantile_words(self.reading.quantiles(drawn.raw, drawn.shares))
 
     def fields(self) -> dict[str, Any]:
         """What the statement says about the values."""
-        holders = {} if self.space.apart is None else {"holders": True}
-        return {**super().fields(), "quantiles": [exact_text(share) for share in self.question.shares], **holders}
+        return {
+            **LinearPlan.fields(self),
+            "quantiles": self.reading.names,
+            "read_from": self.read_from,
+            **({} if self.space.apart is None else {"holders": True}),
+        }
+
+    def details(self) -> dict[str, Any]:
+        """What is this kind's own in plain data."""
+        return {
+            **LinearPlan.details(self),
+            "mechanism": self.chosen.name,
+            "candidates": [candidate.to_json() for candidate in self.candidates],
+            "why_others_lose": self._reasons,
+            "cannot_answer": dict(self.cannot),
+        }
+
+    @property
+    def rows(self) -> int:
+        """Quantiles, and the distribution function at each point."""
+        return len(self.question.shares) + self.space.items
 
     @property
     def uniform_guess(self) -> float:
@@ -314,7 +243,7 @@ class QuantilePlan(HistogramPlan):
 
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:
-        return self.reading.spans(np.asarray(self.made.matrix @ _uniform(self.space)))
+        return self.reading.spans(np.asarray(self.made.matrix @ uniform(self.space)))
 
     def answer_lines(self) -> list[str]:
         """The mechanism, and how wide intervals would be."""
@@ -339,22 +268,35 @@ class QuantilePlan(HistogramPlan):
         ]
 
 
-def _uniform(space: Space) -> Floats:
-    """Everybody's items spread uniformly over the line."""
-    found = np.zeros(space.items)
-    found[: space.held.items] = 1.0 / space.held.items
-    return found
-
-
 def _by_width(found: Sequence[Candidate], space: Space, shares: tuple[Fraction, ...]) -> list[Candidate]:
     """The candidates that can be read, by half the width of the widest interval if items are spread uniformly."""
-    points = np.asarray(space.held.places, dtype=np.float64).ravel()
-    moved, measured = space.snapping_upper * space.diameter, []
+    measured = []
     for one in found:
         reading = reading_of(space, one.mechanism, shares)
-        if reading is None:
-            continue
-        spans = reading.spans(np.asarray(one.mechanism.matrix @ _uniform(space)))
-        wide = max(float(points[last] - points[first]) for first, last in spans) / 2.0 + moved
-        measured.append(replace(one, error=wide, decoded=None, undecoded=None, upper=None, standard_error=None))
+        if reading is not None:
+            wide = reading.half_width(one.mechanism)
+            measured.append(replace(one, error=wide, decoded=None, undecoded=None, upper=None, standard_error=None))
     return best_first(measured)
+
+
+def read_together(questions: Sequence[Question]) -> tuple[Question, ...]:
+    """The questions with quantiles read off a histogram that is asked beside them, by the same noise: one release.
+
+    >>> read_together([Histogram(), Quantile(of=["0.5", "0.9"])])
+    (Histogram(quantiles=['0.5', '0.9']),)
+    """
+    hosts = [one for one in questions if isinstance(one, Histogram) and one.mechanism in _SUMMED and one.items is None]
+    if not hosts:
+        return tuple(questions)
+    host = hosts[0]
+    guests = [
+        one for one in questions
+        if isinstance(one, Quantile) and (one.noise, one.definition) == (host.noise, host.definition)
+    ]  # fmt: skip
+    if not guests:
+        return tuple(questions)
+    shares = {exact(share) for share in host.quantiles}.union(*(one.shares for one in guests))
+    given = [one.fraction for one in guests if one.fraction is not None]
+    fraction = None if host.fraction is None else host.fraction + sum(given, Fraction(0))
+    joined = replace(host, quantiles=sorted(shares), fraction=fraction)
+    return tuple(joined if one is host else one for one in questions if one not in guests)

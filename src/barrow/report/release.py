@@ -18,6 +18,7 @@ from barrow.numerics import exact, float_up
 from barrow.policy import RecordMap, odds_upper, percent_up
 from barrow.policy.promises import Change, belief_figure
 from barrow.questions import Plan
+from barrow.questions.distribution import quantile_words
 from barrow.questions.merging import REGIONS
 from barrow.questions.noise_words import off_words
 from barrow.questions.pictures import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
@@ -235,6 +236,7 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
         found = said["histogram"]
         texts.append(off_words(said, float(found["emd_predicted"]), float(found["emd_most"])))
         texts += sure_items(found, str(said["unit"]), bounds)
+        texts += quantile_words(released.tables.get("quantiles", []))
     elif "frequency" in said and bounds.low is not None:
         texts.append(f"{STANDS} Variances are estimated from the reports, so this is about right, and not proved.")
     elif _own_intervals(released):

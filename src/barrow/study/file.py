@@ -295,7 +295,7 @@ def spec_of(study: Study) -> dict[str, Any]:
             {"share": p.share_text, "distance": p.distance, "epsilon": _number(p.epsilon)} for p in study.promises
         ]
         or None,
-        "question": [question.to_spec() for question in study.questions] or None,
+        "question": [question.to_spec() for question in study.asked] or None,
     }
     return {key: value for key, value in spec.items() if value is not None}
 

@@ -71,6 +71,7 @@ class Study(NamedOptions):
     users: int | None
     dataset: str | None
     questions: tuple[Question, ...]
+    asked: tuple[Question, ...]
     model: Model
     honest: Fraction
     data: Data | None
@@ -120,8 +121,9 @@ class Study(NamedOptions):
         put("delta", probability(delta))
         put("users", None if users is None else checked_people(users))
         put("dataset", None if dataset is None else _text(dataset, "dataset"))
-        put("questions", _questions(questions))
         put("model", to_model(model))
+        put("asked", _questions(questions))
+        put("questions", _together(self.asked, self.model))
         put("honest", _honest(honest, self.model))
         put("data", data)
         put("ledger", None if ledger is None else path_text(ledger, "The ledger"))
@@ -173,20 +175,24 @@ class Study(NamedOptions):
                 fix=self.questions[0].label if self.questions else "--question mean, or [[question]] in the study",
             )
         if isinstance(asked, str):
-            for question in self.questions:
+            for question in (*self.questions, *self.asked):
                 if question.label == asked:
-                    return question
+                    return self._answering(question)
             if self.questions and asked not in question_kinds() and "(" not in asked:
                 from barrow.errors import nearest_name
 
-                names = [q.label for q in self.questions]
+                names = [q.label for q in self.asked]
                 close = nearest_name(asked, names) or nearest_name(asked, question_kinds())
                 raise ParameterError(
                     f"The study has no question {asked!r}." + (f" Did you mean {close!r}?" if close else ""),
                     allowed=", ".join(names),
                     fix=close or names[0],
                 )
-        return to_question(asked)
+        return self._answering(to_question(asked))
+
+    def _answering(self, question: Question) -> Question:
+        """The question that answers: quantiles are read off a histogram of the study that has them."""
+        return next((other for other in self.questions if other.answers(question)), question)
 
     def space_of(self, question: Question) -> Space:
         """The space that ``question`` is answered on: the study's, with one more item for people without records.
@@ -333,7 +339,7 @@ class Study(NamedOptions):
             "delta": self.delta,
             "users": self.users,
             "dataset": self.dataset,
-            "questions": self.questions,
+            "questions": self.asked,
             "model": self.model,
             "honest": self.honest,
             "data": self.data,
@@ -505,6 +511,15 @@ def _questions(asked: Any) -> tuple[Question, ...]:
             f"Two questions are called {twice!r}.", allowed="a name of its own for each", fix=f'name = "{twice}-2"'
         )
     return found
+
+
+def _together(asked: tuple[Question, ...], model: Model) -> tuple[Question, ...]:
+    """What is released: quantiles beside a histogram are read off it."""
+    if model is not Model.CENTRAL or not {"histogram", "quantile"} <= {question.kind for question in asked}:
+        return asked
+    from barrow.questions.quantile import read_together  # with both kinds there, their modules are loaded
+
+    return read_together(asked)
 
 
 def _text(value: Any, name: str) -> str:

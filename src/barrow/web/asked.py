@@ -58,7 +58,7 @@ class Asked:
     @property
     def question(self) -> Question:
         """The question that is shown."""
-        return self.study.questions[self.looked]
+        return self.study.question(self.study.asked[self.looked])
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Asked:

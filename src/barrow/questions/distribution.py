@@ -1,0 +1,156 @@
+"""Quantiles and the distribution function of a line, read off the noisy values of a histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.mechanisms import HistogramNoise
+from barrow.mechanisms.cumulative import Cumulative, cumulative_of
+from barrow.numerics import Exact, exact, exact_text
+from barrow.questions.plan import Rows
+from barrow.spaces import Space
+from barrow.spaces.base import Floats
+
+_LEVEL = 0.05
+
+
+def shares_asked(of: Exact | Sequence[Exact], name: str = "of") -> tuple[Fraction, ...]:
+    """Shares strictly between 0 and 1, exact, from one or several.
+
+    >>> shares_asked(["0.25", "1/2"])
+    (Fraction(1, 4), Fraction(1, 2))
+    """
+    several: Sequence[Any] = of if isinstance(of, list | tuple) else [of]
+    found = tuple(exact(share, name) for share in several)
+    if not found or not all(0 < share < 1 for share in found):
+        raise ParameterError(
+            f"{name} is {of!r}.", allowed="shares strictly between 0 and 1", fix=f'{name} = "0.5", the median'
+        )
+    return found
+
+
+def check_line(space: Space) -> None:
+    """Refuse a space whose items have no order."""
+    if not space.held.on_line:
+        raise ParameterError(
+            f"Quantiles are asked of a line, and the space is a {space.held.kind}.",
+            allowed="a line with a grid",
+            fix="a histogram, or a line for this column",
+        )
+
+
+def uniform(space: Space) -> Floats:
+    """Everybody's items spread uniformly over the line."""
+    found = np.zeros(space.items)
+    found[: space.held.items] = 1.0 / space.held.items
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Quantiles and the distribution function of released values.
+
+    Attributes:
+        cumulative: The shares up to each point, and their noise.
+        shares: Which quantiles.
+    """
+
+    cumulative: Cumulative
+    shares: tuple[Fraction, ...]
+
+    @property
+    def _space(self) -> Space:
+        return self.cumulative.space
+
+    @property
+    def names(self) -> list[str]:
+        """The shares, as statements write them."""
+        return [exact_text(share) for share in self.shares]
+
+    def tables(self, raw: Floats, shares: Floats) -> dict[str, Rows]:
+        """The quantiles, and the distribution function in its band."""
+        return {"quantiles": self.quantiles(raw, shares), "below": self.below(raw)}
+
+    @property
+    def what(self) -> str:
+        """What is read off, in words."""
+        median = self.shares == (Fraction(1, 2),)
+        return "the median" if median else f"the quantiles {', '.join(self.names)}"
+
+    def half_width(self, made: HistogramNoise) -> float:
+        """Half the width of the widest interval if everybody's items were spread uniformly over the line."""
+        spans = self.spans(np.asarray(made.matrix @ uniform(self._space)))
+        wide = max(float(self._points[last] - self._points[first]) for first, last in spans)
+        return wide / 2.0 + self._space.snapping_upper * self._space.diameter
+
+    @cached_property
+    def _points(self) -> Floats:
+        return np.asarray(self._space.held.places, dtype=np.float64).ravel()
+
+    def spans(self, raw: Floats) -> list[tuple[int, int]]:
+        """The first and the last point that each quantile may be, all at once with 95 %."""
+        level = _LEVEL / len(self.shares)
+        return [self.cumulative.interval(raw, float(share), level) for share in self.shares]
+
+    def quantiles(self, raw: Floats, shares: Floats) -> Rows:
+        """A row for each quantile, with its interval; not determined where nobody may hold records.
+
+        Args:
+            raw: The noisy values.
+            shares: The histogram decoded from them.
+        """
+        people, off = self.cumulative.holders(raw, _LEVEL)
+        determined, points = people > off, self._points
+        moved = self._space.snapping_upper * self._space.diameter
+        below = np.cumsum(shares[: len(points)])
+        rows: Rows = []
+        for share, (first, last) in zip(self.shares, self.spans(raw), strict=True):
+            at = int(np.searchsorted(below, float(share) * below[-1] * (1.0 - 1e-12)))
+            row = {
+                "quantile": exact_text(share),
+                "value": float(points[min(max(at, first), last)]) if determined else None,
+                "low_95": float(points[first if determined else 0]) - moved,
+                "high_95": float(points[last if determined else -1]) + moved,
+                "unit": self._space.unit,
+            }
+            rows.append({**row, "determined": determined} if self.cumulative.apart else row)
+        return rows
+
+    def below(self, raw: Floats) -> Rows:
+        """The share of items up to each point among people with records, in a band that holds all at once."""
+        values, low, high = self.cumulative.band(raw)
+        columns = (self._points[self.cumulative.first], self._points[self.cumulative.last], values, low, high)
+        names = ("from", "up_to", "share", "low_95", "high_95")
+        return [dict(zip(names, row, strict=True)) for row in zip(*(each.tolist() for each in columns), strict=True)]
+
+    def people(self, raw: Floats) -> Rows:
+        """The share of people with records, where the others have an item of their own."""
+        share, width = self.cumulative.holders(raw, _LEVEL)
+        low, value, high = (min(max(x, 0.0), 1.0) for x in (share - width, share, share + width))
+        return [{"output": "share of people with records", "value": value, "low_95": low, "high_95": high}]
+
+
+def reading_of(space: Space, made: Any, shares: tuple[Fraction, ...]) -> Reading | None:
+    """What reads quantiles off a mechanism's values; None where nothing is known about sums of them."""
+    found = cumulative_of(space, made) if isinstance(made, HistogramNoise) else None
+    return None if found is None else Reading(found, shares)
+
+
+def quantile_words(rows: Rows) -> list[str]:
+    """Quantiles with their intervals, a line each.
+
+    >>> quantile_words([{"quantile": "0.5", "value": 3.0, "low_95": 2.0, "high_95": 4.0, "unit": "km"}])
+    ['0.5: 3 km, from 2 to 4 (95 %)']
+    """
+    found = []
+    for row in rows:
+        value = "not determined" if row["value"] is None else f"{row['value']:.6g} {row['unit']}".rstrip()
+        found.append(f"{row['quantile']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
+    return found
