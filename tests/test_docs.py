@@ -17,7 +17,7 @@ from barrow.cli.main import _COMMANDS, cli
 from barrow.errors import ParameterError
 from barrow.policy.policy import to_promise
 from barrow.questions import to_question
-from barrow.study.file import study_from_text
+from barrow.study.file import read_study
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -123,8 +123,9 @@ def test_studies_are_read(page, tmp_path, monkeypatch):
     duckdb.sql("SELECT * FROM (VALUES ('cat', 0.0, 1.0), ('dog', 1.0, 1.0)) AS t(word, x, y)").write_parquet(
         "words.parquet"
     )
-    for text in studies(page.read_text()):
-        assert study_from_text(text).space.items > 0
+    for number, text in enumerate(studies(page.read_text())):
+        (tmp_path / f"{number}.toml").write_text(text)
+        assert read_study(tmp_path / f"{number}.toml").space.items > 0
 
 
 @pytest.mark.parametrize("page", PROOFS, ids=lambda p: p.stem)

@@ -231,25 +231,11 @@ def make_card(
             allowed="questions whose constants follow from the space",
             fix="choose another question",
         )
-    if (issuer is None) == (front is None):
-        raise ParameterError(
-            "It is not clear who lets people in.",
-            allowed="the issuer of tokens, or a front end that attests what each person sends",
-            fix="issuer=new_key('issuer')",
-        )
-    kind = {"kind": "attested"} if issuer is None else {"kind": "tokens", "variant": VARIANT}
+    admission = _admission(issuer, front)
     send = {"card": f"{url_of(address)}/card"} | ({} if issuer is None else {"tokens": f"{url_of(address)}/tokens"})
     sealing = mixing = None
     if survey.shuffled:
-        if analyser is None or mixer is None or shuffler is None:
-            raise ParameterError(
-                "A shuffle card needs the analyser's key, the shuffler's key and its address.",
-                allowed="all three", fix="--shuffler https://shuffle.example.org",
-            )  # fmt: skip
-        key = b64(public_bytes(analyser))
-        sealing = {"suite": list(SUITE), "key": key, "plain": PLAIN_BYTES, "bytes": SEALED_BYTES}
-        mixing = {"key": b64(public_bytes(mixer))}
-        send["messages"] = f"{url_of(shuffler)}/messages"
+        sealing, mixing, send["messages"] = _shuffled(shuffler, analyser, mixer)
     else:
         send["reports"] = f"{url_of(address)}/reports"
     issued = int(time.time() if now is None else now)
@@ -261,7 +247,7 @@ def make_card(
         **_facts(survey),
         "sealing": sealing,
         "mixing": mixing,
-        "admission": {**kind, "key": b64(public_bytes(front if issuer is None else issuer))},
+        "admission": admission,
         "send": send,
         "issued": issued,
         "expires": issued + 86400 * days,
@@ -269,6 +255,30 @@ def make_card(
     }
     data["signature"] = b64(signer.sign(signed_bytes(data)))
     return Card(data)
+
+
+def _admission(issuer: Any, front: Any) -> dict[str, Any]:
+    """Who lets people in, and by which key."""
+    if (issuer is None) == (front is None):
+        raise ParameterError(
+            "It is not clear who lets people in.",
+            allowed="the issuer of tokens, or a front end that attests what each person sends",
+            fix="issuer=new_key('issuer')",
+        )
+    kind = {"kind": "attested"} if issuer is None else {"kind": "tokens", "variant": VARIANT}
+    return {**kind, "key": b64(public_bytes(front if issuer is None else issuer))}
+
+
+def _shuffled(shuffler: str | None, analyser: Any, mixer: Any) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """How messages are sealed, who signs batches, and where messages go."""
+    if analyser is None or mixer is None or shuffler is None:
+        raise ParameterError(
+            "A shuffle card needs the analyser's key, the shuffler's key and its address.",
+            allowed="all three", fix="--shuffler https://shuffle.example.org",
+        )  # fmt: skip
+    key = b64(public_bytes(analyser))
+    sealing = {"suite": list(SUITE), "key": key, "plain": PLAIN_BYTES, "bytes": SEALED_BYTES}
+    return sealing, {"key": b64(public_bytes(mixer))}, f"{url_of(shuffler)}/messages"
 
 
 def read_card(source: str | os.PathLike[str] | bytes | Mapping[str, Any] | Card, *, signer: str | None = None) -> Card:
