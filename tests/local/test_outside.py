@@ -5,15 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from tests.collect.world import key
+from tests.collect.world import admitted, batch_of, item, key
 
 from barrow.collect import Client as CardClient
 from barrow.collect import make_card, read_card
+from barrow.collect.analyser import analyse, analyse_reports
 from barrow.collect.words import card_text
 from barrow.errors import ParameterError
+from barrow.ledger import Ledger
 from barrow.local import Client, Server, Survey
 from barrow.policy import RecordMap
-from barrow.study import Data, Study
+from barrow.study import Data, Study, statement_text
 
 LINE = "line(low=0, high=100, step=1, unit='years')"
 DAY = "1 day of 30, 5 years, 0.5"
@@ -119,3 +121,22 @@ def test_a_card_names_no_source_and_keeps_the_word(tmp_path):
     assert "visits" not in text
     assert "SELECT" not in text
     assert "[data]" not in card_of(asked(outside="error")).study
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_statement_and_ledger_of_what_was_collected_say_the_same_price(tmp_path, model):
+    study = asked(model, "default", users=4, dataset="ages")
+    card, ledger = read_card(card_of(study).text), Ledger.create(tmp_path / "ages.ledger", study)
+    if model == "local":
+        people = [Client(card.survey, memory=tmp_path / f"{i}.json") for i in range(4)]
+        lines = [admitted(card, person.report([130], unknown="default").to_text()) for person in people]
+        release = analyse_reports(card, lines, ledger=ledger, out=tmp_path / "out")
+    else:
+        messages = [item(card, i) for i in range(8)]
+        batch = batch_of(card, tmp_path / "batch", messages)
+        release = analyse(card, batch, key("analyser"), ledger=ledger, out=tmp_path / "out")
+    assert release.statement["records"] == "jumps"
+    assert RecordMap.JUMPS.words in " ".join(statement_text(release.statement).split())
+    (charge,) = card.survey.plan.charges()
+    assert ledger.balances()[0].spent.loss == charge <= Fraction(1, 2)
+    assert "snapping" not in ledger.records()[1].data["space"]
