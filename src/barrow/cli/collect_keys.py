@@ -69,10 +69,11 @@ def invite(card_file: str, people: int, keys: str, as_json: bool, quiet: bool) -
 def write_invitations(folder: Path, card: str, people: int) -> Path:
     """New codes in a text for whoever hands them out, and their digests for the issuer."""
     from barrow.collect.issuer import Invitations, new_invitations
-    from barrow.collect.keys import write_private
+    from barrow.collect.keys import ANOTHER
+    from barrow.ledger.keys import write_private
 
     codes, name = new_invitations(people), f"invitations-{card[7:23]}"
-    write_private(folder / f"{name}.txt", ("\n".join(codes) + "\n").encode())
+    write_private(folder / f"{name}.txt", ("\n".join(codes) + "\n").encode(), fix=ANOTHER)
     book = Invitations(folder / f"{name}.db", card)
     book.invite(codes)
     book.close()
