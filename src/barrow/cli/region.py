@@ -15,8 +15,8 @@ from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
 from barrow.mechanisms.histogram_regions import ReleasedShares, checked_confidence
+from barrow.numerics.exact import exact, nearest_float
 from barrow.privacy import Model
-from barrow.privacy.definitions import probability
 from barrow.questions.merging import region_rows
 from barrow.study import Study
 from barrow.study.region import polygon_inside
@@ -60,7 +60,7 @@ def region(
     Example:
       barrow region visits-map --within harbour.geojson
     """  # noqa: D301  (click reads the backspace)
-    confidence = float(probability(typed, "confidence"))
+    confidence = nearest_float(exact(typed, "--confidence"))
     miss = checked_confidence(confidence, "--confidence 0.95")
     study = Study.read(file or DEFAULT)
     shares = (
