@@ -10,7 +10,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import whole
 
 
-class Whole(click.ParamType):
+class Whole(click.ParamType):  # type: ignore[type-arg]  # older versions of click take no argument here
     """A whole number from ``least`` to ``most`` in the digits 0 to 9; Python's ``1_000`` and other scripts are none.
 
     >>> Whole().convert("1000", None, None), Whole().convert("1e5", None, None)
