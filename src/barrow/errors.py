@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -273,3 +274,18 @@ def plain_file(path: str | os.PathLike[str], what: str) -> Path:
             f"{what} {str(path)!r} is {kind}.", allowed="a file", fix="copy what it holds into a file, and name that"
         )
     return place
+
+
+STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What may move a cursor, change what stands above or turn a number round: control characters but for the tabulator and
+the end of a line, directions, and halves of characters."""
+_SHOWN = "\ufffd"
+
+
+def clean(text: str) -> str:
+    r"""The text without anything that steers a terminal.
+
+    >>> clean("name\x1b[2J") == "name\ufffd[2J"
+    True
+    """
+    return STEERS.sub(_SHOWN, text)

@@ -142,3 +142,20 @@ def test_a_local_histogram_is_asked_along_the_tree_and_decoded(barrow, tmp_path,
     # 30 of 40 people are in cluster 0; edge noise of scale 0.01 on length 0.45, a mean of 40: about 0.005.
     assert abs(sum(v for k, v in data["histogram"].items() if k.startswith("0/")) - 0.75) < 0.05
     assert "decoded" in barrow("local", "aggregate", "reports", "--study", "study.toml")[1]
+
+
+def test_records_outside_are_priced_or_refused(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    promised = STUDY.replace("[privacy]\nalpha = 100\n", '[[promise]]\nshare = "all"\ndistance = "1 km"\nepsilon = 1\n')
+    (tmp_path / "study.toml").write_text(promised)
+    (tmp_path / "items.jsonl").write_text("8.05\n12\n")
+    words = ("local", "randomise", "items.jsonl", "--memory", "me.json", "--unknown")
+    code, out, err = barrow(*words, "default")
+    assert (code, out) == (1, "")
+    assert "priced for records that stay near" in err
+    assert "outside = 'default' in its [data]" in err
+    assert not (tmp_path / "me.json").exists()
+    (tmp_path / "study.toml").write_text(promised + '[data]\noutside = "default"\n')
+    code, out, _ = barrow(*words, "default")
+    assert code == 0
+    assert json.loads(out)["values"]

@@ -8,11 +8,14 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import ColorSystem
 from rich.table import Table
 
 import barrow.cli
 from barrow.cli.screen import Screen
-from barrow.cli.terminal import clean, echo, echo_count, echo_json
+from barrow.cli.terminal import echo, echo_count, echo_json
+from barrow.errors import clean
+from barrow.study.bars import Bars
 from tests.study.helpers import make_ledger, make_study
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b1A\u202e\x7f\ud800\r"
@@ -41,11 +44,40 @@ def test_tables_are_clean_and_keep_their_own_styles():
     table = Table(title=EVIL)
     table.add_column(EVIL)
     table.add_row(EVIL.replace("\ud800", ""))
-    out = io.StringIO()
-    Screen(file=out, force_terminal=True, color_system="truecolor", markup=False).print(table, style="bold red")
-    assert "\x1b[1" in out.getvalue()  # its own
-    assert "\x1b]0" not in out.getvalue()
-    assert not (BAD - {"\x1b"}) & set(out.getvalue())
+    screen = Screen()
+    screen.file, screen._force_terminal, screen._color_system = io.StringIO(), True, ColorSystem.TRUECOLOR
+    screen.print(table, style="bold red")
+    said = screen.file.getvalue()
+    assert "\x1b[1" in said  # its own
+    assert "\x1b]0" not in said
+    assert not (BAD - {"\x1b"}) & set(said)
+
+
+def test_brackets_and_colons_of_strangers_are_no_styles(barrow, capsys):
+    odd = "[bold red]km[/] :smile:"
+    table = Table(title=odd)
+    table.add_column(odd)
+    table.add_row(odd)
+    Screen(width=200).print(table)
+    Screen(width=200).print(odd)
+    assert capsys.readouterr().out.count(odd) == 4
+    space = f"line(low=0, high=10, step=1, unit='{odd}')"
+    code, out, err = barrow("choose", "--space", space, "--promise", f"all, 1 {odd}, 1")
+    assert (code, err) == (0, "")
+    assert out.count(odd) >= 2
+
+
+def test_bars_show_names_of_strangers_as_letters(monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr("sys.stderr", shown)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    bars = Bars(60)
+    bars.began(f"planning [red]{EVIL}", None)
+    bars._appear()
+    bars.close()
+    assert clean(f"planning [red]{EVIL}") in shown.getvalue()
+    assert "\x1b]0" not in shown.getvalue()
+    assert "\u202e" not in shown.getvalue()
 
 
 def test_no_command_writes_anywhere_else():

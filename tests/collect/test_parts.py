@@ -21,6 +21,7 @@ from barrow.collect.tokens import blind, emsa_pss_encode, finalize, load_issuer,
 from barrow.collect.web import GroupCommit, Rates, reply
 from barrow.collect.words import answered_by, card_text
 from barrow.errors import ParameterError
+from barrow.ledger import SigningKey
 from barrow.local import Report, Survey
 from barrow.study import Study
 
@@ -107,6 +108,29 @@ def test_keys(tmp_path):
     assert len(public_bytes(new_key("analyser"))) == 32
     write_key(new_key("signer"), tmp_path / "signer.key")
     assert (tmp_path / "signer.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_signs_is_one_kind_of_key_and_files_are_read_in_one_place(tmp_path):
+    """What barrow key new makes signs cards and batches too, and a file that holds no key ends in words."""
+    made = SigningKey.new(tmp_path / "owner.key")
+    for kind in ("signer", "shuffler", "front"):
+        assert public_bytes(read_key(tmp_path / "owner.key", kind)) == made.public
+    write_key(new_key("front"), tmp_path / "front.key")
+    assert SigningKey.read(tmp_path / "front.key").public == public_bytes(read_key(tmp_path / "front.key", "front"))
+    with pytest.raises(ParameterError, match="another one"):
+        read_key(tmp_path / "owner.key", "analyser")
+    write_key(new_key("analyser"), tmp_path / "analyser.key")
+    with pytest.raises(ParameterError, match="not one that signs"):
+        SigningKey.read(tmp_path / "analyser.key")
+    odd = tmp_path / "odd.key"  # of a kind that nobody has heard of
+    odd.write_text("-----BEGIN PRIVATE KEY-----\nMA4CAQAwBQYDKgMEBAIEAA==\n-----END PRIVATE KEY-----\n")
+    odd.chmod(0o600)
+    for read in (SigningKey.read, lambda path: read_key(path, "signer"), lambda path: read_key(path, "issuer")):
+        with pytest.raises(ParameterError, match="holds no key"):
+            read(odd)
+    for path in (tmp_path / "front.key", tmp_path / "nowhere" / "x.key"):
+        with pytest.raises(ParameterError, match=r"exists|cannot be written"):
+            write_key(new_key("front"), path)
 
 
 def test_sealed_messages():

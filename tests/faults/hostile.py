@@ -45,14 +45,19 @@ class Scene:
         self._places += 1
         return self.folder / f"file{self._places}"
 
+    def ledger(self, card: Card | None = None) -> bw.Ledger:
+        """A new ledger in a folder of its own: two of one data set in one folder are refused, whoever asks."""
+        folder = self.place()
+        folder.mkdir()
+        return bw.Ledger.create(folder / "visits.db", (card or self.card).survey.study)
+
     def batch(self, items: list[bytes], of: Card | None = None, **changes) -> SealedBatch:
         return batch_of(of or self.card, self.place(), items, **changes)
 
     def released(self, batch: SealedBatch, card: Card | None = None, ledger=None) -> bool:
         """Whether the analyser releases what a batch says, as about so many people."""
         used = card or self.card
-        book = ledger or bw.Ledger.create(self.place(), used.survey.study)
-        release = analyse(used, batch, key("analyser"), ledger=book, out=self.place())
+        release = analyse(used, batch, key("analyser"), ledger=ledger or self.ledger(used), out=self.place())
         return bool(release.statement["people"] >= PEOPLE)
 
 
@@ -174,7 +179,7 @@ def half_a_person_more(at: Scene) -> bool:
 
 def a_second_batch(at: Scene) -> bool:
     """The same people again but one: what one person sent is the difference."""
-    book = bw.Ledger.create(at.place(), at.card.survey.study)
+    book = at.ledger()
     if not at.released(at.batch(at.honest), ledger=book):
         raise AssertionError("an honest batch was not released")
     return at.released(at.batch([*at.honest[EACH:], item(at.card), item(at.card)]), ledger=book)

@@ -98,12 +98,16 @@ def test_a_card_is_not_made_of_files(tmp_path):
     spec = {"space": {"kind": "embedding", "vectors": "words.csv"}, "users": 100, "alpha": 3, "model": "local"}
     study = study_from_spec(spec, tmp_path)
     with pytest.raises(ParameterError, match=r"in files \(vectors\)"):
-        make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
+        make_card(
+            study, "items(items=1)", signer=new_key("signer"), front=new_key("front"), address="https://example.org"
+        )
 
 
 def test_planning_a_strangers_card_is_given_up(tmp_path, monkeypatch):
     study = bw.Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
-    card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
+    card = make_card(
+        study, "items(items=1)", signer=new_key("signer"), front=new_key("front"), address="https://example.org"
+    )
     monkeypatch.setattr("barrow.collect.patience.SECONDS", 0.0)
     with pytest.raises(ParameterError, match="Planning the card's study was given up") as error:
         bw.Client(Card(dict(card.data)), memory=tmp_path / "me.json", limit=10)
@@ -196,7 +200,9 @@ def _signed(data):
 
 def test_a_card_that_names_a_file_opens_none(pipe):
     study = bw.Study("discrete(labels=['calm', 'tense'])", alpha=3, users=100, model="local")
-    card = make_card(study, "items(items=1)", signer=new_key("signer"), address="https://example.org")
+    card = make_card(
+        study, "items(items=1)", signer=new_key("signer"), front=new_key("front"), address="https://example.org"
+    )
     text = card.study.replace("[space]", f'[data]\nsource = "{pipe}"\n\n[space]')
     with pytest.raises(ParameterError, match="names files"):
         _ = Card(_signed({**card.data, "study": text})).survey

@@ -23,12 +23,14 @@ JSON = {"content-type": "application/json"}
 class Running:
     """One ``barrow design`` in a folder; its link works once, so its first token is shared by all who ask."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, path: Path | None = None) -> None:
         self.folder, self.log = folder, folder / ".log"
+        places = [str(place) for place in (path, os.environ.get("PYTHONPATH")) if place]
         with open(self.log, "w") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "barrow", "design", *words, "--no-browser"],
-                cwd=folder, stdout=out, stderr=out, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                cwd=folder, stdout=out, stderr=out,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(places)},
             )  # fmt: skip
         until = time.monotonic() + 600
         while (found := re.search(r"http://127\.0\.0\.1:(\d+)/#code=(\w+)", self.log.read_text())) is None:
@@ -84,8 +86,8 @@ def running():
     """Starts designers, and ends all of them."""
     started = []
 
-    def start(folder: Path, *words: str) -> Running:
-        started.append(Running(folder, *words))
+    def start(folder: Path, *words: str, path: Path | None = None) -> Running:
+        started.append(Running(folder, *words, path=path))
         return started[-1]
 
     yield start

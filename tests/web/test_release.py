@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -29,9 +30,9 @@ STUDY = {
 }
 
 
-def records(folder, rows=400):
+def records(folder):
     """Records with a name and a number that stand nowhere else."""
-    values = f"SELECT CASE WHEN i = 7 THEN '{CANARY}' ELSE 'u' || (i % 400) END AS uid, 20 + i % 60 AS age FROM range({rows}) t(i)"
+    values = f"SELECT CASE WHEN i = 7 THEN '{CANARY}' ELSE 'u' || (i % 400) END AS uid, 20 + i % 60 AS age FROM range(400) t(i)"
     values += f" UNION ALL SELECT '{CANARY}', 41.2718281"
     duckdb.sql(f"COPY ({values}) TO '{folder / 'visits.csv'}' (HEADER)")
 
@@ -139,24 +140,75 @@ def test_records_that_cannot_be_read_tell_nothing(ready, tmp_path):
     assert payments(tmp_path) == 0
 
 
-def test_cancelled_before_it_is_paid_for_nothing_is_spent(ready, tmp_path):
-    records(tmp_path, 6_000_000)
-    assert ready.api("release", {"study": STUDY, "typed": alpha(ready)})[0] == 200
-    ended(ready, lambda job: job["stage"] == "read" or job["state"] != "running")
-    told = ready.api("cancel")[1]
-    job = ended(ready)
+ENDLESS = """
+import os, sys
+if sys.orig_argv[1:] == ["-m", "barrow.web.child"]:
+    from barrow.engines.duckdb.engine import DuckDBEngine
+    from barrow.engines.duckdb.session import Session
+
+    def begun(x: int) -> int:
+        with open("begun.partial", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename("begun.partial", "begun")
+        return x
+
+    def count(*_, **__):
+        with Session(memory=None, threads=1, folder=None, progress=False) as session:
+            session.connection.create_function("begun", begun, side_effects=True)
+            session.rows("SELECT sum(a.range * b.x) FROM range(1000000000000) a, (SELECT begun(1::BIGINT) AS x) b")
+
+    DuckDBEngine.count = count
+"""
+"""In the process that reads: a query that says itself that it has begun, and would run for days."""
+
+
+@pytest.fixture
+def reading(running, tmp_path, tmp_path_factory):
+    """A designer whose release is being read, and is never done with it; and the process that reads."""
+    records(tmp_path)
+    place = tmp_path_factory.mktemp("endless")
+    (place / "sitecustomize.py").write_text(ENDLESS)
+    made = running(tmp_path, path=place)
+    assert made.api("release", {"study": STUDY, "typed": alpha(made)})[0] == 200
+    ended(made, lambda job: (tmp_path / "begun").exists() or job["state"] != "running")
+    yield made, int((tmp_path / "begun").read_text())
+    if made.process.poll() is None:
+        made.stop()
+
+
+def gone(pid, seconds=600):
+    """Whether a process ends; the clock is for what never does."""
+    limit = time.monotonic() + seconds
+    while runs(pid) and time.monotonic() < limit:
+        time.sleep(0.01)
+    return not runs(pid)
+
+
+def runs(pid):
+    """Whether a process has not ended yet; one that nobody has asked about since is over, too."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_cancelled_before_it_is_paid_for_nothing_is_spent(reading, tmp_path):
+    designer, pid = reading
+    assert designer.api("progress")[1]["stage"] == "read"
+    told = designer.api("cancel")[1]
+    job = ended(designer)
     assert told["state"] in ("running", "cancelled")
     assert job["state"] == "cancelled", job
     assert payments(tmp_path) == 0
     assert not list(tmp_path.glob("release/*"))
+    assert gone(pid)
 
 
-def test_a_killed_server_spends_nothing_that_was_not_paid(ready, tmp_path):
-    records(tmp_path, 6_000_000)
-    assert ready.api("release", {"study": STUDY, "typed": alpha(ready)})[0] == 200
-    ended(ready, lambda job: job["stage"] == "read" or job["state"] != "running")
-    ready.stop(hard=True)
-    time.sleep(6)
+def test_a_killed_server_spends_nothing_that_was_not_paid(reading, tmp_path):
+    designer, pid = reading
+    assert runs(pid)
+    designer.stop(hard=True)
+    assert gone(pid)
     assert payments(tmp_path) == 0
     assert not (tmp_path / "release" / "mean").exists()
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from barrow.cli.numbers import Whole
 from barrow.cli.study_options import output_options
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 )
 @click.option("--alpha", required=True, help="Target alpha: privacy loss per unit of earth mover's distance.")
 @click.option("--delta", required=True, help="Target delta; 0 leaves pure composition alone.")
-@click.option("--items", type=int, default=None, help="m, the public number of items of one user.")
+@click.option("--items", type=Whole(), default=None, help="m, the public number of items of one user.")
 @click.option("--unbounded", is_flag=True, help="Users hold any number of items, of which --samples are drawn.")
-@click.option("--samples", type=int, default=None, help="s, items drawn from each user; in place of --items.")
-@click.option("--users", type=int, default=None, help="n, the public number of users (not in the local model).")
+@click.option("--samples", type=Whole(), default=None, help="s, items drawn from each user; in place of --items.")
+@click.option("--users", type=Whole(), default=None, help="n, the public number of users (not in the local model).")
 @click.option(
     "--model",
     type=click.Choice(["local", "shuffle", "central"]),
@@ -163,6 +164,6 @@ def _print(found: Calibration, paper: PaperNote, reports: int) -> None:
     console = Screen(width=110, soft_wrap=True)
     console.print(table)
     for warning in paper.warnings:
-        console.print(f"Warning: {warning}", highlight=False)
+        console.print(f"Warning: {warning}")
     if found.method == "per_report_composition":
         console.print("Nothing better than composition can be certified for these numbers.")

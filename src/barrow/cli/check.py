@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from barrow.cli.main import tell
+from barrow.cli.numbers import Whole
 from barrow.cli.study_options import data_options, make_study, output_options, split_words, study_option
 from barrow.errors import ParameterError
 
@@ -15,9 +16,7 @@ from barrow.errors import ParameterError
 @click.argument("words", nargs=-1, metavar="[SOURCE]")
 @study_option
 @data_options
-@click.option(
-    "--examples", type=click.IntRange(0, 100), default=5, show_default=True, help="How many bad rows to show."
-)
+@click.option("--examples", type=Whole(0, 100), default=5, show_default=True, help="How many bad rows to show.")
 @output_options
 def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, examples: int, **flags: Any) -> None:
     """Look for records that a release would refuse. The output is PRIVATE: it shows counts and values.

@@ -8,6 +8,7 @@ from fractions import Fraction
 import click
 
 from barrow.cli.main import tell
+from barrow.cli.numbers import Whole
 from barrow.cli.terminal import echo
 from barrow.errors import ParameterError
 from barrow.numerics import exact, float_up
@@ -20,7 +21,7 @@ from barrow.study import Study, read_study, write_study
 @click.option("--space", "space_text", metavar="SPACE", help="earth, 'earth(cell=10)', …, or a study file.")
 @click.option("--promise", "promises", multiple=True, metavar="'SHARE, DISTANCE, EPSILON'", help="May be repeated.")
 @click.option("--delta", default="0", show_default=True, help="How much more often a guess may be right than promised.")
-@click.option("--users", type=int, help="How many people the data are about (public).")
+@click.option("--users", type=Whole(), help="How many people the data are about (public).")
 @click.option("--dataset", help="A public name of the data set, for the study file.")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write a study file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")
@@ -94,7 +95,7 @@ def _show(policy: Policy, users: int | None, save: str | None) -> None:
 
     from barrow.cli.screen import Screen
 
-    console = Screen(highlight=False)
+    console = Screen()
     table = Table(box=None, pad_edge=False)
     for name in ("share", "moved by", "EMD", "asked ε", "got ε", "50 % grows to", ""):
         table.add_column(name, justify="left" if name in ("share", "") else "right", no_wrap=True)

@@ -11,6 +11,7 @@ import click
 from barrow.cli.collect_keys import KEYS, invite, keys, make_folder, write_invitations
 from barrow.cli.local import _lines, _show
 from barrow.cli.main import tell
+from barrow.cli.numbers import Whole
 from barrow.cli.study_options import make_study, output_options
 from barrow.cli.terminal import echo
 from barrow.errors import ParameterError
@@ -18,7 +19,11 @@ from barrow.errors import ParameterError
 _CARD = click.argument("card_file", metavar="CARD", type=click.Path())
 _HOST = click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 _RATE = click.option(
-    "--rate", default=600, show_default=True, help="Requests a minute from one address; 0 behind a proxy that limits."
+    "--rate",
+    type=Whole(0, 10**9),
+    default=600,
+    show_default=True,
+    help="Requests a minute from one address; 0 behind a proxy that limits.",
 )
 _OPERATOR = click.option(
     "--operator", type=click.Path(), metavar="FILE", help="The operator's secret, made if new: opens /status, /metrics."
@@ -43,9 +48,15 @@ collect.add_command(invite)
 @click.option("--address", required=True, metavar="URL", help="Where reports go, or who gives out card and tokens.")
 @click.option("--shuffler", metavar="URL", help="Where messages go (shuffle studies).")
 @click.option("--attested", is_flag=True, help="No tokens: your front end signs what each person sends.")
-@click.option("--invitations", default=0, metavar="N", help="How many invitations to write; one a person by default.")
+@click.option(
+    "--invitations",
+    type=Whole(),
+    default=0,
+    metavar="N",
+    help="How many invitations to write; one a person by default.",
+)
 @click.option("--public", multiple=True, type=click.Path(), metavar="FILE", help="A party's public key, made by it.")
-@click.option("--days", default=90, show_default=True, help="How long the card is valid.")
+@click.option("--days", type=Whole(1, 36_500), default=90, show_default=True, help="How long the card is valid.")
 @click.option("--out", default=".", show_default=True, type=click.Path(), help="The folder of the card.")
 @KEYS
 @output_options
@@ -149,7 +160,7 @@ def answer(
 @collect.command(short_help="Run the collector (local), or the issuer of tokens (shuffle).")
 @_CARD
 @click.option("--store", default="reports.db", show_default=True, help="A file, or postgresql://…, for reports.")
-@click.option("--port", default=8700, show_default=True)
+@click.option("--port", type=Whole(0, 65535), default=8700, show_default=True)
 @click.option("--demo", is_flag=True, help="Also serve a page (open it at /#invitation=CODE), and what all say.")
 @_HOST
 @_RATE
@@ -196,7 +207,7 @@ def serve(
 @_CARD
 @click.option("--store", default="pool.db", show_default=True, type=click.Path(), help="Where messages wait.")
 @click.option("--release", "out", type=click.Path(), help="Mix into this new file, close, forget; do not serve.")
-@click.option("--port", default=8701, show_default=True)
+@click.option("--port", type=Whole(0, 65535), default=8701, show_default=True)
 @_HOST
 @_RATE
 @_OPERATOR

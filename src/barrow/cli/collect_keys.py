@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from barrow.cli.main import tell
+from barrow.cli.numbers import Whole
 from barrow.cli.study_options import output_options
 from barrow.errors import ParameterError
 
@@ -39,7 +40,9 @@ def keys(role: str, keys: str, as_json: bool, quiet: bool) -> None:
 
 @click.command(short_help="Write invitations for a card, on the issuer's machine.")
 @click.argument("card_file", metavar="CARD", type=click.Path())
-@click.option("--people", default=0, metavar="N", help="How many; by default one for each person of the card.")
+@click.option(
+    "--people", type=Whole(), default=0, metavar="N", help="How many; by default one for each person of the card."
+)
 @KEYS
 @output_options
 def invite(card_file: str, people: int, keys: str, as_json: bool, quiet: bool) -> None:
@@ -57,8 +60,6 @@ def invite(card_file: str, people: int, keys: str, as_json: bool, quiet: bool) -
             "The card has no tokens: a front end lets people in.", allowed="a card with an issuer",
             fix="barrow collect init without --attested",
         )  # fmt: skip
-    if people < 0:
-        raise ParameterError(f"--people is {people}.", allowed="1 or more", fix=f"--people {found.people}")
     make_folder(Path(keys), 0o700)
     written = write_invitations(Path(keys), found.digest, people or int(found.people))
     told = {"card": found.digest, "people": people or int(found.people), "invitations": str(written)}
@@ -68,10 +69,11 @@ def invite(card_file: str, people: int, keys: str, as_json: bool, quiet: bool) -
 def write_invitations(folder: Path, card: str, people: int) -> Path:
     """New codes in a text for whoever hands them out, and their digests for the issuer."""
     from barrow.collect.issuer import Invitations, new_invitations
-    from barrow.collect.keys import write_private
+    from barrow.collect.keys import ANOTHER
+    from barrow.ledger.keys import write_private
 
     codes, name = new_invitations(people), f"invitations-{card[7:23]}"
-    write_private(folder / f"{name}.txt", ("\n".join(codes) + "\n").encode())
+    write_private(folder / f"{name}.txt", ("\n".join(codes) + "\n").encode(), fix=ANOTHER)
     book = Invitations(folder / f"{name}.db", card)
     book.invite(codes)
     book.close()

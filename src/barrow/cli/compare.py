@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import asked_of, asking_options, output_options
 from barrow.cli.terminal import echo, echo_json
@@ -15,7 +16,9 @@ from barrow.study.bars import bars
 @click.command()
 @asking_options
 @click.option("--eps", "epsilons", multiple=True, help="An epsilon of user-level DP to compare with; may be repeated.")
-@click.option("--held", type=int, help="How many items each person holds, where that is public and the same for all.")
+@click.option(
+    "--held", type=Whole(), help="How many items each person holds, where that is public and the same for all."
+)
 @click.option("--reference", help="uniform, zipf or mixed: where decoded errors are predicted.")
 @page_options
 @output_options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from barrow.cli.numbers import Whole
 from barrow.cli.study_options import DEFAULT
 from barrow.cli.terminal import echo
 from barrow.web.serving import serve
@@ -11,7 +12,7 @@ from barrow.web.serving import serve
 
 @click.command()
 @click.argument("study", required=False, default=DEFAULT, metavar="[STUDY.TOML]", type=click.Path(dir_okay=False))
-@click.option("--port", type=int, default=0, help="Where to listen on 127.0.0.1; any free port by default.")
+@click.option("--port", type=Whole(0, 65535), default=0, help="Where to listen on 127.0.0.1; any free port by default.")
 @click.option("--no-browser", is_flag=True, help="Print the link and open nothing.")
 def design(study: str, port: int, no_browser: bool) -> None:
     """Open the designer: promises, space and questions on one side, what a release would look like on the other.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from barrow.cli.main import tell
+from barrow.cli.numbers import Whole
 
 
 @click.group()
@@ -14,7 +15,7 @@ def engines() -> None:
 
 @engines.command("check")
 @click.argument("source")
-@click.option("--rows", type=click.IntRange(1, 100_000), default=600, show_default=True, help="Rows for each case.")
+@click.option("--rows", type=Whole(1, 100_000), default=600, show_default=True, help="Rows for each case.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.option("--quiet", is_flag=True, help="Only the verdict.")
 def check(source: str, rows: int, as_json: bool, quiet: bool) -> None:

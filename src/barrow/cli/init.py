@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from barrow.cli.main import tell
+from barrow.cli.numbers import Whole
 from barrow.cli.study_options import (
     DEFAULT,
     asked_questions,
@@ -17,9 +18,8 @@ from barrow.cli.study_options import (
     question_options,
     study_of_flags,
 )
-from barrow.cli.terminal import clean
 from barrow.engines import Source, engine_for
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, clean
 from barrow.ledger import Ledger
 from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
 from barrow.study import Study
@@ -158,6 +158,6 @@ def _ask(flags: dict[str, Any]) -> None:
             say("What do you ask (mean, histogram, density(bandwidth='1 km'), …)", default="histogram"),
         )
     if flags.get("users") is None:
-        flags["users"] = say("How many people are the data about (public)", type=int)
+        flags["users"] = say("How many people are the data about (public)", type=Whole(1))
     if flags.get("dataset") is None:
         flags["dataset"] = say("What is the data set called (public)")

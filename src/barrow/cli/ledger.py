@@ -12,6 +12,7 @@ import click
 from rich.table import Table
 
 from barrow.cli.main import tell
+from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
 from barrow.cli.screen import Screen
 from barrow.cli.study_options import DEFAULT, output_options
@@ -65,9 +66,9 @@ def ledger() -> None:
 @click.option("--delta", default="0", show_default=True, help="The budget of delta.")
 @click.option("--per", help="A budget per day, week, month or year, for data that are collected anew.")
 @click.option("--dataset", help="The data set's name; by default the study's.")
-@click.option("--users", type=int, help="n, the public number of users; by default the study's.")
+@click.option("--users", type=Whole(), help="n, the public number of users; by default the study's.")
 @click.option("--model", help="local, shuffle or central; by default the study's.")
-@click.option("--bounded", type=int, metavar="M", help="Bounded EMD-DP for users of M items each.")
+@click.option("--bounded", type=Whole(), metavar="M", help="Bounded EMD-DP for users of M items each.")
 @click.option(
     "--composition",
     type=click.Choice(["additive", "quadrature"]),
@@ -144,7 +145,7 @@ def show(
     for row in overview.cells():
         table.add_row(*row)
     # Piped text is not folded at 80 columns: whoever reads it can fold it.
-    Screen(highlight=False, markup=False, width=None if sys.stdout.isatty() else 240).print(table)
+    Screen(width=None if sys.stdout.isatty() else 240).print(table)
     for sentence in overview.sentences():
         echo(sentence)
     if wrote is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import asked_of, asking_options, output_options
 from barrow.cli.terminal import echo, echo_json
@@ -14,9 +15,7 @@ from barrow.study.bars import bars
 
 @click.command()
 @asking_options
-@click.option(
-    "--times", type=click.IntRange(1, 10_000), default=1, help="Plan so many equal releases, e.g. one a month."
-)
+@click.option("--times", type=Whole(1, 10_000), default=1, help="Plan so many equal releases, e.g. one a month.")
 @page_options
 @output_options
 def plan(

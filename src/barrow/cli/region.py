@@ -15,6 +15,7 @@ from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
 from barrow.mechanisms.histogram_regions import ReleasedShares, checked_confidence
+from barrow.numerics.exact import exact, nearest_float
 from barrow.privacy import Model
 from barrow.questions.merging import region_rows
 from barrow.study import Study
@@ -34,7 +35,7 @@ _LITTLE = 1e-9
     multiple=True,
     help="Labels with commas between them, or semicolons if they have commas; may be repeated.",
 )
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="How often the intervals hold.")
+@click.option("--confidence", "typed", default="0.95", show_default=True, help="How often the intervals hold.")
 @click.option("--looked", is_flag=True, help="The region was chosen after looking at the release: a wider interval.")
 @click.option("--question", "asked", help="Of a local study with several questions: which one.")
 @output_options
@@ -43,7 +44,7 @@ def region(
     file: str | None,
     within: tuple[str, ...],
     items: tuple[str, ...],
-    confidence: float,
+    typed: str,
     looked: bool,
     asked: str | None,
     as_json: bool,
@@ -59,6 +60,7 @@ def region(
     Example:
       barrow region visits-map --within harbour.geojson
     """  # noqa: D301  (click reads the backspace)
+    confidence = nearest_float(exact(typed, "--confidence"))
     miss = checked_confidence(confidence, "--confidence 0.95")
     study = Study.read(file or DEFAULT)
     shares = (

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from barrow.cli.numbers import Whole
 from barrow.errors import ParameterError
 from barrow.policy import Promise
 from barrow.questions import Question, to_question
@@ -42,7 +43,7 @@ _DATA = [
     click.option("--encoding", help="How text files are encoded: utf-8 (by default) or latin-1."),
     click.option("--timeout", help="How long a statement of a database server may take, e.g. 4h; 1h by default."),
     click.option("--space", metavar="SPACE", help="The public space, e.g. 'earth(box=(40, -75, 41, -73), cell=1)'."),
-    click.option("--users", type=int, help="How many people the data are about (public)."),
+    click.option("--users", type=Whole(), help="How many people the data are about (public)."),
     click.option("--dataset", help="A public name of the data set."),
 ]
 _QUESTION = [

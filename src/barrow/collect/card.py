@@ -25,7 +25,7 @@ from barrow.collect.tokens import VARIANT
 from barrow.engines import table_names
 from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
-from barrow.study import Study
+from barrow.study import Data, Study
 from barrow.study.file import study_from_text, study_text
 from barrow.study.study import Asked
 
@@ -168,6 +168,12 @@ def _facts(survey: Survey) -> dict[str, Any]:
     }
 
 
+def _said(study: Study) -> Data | None:
+    """What a card tells of a study's records: what is done with those outside, which promises are priced by."""
+    outside = "error" if study.data is None else study.data.outside
+    return Data(outside=outside) if outside in ("default", "nearest") else None
+
+
 def _refuse_files(study: Study) -> None:
     if named := table_names(study.space.to_spec()):
         raise ParameterError(
@@ -219,7 +225,7 @@ def make_card(
             "The study does not say how many people it is about.", allowed="users, a public whole number",
             fix="users = 1000 in the study: no more reports than this are counted",
         )  # fmt: skip
-    public = study.replace(data=None, ledger=None)
+    public = study.replace(data=_said(study), ledger=None)
     question = public.question(asked)
     if question not in public.questions:
         public = public.replace(questions=[question])

@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from barrow.errors import ParameterError, plain_file
+from barrow.errors import ParameterError
+from barrow.ledger import keys as stored
 
 KINDS: dict[str, Any] = {
     "signer": Ed25519PrivateKey,
@@ -28,6 +29,8 @@ KINDS: dict[str, Any] = {
 }
 """What each key file holds, by its name."""
 RSA_BITS = 2048
+ANOTHER = "--keys with another folder"
+ELSEWHERE = "run this where the key is, or name its folder: --keys FOLDER"
 _PRICE = re.compile(r"[0-9]{1,400}(/[1-9][0-9]{0,400})?")
 
 
@@ -83,64 +86,15 @@ def public_bytes(key: Any) -> bytes:
     return raw
 
 
-def write_private(path: str | os.PathLike[str], text: bytes) -> None:
-    """Write a new file that only its owner can read, durably."""
-    try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-    except FileExistsError:
-        raise ParameterError(
-            f"The key {str(path)!r} exists.",
-            allowed="a new file: a key is never overwritten",
-            fix="--keys with another folder",
-        ) from None
-    except OSError as error:
-        raise ParameterError(
-            f"The key {str(path)!r} cannot be written: {error.strerror}.", fix="choose another folder"
-        ) from None
-
-
-def private_text(path: str | os.PathLike[str], what: str) -> bytes:
-    """What is in a file that nobody else can read."""
-    try:
-        if os.name == "posix" and plain_file(path, "The key").stat().st_mode & 0o077:
-            raise ParameterError(
-                f"The key {str(path)!r} can be read by others.", allowed="mode 0600", fix=f"chmod 600 {path}"
-            )
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        raise ParameterError(
-            f"There is no key {str(path)!r}.",
-            allowed=what,
-            fix="run this where the key is, or name its folder: --keys FOLDER",
-        ) from None
-    except OSError:
-        raise ParameterError(
-            f"The key {str(path)!r} cannot be read.", allowed=what, fix="restore it from a copy"
-        ) from None
-
-
 def write_key(key: Any, path: str | os.PathLike[str]) -> None:
     """Write a private key to a new file that only its owner can read."""
-    text = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    write_private(path, text)
+    stored.write_key(key, path, fix=ANOTHER)
 
 
 def read_key(path: str | os.PathLike[str], kind: str) -> Any:
     """The private key of one kind in a file that nobody else can read."""
     whose = f"the {kind}'s private key, as barrow collect keys wrote it"
-    text = private_text(path, whose)
-    try:
-        key = serialization.load_pem_private_key(text, password=None)
-    except (ValueError, TypeError):
-        raise ParameterError(
-            f"The key {str(path)!r} cannot be read.", allowed=whose, fix="restore it from a copy"
-        ) from None
+    key = stored.read_key(path, allowed=whose, fix=ELSEWHERE)
     if not isinstance(key, KINDS[kind]):
         raise ParameterError(f"The key {str(path)!r} is another one.", allowed=whose, fix=f"name the {kind}'s key")
     return key

@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from barrow.collect.keys import b64, private_text, write_private
+from barrow.collect.keys import b64
 from barrow.collect.tokens import random_bytes
 from barrow.errors import ParameterError
+from barrow.ledger.keys import private_text, write_private
 
 STEP = 100
 """Metrics are rounded down to such steps: who reads them every second cannot tell when one person came."""
 _EXACT = ("wanted",)
+_ANOTHER = "--operator with another file"
 _HERE = str(Path(__file__).parents[1])
 
 
@@ -95,8 +97,8 @@ def _stepped(name: str, number: int) -> int:
 def operator_secret(path: str | os.PathLike[str]) -> str:
     """The secret in a file of the operator's; made, for its owner alone, where there is none."""
     if not Path(path).exists():
-        write_private(path, b64(random_bytes(32)).encode() + b"\n")
-    words = private_text(path, "the operator's secret").split()
+        write_private(path, b64(random_bytes(32)).encode() + b"\n", fix=_ANOTHER)
+    words = private_text(path, allowed="the operator's secret", fix=_ANOTHER).split()
     secret = words[0].decode("ascii", "replace") if words else ""
     if len(words) != 1 or len(secret) < 32 or not (secret.isascii() and secret.isprintable()):
         raise ParameterError(

@@ -41,7 +41,8 @@ def card_text(card: Card) -> str:
         "their word."
     )
     if card.promises:
-        lines.append("Promised: " + "; ".join(card.promises) + ".")
+        words = plan.terms.records.words
+        lines.append("Promised: " + "; ".join(card.promises) + "." + (f" {words}." if words else ""))
     hosts = sorted({address.split("/")[2] for address in card.send.values()})
     lines.append(
         "Not hidden: that you answer, when, and from which network address. Your phone contacts "

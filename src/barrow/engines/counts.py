@@ -177,12 +177,14 @@ def check_users(users: int | None) -> None:
 
 def merged(items: Integers, sizes: Integers, counts: Integers, *, users: int) -> Counts:
     """Counts in canonical order, entries of one item and size added up."""
+    if total(counts) > MOST_RECORDS:  # before sums of them could wrap round
+        raise refuse_too_many()
     order = np.lexsort((sizes, items))
     items, sizes, counts = items[order], sizes[order], counts[order]
     first = np.append(True, (np.diff(items) != 0) | (np.diff(sizes) != 0)) if items.size else np.zeros(0, dtype=bool)
     starts = np.flatnonzero(first)
-    total = np.add.reduceat(counts, starts) if starts.size else counts
-    return Counts(items[starts], sizes[starts], total, users=users)
+    sums = np.add.reduceat(counts, starts) if starts.size else counts
+    return Counts(items[starts], sizes[starts], sums, users=users)
 
 
 @dataclass(frozen=True)

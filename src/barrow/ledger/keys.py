@@ -1,4 +1,4 @@
-"""The one kind of key that signs here: Ed25519, in a file that its owner alone can read, known by a fingerprint."""
+"""The one kind of key that signs here, Ed25519, known by a fingerprint; and files that their owner alone can read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import stat
 from typing import TYPE_CHECKING, Any
 
-from barrow.errors import ParameterError, path_text
+from barrow.errors import ParameterError, path_text, plain_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -33,61 +33,22 @@ class SigningKey:
     @classmethod
     def new(cls, path: str | os.PathLike[str]) -> SigningKey:
         """Make a key from the system's entropy and write it to a new file of mode 0600."""
-        from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        place, key = path_text(path, "The key"), Ed25519PrivateKey.generate()
-        text = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        try:
-            handle = os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                os.chmod(place, 0o600)  # whatever the umask
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise ParameterError(
-                f"The key {place!r} cannot be written: {error.strerror}.",
-                allowed="a new file: a key is never overwritten",
-                fix="barrow key new another.key",
-            ) from None
+        key = Ed25519PrivateKey.generate()
+        write_key(key, path, fix="barrow key new another.key")
         return cls(key)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SigningKey:
         """The key in a file that nobody else can read."""
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        place, key = path_text(path, "The key"), None
         allowed = "a file made by barrow key new"
-        try:
-            handle = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe must not make us wait
-            with os.fdopen(handle, "rb") as file:
-                mode = os.fstat(handle).st_mode
-                text = file.read(_LARGEST) if stat.S_ISREG(mode) else b""
-        except FileNotFoundError:
-            raise ParameterError(
-                f"There is no key {place!r}.", allowed=allowed, fix=f"barrow key new {place}"
-            ) from None
-        except OSError as error:
-            raise ParameterError(
-                f"The key {place!r} cannot be read: {error.strerror}.", allowed=allowed, fix="run this as its owner"
-            ) from None
-        if os.name == "posix" and mode & 0o077:
-            raise ParameterError(
-                f"The key {place!r} can be read by others.", allowed="mode 0600", fix=f"chmod 600 {place}"
-            )
-        try:
-            key = serialization.load_pem_private_key(text, password=None)
-        except (ValueError, TypeError, UnsupportedAlgorithm):
-            key = None
+        key = read_key(path, allowed=allowed, fix=f"barrow key new {os.fspath(path)}")
         if not isinstance(key, Ed25519PrivateKey):
             raise ParameterError(
-                f"The file {place!r} holds no key that signs.", allowed=allowed, fix="barrow key new owner.key"
+                f"The key {os.fspath(path)!r} is not one that signs.", allowed=allowed, fix="barrow key new owner.key"
             )
         return cls(key)
 
@@ -109,6 +70,69 @@ class SigningKey:
 
     def __reduce__(self) -> Any:
         raise TypeError("a private key is not copied")
+
+
+def write_key(key: Any, path: str | os.PathLike[str], *, fix: str) -> None:
+    """Write a private key of any kind to a new file: PKCS #8 in PEM, and the owner's alone."""
+    from cryptography.hazmat.primitives import serialization
+
+    text = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    write_private(path, text, fix=fix)
+
+
+def read_key(path: str | os.PathLike[str], *, allowed: str, fix: str) -> Any:
+    """The private key, of whatever kind, in a file of :func:`write_key`; ``fix`` is for a file that is not there."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+
+    text = private_text(path, allowed=allowed, fix=fix)
+    try:
+        return serialization.load_pem_private_key(text, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise ParameterError(
+            f"The file {os.fspath(path)!r} holds no key.", allowed=allowed, fix="restore it from a copy"
+        ) from None
+
+
+def write_private(path: str | os.PathLike[str], text: bytes, *, fix: str) -> None:
+    """Write a new file that only its owner can read, whatever the umask, durably."""
+    place = path_text(path, "The key")
+    try:
+        handle = os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            os.chmod(place, 0o600)  # the umask may have left even less
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        there = isinstance(error, FileExistsError)
+        raise ParameterError(
+            f"The key {place!r} exists." if there else f"The key {place!r} cannot be written: {error.strerror}.",
+            allowed="a new file: a key is never overwritten",
+            fix=fix,
+        ) from None
+
+
+def private_text(path: str | os.PathLike[str], *, allowed: str, fix: str) -> bytes:
+    """What is in a small file that nobody else can read; ``fix`` is for one that is not there."""
+    place = path_text(path, "The key")
+    try:
+        plain_file(place, "The key")
+        handle = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe must not make us wait
+        with os.fdopen(handle, "rb") as file:
+            mode = os.fstat(handle).st_mode
+            text = file.read(_LARGEST) if stat.S_ISREG(mode) else b""
+    except FileNotFoundError:
+        raise ParameterError(f"There is no key {place!r}.", allowed=allowed, fix=fix) from None
+    except OSError as error:
+        raise ParameterError(
+            f"The key {place!r} cannot be read: {error.strerror}.", allowed=allowed, fix="run this as its owner"
+        ) from None
+    if os.name == "posix" and mode & 0o077:
+        raise ParameterError(f"The key {place!r} can be read by others.", allowed="mode 0600", fix=f"chmod 600 {place}")
+    return text
 
 
 def signed_by(public: bytes, signature: bytes, message: bytes) -> bool:

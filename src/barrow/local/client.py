@@ -15,9 +15,10 @@ from barrow.local.report import Report, message_of
 from barrow.mechanisms.itemwise import refuse_sizes
 from barrow.noise import system_source
 from barrow.numerics import digest_of
+from barrow.policy import RecordMap
 from barrow.privacy import Guarantee, Model
 from barrow.questions import Collector, Plan
-from barrow.spaces.base import Unknown
+from barrow.spaces.base import Ids, Unknown
 from barrow.study.study import Asked, Study
 
 SURVEY_VERSION = 2
@@ -129,7 +130,8 @@ class Client:
         Args:
             records: The person's items as records of the space; none stand for the public default item.
             ids: The same as item ids, instead of ``records``.
-            unknown: What to do with records that the space does not know, as in ``space.encode``.
+            unknown: What to do with records that the space does not know, as in ``space.encode``. Where that may move
+                a record far, a study that makes promises must say so (``outside`` in its ``[data]``): they cost more.
         """
         if self.survey.shuffled:
             raise ParameterError(
@@ -164,7 +166,7 @@ class Client:
             known = self.memory.load().get(digest)
             if known is not None:
                 return self._checked(known)
-            items = space._ids(space.encode(records, unknown=unknown) if ids is None else np.asarray(ids))
+            items = space._ids(self._encoded(records, unknown) if ids is None else np.asarray(ids))
             if self.survey.plan.items not in (None, items.size):
                 raise refuse_sizes()
             self._before_drawing()
@@ -173,6 +175,21 @@ class Client:
             report = Report(digest, name, values)
             self.memory.store(report)
             return report
+
+    def _encoded(self, records: Any, unknown: Unknown) -> Ids:
+        """The items of some records; refused where they may land farther apart than the promises are priced for."""
+        space, terms = self.survey.study.space, self.survey.plan.terms
+        items = space.encode(records, unknown=unknown)
+        priced = not terms.promises or terms.records is not RecordMap.CONTRACTION
+        if not priced and not space.innermost.keeps_near(unknown):
+            near = [word for word in ("error", "nearest") if space.innermost.keeps_near(word)]
+            raise ParameterError(
+                f"unknown is {unknown!r}: a record outside may become an item far away, and the study's promises are "
+                "priced for records that stay near.",
+                allowed=f"{' or '.join(map(repr, near))}, or a study that says in [data] what is done with them",
+                fix=f"leave out what is outside; or ask whoever made the study for outside = {unknown!r} in its [data]",
+            )
+        return items
 
     def _before_drawing(self) -> None:
         """What must be done once the items are known to be good, and before anything is drawn from them."""

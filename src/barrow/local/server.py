@@ -187,8 +187,11 @@ class Server:
             )
         else:
             lines.append(f"Each person was promised {plan.guarantee}.")
+        if words := plan.terms.records.words if plan.terms.promises else "":
+            lines.append(f"{words}.")
         details = {
             "study": self.survey.digest,
+            "records": plan.terms.records.value,
             **found.details,
             "promised": plan.guarantee.to_json(),
             **({} if self.survey.shuffled else {"counted": self._counted}),

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from barrow.errors import clean
 from barrow.progress import Listener, listening, told_to
 
 SECONDS = 2.0
@@ -124,4 +125,4 @@ class Bars(Listener):
 
     def _add(self, work: int) -> None:
         text, total, done, _ = self._works[work]
-        self._works[work][3] = self._progress.add_task(text, total=total, completed=done)
+        self._works[work][3] = self._progress.add_task(clean(text), total=total, completed=done)

@@ -352,7 +352,11 @@ def study_from_text(text: str) -> Study:
         spec = tomllib.loads(text, parse_float=_decimal)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise ParameterError(f"The study is not TOML: {str(error)[:200]}.", allowed="TOML", fix="mend it") from None
-    named = [key for key in ("data", "ledger", "out") if key in spec] + table_names(spec.get("space"))
+    held = spec.get("data")
+    if isinstance(held, dict) and set(held) == {"outside"}:  # a word about records, and not where they are
+        held = None
+    named = [key for key in ("ledger", "out") if key in spec] + ([] if held is None else ["data"])
+    named += table_names(spec.get("space"))
     if named:
         raise ParameterError(
             f"The study names files ({', '.join(named)}), which nobody here asked to be opened.",

@@ -167,11 +167,11 @@ class DuckDBEngine(SqlEngine[DuckReader]):
         if reader.found.once:
             session.run(f"CREATE TEMP TABLE coded AS {reading.coded()}")
             coded = users = "coded"
-        found, _ = read_sizes(session, users, total=reading.total)
+        found, _ = read_sizes(session, users, total=reading.total())
         keys = reading.keys
         # Distinct keys are distinct items, or lost: so the groups need not be grouped again by item.
         entries = session.arrays(
-            f"WITH grouped AS (SELECT {keys}, m, CAST({reading.total} AS BIGINT) AS c FROM {coded} "
+            f"WITH grouped AS (SELECT {keys}, m, CAST({reading.total()} AS BIGINT) AS c FROM {coded} "
             f"JOIN sizes USING (u) GROUP BY {keys}, m) SELECT {self._item(reading)} AS item, m, c "
             f"FROM grouped {' '.join(reading.encoding.late_joins)} ORDER BY 1, 2"
         )

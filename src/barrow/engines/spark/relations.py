@@ -14,7 +14,7 @@ import numpy as np
 from barrow.engines.addresses import spark_options
 from barrow.engines.base import Columns
 from barrow.engines.counts import PrivateTextError, refuse_changed, refuse_stopped
-from barrow.engines.queries import Selection, admit, missing_table, refuse_view
+from barrow.engines.queries import GENERATED, VIRTUAL, Selection, admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.spark.session import guarded, pyspark, session_at, settings, stopped
 from barrow.engines.sql.dialects import SPARK, Table
@@ -29,6 +29,8 @@ _KINDS = {
     "struct": "nested", "variant": "nested", "decimal": "decimal",
 }  # fmt: skip
 _FORMATS = ("parquet", "orc", "delta", "iceberg")
+_HELD = (*_FORMATS, "hive", "hudi", "avro", "csv", "json", "text")
+"""Providers of tables whose records lie in files; behind any other (jdbc) may be a query or a program."""
 SETTINGS = {
     # year=007 in a path is the text "007", as for every engine.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
@@ -143,7 +145,7 @@ def frame_of(session: Any, source: Source, selection: Selection | None) -> Any:
     if "path" in options:
         if selection is not None and selection.table != ("records",):
             raise missing_table(".".join(selection.table), ["records"])
-        frame = _files(session, options)
+        frame = _files(session, options, source)
     else:
         frame = _table(session, source.table or ".".join(selection.table if selection else ()), source, options)
     if source.sql is None:
@@ -193,7 +195,7 @@ def refuse_twins(session: Any, names: Sequence[str], columns: Columns | None) ->
             )
 
 
-def _files(session: Any, options: Mapping[str, str]) -> Any:
+def _files(session: Any, options: Mapping[str, str], source: Source) -> Any:
     path = options["path"]
     name = options.get("format", "orc" if path.rstrip("/").endswith(".orc") else "parquet")
     if name not in _FORMATS or path.rstrip("/").endswith((".csv", ".tsv", ".json", ".gz")):
@@ -206,7 +208,9 @@ def _files(session: Any, options: Mapping[str, str]) -> Any:
     if "snapshot" in options:
         reader = reader.option({"iceberg": "snapshot-id"}.get(name, "versionAsOf"), options["snapshot"])
     try:
-        return _understood(session, lambda: reader.load(path))
+        found = _understood(session, lambda: reader.load(path))
+        _refuse_generated(session, path, found, f"delta.{SPARK.identifier(path)}" if name == "delta" else None, source)
+        return found
     except PrivateTextError as error:
         if not any(word in str(error) for word in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")):
             raise
@@ -226,9 +230,38 @@ def _table(session: Any, wanted: str, source: Source, options: Mapping[str, str]
     found = guarded(session, lambda: session.catalog.getTable(quoted))
     if (found.isTemporary or found.tableType == "VIEW") and not source.acknowledged:
         raise refuse_view(wanted)
-    pinned = options.get("snapshot") or guarded(session, lambda: _snapshot(session, quoted, found.isTemporary))
+    provider = "" if found.isTemporary else guarded(session, lambda: _provider(session, quoted))
+    if provider not in _HELD and not source.acknowledged:
+        raise refuse_view(wanted, VIRTUAL)
+    pinned = options.get("snapshot") or guarded(session, lambda: _snapshot(session, quoted, provider))
     version = f" VERSION AS OF {pinned}" if pinned else ""
-    return _understood(session, lambda: session.sql(f"SELECT * FROM {quoted}{version}"))
+    frame = _understood(session, lambda: session.sql(f"SELECT * FROM {quoted}{version}"))
+    _refuse_generated(session, wanted, frame, quoted if provider == "delta" else None, source)
+    return frame
+
+
+def _provider(session: Any, quoted: str) -> str:
+    """By what a table is held, in small letters; the catalogue says it after all columns, whatever their names."""
+    rows = session.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
+    return next((str(row[1]).lower() for row in reversed(rows) if row[0] == "Provider"), "")
+
+
+def _refuse_generated(session: Any, wanted: str, frame: Any, delta: str | None, source: Source) -> None:
+    """Refuse columns that are computed from others. Delta does not show them, but says that a table may have some."""
+
+    def look() -> bool:
+        marks = [key.lower().replace("_", "") for field in frame.schema.fields for key in field.metadata or {}]
+        if any(mark.endswith("generationexpression") for mark in marks):
+            return True
+        if delta is None:
+            return False
+        told = session.sql(f"DESCRIBE DETAIL {delta}").collect()[0].asDict()
+        features = told.get("tableFeatures")
+        # Before tables had features, those that writers of version 4 and later may write could have such columns.
+        return int(told["minWriterVersion"]) >= 4 if features is None else "generatedColumns" in features
+
+    if not source.acknowledged and guarded(session, look):
+        raise refuse_view(wanted, GENERATED)
 
 
 def _exists(session: Any, quoted: str) -> bool:
@@ -245,12 +278,8 @@ def _listed(session: Any, schema: str) -> list[str]:
         return []
 
 
-def _snapshot(session: Any, quoted: str, temporary: bool) -> str | None:
+def _snapshot(session: Any, quoted: str, provider: str) -> str | None:
     """The id of a Delta or Iceberg table's present snapshot: all that is read is of this one."""
-    if temporary:
-        return None
-    rows = session.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
-    provider = next((str(row[1]).lower() for row in rows if row[0] == "Provider"), "")
     if provider == "delta":
         return str(session.sql(f"DESCRIBE HISTORY {quoted} LIMIT 1").select("version").collect()[0][0])
     if provider == "iceberg":

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from barrow.engines.values import BLANKS, INFINITE, LONG_EXPONENT, MOMENT, MOST_CHARACTERS, NUMBER, PADDING
+from barrow.numerics import MOST_RECORDS
 from barrow.spaces.records import DAY, Moments
 
 Table = dict[str, np.ndarray[Any, np.dtype[Any]]]
@@ -84,6 +85,10 @@ class Dialect(Words, ABC):
     def as_whole(self, sql: str) -> str:
         """An expression as a 64-bit integer."""
         return f"CAST({sql} AS {self.whole})"
+
+    def sum_of(self, sql: str, over: str = "") -> str:
+        """The sum of integers from 0; beyond 64 bits it is wider, an error, or above 2^62, which is refused later."""
+        return f"SUM({sql}){over}"
 
     def flag(self, condition: str) -> str:
         """1 where a condition is true, 0 elsewhere; not every engine casts booleans."""
@@ -267,6 +272,10 @@ class _Spark(Dialect):
             return days
         second = f"CAST(extract(SECOND FROM {sql}) * 1000000 AS BIGINT)"
         return f"{days} + CAST(hour({sql}) * 60 + minute({sql}) AS BIGINT) * 60000000 + {second}"
+
+    def sum_of(self, sql: str, over: str = "") -> str:
+        # SUM wraps round in silence, or not, by the session's settings.
+        return f"coalesce(try_sum({sql}){over}, CASE WHEN COUNT({sql}){over} > 0 THEN {MOST_RECORDS + 1} END)"
 
     def as_text(self, sql: str) -> str:
         return f"CAST({sql} AS STRING) COLLATE UTF8_BINARY"

@@ -97,6 +97,7 @@ class Reading:
         values: The item columns as numbers or labels.
         encoding: The SQL of the space.
         weight: The expression for how many records a row stands for, NULL if that is no whole number; None for one.
+        dialect: The SQL that is spoken.
     """
 
     table: str
@@ -104,7 +105,8 @@ class Reading:
     raw: list[str]
     values: list[str]
     encoding: Encoding
-    weight: str | None = None
+    weight: str | None
+    dialect: Dialect
 
     def coded(self, carried: Mapping[str, str] | None = None) -> str:
         """SELECT of u, the keys and the weight of each record; ``carried`` are further expressions by their names."""
@@ -130,10 +132,9 @@ class Reading:
             "WHERE w IS NULL OR w > 0"
         )
 
-    @property
-    def total(self) -> str:
-        """The aggregate that counts records."""
-        return "COUNT(*)" if self.weight is None else "SUM(w)"
+    def total(self, over: str = "") -> str:
+        """The aggregate that counts records; ``over`` makes it one of a window."""
+        return f"COUNT(*){over}" if self.weight is None else self.dialect.sum_of("w", over)
 
     @property
     def keys(self) -> str:
@@ -170,7 +171,7 @@ def reading_of(
     if columns.weight is not None:
         weight = _whole(dialect, dialect.number(name(columns.weight), kinds[columns.weight]))
     user = dialect.user(name(columns.user), kinds[columns.user])
-    return Reading(table, user, [name(x) for x in columns.items], values, encoding, weight)
+    return Reading(table, user, [name(x) for x in columns.items], values, encoding, weight, dialect)
 
 
 def _whole(dialect: Dialect, x: str) -> str:
@@ -270,16 +271,16 @@ class SqlEngine(Engine, Generic[R]):
         weight = "" if reading.weight is None else ", w"
         steps = [f"coded AS ({reading.coded()})"]
         if self.shape == "window":
-            size = self._state(reading, f"{reading.total} OVER (PARTITION BY u)")
+            size = self._state(reading, reading.total(" OVER (PARTITION BY u)"))
             sized = f"SELECT {keys}{weight}, {size} AS m FROM coded"
         else:
             hint = "/*+ BROADCAST(sizes) */ " if self.shape == "broadcast" else ""
-            steps.append(f"sizes AS (SELECT u, {reading.total} AS m FROM ({reading.users()}) AS q3 GROUP BY u)")
+            steps.append(f"sizes AS (SELECT u, {reading.total()} AS m FROM ({reading.users()}) AS q3 GROUP BY u)")
             size = self._state(reading, "sizes.m", "coded.")
             held = "" if reading.weight is None else ", coded.w AS w"
             sized = f"SELECT {hint}{keys}{held}, {size} AS m FROM coded LEFT JOIN sizes ON coded.u = sizes.u"
         steps.append(f"sized AS ({sized})")
-        steps.append(f"counted AS (SELECT {keys}, m, {reading.total} AS c FROM sized GROUP BY {keys}, m)")
+        steps.append(f"counted AS (SELECT {keys}, m, {reading.total()} AS c FROM sized GROUP BY {keys}, m)")
         item = f"CASE WHEN m < 0 THEN {d.as_whole('m')} ELSE {self._item(reading)} END AS item"
         numbers = f"{d.as_whole('m')} AS m, {d.as_whole('coalesce(c, 0)')} AS c"
         return f"WITH {', '.join(steps)} SELECT {item}, {numbers} FROM counted {late}"
@@ -311,7 +312,7 @@ class SqlEngine(Engine, Generic[R]):
 
         Without ``ordered`` they come user by user within each partition only.
         """
-        d, late, total = self.dialect, " ".join(reading.encoding.late_joins), reading.total
+        d, late, total = self.dialect, " ".join(reading.encoding.late_joins), reading.total()
         weight = "" if reading.weight is None else ", w"
         item = f"CASE WHEN state < 0 THEN {d.as_whole('state')} ELSE {self._item(reading)} END"
         state = f"SELECT u, {reading.keys}{weight}, {self._state(reading, '0')} AS state FROM ({reading.coded()}) AS q2"
@@ -319,7 +320,7 @@ class SqlEngine(Engine, Generic[R]):
         grouped = f"SELECT u, item, {d.as_whole(f'coalesce({total}, 1)')} AS c FROM ({named}) AS q4 GROUP BY u, item"
         return (
             f"SELECT {d.flag('ROW_NUMBER() OVER (PARTITION BY u ORDER BY item) = 1')} AS fresh, item, c, "
-            f"{d.as_whole('SUM(c) OVER (PARTITION BY u)')} AS m FROM ({grouped}) AS q5"
+            f"{d.as_whole(d.sum_of('c', ' OVER (PARTITION BY u)'))} AS m FROM ({grouped}) AS q5"
             + (" ORDER BY u, item" if ordered else "")
         )
 
@@ -341,7 +342,7 @@ class SqlEngine(Engine, Generic[R]):
         )[0]
         found, smallest, largest = reader.rows(
             "SELECT COUNT(*), coalesce(MIN(m), 0), coalesce(MAX(m), 0) FROM "
-            f"(SELECT {reading.total} AS m FROM ({reading.users()}) AS q6 WHERE u IS NOT NULL GROUP BY u) AS q7"
+            f"(SELECT {reading.total()} AS m FROM ({reading.users()}) AS q6 WHERE u IS NOT NULL GROUP BY u) AS q7"
         )[0]
         lost_rows = reader.rows(
             f"SELECT {', '.join(raw)} FROM ({judged}) AS q8 WHERE lost = 1 LIMIT {max(int(examples), 40)}"

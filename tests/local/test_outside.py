@@ -1,0 +1,143 @@
+"""Records outside a space: a local study that makes promises prices what its clients do with them, or they refuse."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from tests.collect.world import admitted, batch_of, item, key
+
+from barrow.collect import Client as CardClient
+from barrow.collect import make_card, read_card
+from barrow.collect.analyser import analyse, analyse_reports
+from barrow.collect.words import card_text
+from barrow.errors import ParameterError
+from barrow.ledger import Ledger
+from barrow.local import Client, Server, Survey
+from barrow.policy import RecordMap
+from barrow.study import Data, Study, statement_text
+
+LINE = "line(low=0, high=100, step=1, unit='years')"
+DAY = "1 day of 30, 5 years, 0.5"
+MODELS = {
+    "local": ("local", "mean", {}),
+    "shuffle": ("shuffle", "frequency(items=2)", {"delta": "1e-6"}),
+}
+
+
+def asked(model="local", outside=None, space=LINE, **changes) -> Study:
+    name, question, more = MODELS[model]
+    data = None if outside is None else Data(outside=outside)
+    made = {"promises": [DAY], "users": 1000, "model": name, "questions": [question], "data": data, **more, **changes}
+    return Study(space, **made)
+
+
+def card_of(study: Study):
+    parties = {"signer": key("signer"), "front": key("front")}
+    if study.model.value == "shuffle":
+        parties |= {"analyser": key("analyser"), "mixer": key("shuffler"), "shuffler": "https://shuffle.example"}
+    return make_card(study, address="https://collect.example", **parties)
+
+
+def drawn(client, records, **options):
+    return client.messages(records, **options) if client.survey.shuffled else client.report(records, **options)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("carded", [False, True])
+def test_what_is_not_priced_is_refused_and_what_is_priced_is_drawn(tmp_path, model, carded):
+    def client(study, name):
+        if not carded:
+            return Client(study, memory=tmp_path / name)
+        return CardClient(read_card(card_of(study).text), memory=tmp_path / name, limit=1000)
+
+    plain = client(asked(model), "plain.json")
+    with pytest.raises(ParameterError, match="priced for records that stay near") as found:
+        drawn(plain, [50, 130], unknown="default")
+    assert "'error' or 'nearest'" in str(found.value)
+    assert "outside = 'default'" in str(found.value)
+    assert plain.answered == ()
+    assert not carded or plain.wallet.spent == 0
+    assert drawn(plain, [50, 130], unknown="nearest")  # on a line the nearest point is a contraction
+
+    priced = client(asked(model, "default"), "priced.json")
+    assert priced.survey.plan.terms.records is RecordMap.JUMPS
+    assert drawn(priced, [50, 130], unknown="default")
+
+
+def test_nearest_is_refused_where_no_contraction_is_proved(tmp_path):
+    study = Study("hours", ["1 of 30, 1 h, 0.5"], users=100, model="local", questions=["histogram"])
+    assert not study.space.keeps_near("nearest")
+    with pytest.raises(ParameterError, match="priced for records that stay near") as found:
+        Client(study, memory=tmp_path / "me.json").report([25.0], unknown="nearest")
+    assert "allowed: 'error', or" in str(found.value)
+
+
+def test_alpha_promises_nothing_about_records_and_names_are_what_the_space_says(tmp_path):
+    """As in the central model: alpha is about items, and an unknown name is the default item by definition."""
+    given = Study(LINE, alpha=3, users=100, model="local", questions=["mean"])
+    assert Client(given, memory=tmp_path / "alpha.json").report([130], unknown="default")
+    names = Study("discrete(labels=['a', 'b'])", ["all, anywhere, 1"], users=9, model="local", questions=["histogram"])
+    assert Client(names, memory=tmp_path / "names.json").report(["c"], unknown="default")
+
+
+def test_a_priced_study_costs_what_a_jump_costs():
+    """A thirtieth of the records by the whole space, where it was by 5 of 100 years and half a year twice."""
+    near, far = (Survey(asked(outside=outside)) for outside in (None, "default"))
+    for survey, reach in ((near, Fraction(6, 100)), (far, Fraction(1))):
+        plan = survey.plan
+        assert plan.charges() == (Fraction(1, 2),)
+        assert float(plan.charges()[0] / plan.alpha) == pytest.approx(float(reach) / 30, rel=1e-6)
+    # What a client of the cheap study would lose if its record crossed the edge: all of B/ell instead of 6/100.
+    assert near.plan.alpha * near.plan.ratio / 30 > 15 * near.plan.charges()[0]
+    assert far.plan.alpha * far.plan.ratio / 30 <= far.plan.charges()[0]
+    assert near.digest != far.digest
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_card_plan_and_result_say_so(tmp_path, model):
+    study = asked(model, "default", users=3)
+    card = read_card(card_of(study).text)
+    words = RecordMap.JUMPS.words
+    assert words in " ".join(card_text(card).split())
+    assert words in "\n".join(card.survey.plan.lines())
+    assert card.survey.digest == Survey(study).digest
+    assert words not in " ".join(card_text(card_of(asked(model, users=3))).split())
+    if model == "shuffle":
+        return
+    server = Server(card.survey)
+    assert server.add(Client(card.survey, memory=tmp_path / "me.json").report([130], unknown="default")) is None
+    result = server.result()
+    assert words in str(result)
+    assert result.details["records"] == "jumps"
+
+
+def test_a_card_names_no_source_and_keeps_the_word(tmp_path):
+    study = asked(outside="default").replace(
+        data=Data("visits.csv", user="uid", items="age", outside="default", sql="SELECT uid, age FROM records")
+    )
+    text = card_of(study).study
+    assert 'outside = "default"' in text
+    assert "visits" not in text
+    assert "SELECT" not in text
+    assert "[data]" not in card_of(asked(outside="error")).study
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_statement_and_ledger_of_what_was_collected_say_the_same_price(tmp_path, model):
+    study = asked(model, "default", users=4, dataset="ages")
+    card, ledger = read_card(card_of(study).text), Ledger.create(tmp_path / "ages.ledger", study)
+    if model == "local":
+        people = [Client(card.survey, memory=tmp_path / f"{i}.json") for i in range(4)]
+        lines = [admitted(card, person.report([130], unknown="default").to_text()) for person in people]
+        release = analyse_reports(card, lines, ledger=ledger, out=tmp_path / "out")
+    else:
+        messages = [item(card, i) for i in range(8)]
+        batch = batch_of(card, tmp_path / "batch", messages)
+        release = analyse(card, batch, key("analyser"), ledger=ledger, out=tmp_path / "out")
+    assert release.statement["records"] == "jumps"
+    assert RecordMap.JUMPS.words in " ".join(statement_text(release.statement).split())
+    (charge,) = card.survey.plan.charges()
+    spent = ledger.balances()[0].spent.loss  # rounded up in the 36th decimal
+    assert charge <= spent <= min(charge + Fraction(1, 10**36), Fraction(1, 2))
+    assert "snapping" not in ledger.records()[1].data["space"]
