@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         price_shuffle,
         reports_of,
     )
-    from barrow.accounting.costs import cost_upper
     from barrow.accounting.flow import FlowProfile, flow_alpha0_lower, flow_alpha_upper, flow_profile
     from barrow.accounting.limit import attack_delta, limit_black_box
     from barrow.accounting.matrix_blanket import (
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
         matrix_blanket_profile,
     )
     from barrow.accounting.one_step import one_step_delta_upper
-    from barrow.accounting.pricing import epsilon_within_upper, gaussian_alpha_upper, gaussian_mu_lower, price
+    from barrow.accounting.pricing import epsilon_at, gaussian_alpha_upper, gaussian_mu_lower, price
     from barrow.accounting.releases import compose
     from barrow.accounting.sampling import (
         best_projection,

@@ -274,11 +274,11 @@ def blanket_alpha0_lower(
     target, small = alpha_down(alpha), open_delta(delta, "blanket")
     pure = float_down(Fraction(target) / m)
 
-    def price(alpha0: float) -> float:
+    def cost(alpha0: float) -> float:
         profile = blanket_profile(randomiser, alpha0, reports=n, items=m, delta=Fraction(small))
         return math.inf if profile is None else profile.alpha_upper(small)
 
-    return search_alpha0(price, first_order(target, randomiser, n, m, small), pure, target, above=above)
+    return search_alpha0(cost, first_order(target, randomiser, n, m, small), pure, target, above=above)
 
 
 def first_order(target: float, randomiser: ResponseRandomiser, n: int, m: int, small: float) -> Callable[[float], bool]:
@@ -303,7 +303,7 @@ def largest_fit(fits: Callable[[float], bool], least: float, relative: float) ->
 
 
 def search_alpha0(
-    price: Callable[[float], float],
+    alpha_of: Callable[[float], float],
     fits: Callable[[float], bool],
     pure: float,
     target: float,
@@ -315,7 +315,7 @@ def search_alpha0(
     """The largest alpha0 that was found to cost at most ``target``; ``pure`` where nothing better was found.
 
     Args:
-        price: alpha0 to a certified alpha; only what it says decides.
+        alpha_of: alpha0 to a certified alpha; only what it says decides.
         fits: A quick guess at whether an alpha0 fits, to know where to look.
         pure: An alpha0 that is safe in any case.
         target: The alpha to stay within.
@@ -330,7 +330,7 @@ def search_alpha0(
         guess = short_down(guess, _BITS)
         if guess <= best:
             break
-        cost = price(guess)
+        cost = alpha_of(guess)
         if cost <= target:
             best = guess
             if cost > target * (1.0 - within):

@@ -8,6 +8,7 @@ the data, which is the worst case in user-level terms (D1). Proofs: docs/proofs/
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from barrow.accounting.blanket import blanket_profile, parse_randomiser
 from barrow.accounting.calibrate import THEOREMS, price_shuffle
@@ -34,20 +35,18 @@ from barrow.privacy import (
     UserLevelRelease,
 )
 from barrow.privacy.definitions import positive
+from barrow.privacy.events import LEAST_EPSILON, unpriced
 
 _SHARES = (1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99, 0.999)
 """Shares of delta tried for the projection when the inner release needs some delta as well."""
-_LEAST = Fraction(1, 10**12)
-"""An epsilon of 0 is not a definition; a release that costs less than this is charged this much."""
-
-
-def refuse(event: object) -> ParameterError:
-    """The error for an event that no accountant knows."""
-    return ParameterError(
-        f"An event of kind {type(event).__name__} has no price.",
-        allowed="KNormNoise, GaussianNoise, PureRelease, ShuffledReports, SampledItems or UserLevelRelease",
-        fix="install the version of barrow that knows it",
-    )
+_ONE = Fraction(1)
+_METHODS: dict[type[Event], str] = {
+    KNormNoise: "knorm",
+    GaussianNoise: "gaussian",
+    PureRelease: "pure",
+    UserLevelRelease: "user_level",
+}
+"""What the price of an event in closed form is called."""
 
 
 def model_of(event: Event) -> Model:
@@ -56,15 +55,33 @@ def model_of(event: Event) -> Model:
         return model_of(event.inner)
     if isinstance(event, KNormNoise | GaussianNoise | PureRelease | ShuffledReports | UserLevelRelease):
         return event.model
-    raise refuse(event)
+    raise unpriced(event)
 
 
-def at_delta(event: Event, delta: Fraction) -> Event:
-    """The same event with its guarantee stated at another delta."""
+def epsilon_at(event: Event, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
+    """What a release costs at a promise: the one formula of plans, candidates, statements and the ledger.
+
+    An event with a closed form says it itself (:meth:`barrow.privacy.Event.epsilon_at`). Shuffled reports have a
+    profile at every distance, samples a price at every radius, and both take an accountant.
+
+    Args:
+        event: What the mechanism does.
+        share: What share of a person's items moves, in (0, 1].
+        reach: How far on average, as a share of the diameter (:meth:`barrow.policy.RecordMap.reach_upper`).
+        delta: At which it is stated.
+
+    >>> noise = GaussianNoise(mu=3, delta="1e-9", model="central")
+    >>> round(float(epsilon_at(noise, Fraction(1, 30), Fraction(1), noise.delta)), 4)
+    0.5567
+    >>> reports = ShuffledReports("4.4", reports=10**6, items=100, delta="1e-9", model="central")
+    >>> round(float(epsilon_at(reports, Fraction(1, 30), Fraction(1), reports.delta)), 4)
+    0.6906
+    """
+    if isinstance(event, ShuffledReports):
+        return _shuffle_within(event, share * reach, delta)[0]
     if isinstance(event, SampledItems):
-        inner = at_delta(event.inner, delta)
-        return SampledItems(samples=event.samples, radius=event.radius, delta=delta, inner=inner)
-    return event.at_delta(delta) if isinstance(event, GaussianNoise | ShuffledReports) else event
+        return _sampled_within(event, share * reach, delta)
+    return event.epsilon_at(share, reach, delta)
 
 
 def gaussian_mu_lower(alpha: Exact, delta: Exact) -> float:
@@ -85,7 +102,8 @@ def gaussian_alpha_upper(mu: Exact, delta: Exact) -> float:
     number = float_up(positive(mu, "mu"))
     if not number < 1e150:
         raise ParameterError(f"mu is {number:g}.", allowed="a number below 1e150", fix="mu=3")
-    return max(float(_LEAST), gdp_epsilon_upper(number, open_delta(delta, "Gaussian noise")))
+    slack = Fraction(open_delta(delta, "Gaussian noise"))
+    return float(GaussianNoise(Fraction(number), delta=slack, model="central").epsilon_at(_ONE, _ONE, slack))
 
 
 def price_gaussian(event: GaussianNoise) -> Guarantee:
@@ -98,8 +116,7 @@ def price_gaussian(event: GaussianNoise) -> Guarantee:
     alpha = gaussian_alpha_upper(event.mu, event.delta)
     worst = None
     if event.range_ratio is not None:
-        epsilon = gaussian_alpha_upper(event.mu * event.range_ratio, event.delta)
-        worst = UserLevel(Fraction(epsilon), event.delta, model=event.model)
+        worst = UserLevel(event.epsilon_at(_ONE, _ONE, event.delta), event.delta, model=event.model)
     return Guarantee(Emd(Fraction(alpha), event.delta, model=event.model), "gaussian", "docs/proofs/gaussian.md", worst)
 
 
@@ -107,7 +124,7 @@ def price_knorm(event: KNormNoise) -> Guarantee:
     """The guarantee of K-norm or Laplace noise: (alpha, 0), unbounded, with worst case alpha B/ell."""
     worst = None
     if event.range_ratio is not None:
-        worst = UserLevel(event.alpha * event.range_ratio, 0, model=event.model)
+        worst = UserLevel(event.epsilon_at(_ONE, _ONE, Fraction(0)), 0, model=event.model)
     return Guarantee(Emd(event.alpha, 0, model=event.model), "knorm", "lemma:lin", worst)
 
 
@@ -160,34 +177,32 @@ def _shuffle_within(event: ShuffledReports, w: Fraction, delta: Fraction) -> tup
     return best, method
 
 
-def epsilon_within_upper(event: Event, w: Fraction, delta: Fraction) -> tuple[Fraction, str]:
-    """The smallest certified epsilon, rounded up, at every EMD up to ``w``, and the method.
+def _sampled_within(event: SampledItems, w: Fraction, delta: Fraction) -> Fraction:
+    """The same of samples: by the alpha of their inner release, or by its epsilon at EMD 1 where that is less.
 
-    >>> epsilon_within_upper(KNormNoise(10, model="local", range_ratio="0.2"), Fraction(1, 2), Fraction(0))
-    (Fraction(2, 1), 'knorm')
+    Where the event has a radius, its guarantee goes by the distance of the samples as well, and so does its cost.
     """
-    if isinstance(event, KNormNoise):
-        return event.alpha * (w if event.range_ratio is None else min(w, event.range_ratio)), "knorm"
-    if isinstance(event, PureRelease):
-        return event.alpha * w, "pure"
-    if isinstance(event, GaussianNoise):
-        reach = w if event.range_ratio is None else min(w, event.range_ratio)
-        return Fraction(gaussian_alpha_upper(event.mu * reach, delta)), "gaussian"
+    if w == 0:
+        return Fraction(0)
+    if event.radius is not None:
+        found: Fraction = price(event.at(w).at_delta(delta)).definition.parameters["epsilon"]
+        return found
+    alpha, farthest = _inner_costs(event.inner, delta)
+    return farthest if alpha is None else min(farthest, Fraction(sampled_epsilon_upper(alpha, event.samples, w)))
+
+
+@lru_cache(maxsize=64)
+def _inner_costs(inner: Event, delta: Fraction) -> tuple[Fraction | None, Fraction]:
+    """Alpha of a release on samples, None where it has none, and its epsilon at EMD 1, both at ``delta``."""
+    parameters = price(inner.at_delta(delta)).definition.parameters
+    return parameters.get("alpha"), _within(inner, _ONE, delta)[0]
+
+
+def _within(event: Event, w: Fraction, delta: Fraction) -> tuple[Fraction, str]:
+    """The smallest certified epsilon at every EMD up to ``w``, and the method."""
     if isinstance(event, ShuffledReports):
         return _shuffle_within(event, w, delta)
-    if isinstance(event, UserLevelRelease):
-        if event.delta > delta:
-            raise ParameterError(
-                f"The inner release has delta {float(event.delta):g}, more than the {float(delta):g} left for it.",
-                allowed="an inner delta below the total",
-                fix="raise the total delta",
-            )
-        return event.epsilon, "user_level"
-    raise refuse(event)
-
-
-def _needs_delta(event: Event) -> bool:
-    return not isinstance(event, KNormNoise | PureRelease)
+    return epsilon_at(event, _ONE, w, delta), _METHODS[type(event)]
 
 
 def _inner_alpha(event: SampledItems) -> tuple[Fraction, Fraction, str] | None:
@@ -195,7 +210,7 @@ def _inner_alpha(event: SampledItems) -> tuple[Fraction, Fraction, str] | None:
     inner = event.inner
     if isinstance(inner, UserLevelRelease):
         return None
-    guarantee = price(at_delta(inner, event.delta))
+    guarantee = price(inner.at_delta(event.delta))
     named = guarantee.definition.parameters
     return named["alpha"], named["delta"], guarantee.method
 
@@ -211,7 +226,7 @@ def _price_sampled(event: SampledItems) -> Guarantee:
             fix=f"items={event.samples}",
         )
     model = model_of(inner)
-    farthest, far_method = epsilon_within_upper(inner, Fraction(1), delta)
+    farthest, far_method = _within(inner, _ONE, delta)
     worst = UserLevel(_stated(farthest), delta, model=model)
     known = _inner_alpha(event)
     if event.radius is None:
@@ -235,13 +250,13 @@ def _price_sampled(event: SampledItems) -> Guarantee:
 def _by_projection(event: SampledItems, radius: Fraction, best: Fraction) -> tuple[Fraction, str]:
     """The smallest epsilon through the distance of the samples; ``best`` where it is not smaller."""
     inner, delta, method = event.inner, event.delta, ""
-    for part in _SHARES if _needs_delta(inner) else (1.0,):
+    for part in (1.0,) if inner.pure else _SHARES:
         delta_p = delta if part == 1.0 else delta * Fraction(part)
         left = delta - delta_p
-        if delta_p < SMALLEST_DELTA or (_needs_delta(inner) and left < SMALLEST_DELTA):
+        if delta_p < SMALLEST_DELTA or (not inner.pure and left < SMALLEST_DELTA):
             continue
         c, projection = best_projection(radius, event.samples, delta_p)
-        found, name = epsilon_within_upper(inner, Fraction(c), left)
+        found, name = _within(inner, Fraction(c), left)
         if found < best:
             best, method = found, f"{projection}/{name}"
     return best, method
@@ -249,7 +264,7 @@ def _by_projection(event: SampledItems, radius: Fraction, best: Fraction) -> tup
 
 def _stated(value: Fraction) -> Fraction:
     """A certified 0 (all of the loss fits into delta) is stated as a number just above it, as definitions demand."""
-    return value if value > 0 else _LEAST
+    return value if value > 0 else LEAST_EPSILON
 
 
 def _price_shuffled(event: ShuffledReports) -> Guarantee:
@@ -263,7 +278,7 @@ def _price_shuffled(event: ShuffledReports) -> Guarantee:
         randomiser=known,
         channel=event.channel,
     )
-    farthest, _ = _shuffle_within(event, Fraction(1), event.delta)
+    farthest, _ = _shuffle_within(event, _ONE, event.delta)
     worst = UserLevel(farthest, event.delta, model=event.model, bounded=True) if 0 < farthest < alpha else None
     definition = Emd(_stated(alpha), event.delta, model=event.model, bounded=True)
     return Guarantee(definition, method, THEOREMS[method], worst)
@@ -291,4 +306,4 @@ def price(event: Event) -> Guarantee:
     if isinstance(event, UserLevelRelease):
         definition = UserLevel(event.epsilon, event.delta, model=event.model)
         return Guarantee(definition, "user_level", "def:user-level-central-dp", definition)
-    raise refuse(event)
+    raise unpriced(event)

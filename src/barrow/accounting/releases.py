@@ -20,7 +20,7 @@ from barrow.accounting.flow import FlowProfile, tail_profile
 from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
 from barrow.accounting.losses import compose_losses, composed_epsilon_upper
 from barrow.accounting.matrix_blanket import channel_profile
-from barrow.accounting.pricing import at_delta, epsilon_within_upper, model_of, price, refuse
+from barrow.accounting.pricing import epsilon_at, model_of, price
 from barrow.accounting.sampling import best_projection, sampled_alpha_upper, sampled_epsilon_upper
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down, float_up, gdp_delta_upper
@@ -41,6 +41,7 @@ from barrow.privacy import (
     UserLevelRelease,
 )
 from barrow.privacy.definitions import probability
+from barrow.privacy.events import unpriced
 
 _PAGE = "docs/proofs/composition.md"
 _TAIL_SHARE = Fraction(1, 1000)
@@ -143,12 +144,12 @@ def part_of(event: Event, tail: Fraction, projection: Fraction) -> Part:
         # At EMD up to the radius the samples are within c; farther away within 1.
         near = float_down(event.radius)
         return Part(inner.kind, lambda w: inner.at(c if w <= near else 1.0), inner.delta + projection, math.inf)
-    raise refuse(event)
+    raise unpriced(event)
 
 
 def _sampled(event: SampledItems, delta: Fraction) -> Part:
     """Samples as a pure pair at every distance, beside the delta at which their inner release is priced."""
-    rate = price(at_delta(event.inner, delta)).definition.parameters
+    rate = price(event.inner.at_delta(delta)).definition.parameters
     alpha, s = rate["alpha"], event.samples
 
     def at(w: float) -> float:
@@ -210,14 +211,13 @@ def _distances(events: Sequence[Event]) -> tuple[str, Fraction]:
 
 def _additive(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction) -> Fraction:
     """The sum of the prices, each at its share of delta, as alpha (kind emd) or as epsilon within ``w``."""
-    stored = [Fraction(0) if isinstance(e, KNormNoise | PureRelease) else _stored_delta(e) for e in events]
-    asking = sum(not isinstance(e, KNormNoise | PureRelease) for e in events)
+    stored = [_stored_delta(e) for e in events]
+    asking = sum(not e.pure for e in events)
     keep = sum(stored, Fraction(0)) <= delta
     known: dict[tuple[Event, Fraction], Fraction] = {}
     total = Fraction(0)
     for event, own in zip(events, stored, strict=True):
-        pure = isinstance(event, KNormNoise | PureRelease)
-        share = own if keep or pure else delta / asking
+        share = own if keep or event.pure else delta / asking
         if (event, share) not in known:
             known[event, share] = _single(event, share, kind, w)
         total += known[event, share]
@@ -226,18 +226,18 @@ def _additive(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction) 
 
 def _single(event: Event, delta: Fraction, kind: str, w: Fraction) -> Fraction:
     if kind == "emd":
-        return price(at_delta(event, delta)).definition.parameters["alpha"]
+        return price(event.at_delta(delta)).definition.parameters["alpha"]
     if isinstance(event, SampledItems):
-        guarantee = price(at_delta(event.at(w) if event.radius is None else event, delta))
+        guarantee = price((event.at(w) if event.radius is None else event).at_delta(delta))
         definition = guarantee.worst_case if kind == "user" and guarantee.worst_case else guarantee.definition
         return definition.parameters["epsilon"]
-    return epsilon_within_upper(event, w, delta)[0]
+    return epsilon_at(event, Fraction(1), w, delta)
 
 
 def _stored_delta(event: Event) -> Fraction:
     if isinstance(event, GaussianNoise | ShuffledReports | SampledItems | UserLevelRelease):
         return event.delta
-    raise refuse(event)
+    return Fraction(0)
 
 
 def _check(events: Sequence[Event], delta: Fraction) -> None:
@@ -324,8 +324,7 @@ def compose(events: Sequence[Event], delta: Exact) -> Guarantee:
     else:
         definition = Emd(best, total, model=model, bounded=bounded)
     if len(listed) == 1 and method == "composition_additive":
-        single = price(at_delta(listed[0], total))
-        return single
+        return price(listed[0].at_delta(total))
     return Guarantee(definition, method, _PAGE, _worst_case(listed, total, definition, model, bounded))
 
 

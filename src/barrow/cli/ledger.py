@@ -280,11 +280,11 @@ def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
     tell(as_json, quiet, {"out": str(out)}, None, f"Wrote {out}.")
 
 
-@ledger.command(short_help="Price everything that was released anew.")
+@ledger.command("price", short_help="Price everything that was released anew.")
 @_KNOWN
 @click.option("--delta", help="The total delta; by default the budget's.")
 @output_options
-def price(file: str, delta: str | None, as_json: bool, quiet: bool) -> None:
+def price_anew(file: str, delta: str | None, as_json: bool, quiet: bool) -> None:
     """Price all releases of the main budget together, by every way of composing them. Spends nothing.
 
     "together" is the tightest, and holds for releases whose parameters were fixed beforehand; "additive" and

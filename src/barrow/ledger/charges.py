@@ -29,7 +29,7 @@ from typing import Protocol
 from barrow.errors import ParameterError
 from barrow.ledger.budget import Account, Amount, Budget, SpaceRef, amounts_sum
 from barrow.ledger.errors import NotCoveredError
-from barrow.ledger.promises import Price, Promises, price
+from barrow.ledger.promises import Price, Promises, cost_of
 from barrow.numerics import Exact, exact
 from barrow.privacy import (
     Definition,
@@ -157,7 +157,7 @@ def charge_for(
     """Who pays for a release with ``guarantee``, and how much.
 
     ``charges`` are the epsilons at the promises of the budget, where the caller knows them better than
-    :func:`barrow.ledger.promises.price` does.
+    :func:`barrow.ledger.promises.cost_of` does.
     """
     if (dataset, users) != (budget.dataset, budget.users):
         raise NotCoveredError(
@@ -225,7 +225,7 @@ def _promised(
         cost = None if charges is None else _given(charges, definition, limit)
         if cost is None or space.metric != metric or space.filtered:
             # Of another metric, or behind a filter, a change is the largest there is, whatever its caller computed.
-            own = price(guarantee, space, limit.promises, metric, event)
+            own = cost_of(event, definition.parameters["delta"], space, limit.promises, metric)
             cost = own if cost is None else _larger(cost, own)
     except ParameterError as error:
         raise NotCoveredError(

@@ -20,8 +20,8 @@ from barrow.ledger.budget import Amount, Budget, SpaceRef
 from barrow.ledger.charges import PROMISES, AdditiveComposer, Charge, spent_by, worst_case
 from barrow.ledger.digits import show
 from barrow.ledger.errors import NotCoveredError
-from barrow.ledger.promises import Price, PromiseLimit, Promises, price, reach_upper
-from barrow.privacy import Guarantee
+from barrow.ledger.promises import Price, PromiseLimit, Promises, cost_of, reach_upper
+from barrow.privacy import within
 
 
 @dataclass(frozen=True)
@@ -110,15 +110,13 @@ def check_joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = ()) 
 
 def _keeps(own: Budget, asked: Budget, spaces: Sequence[SpaceRef]) -> bool:
     """Whether a ledger of alpha that is spent in full keeps every promise of a study about its space."""
-    from barrow.accounting import cost_upper  # opening a ledger needs no accountant
-
     if isinstance(own.limit, Promises) or own.space is None or _fixed(own, asked) != _fixed(own, own):
         return False
     ref = next((space for space in spaces if own.space.digest == space.digest or space.pays_in(own.space)), own.space)
     more, slack = (0, 0) if own.user_level is None else (own.user_level.epsilon, own.user_level.delta)
     for promise in asked.promises:
-        moved = reach_upper(promise, ref, str(asked.metric))
-        epsilon, delta = cost_upper(Guarantee(own.limit, "", ""), *moved)
+        share, reach = reach_upper(promise, ref, str(asked.metric))
+        epsilon, delta = within(own.limit, share * reach)
         if epsilon + more > promise.epsilon or delta + slack > asked.limit.delta:
             return False
     return True
@@ -205,7 +203,8 @@ def _carry(book: Book, seq: int, asked: Budget, spaces: Sequence[SpaceRef]) -> P
             worst = worst_case(charge.guarantee)
             cost = Price((worst.epsilon,) * len(asked.promises), worst.delta)
         else:
-            cost = price(charge.guarantee, ref, asked.promises, str(asked.metric), charge.event)
+            delta = charge.guarantee.definition.parameters["delta"]
+            cost = cost_of(charge.event, delta, ref, asked.promises, str(asked.metric))
     except ParameterError as error:
         raise _refused(
             f"What record {seq} costs at a promise is not known: {error.problem}", "other promises"

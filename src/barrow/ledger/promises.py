@@ -1,11 +1,11 @@
 """A budget of promises: changes of one person's data, each with the epsilon that it may cost; and what a release costs.
 
 A promise does not know any grid: its distance is in the unit of the metric. So every grid, box, bandwidth and mechanism
-of that metric draws on it, each at its own price: from its guarantee, its event and its own grid, never too little.
+of that metric draws on it, each at its own price: from its event and its own grid, never too little.
 
 What a promised change does to the items of the release depends on how records become items, which the space's reference
-says (:class:`barrow.policy.RecordMap`); what that costs is :func:`barrow.accounting.cost_upper`. A caller who knows
-more about the mechanism (the profile of shuffled reports, say) gives smaller epsilons to ``Ledger.reserve(charges=…)``.
+says (:class:`barrow.policy.RecordMap`); what that costs is :func:`barrow.accounting.epsilon_at`, as in every plan and
+statement. A caller who knows more about the mechanism gives smaller epsilons to ``Ledger.reserve(charges=…)``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from barrow.errors import ParameterError
 from barrow.ledger.digits import show
 from barrow.numerics import Exact, exact, exact_text
 from barrow.policy import Promise, describe_move, parse_epsilon, parse_share
-from barrow.privacy import Event, Guarantee, Model
+from barrow.privacy import Event, Model
 from barrow.privacy.definitions import probability, to_model
 from barrow.spaces import parse_distance
 from barrow.spaces.base import Space
@@ -232,28 +232,27 @@ def reach_upper(promise: PromiseLimit, space: SpaceRef, metric: str) -> tuple[Fr
     return space.records.reach_upper(promise.share, far, space.snapping or Fraction(0))
 
 
-def price(
-    guarantee: Guarantee, space: SpaceRef, promises: Sequence[PromiseLimit], metric: str, event: Event | None = None
-) -> Price:
+def cost_of(event: Event, delta: Fraction, space: SpaceRef, promises: Sequence[PromiseLimit], metric: str) -> Price:
     """What a release about ``space`` costs at each promise; a release of another metric costs its worst case at all.
 
-    The event of additive noise knows B/ell, beyond which the answer cannot move however far a record goes: then
-    min(q/D + 2 rho, B/ell) counts, and for Gaussian noise the epsilon of its own profile there.
+    Args:
+        event: What was drawn: it alone says the epsilon (:func:`barrow.accounting.epsilon_at`).
+        delta: Of the release; it is charged at every promise.
+        space: What it is about.
+        promises: What is kept.
+        metric: The metric that the promises are about.
 
     >>> from barrow.ledger import SpaceRef
-    >>> from barrow.privacy import Emd, KNormNoise
+    >>> from barrow.privacy import KNormNoise
     >>> grid = SpaceRef("earth", "sha256:00", 30, "km", "earth km", 0)
     >>> asked = [PromiseLimit(1, 3, 1), PromiseLimit("1/30", 30, 1)]
-    >>> price(Guarantee(Emd(6), "knorm", "lemma:lin"), grid, asked, "earth km").epsilons
-    (Fraction(3, 5), Fraction(1, 5))
     >>> noise = KNormNoise(6, model="central", range_ratio="1/2")
-    >>> price(Guarantee(Emd(6), "knorm", "lemma:lin"), grid, asked, "earth km", noise).epsilons
+    >>> cost_of(noise, Fraction(0), grid, asked, "earth km").epsilons
     (Fraction(3, 5), Fraction(1, 10))
     """
-    from barrow.accounting import cost_upper  # opening a ledger needs no accountant
+    from barrow.accounting import epsilon_at  # opening a ledger needs no accountant
 
-    found = [cost_upper(guarantee, *reach_upper(promise, space, metric), event) for promise in promises]
-    return Price(tuple(epsilon for epsilon, _ in found), max(delta for _, delta in found))
+    return Price(tuple(epsilon_at(event, *reach_upper(one, space, metric), delta) for one in promises), delta)
 
 
 def _short(epsilon: Fraction) -> Fraction:

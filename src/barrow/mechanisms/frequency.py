@@ -28,6 +28,7 @@ from barrow.mechanisms.spans import Spans
 from barrow.noise import exact_multinomials
 from barrow.noise.source import SeededSource
 from barrow.numerics import checked_people
+from barrow.privacy import ShuffledReports
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -87,6 +88,11 @@ class FrequencyEstimator:
     def space(self) -> Space:
         """The public space."""
         return self.itemwise.randomiser.space
+
+    @property
+    def event(self) -> ShuffledReports:
+        """What drawing the reports causes."""
+        return self.itemwise.event
 
     @cached_property
     def channel(self) -> Channel:

@@ -24,7 +24,7 @@ from barrow.mechanisms.additive import AdditiveNoise, checked_model
 from barrow.mechanisms.decoding import CellNoise, cells_decoder, decode, nearest_in_simplex
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise
-from barrow.mechanisms.linear import linear_candidates
+from barrow.mechanisms.linear import MuFor, linear_candidates
 from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
@@ -137,6 +137,7 @@ def histogram_noise(
     noise: str = "auto",
     how: str = "auto",
     spacing: Any = None,
+    mu_for: MuFor | None = None,
 ) -> HistogramNoise:
     """A histogram of one kind under (alpha, delta)-EMD-DP, unbounded.
 
@@ -151,6 +152,7 @@ def histogram_noise(
         noise: ``"auto"``, ``"laplace"`` or ``"gaussian"``; others where the query allows them.
         how: The decoder: ``"auto"``, the most accurate one on average, or ``"nearest"``, which has a proven bound.
         spacing: For ``"edges"``: the widest gap between nodes, see :meth:`barrow.spaces.Space.graph`.
+        mu_for: From B/ell to the mu of Gaussian noise, see :func:`barrow.mechanisms.linear_noise`.
     """
     if how not in HOW:
         raise ParameterError(f"decode is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="decode = 'auto'")
@@ -158,7 +160,7 @@ def histogram_noise(
     if kind == "edges":
         return _of_edges(edge_histogram(space, alpha, users=users, model=model, spacing=spacing), how, noise)
     if kind == "tree":
-        made = tree_histogram(space, alpha, delta, users=users, noise=noise, model=model)
+        made = tree_histogram(space, alpha, delta, users=users, noise=noise, model=model, mu_for=mu_for)
         tree, variance, distribution = made.tree, made.variance, made.distribution
         return HistogramNoise(
             kind,
@@ -173,11 +175,11 @@ def histogram_noise(
     if kind == "multiscale":
         if model == "local":
             raise ParameterError("Noise at several scales is made for a curator who holds all data.")
-        return _of_scales(multiscale_density(space, alpha, delta, users=users, noise=noise), how)
+        return _of_scales(multiscale_density(space, alpha, delta, users=users, noise=noise, mu_for=mu_for), how)
     if kind == "cells":
         query = histogram(space)
         n = None if model == "local" else users
-        best = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n)[0]
+        best = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n, mu_for=mu_for)[0]
         return _of_cells(query, best, how, reports)
     raise ParameterError(f"The kind of histogram is {kind!r}.", allowed=", ".join(KINDS), fix="kind='cells'")
 
@@ -332,6 +334,7 @@ def tree_histogram(
     model: str = "central",
     noise: str = "auto",
     grid: Exact | None = None,
+    mu_for: MuFor | None = None,
 ) -> TreeHistogram:
     """The histogram of a tree, clustered, discrete or line space under (alpha, delta)-EMD-DP, unbounded.
 
@@ -350,8 +353,7 @@ def tree_histogram(
     wanted = [noise] if noise != "auto" else ["laplace", "gaussian"] if probability(delta) > 0 else ["laplace"]
     plans = []
     for each in wanted:
-        made = linear_candidates(
-            query, alpha, delta, noise=each, model=model, users=None if model == "local" else n, grid=grid
-        )
+        reported = None if model == "local" else n
+        made = linear_candidates(query, alpha, delta, noise=each, model=model, users=reported, grid=grid, mu_for=mu_for)
         plans.append(TreeHistogram(query, made[0], n, place))
     return min(plans, key=lambda plan: plan.mean_size)

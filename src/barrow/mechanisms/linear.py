@@ -7,6 +7,7 @@ most ell w/n, whatever the users' numbers of items: both guarantees are unbounde
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from barrow.mechanisms.additive import (
@@ -23,6 +24,9 @@ from barrow.privacy import GaussianNoise, KNormNoise
 from barrow.privacy.definitions import positive, probability
 from barrow.queries import Query, norm_order
 
+MuFor = Callable[[Fraction], Fraction]
+"""From B/ell in the 2-norm to the mu of Gaussian noise at EMD 1."""
+
 
 def linear_candidates(
     query: Query,
@@ -33,8 +37,11 @@ def linear_candidates(
     model: str = "central",
     users: int | None = None,
     grid: Exact | None = None,
+    mu_for: MuFor | None = None,
 ) -> list[AdditiveNoise]:
     """Every noise that makes ``query`` (alpha, delta)-EMD-DP, the most accurate first; reads no data.
+
+    ``mu_for`` calibrates Gaussian noise by something else, such as promises: from B/ell to its mu.
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Euclidean
@@ -53,7 +60,7 @@ def linear_candidates(
         ell, ratio = Fraction(known.lipschitz_upper), Fraction(known.range_ratio)
         event: GaussianNoise | KNormNoise
         if p is None:
-            mu = Fraction(gdp_mu_lower(float_down(rate), float_down(slack)))
+            mu = mu_for(ratio) if mu_for else Fraction(gdp_mu_lower(float_down(rate), float_down(slack)))
             scale = ell / (mu * divisor)
             event = GaussianNoise(mu, delta=slack, model=place, range_ratio=ratio)
         else:
@@ -88,6 +95,7 @@ def linear_noise(
     model: str = "central",
     users: int | None = None,
     grid: Exact | None = None,
+    mu_for: MuFor | None = None,
 ) -> AdditiveNoise:
     """The most accurate noise that makes ``query`` (alpha, delta)-EMD-DP; reads no data.
 
@@ -99,6 +107,7 @@ def linear_noise(
         model: ``"central"`` or ``"local"``.
         users: The public number of users (central).
         grid: The public grid of the answer; the power of two nearest to scale/1024 by default.
+        mu_for: From B/ell to the mu of Gaussian noise, where it is calibrated by something else than alpha and delta.
 
     >>> from barrow.queries import distance_to
     >>> from barrow.spaces import Line
@@ -106,4 +115,5 @@ def linear_noise(
     >>> noise.name, round(float(noise.scale), 6), noise.event.alpha
     ('Laplace', 0.4, Fraction(25, 1))
     """
-    return linear_candidates(query, alpha, delta, noise=noise, model=model, users=users, grid=grid)[0]
+    found = linear_candidates(query, alpha, delta, noise=noise, model=model, users=users, grid=grid, mu_for=mu_for)
+    return found[0]

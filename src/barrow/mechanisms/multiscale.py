@@ -19,7 +19,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
-from barrow.mechanisms.linear import linear_noise
+from barrow.mechanisms.linear import MuFor, linear_noise
 from barrow.numerics import Exact, checked_people, float_down
 from barrow.privacy import Event
 from barrow.privacy.definitions import positive
@@ -261,6 +261,7 @@ def multiscale_density(
     shares: Sequence[Exact] | None = None,
     noise: str | Exact = "auto",
     grid: Exact | None = None,
+    mu_for: MuFor | None = None,
 ) -> MultiscaleDensity:
     """A map at several scales that is (alpha, delta)-EMD-DP, with bandwidths and shares of least predicted error.
 
@@ -289,4 +290,5 @@ def multiscale_density(
         chosen = best_shares(space, tuple(wanted), rate)
         bandwidths, shares = [name for name, _ in chosen], [share for _, share in chosen]
     query = multiscale(space, bandwidths=bandwidths or [], shares=shares)
-    return MultiscaleDensity(query, linear_noise(query, alpha, delta, noise=noise, users=users, grid=grid))
+    made = linear_noise(query, alpha, delta, noise=noise, users=users, grid=grid, mu_for=mu_for)
+    return MultiscaleDensity(query, made)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from barrow.accounting import cost_upper
+from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.planning.terms import Terms
@@ -65,7 +65,8 @@ class Candidate:
 
     def epsilon_at(self, share: Fraction, reach: Fraction) -> float:
         """The epsilon, rounded up, if ``share`` of a person's items move by ``reach`` on average."""
-        return float_up(cost_upper(self.guarantee, share, reach, getattr(self.mechanism, "event", None))[0])
+        delta: Fraction = self.guarantee.definition.parameters["delta"]
+        return float_up(epsilon_at(self.mechanism.event, share, reach, delta))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

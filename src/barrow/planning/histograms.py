@@ -291,6 +291,7 @@ def _noise_of(target: HistogramTarget, kind: str, alpha: Fraction, spacing: Any,
         noise=target.noise,
         how=target.decode,
         spacing=spacing,
+        mu_for=terms.mu_for,
     )
 
 

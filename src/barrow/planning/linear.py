@@ -8,6 +8,7 @@ from fractions import Fraction
 from barrow.accounting import price
 from barrow.mechanisms import linear_candidates
 from barrow.mechanisms.additive import AdditiveNoise, Noise
+from barrow.mechanisms.linear import MuFor
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.terms import Terms
@@ -18,11 +19,19 @@ _TWO_SIDED = 1.959963984540054
 
 
 def linear_errors(
-    query: Query, alpha: Exact, delta: Exact = 0, *, users: int, model: str = "central", noise: str = "auto"
+    query: Query,
+    alpha: Exact,
+    delta: Exact = 0,
+    *,
+    users: int,
+    model: str = "central",
+    noise: str = "auto",
+    mu_for: MuFor | None = None,
 ) -> list[Candidate]:
     """Every additive noise that keeps (alpha, delta)-EMD-DP, with its 95 % half width, the most accurate first.
 
-    In the local model the half width is that of the mean of all reports, by the normal distribution.
+    In the local model the half width is that of the mean of all reports, by the normal distribution. ``mu_for`` is as
+    in :func:`barrow.mechanisms.linear_noise`.
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
@@ -31,12 +40,12 @@ def linear_errors(
     ('laplace', 0.012)
     """
     n = None if model == "local" else users
-    made = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n)
+    made = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n, mu_for=mu_for)
     return best_first([noise_candidate(each, users, "") for each in made])
 
 
 def kept_errors(query: Query, terms: Terms, noise: str = "auto") -> list[Candidate]:
-    """Every additive noise that keeps ``terms``, best first, each at the largest alpha that keeps them.
+    """Every additive noise that keeps ``terms``, best first, each at the largest alpha, or mu, that keeps them.
 
     The ratio B/ell depends on the norm, and with it the alpha that keeps the promises.
 
@@ -48,11 +57,10 @@ def kept_errors(query: Query, terms: Terms, noise: str = "auto") -> list[Candida
     ['laplace']
     """
     found: list[Candidate] = []
+    people, model = terms.users, terms.model.value
     for each in _norms(noise, query, terms.delta):
         alpha = terms.alpha_for(query.range_ratio(2 if each == "gaussian" else _ORDER.get(each, each)))
-        if each == "gaussian":  # it is priced from a float mu, which rounds alpha up by a few units
-            alpha *= 1 - Fraction(1, 2**40)
-        found += linear_errors(query, alpha, terms.delta, users=terms.users, model=terms.model.value, noise=each)
+        found += linear_errors(query, alpha, terms.delta, users=people, model=model, noise=each, mu_for=terms.mu_for)
     return best_first(found)
 
 

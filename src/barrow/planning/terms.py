@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from barrow.errors import ParameterError
-from barrow.numerics import exact_text
+from barrow.numerics import exact_text, float_down, gdp_mu_lower
 from barrow.numerics.exact import at_most
 from barrow.policy import Policy, Promise, RecordMap
 from barrow.policy.policy import Kept
@@ -18,6 +18,8 @@ from barrow.privacy import Model
 from barrow.spaces import Space
 
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
+_MARGIN = Fraction(1, 2**40)
+"""What both roundings, from epsilon to a float mu and back, lose at most; tests look for more."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,27 @@ class Terms:
             )
         )
 
+    def mu_for(self, ratio: Fraction) -> Fraction:
+        """The mu of Gaussian noise that keeps them if no change of an item moves the answer by more than that.
+
+        The largest whose own price keeps every promise: a promise about a share tau moved by q has the mu
+        mu tau min(q + 2 rho, B/ell), which must be that of (epsilon, delta) or less (docs/proofs/promises.md). An alpha
+        that is given is a promise about all data and the largest distance.
+
+        >>> from barrow.spaces import Line
+        >>> promises = (Promise("1 of 30", "anywhere", "0.5"),)
+        >>> terms = Terms(Line(0, 100, step=1), 1000, promises, delta=Fraction(1, 10**9))
+        >>> round(float(terms.mu_for(Fraction(1))), 4)
+        2.8106
+        """
+        alpha = self.alpha_for(ratio)  # refuses what is beyond floats
+        if not self.promises:
+            return _mu_lower(alpha, self.delta)
+        return min(
+            _mu_lower(epsilon, self.delta) / (kept.share * min(kept.reach, ratio))
+            for epsilon, kept in zip(self.epsilons, self.policy.kept, strict=True)
+        )
+
     def to_spec(self) -> dict[str, Any]:
         """Every public number in it, as plain data."""
         return {
@@ -118,6 +141,11 @@ class Terms:
             **({} if self.honest == 1 else {"honest": exact_text(self.honest)}),
             **({} if self.records is RecordMap.CONTRACTION else {"records": self.records.value}),
         }
+
+
+def _mu_lower(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The mu of (epsilon, delta), so far below it that the epsilon of this mu, rounded up, is no larger."""
+    return Fraction(gdp_mu_lower(float_down(epsilon * (1 - _MARGIN)), float_down(delta)))
 
 
 def _within(alpha: Fraction) -> Fraction:

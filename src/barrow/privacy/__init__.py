@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
+    from barrow.privacy.channels import ItemChannel
     from barrow.privacy.definitions import (
         Definition,
         DiscreteEmd,
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         EVENTS,
         Event,
         GaussianNoise,
-        ItemChannel,
         KNormNoise,
         PureRelease,
         SampledItems,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         to_emd,
         to_model_of,
         to_user_level,
+        within,
     )
 else:
     __getattr__, __dir__ = lazily(__name__)

@@ -2,34 +2,58 @@
 
 Mechanisms cause events, accountants price them, the ledger stores them. Neither side imports the other, and an
 accountant refuses an event that it does not know. Events are frozen, versioned and serialise to JSON with exact
-numbers, so an old ledger can be priced again by a better accountant. Some hold the channel of one item: exact weights
-of each report on each item, and distances of items.
+numbers, so an old ledger can be priced again by a better accountant.
+
+What a release costs at a promise is said by its event alone: :meth:`Event.epsilon_at`, asked through
+:func:`barrow.accounting.epsilon_at`, which answers in place of the events whose price takes an accountant.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from barrow.errors import ParameterError, plain_table, reading
-from barrow.numerics import Exact, digest_of, exact_text, whole
+from barrow.numerics import Exact, exact_text, float_down, float_up, whole
+from barrow.numerics.gdp import gdp_epsilon_upper
+from barrow.privacy.channels import ItemChannel, to_channel
 from barrow.privacy.definitions import Model, positive, probability, share, to_model
 
-MOST_ITEMS = 64
-MOST_REPORTS = 256
-"""Larger channels are not written into events: a price would take long, and a record would be large."""
 EVENT_VERSION = 1
+LEAST_EPSILON = Fraction(1, 10**12)
+"""An epsilon of 0 is not a definition; a release that costs less than this is charged this much."""
 LATER_FIELDS = frozenset({"randomiser", "radius", "channel"})
 """Fields that came after the first ledgers: not written where they are None, and None where they are not written."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Root of all events."""
+    """Root of all events.
+
+    A kind whose price has a closed form overrides :meth:`epsilon_at`. Shuffled reports and samples take an accountant,
+    which stands above events: ask :func:`barrow.accounting.epsilon_at`, which knows every kind.
+    """
+
+    pure: ClassVar[bool] = False
+    """Whether it has a guarantee at delta = 0, and no other."""
+
+    def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
+        """The smallest certified epsilon at ``delta``, exact or above, where a part of one person's items moves.
+
+        Args:
+            share: tau, the share of the items that move, in (0, 1].
+            reach: How far they move on average, as a share of the diameter, in [0, 1]. The EMD is share times reach,
+                and a share of 1 stands for every change of this EMD.
+            delta: At which it is stated.
+        """
+        raise unpriced(self)
+
+    def at_delta(self, delta: Exact) -> Event:
+        """The same release, its guarantee stated at another delta; a pure one is as it was."""
+        return self
 
     def to_json(self) -> dict[str, object]:
         """Plain data, exact, with a version.
@@ -43,6 +67,15 @@ class Event:
             if value is not None or field.name not in LATER_FIELDS:
                 data[field.name] = _plain(value)
         return data
+
+
+def unpriced(event: object) -> ParameterError:
+    """The error for an event that has no price."""
+    return ParameterError(
+        f"An event of kind {type(event).__name__} has no price.",
+        allowed="KNormNoise, GaussianNoise, PureRelease, ShuffledReports, SampledItems or UserLevelRelease",
+        fix="install the version of barrow that knows it",
+    )
 
 
 def _plain(value: object) -> object:
@@ -63,10 +96,12 @@ class KNormNoise(Event):
         range_ratio: B/ell, the largest change of the query over the space in units of its Lipschitz constant
             (at most 1); alpha * B/ell is the worst case. None where it is not known.
 
-    >>> KNormNoise(alpha=25, model="central", range_ratio="0.1").range_ratio
+    >>> noise = KNormNoise(alpha=6, model="central", range_ratio="1/2")
+    >>> noise.epsilon_at(Fraction(1, 30), Fraction(1), Fraction(0))  # half of the way is all that can be seen
     Fraction(1, 10)
     """
 
+    pure: ClassVar[bool] = True
     alpha: Fraction
     model: Model
     range_ratio: Fraction | None
@@ -75,6 +110,10 @@ class KNormNoise(Event):
         object.__setattr__(self, "alpha", positive(alpha, "alpha"))
         object.__setattr__(self, "model", to_model(model))
         object.__setattr__(self, "range_ratio", _ratio(range_ratio))
+
+    def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
+        """Alpha tau min(reach, B/ell) (docs/proofs/promises.md)."""
+        return self.alpha * share * _seen(reach, self.range_ratio)
 
 
 @dataclass(frozen=True)
@@ -87,8 +126,11 @@ class GaussianNoise(Event):
         model: Local or central; both are unbounded.
         range_ratio: B/ell as in :class:`KNormNoise`, in the 2-norm.
 
-    >>> GaussianNoise(mu=3, delta="1e-12", model="local").mu
-    Fraction(3, 1)
+    >>> noise = GaussianNoise(mu=3, delta="1e-9", model="local", range_ratio="1/2")
+    >>> noise.mu_at(Fraction(1, 30), Fraction(1))
+    Fraction(1, 20)
+    >>> round(float(noise.epsilon_at(Fraction(1, 30), Fraction(1), noise.delta)), 4)
+    0.2679
     """
 
     mu: Fraction
@@ -101,6 +143,15 @@ class GaussianNoise(Event):
         object.__setattr__(self, "delta", _open_probability(delta))
         object.__setattr__(self, "model", to_model(model))
         object.__setattr__(self, "range_ratio", _ratio(range_ratio))
+
+    def mu_at(self, share: Fraction, reach: Fraction) -> Fraction:
+        """Mu tau min(reach, B/ell): what was drawn is dominated by two normal distributions so far apart."""
+        return self.mu * share * _seen(reach, self.range_ratio)
+
+    def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
+        """The epsilon of :meth:`mu_at` in Gaussian differential privacy at ``delta`` (docs/proofs/gaussian.md)."""
+        found = gdp_epsilon_upper(float_up(self.mu_at(share, reach)), float_down(delta))
+        return max(LEAST_EPSILON, Fraction(found))
 
     def at_delta(self, delta: Exact) -> GaussianNoise:
         """The same noise, its guarantee stated at another delta."""
@@ -115,6 +166,7 @@ class PureRelease(Event):
     False
     """
 
+    pure: ClassVar[bool] = True
     alpha: Fraction
     model: Model
     bounded: bool
@@ -123,6 +175,10 @@ class PureRelease(Event):
         object.__setattr__(self, "alpha", positive(alpha, "alpha"))
         object.__setattr__(self, "model", to_model(model))
         object.__setattr__(self, "bounded", bool(bounded))
+
+    def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
+        """Alpha times the EMD."""
+        return self.alpha * share * reach
 
 
 @dataclass(frozen=True)
@@ -223,6 +279,10 @@ class SampledItems(Event):
         """
         return SampledItems(samples=self.samples, radius=radius, delta=self.delta, inner=self.inner)
 
+    def at_delta(self, delta: Exact) -> SampledItems:
+        """The same release, its guarantee and that of its inner release stated at another delta."""
+        return SampledItems(samples=self.samples, radius=self.radius, delta=delta, inner=self.inner.at_delta(delta))
+
 
 @dataclass(frozen=True)
 class UserLevelRelease(Event):
@@ -240,6 +300,16 @@ class UserLevelRelease(Event):
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "model", to_model(model))
+
+    def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
+        """Its epsilon, whatever the change, at its own delta and every larger one."""
+        if self.delta > delta:
+            raise ParameterError(
+                f"The release has delta {float(self.delta):g}, more than the {float(delta):g} that is left for it.",
+                allowed="a delta of the release below the total",
+                fix="raise the total delta",
+            )
+        return self.epsilon
 
 
 EVENTS: dict[str, type[Event]] = {
@@ -278,6 +348,11 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         return kind(**rest)
 
 
+def _seen(reach: Fraction, ratio: Fraction | None) -> Fraction:
+    """How far the answer can be moved by items that move by ``reach``, in units of its Lipschitz constant."""
+    return reach if ratio is None else min(reach, ratio)
+
+
 def _ratio(value: Exact | None) -> Fraction | None:
     return None if value is None else share(value, "range_ratio")
 
@@ -301,78 +376,3 @@ def _open_probability(value: Exact) -> Fraction:
             fix="delta=1e-9, or Laplace noise",
         )
     return delta
-
-
-@dataclass(frozen=True, eq=False)
-class ItemChannel:
-    """Report y on item x has the probability weights[x][y] over the sum of its row, which all rows share.
-
-    Args:
-        weights: A row of whole numbers of 0 or more for each item; rows may be texts, as in JSON.
-        distances: For each pair of items x < x', row by row, a lower bound on their normalised distance.
-
-    >>> flip = ItemChannel([[3, 1], [1, 3]], [1.0])
-    >>> flip.items, flip.reports, ItemChannel(**flip.to_json()) == flip
-    (2, 2, True)
-    """
-
-    weights: tuple[tuple[int, ...], ...]
-    distances: tuple[float, ...]
-
-    def __init__(self, weights: Iterable[Sequence[int] | str], distances: Iterable[float]) -> None:
-        try:
-            rows = tuple(tuple(int(w) for w in (r.split() if isinstance(r, str) else r)) for r in weights)
-            apart = tuple(float(d) for d in distances)
-        except (TypeError, ValueError):
-            raise _unreadable("is not made of numbers") from None
-        sizes, sums = {len(row) for row in rows}, {sum(row) for row in rows}
-        if not (2 <= len(rows) <= MOST_ITEMS and len(sizes) == 1 and 2 <= len(rows[0]) <= MOST_REPORTS):
-            raise _unreadable(f"has {len(rows)} rows of the lengths {sorted(sizes)[:4]}")
-        if any(w < 0 for row in rows for w in row) or len(sums) != 1 or 0 in sums or max(sums).bit_length() > 4096:
-            raise _unreadable("has rows of different sums, or negative weights")
-        if len(apart) != len(rows) * (len(rows) - 1) // 2 or not all(0.0 < d <= 1.0 for d in apart):
-            raise _unreadable("has distances that are not in (0, 1], one for each pair of items")
-        object.__setattr__(self, "weights", rows)
-        object.__setattr__(self, "distances", apart)
-
-    @property
-    def items(self) -> int:
-        """How many items there are."""
-        return len(self.weights)
-
-    @property
-    def reports(self) -> int:
-        """How many different reports there are."""
-        return len(self.weights[0])
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the plain data: channels are equal if their digests are."""
-        return digest_of(self.to_json())
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data; the weights of a row as one text, because they are beyond what other readers hold exactly."""
-        return {"weights": [" ".join(map(str, row)) for row in self.weights], "distances": list(self.distances)}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ItemChannel) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-
-def to_channel(value: ItemChannel | Mapping[str, Any] | None) -> ItemChannel | None:
-    """The channel that plain data describe; None stays None."""
-    if value is None or isinstance(value, ItemChannel):
-        return value
-    if not isinstance(value, Mapping) or set(value) != {"weights", "distances"}:
-        raise _unreadable("has other fields")
-    return ItemChannel(value["weights"], value["distances"])
-
-
-def _unreadable(problem: str) -> ParameterError:
-    return ParameterError(
-        f"The channel of an item {problem}.",
-        allowed=f"2 to {MOST_ITEMS} rows of whole weights with one sum, for 2 to {MOST_REPORTS} reports, and distances",
-        fix="leave it out: the reports are then priced by their alpha0",
-    )

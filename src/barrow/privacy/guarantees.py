@@ -199,6 +199,24 @@ def to_discrete(definition: Emd | DiscreteEmd | UserLevel, *, radius: Exact) -> 
     return Conversion(implied, "def:discrete-emd-dp-central")
 
 
+def within(definition: Emd | DiscreteEmd | UserLevel, emd: Exact) -> tuple[Fraction, Fraction]:
+    """What a definition alone says of every EMD up to ``emd``: (epsilon, delta), exact.
+
+    A release costs what its event says (:meth:`barrow.privacy.Event.epsilon_at`); a limit has no event.
+
+    >>> within(Emd(6, "1e-9"), "1/30")
+    (Fraction(1, 5), Fraction(1, 1000000000))
+    >>> within(DiscreteEmd("0.1", radius="1/10"), "1/4")  # three steps
+    (Fraction(3, 10), Fraction(0, 1))
+    """
+    radius = share(emd, "emd")
+    if isinstance(definition, Emd):
+        return definition.alpha * radius, definition.delta
+    implied = definition if isinstance(definition, UserLevel) else to_discrete(definition, radius=radius).definition
+    numbers = implied.parameters
+    return numbers["epsilon"], numbers["delta"]
+
+
 def to_bounded(definition: Emd | UserLevel) -> Conversion:
     """The same numbers for data sets of one size: fewer pairs of neighbours, so nothing is lost.
 

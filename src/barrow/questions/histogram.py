@@ -19,7 +19,7 @@ from barrow.planning.histograms import check_size, error_most
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.progress import track
-from barrow.questions.base import Question, Said, at_alpha
+from barrow.questions.base import Question, Said
 from barrow.questions.collecting import Collected, Collector, averaged_of
 from barrow.questions.distribution import Reading, check_line, quantile_words, reading_of, shares_asked
 from barrow.questions.frequency import Frequency
@@ -346,10 +346,10 @@ class HistogramPlan(LinearPlan):
         """The error by the same mechanism at other alphas, each simulated."""
         if not thorough or self.alpha is None:
             return {}
-        found, rate = {1.0: self.error}, Fraction(self.terms.alpha)
+        found, terms = {1.0: self.error}, self.terms
         near_by = [each for each in times if 0.05 < each < 20 and each != 1.0]
         for each in track(near_by, "simulating other alphas"):
-            target = replace(self.target, terms=at_alpha(self.terms, self.space, rate * Fraction(each)))
+            target = replace(self.target, terms=replace(terms, fraction=terms.fraction * Fraction(each)))
             try:
                 found[each] = planning.histogram_candidates(target, only=self.made.kind)[0][0].error
             except ParameterError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -346,10 +346,8 @@ class LinearPlan(Plan):
     def _error_at(self, times: float) -> float:
         if self.noise.p is not None:
             return self.combined(self.chosen.error / times)
-        alpha, terms = Fraction(self.alpha or 1) * Fraction(times), self.terms
-        found = planning.linear_errors(
-            self.query, alpha, self.delta, users=terms.users, model=terms.model.value, noise="gaussian"
-        )
+        looser = replace(self.terms, fraction=self.terms.fraction * Fraction(times))
+        found = [candidate for candidate in self.by_emd(looser) if candidate.name == "gaussian"]
         return self.combined(found[0].error)
 
     def rival_error(self, *, thorough: bool) -> tuple[float, float] | None:

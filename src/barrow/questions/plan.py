@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from barrow.accounting import cost_upper
+from barrow.accounting import epsilon_at
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
@@ -291,7 +291,7 @@ class Plan(AnyItems, ABC):
 
     def charge(self, share: Fraction, reach: Fraction) -> Fraction:
         """The epsilon, exact, that this release costs if ``share`` of a person's items move by ``reach`` on average."""
-        return cost_upper(self.guarantee, share, reach, self.event)[0]
+        return epsilon_at(self.event, share, reach, self.delta)
 
     def charges(self) -> tuple[Fraction, ...]:
         """For each promise of the terms the epsilon, exact, that this release costs there."""
@@ -300,7 +300,7 @@ class Plan(AnyItems, ABC):
         return tuple(self.charge(kept.share, kept.reach) for kept in self.terms.policy.kept)
 
     @property
-    def price(self) -> str:
+    def price_words(self) -> str:
         """What the ledger is charged with, in words."""
         if self.terms.promises:
             paid = [
@@ -447,7 +447,7 @@ class Plan(AnyItems, ABC):
         lines += self.answer_lines()
         lines += [f"Warning   {text}" for text in [self.declared, *self.warnings] if text]
         lines.append(f"Worst     all data of one person different: ε ≤ {at_most(self.worst_epsilon)}")
-        lines.append(f"Price     {self.price}{'' if self.terms.promises else ' of the budget'}")
+        lines.append(f"Price     {self.price_words}{'' if self.terms.promises else ' of the budget'}")
         return [*lines, *self.other_lines()]
 
     def _rate(self) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from barrow.errors import ParameterError
 from barrow.noise import Source
 from barrow.numerics import float_down
-from barrow.privacy.events import MOST_ITEMS, MOST_REPORTS, ItemChannel
+from barrow.privacy.channels import MOST_ITEMS, MOST_REPORTS, ItemChannel
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
 

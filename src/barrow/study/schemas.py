@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from barrow.privacy import Event, Model
-from barrow.privacy.events import EVENT_VERSION, EVENTS, LATER_FIELDS, ItemChannel
+from barrow.privacy.channels import ItemChannel
+from barrow.privacy.events import EVENT_VERSION, EVENTS, LATER_FIELDS
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _EXACT = {"type": "string", "description": "An exact rational: 25, 0.2, 1e-12 or 1/30."}

@@ -95,7 +95,7 @@ def make_statement(
         "people": plan.terms.users,
         "model": plan.terms.model.value,
         "alpha": None if plan.alpha is None else float_up(plan.alpha),
-        "price": plan.price,
+        "price": plan.price_words,
         "delta": float_up(plan.delta),
         "unit": space.unit,
         "diameter": space.diameter,

@@ -116,7 +116,7 @@ class Design:
         elif guessed:
             last = {"value": f"{about}{at_most(guessed, unit)}", "label": "is what a guess without data errs by"}
         else:
-            last = {"value": f"{about}{self.price}", "label": "of the promises is spent by this question"}
+            last = {"value": f"{about}{self.spent}", "label": "of the promises is spent by this question"}
         return {
             "alpha": {"value": at_most(self.asked.study.alpha, digits=4), "label": f"α, per {largest}"},
             "error": {
@@ -131,7 +131,7 @@ class Design:
         }
 
     @property
-    def price(self) -> str:
+    def spent(self) -> str:
         """The share of the most costly promise that the question uses."""
         promised = [promise.epsilon for promise in self.asked.study.promises]
         return at_most(max(c / e for c, e in zip(self.charges, promised, strict=True)), PERCENT)
