@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 
@@ -35,10 +34,10 @@ from barrow.accounting.matrix_blanket import (
     first_order_matrix,
 )
 from barrow.accounting.one_step import mean_excess_upper, sign_excess_upper
-from barrow.accounting.pricing import at_delta, model_of, price_knorm, refuse
+from barrow.accounting.pricing import model_of, price_knorm
 from barrow.accounting.profile import SQRT_TWO_PI, inflation_upper, log_mean_excess_upper, rate_from_lines, rate_upper
 from barrow.numerics.gdp import mills
-from barrow.privacy.events import GaussianNoise, ItemChannel, KNormNoise, PureRelease
+from barrow.privacy.events import ItemChannel, KNormNoise, PureRelease
 
 
 def test_with_entries():
@@ -182,16 +181,8 @@ def test_mean_excess_upper():
     assert 0.0 < mean_excess_upper(0.9, 1.0, 60) < mean_excess_upper(0.1, 1.0, 60)
 
 
-def test_refuse():
-    assert "KNormNoise" in refuse(object()).allowed
-
-
 def test_model_of():
     assert model_of(PureRelease(1, model="local")).value == "local"
-
-
-def test_at_delta():
-    assert at_delta(GaussianNoise(1, delta="1e-9", model="local"), Fraction(1, 10**6)).delta == Fraction(1, 1000000)
 
 
 def test_log_mean_excess_upper():

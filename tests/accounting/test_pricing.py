@@ -10,7 +10,7 @@ from barrow.accounting import (
     best_projection,
     blanket_alpha_upper,
     compose,
-    epsilon_within_upper,
+    epsilon_at,
     flow_alpha_upper,
     gaussian_alpha_upper,
     price,
@@ -100,13 +100,14 @@ def test_sampled_shuffle_is_cheaper_than_its_alpha_times_c():
     assert found.definition.epsilon > 0
 
 
-def test_epsilon_within_grows_with_the_distance():
+def test_epsilon_grows_with_the_distance_and_with_the_share():
     for event in EXAMPLES.values():
-        if isinstance(event, SampledItems):
-            continue
-        delta = Fraction("1e-9")
-        values = [epsilon_within_upper(event, Fraction(j, 10), delta)[0] for j in range(1, 11)]
-        assert values == sorted(values)
+        delta, tenths = Fraction("1e-9"), [Fraction(j, 10) for j in range(1, 11)]
+        for values in (
+            [epsilon_at(event, Fraction(1), reach, delta) for reach in tenths],
+            [epsilon_at(event, share, Fraction(1), delta) for share in tenths],
+        ):
+            assert values == sorted(values)
 
 
 @dataclass(frozen=True)

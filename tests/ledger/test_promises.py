@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
 
-from barrow.accounting import cost_upper
-from barrow.accounting import price as price_event
+from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.ledger import (
     Budget,
@@ -32,17 +31,20 @@ from barrow.ledger import (
     budget_from_json,
 )
 from barrow.ledger.ledger import first_row
-from barrow.ledger.promises import price, reach_upper
+from barrow.ledger.promises import cost_of, reach_upper
 from barrow.policy import Policy, Promise
 from barrow.privacy import (
     DiscreteEmd,
     Emd,
+    Event,
     GaussianNoise,
     Guarantee,
     ItemMetric,
     KNormNoise,
     PureRelease,
     UserLevel,
+    UserLevelRelease,
+    within,
 )
 from barrow.spaces import Circle, Discrete, Earth, Line
 from tests.ledger.helpers import OUTPUTS, MemoryStore
@@ -63,11 +65,23 @@ def emd(alpha: Any, delta: Any = 0, worst: UserLevel | None = None, model: str =
     return Guarantee(Emd(alpha, delta, model=model), "pure", "def:emd-dp", worst)
 
 
+def event_of(guarantee: Guarantee) -> Event:
+    """A release that has this guarantee: what it costs is said by the event alone."""
+    known, worst = guarantee.definition, guarantee.worst_case
+    if isinstance(known, UserLevel):
+        return UserLevelRelease(known.epsilon, delta=known.delta, model=known.model)
+    if not isinstance(known, Emd):
+        return PureRelease(1, model="central")
+    return KNormNoise(
+        known.alpha, model=known.model, range_ratio=None if worst is None else worst.epsilon / known.alpha
+    )
+
+
 def pay(ledger: Ledger, key: str, guarantee: Guarantee, space: SpaceRef = COARSE, **options: Any) -> Any:
     given: dict[str, Any] = {
         "key": key,
         "what": "a map",
-        "event": PureRelease(1, model="central"),
+        "event": event_of(guarantee),
         "guarantee": guarantee,
         "space": space,
         "dataset": "visits",
@@ -109,10 +123,8 @@ def test_user_level_releases_cost_their_epsilon_everywhere(ledger: Ledger) -> No
 
 def test_the_worst_case_caps_the_price(ledger: Ledger) -> None:
     pay(ledger, "region", emd(4, worst=UserLevel("0.05", model="central")))
-    assert used(ledger) == [Fraction(1, 20)] * 2
-    # not where its delta is larger than what the release says: that would be another promise
-    pay(ledger, "other", emd("0.4", worst=UserLevel("0.001", "1e-7", model="central")))
-    assert used(ledger)[0] == Fraction(1, 20) + Fraction(4, 10) * (Fraction(1, 100) + Fraction(2, 10))
+    # beyond a range of 1/80 nothing is seen: of all data, and of a thirtieth of them
+    assert used(ledger) == [Fraction(1, 20), Fraction(1, 20) / 30]
 
 
 def test_other_metrics_pay_their_worst_case(ledger: Ledger) -> None:
@@ -155,7 +167,7 @@ def test_what_does_not_fit_is_named_in_words(ledger: Ledger) -> None:
 
 def test_checking_spends_nothing(ledger: Ledger) -> None:
     asked = {
-        "event": PureRelease(1, model="central"),
+        "event": event_of(emd(1)),
         "guarantee": emd(1),
         "space": COARSE,
         "dataset": "visits",
@@ -163,7 +175,7 @@ def test_checking_spends_nothing(ledger: Ledger) -> None:
     }
     assert ledger.check(**asked).epsilons[0] == Fraction(21, 100)  # type: ignore[arg-type]
     with pytest.raises(OverBudgetError):
-        ledger.check(**{**asked, "guarantee": emd(5)})  # type: ignore[arg-type]
+        ledger.check(**{**asked, "event": event_of(emd(5)), "guarantee": emd(5)})  # type: ignore[arg-type]
     assert ledger.head().length == 1
 
 
@@ -193,16 +205,13 @@ def test_models_of_less_trust_pay_and_of_more_do_not(tmp_path: Path) -> None:
         pay(ledger, "central", emd(1, model="central"))
 
 
-def test_discrete_releases_pay_by_steps() -> None:
-    sampled = Guarantee(DiscreteEmd("0.1", radius="1/10", model="central"), "x", "x")
-    assert cost_upper(sampled, Fraction(1), Fraction(1, 20)) == (Fraction(1, 10), Fraction(0))
-    assert cost_upper(sampled, Fraction(1), Fraction(1, 4)) == (Fraction(3, 10), Fraction(0))
-    assert cost_upper(sampled, Fraction(1), Fraction(1)) == (Fraction(1), Fraction(0))
-    vacuous = Guarantee(DiscreteEmd(5, "1e-3", radius="1/100", model="central"), "x", "x")
+def test_discrete_definitions_go_by_steps() -> None:
+    sampled = DiscreteEmd("0.1", radius="1/10", model="central")
+    assert within(sampled, "1/20") == (Fraction(1, 10), Fraction(0))
+    assert within(sampled, "1/4") == (Fraction(3, 10), Fraction(0))
+    assert within(sampled, 1) == (Fraction(1), Fraction(0))
     with pytest.raises(ParameterError, match="promises nothing"):
-        cost_upper(vacuous, Fraction(1), Fraction(1))
-    safe = Guarantee(vacuous.definition, "x", "x", UserLevel(7, "1e-6", model="central"))
-    assert cost_upper(safe, Fraction(1), Fraction(1)) == (Fraction(7), Fraction(1, 10**6))
+        within(DiscreteEmd(5, "1e-3", radius="1/100", model="central"), 1)
 
 
 @pytest.mark.parametrize(
@@ -214,8 +223,8 @@ def test_the_price_is_what_a_policy_says(space: Any) -> None:
     promise = Promise("1 day of 30", text, "0.5")
     policy = Policy(space, [promise])
     limit, ref = PromiseLimit.of(promise, space), SpaceRef.of(space)
-    guarantee = emd(policy.alpha_exact)
-    assert cost_upper(guarantee, *reach_upper(limit, ref, space.metric_name))[0] == Fraction(1, 2)
+    release = PureRelease(policy.alpha_exact, model="central")
+    assert cost_of(release, Fraction(0), ref, [limit], space.metric_name).epsilons == (Fraction(1, 2),)
 
 
 @settings(max_examples=60, deadline=None)
@@ -264,7 +273,7 @@ def test_the_price_of_noise_covers_what_the_answer_can_move(
     ref = SpaceRef(space.kind, space.digest, 10, "km", "line km", 0)  # records are the points themselves
     noise = KNormNoise(7, model="central", range_ratio=Fraction(cap) / 10)
     promise = PromiseLimit(Fraction(moved, len(items)), q, 1)
-    cost = price(Guarantee(Emd(7), "knorm", "lemma:lin"), ref, [promise], "line km", noise).epsilons[0]
+    cost = cost_of(noise, Fraction(0), ref, [promise], "line km").epsilons[0]
     loss = 7 * abs(f[items].mean() - f[new].mean()) / 10
     assert loss <= float(cost) * (1 + 1e-12)
     assert float(cost) <= 7 * float(promise.share) * cap / 10 * (1 + 1e-12)
@@ -273,8 +282,8 @@ def test_the_price_of_noise_covers_what_the_answer_can_move(
 def test_gaussian_noise_is_priced_by_its_profile_at_the_promise() -> None:
     delta = Fraction(1, 10**9)
     noise = GaussianNoise(3, delta=delta, model="central", range_ratio="1/10")
-    guarantee = price_event(noise)
-    found = price(guarantee, COARSE, [NEAR, DAY], "earth km", noise)
+    guarantee = price(noise)
+    found = cost_of(noise, delta, COARSE, [NEAR, DAY], "earth km")
     mu = [3 * 0.1, 3 / 30 * 0.1]  # the range binds at both: 0.21 and 16/30 are above 0.1
     for epsilon, at in zip(found.epsilons, mu, strict=True):
         assert norm_delta(at, float(epsilon)) <= float(delta)

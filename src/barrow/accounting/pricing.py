@@ -72,7 +72,7 @@ def epsilon_at(event: Event, share: Fraction, reach: Fraction, delta: Fraction) 
 
     >>> noise = GaussianNoise(mu=3, delta="1e-9", model="central")
     >>> round(float(epsilon_at(noise, Fraction(1, 30), Fraction(1), noise.delta)), 4)
-    0.5567
+    0.5351
     >>> reports = ShuffledReports("4.4", reports=10**6, items=100, delta="1e-9", model="central")
     >>> round(float(epsilon_at(reports, Fraction(1, 30), Fraction(1), reports.delta)), 4)
     0.6906

@@ -14,12 +14,10 @@ from barrow.numerics import exact_text, float_down, gdp_mu_lower
 from barrow.numerics.exact import at_most
 from barrow.policy import Policy, Promise, RecordMap
 from barrow.policy.policy import Kept
-from barrow.privacy import Model
+from barrow.privacy import GaussianNoise, Model
 from barrow.spaces import Space
 
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
-_MARGIN = Fraction(1, 2**40)
-"""What both roundings, from epsilon to a float mu and back, lose at most; tests look for more."""
 
 
 @dataclass(frozen=True)
@@ -120,12 +118,26 @@ class Terms:
         >>> round(float(terms.mu_for(Fraction(1))), 4)
         2.8106
         """
-        alpha = self.alpha_for(ratio)  # refuses what is beyond floats
-        if not self.promises:
-            return _mu_lower(alpha, self.delta)
-        return min(
-            _mu_lower(epsilon, self.delta) / (kept.share * min(kept.reach, ratio))
-            for epsilon, kept in zip(self.epsilons, self.policy.kept, strict=True)
+        alpha, seen, limits = self.alpha_for(ratio), ratio, []
+        if self.promises:
+            kept = zip(self.epsilons, self.policy.kept, strict=True)
+            limits = [(epsilon, row.share, row.reach) for epsilon, row in kept]
+        else:
+            seen, limits = Fraction(1), [(alpha, Fraction(1), Fraction(1))]
+        mu = min(
+            Fraction(gdp_mu_lower(float_down(epsilon), float_down(self.delta))) / (share * min(reach, seen))
+            for epsilon, share, reach in limits
+        )
+        # Both ways are rounded to the safe side, so that the price may come out some units in the last place higher.
+        for bits in range(50, 0, -1):
+            noise = GaussianNoise(mu, delta=self.delta, model=self.model, range_ratio=seen)
+            if all(noise.epsilon_at(share, reach, self.delta) <= epsilon for epsilon, share, reach in limits):
+                return mu
+            mu *= 1 - Fraction(1, 2**bits)
+        raise ParameterError(
+            f"An epsilon of {at_most(min(epsilon for epsilon, _, _ in limits))} is too small for Gaussian noise.",
+            allowed="an epsilon of everyday size, such as 0.5",
+            fix="noise = 'laplace', or a larger epsilon",
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -141,11 +153,6 @@ class Terms:
             **({} if self.honest == 1 else {"honest": exact_text(self.honest)}),
             **({} if self.records is RecordMap.CONTRACTION else {"records": self.records.value}),
         }
-
-
-def _mu_lower(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The mu of (epsilon, delta), so far below it that the epsilon of this mu, rounded up, is no larger."""
-    return Fraction(gdp_mu_lower(float_down(epsilon * (1 - _MARGIN)), float_down(delta)))
 
 
 def _within(alpha: Fraction) -> Fraction:

@@ -130,7 +130,7 @@ class GaussianNoise(Event):
     >>> noise.mu_at(Fraction(1, 30), Fraction(1))
     Fraction(1, 20)
     >>> round(float(noise.epsilon_at(Fraction(1, 30), Fraction(1), noise.delta)), 4)
-    0.2679
+    0.2602
     """
 
     mu: Fraction
@@ -150,7 +150,7 @@ class GaussianNoise(Event):
 
     def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
         """The epsilon of :meth:`mu_at` in Gaussian differential privacy at ``delta`` (docs/proofs/gaussian.md)."""
-        found = gdp_epsilon_upper(float_up(self.mu_at(share, reach)), float_down(delta))
+        found = gdp_epsilon_upper(float_up(self.mu_at(share, reach)), float_down(_open_probability(delta)))
         return max(LEAST_EPSILON, Fraction(found))
 
     def at_delta(self, delta: Exact) -> GaussianNoise:
