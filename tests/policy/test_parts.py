@@ -11,7 +11,7 @@ def test_change():
 
 
 def test_belief_figure():
-    figure = belief_figure([], alpha=2.0, worst=2.0, unit="km", diameter=10.0)
+    figure = belief_figure([], cost=lambda share, reach: 2 * share * reach, worst=2.0, unit="km", diameter=10.0)
     assert str(figure) == "What anyone can learn about one person. Whatever is different: at most 88.1 %."
 
 

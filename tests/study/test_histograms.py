@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from barrow.accounting import epsilon_at
 from barrow.cli.main import main
 from barrow.errors import DataError, ParameterError
-from barrow.ledger import Budget, Ledger, SpaceRef
-from barrow.privacy import Emd, SampledItems, ShuffledReports
+from barrow.ledger import Budget, Ledger, Price, SpaceRef
+from barrow.numerics import float_up
+from barrow.privacy import Emd, GaussianNoise, SampledItems, ShuffledReports
 from barrow.questions.frequency import FrequencyPlan
 from barrow.questions.histogram import HistogramPlan
 from barrow.spaces import Clustered, Earth, Euclidean, Finite, Line
@@ -178,6 +181,32 @@ def test_frequencies_are_released_with_their_reports(tmp_path):
         make_study(tmp_path, {"kind": "frequency", "items": ITEMS}, uneven())[0].release(ledger=ledger, key="other")
 
 
+def one_price(plan, ledger, result):
+    """Plan, candidate, statement and ledger say one epsilon at each promise, and it is within the promise."""
+    charged = plan.charges()
+    spent = [balance.spent.loss for balance in ledger.balances()]
+    assert spent == list(Price(charged, plan.delta).epsilons)
+    assert [row["epsilon"] for row in result.statement["protected"]] == [float_up(epsilon) for epsilon in charged]
+    for epsilon, promised, kept in zip(charged, plan.terms.epsilons, plan.terms.kept, strict=True):
+        assert epsilon <= promised
+        assert epsilon == epsilon_at(plan.event, kept.share, kept.reach, plan.delta)
+        # never more than what the definition alone says of that EMD, and for all but Laplace noise less
+        assert epsilon < plan.alpha * kept.share * kept.reach * (1 + Fraction(1, 10**9))
+
+
+def test_gaussian_noise_is_charged_what_its_event_costs(tmp_path):
+    question = {"kind": "histogram", "mechanism": "cells", "noise": "gaussian"}
+    study, _ = make_study(tmp_path, question, alpha=None, promises=PROMISES)
+    ledger = Ledger.create(str(study.ledger), study)
+    plan = study.plan()
+    assert isinstance(plan.event, GaussianNoise)
+    result = study.release(ledger=ledger, out=tmp_path / "out")
+    one_price(plan, ledger, result)
+    assert [float_up(e) for e in plan.charges()] == [plan.chosen.epsilon_at(k.share, k.reach) for k in plan.terms.kept]
+    assert max(c / e for c, e in zip(plan.charges(), plan.terms.epsilons, strict=True)) > 1 - Fraction(1, 10**9)
+    assert all(check.holds for check in verify(tmp_path / "out", ledger=study.ledger))
+
+
 @pytest.mark.parametrize("kind", ["items", "frequency"])
 def test_samples_hide_sizes_and_keep_every_promise(tmp_path, kind):
     study, truth = make_study(tmp_path, {"kind": kind, "samples": 50}, uneven(), alpha=None, promises=PROMISES)
@@ -186,9 +215,9 @@ def test_samples_hide_sizes_and_keep_every_promise(tmp_path, kind):
     assert plan.items is None
     assert plan.samples == 50
     assert not plan.guarantee.definition.bounded
-    result = study.release(ledger=Ledger.create(str(study.ledger), study), out=tmp_path / "out")
-    for row in result.statement["protected"]:
-        assert row["epsilon"] <= row["epsilon_promised"]
+    ledger = Ledger.create(str(study.ledger), study)
+    result = study.release(ledger=ledger, out=tmp_path / "out")
+    one_price(plan, ledger, result)
     assert "drawn from each" in result.text
     assert all(check.holds for check in verify(tmp_path / "out", ledger=study.ledger))
     assert "with replacement" in explain(result.statement)
@@ -283,5 +312,5 @@ def test_a_study_about_people_of_m_items_makes_a_ledger_that_pays_for_them(tmp_p
     study, _ = make_study(tmp_path, {"kind": "frequency", "items": ITEMS}, alpha=None, promises=PROMISES)
     ledger = Ledger.create(str(study.ledger), study)
     result = study.release(ledger=ledger)
-    assert all(row["epsilon"] <= row["epsilon_promised"] for row in result.statement["protected"])
+    one_price(study.plan(), ledger, result)
     assert study.replace(questions=["histogram"]).budget.items is None

@@ -118,11 +118,9 @@ class Terms:
         >>> round(float(terms.mu_for(Fraction(1))), 4)
         2.8106
         """
-        alpha, seen, limits = self.alpha_for(ratio), ratio, []
-        if self.promises:
-            kept = zip(self.epsilons, self.policy.kept, strict=True)
-            limits = [(epsilon, row.share, row.reach) for epsilon, row in kept]
-        else:
+        alpha, seen = self.alpha_for(ratio), ratio  # which refuses what is beyond floats
+        limits = [(paid, row.share, row.reach) for paid, row in zip(self.epsilons, self.kept, strict=True)]
+        if not limits:
             seen, limits = Fraction(1), [(alpha, Fraction(1), Fraction(1))]
         mu = min(
             Fraction(gdp_mu_lower(float_down(epsilon), float_down(self.delta))) / (share * min(reach, seen))

@@ -254,7 +254,7 @@ class Policy(NamedOptions):
         ]
         return belief_figure(
             changes,
-            alpha=self.worst_epsilon,
+            cost=lambda share, reach: self.alpha_exact * share * reach,
             worst=self.worst_epsilon,
             unit=space.unit,
             diameter=space.diameter,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from barrow.errors import NamedOptions, ParameterError
-from barrow.numerics import Exact, exact, exact_text
+from barrow.numerics import Exact, exact, exact_text, float_up
 from barrow.policy.records import RecordMap
 from barrow.policy.shares import parse_share
 
@@ -28,9 +28,13 @@ _PARTS = {"share": "1/30", "distance": "1000 mi", "epsilon": "0.2"}
 _SEPARATOR = re.compile(r"(?<![0-9]),|,(?![0-9])")
 """A comma between parts; one between two digits belongs to a number."""
 _EPSILON = re.compile(r"\s*(?:epsilon|eps|ε)(?:\s*[=≤:]\s*|\s+)", re.IGNORECASE)
-_DRAWN = ((1.0, "everything"), (0.5, "half of it"), (0.1, "1 in 10"), (0.02, "1 in 50"))
+_DRAWN = (
+    (Fraction(1), "everything"),
+    (Fraction(1, 2), "half of it"),
+    (Fraction(1, 10), "1 in 10"),
+    (Fraction(1, 50), "1 in 50"),
+)
 _CERTAIN = 0.99995
-_TINY = 1.0 + 1e-12
 
 
 def parse_epsilon(value: Exact) -> Fraction:
@@ -194,13 +198,12 @@ class Change:
 def belief_figure(
     changes: Sequence[Change],
     *,
-    alpha: float | None,
+    cost: Callable[[Fraction, Fraction], Fraction] | None,
     worst: float,
     unit: str,
     diameter: float,
     delta: float = 0.0,
     snapping: float = 0.0,
-    most: float = 1.0,
     records: RecordMap = RecordMap.CONTRACTION,
     width: int = 720,
 ) -> Figure | None:
@@ -208,13 +211,13 @@ def belief_figure(
 
     Args:
         changes: The promises.
-        alpha: Rounded up; None for user-level DP, which is the same for every change.
+        cost: From the share of the items that move and how far, as a share of the diameter, to epsilon; None for
+            user-level DP, which is the same for every change.
         worst: The epsilon, rounded up, if everything were different.
         unit: Of distances.
         diameter: How many units count as 1.
         delta: Of the release.
         snapping: How far snapping moves a record at most, in units.
-        most: No move of an item counts for more than this, as a share of the diameter.
         records: How records become items.
         width: In pixels.
     """
@@ -225,16 +228,16 @@ def belief_figure(
         return None
     reach = min(diameter, max([1.35 * change.distance for change in changes], default=0.15 * diameter) or diameter)
     far = np.linspace(0.0, reach, 64)
-    if alpha is None or records is RecordMap.FILTER:
+    if cost is None or records is RecordMap.FILTER:
         curves = [Curve("any change", far, np.full(len(far), top))]
     else:
-        jumps = diameter if records is RecordMap.JUMPS else 0.0
-        moved = np.minimum((far + 2.0 * snapping + jumps) / diameter, most)
+        whole, rho = Fraction(diameter), Fraction(snapping) / Fraction(diameter)
         least = min([change.share for change in changes], default=0.02) / 2.0
-        curves = [
-            Curve(name, far, [odds_upper(min(float(x) * alpha * share * _TINY, worst), delta) for x in moved])
-            for share, name in _DRAWN
-            if share >= least
-        ]
+
+        def odds(share: Fraction, x: float) -> float:
+            epsilon = cost(*records.reach_upper(share, Fraction(x) / whole, rho))
+            return odds_upper(min(float_up(epsilon), worst), delta)
+
+        curves = [Curve(name, far, [odds(share, x) for x in far.tolist()]) for share, name in _DRAWN if share >= least]
     kept = [Kept(c.words, c.distance, odds_upper(c.asked, delta), min(odds_upper(c.kept, delta), top)) for c in changes]
     return belief(curves, kept, worst=top, unit=unit or "of the largest distance", width=width)

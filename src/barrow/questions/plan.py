@@ -479,13 +479,12 @@ class Plan(AnyItems, ABC):
         ]
         return belief_figure(
             changes,
-            alpha=None if self.alpha is None else float_up(self.alpha),
+            cost=None if self.alpha is None else self.charge,
             worst=self.worst_epsilon,
             unit=space.unit,
             diameter=space.diameter,
             delta=self.worst_delta,
             snapping=space.snapping_upper * space.diameter,
-            most=min(1.0, float_up(self.ratio)),
             records=self.terms.records,
             width=width,
         )

@@ -6,17 +6,20 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError
 from barrow.figures import Figure, at_most, bars, between, near
 from barrow.figures.map import place_name
-from barrow.numerics import exact, float_up
+from barrow.numerics import exact
 from barrow.policy import RecordMap, odds_upper, percent_up
 from barrow.policy.promises import Change, belief_figure
+from barrow.privacy import event_from_json
 from barrow.questions import Plan
 from barrow.questions.distribution import quantile_words
 from barrow.questions.merging import REGIONS
@@ -310,19 +313,21 @@ def _belief(said: Mapping[str, Any], worst: float) -> Picture | None:
         )
         for row in rows
     ]
-    ratio = said.get("event", {}).get("range_ratio")
+    event, delta = event_from_json(said["event"]), exact(said["guarantee"]["definition"]["delta"], "delta")
+
+    def cost(share: Fraction, reach: Fraction) -> Fraction:
+        return epsilon_at(event, share, reach, delta)
 
     def draw(width: int) -> Figure | None:
         return belief_figure(
             changes,
-            alpha=said["alpha"],
+            cost=None if said["alpha"] is None else cost,
             worst=worst,
             unit=str(said["unit"]),
             diameter=float(said["diameter"]),
             delta=float(said["worst_case"].get("delta", 0.0)),
             snapping=float(said["snapping"]),
             records=RecordMap(said.get("records", "contraction")),
-            most=1.0 if ratio is None else min(1.0, float_up(exact(ratio))),
             width=width,
         )
 
