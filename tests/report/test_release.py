@@ -244,7 +244,7 @@ def test_randomised_items_state_a_distance_and_no_error_of_counts(tmp_path):
 def test_delta_is_counted_in_what_every_page_says_about_guesses(tmp_path):
     """Plan, statement, its words, its check and its report say (e^epsilon + delta)/(1 + e^epsilon)."""
     question = {"kind": "mean", "noise": "gaussian", "definition": "emd"}
-    study = make_study(tmp_path, promises=["all, 20 years, 0.5"], delta="0.05", questions=[question])
+    study = make_study(tmp_path, promises=["all, 40 years, 0.5"], delta="0.05", questions=[question])
     make_ledger(study)
     plan = study.plan()
     worst = plan.to_json()["worst_case"]
