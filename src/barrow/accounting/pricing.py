@@ -75,7 +75,7 @@ def epsilon_at(event: Event, share: Fraction, reach: Fraction, delta: Fraction) 
     0.5351
     >>> reports = ShuffledReports("4.4", reports=10**6, items=100, delta="1e-9", model="central")
     >>> round(float(epsilon_at(reports, Fraction(1, 30), Fraction(1), reports.delta)), 4)
-    0.6906
+    0.6905
     """
     if isinstance(event, ShuffledReports):
         return _shuffle_within(event, share * reach, delta)[0]

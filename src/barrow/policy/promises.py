@@ -136,7 +136,7 @@ def odds_upper(epsilon: float, delta: float = 0.0) -> float:
     makes anyone surer than that either.
 
     >>> round(odds_upper(0.5), 4), round(odds_upper(0.5, 0.1), 4)
-    (0.6225, 0.6603)
+    (0.6225, 0.6602)
     """
     small = math.exp(-abs(epsilon))
     right = (1.0 + delta * small) / (1.0 + small) if epsilon >= 0.0 else (small + delta) / (1.0 + small)
