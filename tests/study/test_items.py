@@ -150,7 +150,7 @@ def test_plans_read_no_data_and_warn():
 
 def test_promises_are_kept(tmp_path):
     study = make_study(tmp_path, alpha=None, promises=["all, 0.1, 2", "1/10, 1, 2"])
-    result = study.release(ledger=make_ledger(study))
+    result = study.release(ledger=Ledger.create(str(study.ledger), study))
     for row in result.statement["protected"]:
         assert row["epsilon"] <= row["epsilon_promised"]
 

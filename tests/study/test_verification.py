@@ -37,10 +37,11 @@ from tests.fuzz.forgeries import (
 from tests.study.helpers import make_ledger, make_study
 
 OWNER_ONLY = {
-    "distortion", "error", "error_unit", "event", "expected_error", "frequency", "half_width_95",
+    "distortion", "error", "error_after", "error_unit", "event", "expected_error", "frequency", "half_width_95",
     "half_width_95_all", "histogram", "holders", "items_per_person", "ledger", "library", "name", "noise",
-    "not_covered", "outputs", "parameters", "quantiles", "radius_95", "released", "sampled", "share_half_width_95",
-    "snapping_included", "snapping_typical", "snapping_values", "summary", "uniform_guess", "unit_of_values", "warning",
+    "not_covered", "outputs", "parameters", "quantiles", "radius_95", "read_from", "released", "sampled",
+    "share_half_width_95", "snapping_included", "snapping_typical", "snapping_values", "summary", "uniform_guess",
+    "unit_of_values", "warning",
 }  # fmt: skip
 """What only the ledger's owner can confirm, over all kinds of questions: everything else is caught without them."""
 
