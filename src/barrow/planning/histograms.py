@@ -5,6 +5,7 @@ What would take too long to plan is refused at once, with an estimate and a grid
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,7 +23,7 @@ from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.edges import best_spacing
 from barrow.planning.items import ItemChoice, choose_items, most_accurate_items
 from barrow.planning.references import most_error
-from barrow.planning.simulate import MOST_RANKED, Simulated, raw_error, simulate, stand_in
+from barrow.planning.simulate import MOST_RANKED, Simulated, draws_of, raw_error, simulate, stand_in
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.randomisers import randomiser_from_spec
@@ -37,7 +38,9 @@ WORDS = {
     "multiscale": "noise on densities at several scales, decoded to one map",
     "cells": "noise on every item's share",
 }
-_FEW_ITEMS, _MANY_ITEMS = 300, 2000
+_FEW_ITEMS, _SOME_ITEMS, _MANY_ITEMS = 300, 500, 2000
+_SURE, _MOST_DRAWS = 0.08, 40
+"""Up to some items, predicted errors have at most this relative standard error, or come from so many releases."""
 _FIRST_DRAWS, _CLOSE, _OUTDONE = 3, 1.3, 1.05
 """So many releases of each mechanism on small spaces, and more of those that are within this of the best."""
 _PER_ITEM, _LONGEST, _QUICK = 1.2e-4, 120.0, 15.0
@@ -169,9 +172,17 @@ def _contest(made: list[Candidate], target: HistogramTarget) -> list[Candidate]:
 
 
 def _refined(candidate: Candidate, target: HistogramTarget) -> Candidate:
-    if target.terms.space.items > _FEW_ITEMS:
-        return candidate
-    found = simulate(candidate.mechanism, target.reference)
+    """With as many releases as a prediction needs, and with more where few of them differ much from each other."""
+    items = target.terms.space.items
+    found = _simulated(candidate, target, None) if items <= _FEW_ITEMS else candidate
+    if items > _SOME_ITEMS or found.standard_error is None:
+        return found
+    wanted = min(_MOST_DRAWS, draws_of(items) * (found.standard_error / (_SURE * found.error)) ** 2)
+    return found if wanted <= draws_of(items) else _simulated(found, target, math.ceil(wanted))
+
+
+def _simulated(candidate: Candidate, target: HistogramTarget, draws: int | None) -> Candidate:
+    found = simulate(candidate.mechanism, target.reference, draws)
     return replace(candidate, error=found.mean, standard_error=found.standard_error, decoded=found.decoded)
 
 
