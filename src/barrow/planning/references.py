@@ -21,7 +21,7 @@ _SHAPE = 0.1
 """Of the gamma weights of single items: about one item in ten has most of its weight."""
 _OFTEN = {"levels": 1.25}
 """Empirical Bayes by levels errs more off its reference, by so much on real sets."""
-_DRAWS, _USUAL = {"cells": 10, "tree": 10, "levels": 4}, 2
+QUICK, _USUAL = {"cells": 10, "tree": 10, "levels": 4}, 1
 """So many releases at each of them up to so many items, more of what is quick to decode."""
 _MANY = 2000
 _LARGE = 2
@@ -66,6 +66,6 @@ def most_error(kind: str, space: Space, known: float, error: Callable[[Floats, i
         error: From a reference and a number of releases to the mean error there, in the unit of ``known``.
     """
     few = space.items <= _MANY
-    draws = _DRAWS.get(kind, _USUAL) if few else _LARGE
+    draws = QUICK.get(kind, _USUAL) if few else _LARGE
     used = other_references(space)[: None if few else 1]
     return max(known, *(error(reference, draws) for reference in used)) * _OFTEN.get(kind, 1.0)
