@@ -17,7 +17,7 @@ from barrow.planning.references import most_error, other_references
 from barrow.planning.simulate import reference_distribution
 from barrow.questions import Histogram
 from barrow.questions.histogram import HistogramPlan
-from barrow.spaces import Euclidean, Line, NoRecords
+from barrow.spaces import Clustered, Discrete, Euclidean, Line, NoRecords
 from barrow.transport import measure_of
 from tests.mechanisms.test_screened import skewed
 
@@ -86,6 +86,40 @@ def test_skewed_people_are_within_what_was_said(users):
     true = np.mean([measure.distance(plan.simulated(truth, seed) - truth) for seed in range(40)]) * plan.space.diameter
     assert true <= 1.2 * plan.error_most
     assert 0.25 <= true / plan.error <= 1.25
+
+
+@pytest.mark.parametrize("users", [300, 3000])
+@pytest.mark.parametrize("shape", [0.5, 1.0])
+def test_names_are_within_what_was_said(users, shape):
+    """On a tree neighbours are not alike: a reference in the order of names would say half of the error."""
+    sizes = np.random.default_rng(4).integers(2, 14, 30)
+    space = Clustered({f"g{i}": [f"g{i} {j}" for j in range(size)] for i, size in enumerate(sizes)}, r=0.1)
+    plan = bw.Study(space, alpha=25, users=users).plan("histogram")
+    assert isinstance(plan, HistogramPlan)
+    drawn = np.random.default_rng(5).gamma(shape, 1.0, space.items)
+    truth = np.append(drawn / drawn.sum(), 0.0)
+    measure = measure_of(plan.space)
+    true = np.mean([measure.distance(plan.simulated(truth, seed) - truth) for seed in range(40)]) * plan.space.diameter
+    assert 0.6 <= true / plan.error <= 1.25
+    assert true <= 1.2 * plan.error_most
+
+
+def test_rough_weights_are_like_an_even_draw_of_all_distributions():
+    space = Discrete([str(i) for i in range(2000)])
+    found = np.sort(reference_distribution(space, "rough")) * 2000
+    even = -np.log1p(-(np.arange(2000) + 0.5) / 2000)  # quantiles of exponential weights
+    assert np.abs(found - even)[:1900].max() < 0.25
+    assert reference_distribution(space).tolist() == reference_distribution(space, "rough").tolist()
+
+
+def test_predictions_of_few_items_are_sure():
+    """Errors of one release differ by several times: eight of them are not enough where a few items hold noise."""
+    plan = planned(LINE, ["all, anywhere, 3"], 300, mechanism="cells")
+    best = plan.candidates[0]
+    assert best.standard_error is not None
+    assert best.standard_error / best.error < 0.1
+    again = np.mean([error_at(plan.target, best.mechanism, plan.target.reference * f, 80) for f in (1.0, 1.0 + 1e-12)])
+    assert 0.75 < best.error / again < 1.33
 
 
 def test_a_plan_that_may_be_useless_warns_and_says_what_would_help():

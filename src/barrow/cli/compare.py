@@ -19,7 +19,7 @@ from barrow.study.bars import bars
 @click.option(
     "--held", type=Whole(), help="How many items each person holds, where that is public and the same for all."
 )
-@click.option("--reference", help="uniform, zipf or mixed: where decoded errors are predicted.")
+@click.option("--reference", help="uniform, rough, zipf or mixed: where decoded errors are predicted.")
 @page_options
 @output_options
 def compare(

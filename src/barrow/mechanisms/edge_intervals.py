@@ -35,7 +35,7 @@ class RegionInterval:
         estimate: The unbiased estimate where the region is made of whole nodes, else the middle of its two bounds, or
             the decoded share where that is known.
         boundary: How many edges its boundary cuts; of the outer one where there are two.
-        noise: How much of the interval, to either side, is noise.
+        noise: How much of the interval, to either side, is the noise that crosses the border.
 
     >>> found = RegionInterval(0.2, 0.4, 0.29, 8, 0.01)
     >>> round(found.border, 2), found.around(0.5).estimate

@@ -2,9 +2,10 @@
 
 Whatever weights c have sum_v W_xv c_v >= 1 for the items x of a region, and >= 0 for all others, c.Q is at least the
 region's share. Ones at every node that meets the region are such weights; others, which count nodes inside more than
-once and nodes beyond the border less, are better where most records are well inside. Weights come from a linear
-programme for a guess of how records lie about the border: a few fixed guesses, and one that the released values pick
-from a finite public list. The best end of all is valid by the union bound (docs/proofs/edge-decoding.md, Section 9).
+once and nodes beyond the border less, are better where most records are well inside. A few come from a linear programme
+for a public guess of how records lie about the border. Their noise is bounded, and that of every single node near the
+border, all at once, so that the released values may pick any combination of them: another linear programme finds the
+one of the least end (docs/proofs/edge-decoding.md, Section 9).
 """
 
 from __future__ import annotations
@@ -15,13 +16,12 @@ import numpy as np
 
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_intervals import Mask, half_width, node_weights
+from barrow.mechanisms.edge_noise import node_half_widths
 from barrow.numerics import float_up
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.base import Floats
 
 _GUESSES = (0.05, 0.3, 1.5)
 """How densely records lie outside the border, as a multiple of inside."""
-_DENSITIES = (0.03, 0.3, 3.0)
-"""What the released values may say of each quarter of the border, inside and outside: 3^8 guesses in all."""
 _LEAST, _MOST = -6.0, 6.0
 _MOST_ROWS = 30_000
 """Borders with more items than this have the plain weights alone."""
@@ -31,54 +31,36 @@ def best_end(plan: EdgeHistogram, values: Floats, region: Mask, miss: float) -> 
     """An upper end for the share of a region that misses with probability at most ``miss/2``.
 
     Returns:
-        The end, the half width of its noise, and how many edges the plain weights cut.
-    """
-    ends = []
-    for weights, part in _tried(plan, values, region):
-        short = max(0.0, float((region - np.asarray(plan.decoder.weights @ weights)).max())) * (1.0 + 1e-9)
-        wide = half_width(plan, weights, miss * part)
-        ends.append((float(values @ weights) + wide + short, wide))
-    plain = node_weights(plan, region)[1]
-    cut = int(np.count_nonzero(plain[plan.graph.heads] != plain[plan.graph.tails]))
-    return *min(ends), cut
-
-
-def _tried(plan: EdgeHistogram, values: Floats, region: Mask) -> list[tuple[Floats, float]]:
-    """Weights for a region, and which part of the miss rate each may use: the parts of all that might be add up to 1.
-
-    Half is for weights that the region alone decides, half for those that released values pick among 3^8.
+        The end, the half width of the noise that crosses the region's border, and how many edges the border cuts: both
+        are known beforehand. The noise is that of the plain weights, or of nodes that count as much as they lie inside.
     """
     inner, plain = node_weights(plan, region)
     carried = plan.decoder.weights.tocsr()
+    inside, holds = (np.asarray(carried.T @ of).ravel() for of in (region.astype(np.float64), np.ones(len(region))))
+    spread = np.where(holds > 0.0, inside / np.where(holds > 0.0, holds, 1.0), plain)  # where records lie evenly
+    wide = max(half_width(plan, weights, miss) for weights in (plain, spread))
+    cut = int(np.count_nonzero(plain[plan.graph.heads] != plain[plan.graph.tails]))
     free = _nodes_of(carried, _items_of(carried, inner != plain))
     rows = np.flatnonzero(_items_of(carried, free))
     if not len(rows) or len(rows) > _MOST_ROWS:
-        return [(plain, 1.0)]
+        return float(values @ plain) + wide + _short(plan, region, plain), wide, cut
     border = _Border(plan, carried[rows], region[rows], free, plain)
-    fixed = [plain, *(border.weights(np.where(region[rows], 1.0, guess)) for guess in _GUESSES)]
-    guess, many = _picked(plan, values, rows, region)
-    found = [(weights, 0.5 / len(fixed)) for weights in fixed] + [(border.weights(guess), 0.5 / many)]
-    return [(weights, part) for weights, part in found if weights is not None]
+    guessed = (border.weights(np.where(region[rows], 1.0, guess)) for guess in _GUESSES)
+    held = [plain, *(weights for weights in guessed if weights is not None)]
+    # One side of each of them has miss/4 together, both sides of all nodes near the border the other miss/4.
+    ends = np.array([float(values @ weights) + half_width(plan, weights, miss / (2 * len(held))) for weights in held])
+    widths = node_half_widths(plan, miss / (4 * len(border.nodes)))[border.nodes]
+    part, more = border.combined(np.array(held), ends, values[border.nodes], widths)
+    weights = part @ np.array(held)
+    weights[border.nodes] += more
+    best = float(part @ ends + more @ values[border.nodes] + np.abs(more) @ widths) + _short(plan, region, weights)
+    alone = [float(end) + _short(plan, region, one) for end, one in zip(ends, held, strict=True)]
+    return min(best, *alone), wide, cut
 
 
-def _picked(plan: EdgeHistogram, values: Floats, rows: Ids, region: Mask) -> tuple[Floats, int]:
-    """How densely records lie in each quarter about the region, inside and outside, roughly, and of how many guesses.
-
-    Each node's value, if it is above 0, is spread over what it carries.
-    """
-    carried, inner = plan.decoder.weights.tocsr(), plan.space.innermost.items
-    places = np.asarray(plan.space.innermost.coordinates, dtype=np.float64)
-    places = np.vstack([places, np.tile(places.mean(axis=0), (plan.space.items - inner, 1))])
-    off = places[rows] - places[region].mean(axis=0)
-    sides = (off[:, :2] > 0.0) @ (1 << np.arange(min(2, off.shape[1])))
-    part = 2 * sides + region[rows]
-    each = np.maximum(values, 0.0) / np.maximum(np.asarray(carried.sum(axis=0)).ravel(), 1e-300)
-    dense = np.asarray(carried[rows] @ each)
-    count = np.maximum(np.bincount(part, minlength=8), 1)
-    mean = np.bincount(part, dense, 8) / count / max(float(dense.mean()), 1e-300)
-    levels = np.log(np.array(_DENSITIES))
-    nearest = np.abs(np.log(np.maximum(mean, 1e-12))[:, None] - levels).argmin(axis=1)
-    return np.array(_DENSITIES)[nearest][part], len(_DENSITIES) ** 8
+def _short(plan: EdgeHistogram, region: Mask, weights: Floats) -> float:
+    """By how much weights that were found in floats fail to hold the region: shares add up to 1."""
+    return max(0.0, float((region - np.asarray(plan.decoder.weights @ weights)).max())) * (1.0 + 1e-9)
 
 
 def _items_of(carried: Any, nodes: Mask) -> Mask:
@@ -96,7 +78,7 @@ class _Border:
         from scipy.sparse import block_array, csr_array, eye_array
 
         graph, self.nodes = plan.graph, np.flatnonzero(free)
-        self.plain, self.carried = plain, carried
+        self.plain, self.carried, self.region = plain, carried, region.astype(np.float64)
         near = np.flatnonzero(free[graph.tails] | free[graph.heads])
         fixed = np.where(free, 0.0, plain)
         incidence = graph.incidence[:, near].T.tocsr()
@@ -121,3 +103,26 @@ class _Border:
         weights = self.plain.copy()
         weights[self.nodes] = found.x[: len(self.nodes)]
         return weights
+
+    def combined(self, held: Floats, ends: Floats, values: Floats, widths: Floats) -> tuple[Floats, Floats]:
+        """The combination of least end: parts of the weights in ``held``, which add up to 1, and more for single nodes.
+
+        Args:
+            held: Weights that hold the region, one row each.
+            ends: What each of them gives.
+            values: The released values of the border's nodes.
+            widths: How far these may be off.
+        """
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_array, hstack
+
+        near = self.carried[:, self.nodes]
+        table: Any = hstack([csr_array(self.carried @ held.T), near, -near], format="csr")
+        whole = np.append(np.ones(len(held)), np.zeros(2 * len(values)))[None, :]
+        cost = np.concatenate([ends, values + widths, widths - values])
+        found = linprog(cost, A_ub=-table, b_ub=-self.region, A_eq=whole, b_eq=[1.0], method="highs")
+        if found.x is None:
+            return np.eye(len(held))[ends.argmin()], np.zeros(len(values))
+        part, up, down = np.split(found.x, [len(held), len(held) + len(values)])
+        part = np.maximum(part, 0.0)
+        return part / part.sum(), up - down

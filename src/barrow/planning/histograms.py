@@ -5,6 +5,7 @@ What would take too long to plan is refused at once, with an estimate and a grid
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,8 +22,8 @@ from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.edges import best_spacing
 from barrow.planning.items import ItemChoice, choose_items, most_accurate_items
-from barrow.planning.references import most_error
-from barrow.planning.simulate import MOST_RANKED, Simulated, raw_error, simulate, stand_in
+from barrow.planning.references import QUICK, most_error
+from barrow.planning.simulate import MOST_RANKED, Simulated, draws_of, raw_error, simulate, stand_in
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.randomisers import randomiser_from_spec
@@ -37,7 +38,9 @@ WORDS = {
     "multiscale": "noise on densities at several scales, decoded to one map",
     "cells": "noise on every item's share",
 }
-_FEW_ITEMS, _MANY_ITEMS = 300, 2000
+_FEW_ITEMS, _SOME_ITEMS, _MANY_ITEMS = 300, 500, 2000
+_SURE, _MOST_DRAWS = 0.08, 40
+"""Up to some items, the best has at most this relative standard error, or comes from so many releases."""
 _FIRST_DRAWS, _CLOSE, _OUTDONE = 3, 1.3, 1.05
 """So many releases of each mechanism on small spaces, and more of those that are within this of the best."""
 _PER_ITEM, _LONGEST, _QUICK = 1.2e-4, 120.0, 15.0
@@ -136,7 +139,8 @@ def histogram_candidates(
             allowed="a delta above 0 and a public number of items for each person (items = 30), or another model",
             fix="items = 30 in the question, and a delta such as 1e-9",
         )
-    return best_first(_contest(made, target)), cannot
+    best, *others = best_first(_contest(made, target))
+    return best_first([_settled(best, target), *others]), cannot
 
 
 def _outdone(name: str, made: Sequence[Candidate], target: HistogramTarget) -> str | None:
@@ -169,9 +173,20 @@ def _contest(made: list[Candidate], target: HistogramTarget) -> list[Candidate]:
 
 
 def _refined(candidate: Candidate, target: HistogramTarget) -> Candidate:
-    if target.terms.space.items > _FEW_ITEMS:
-        return candidate
-    found = simulate(candidate.mechanism, target.reference)
+    return _simulated(candidate, target, None) if target.terms.space.items <= _FEW_ITEMS else candidate
+
+
+def _settled(best: Candidate, target: HistogramTarget) -> Candidate:
+    """With more releases where few of them differ much from each other; of what is quick to decode."""
+    items = target.terms.space.items
+    if items > _SOME_ITEMS or best.name not in QUICK or not best.standard_error:
+        return best
+    wanted = min(_MOST_DRAWS, draws_of(items) * (best.standard_error / (_SURE * best.error)) ** 2)
+    return best if wanted <= draws_of(items) else _simulated(best, target, math.ceil(wanted))
+
+
+def _simulated(candidate: Candidate, target: HistogramTarget, draws: int | None) -> Candidate:
+    found = simulate(candidate.mechanism, target.reference, draws)
     return replace(candidate, error=found.mean, standard_error=found.standard_error, decoded=found.decoded)
 
 

@@ -11,19 +11,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from barrow.noise.source import SeededSource
-from barrow.planning.simulate import WITH_RECORDS
+from barrow.planning.simulate import WITH_RECORDS, even_numbers, reference_distribution
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
-_SEED = 20261118
 _END = 0.03
 """The bump at an end falls to 1/e over this share of the items."""
 _SHAPE = 0.1
 """Of the gamma weights of single items: about one item in ten has most of its weight."""
 _OFTEN = {"levels": 1.25}
 """Empirical Bayes by levels errs more off its reference, by so much on real sets."""
-_DRAWS, _USUAL = {"cells": 10, "tree": 10, "levels": 4}, 2
+QUICK, _USUAL = {"cells": 10, "tree": 10, "levels": 4}, 1
 """So many releases at each of them up to so many items, more of what is quick to decode."""
 _MANY = 2000
 _LARGE = 2
@@ -43,10 +41,8 @@ def other_references(space: Space) -> list[Floats]:
     rank = np.empty(k)
     rank[np.argsort(held.distance(np.arange(k), 0), kind="stable")] = np.arange(k)
     found = [_few(k), np.ones(k), 1.0 / (1.0 + rank), np.exp(-rank / max(1.0, _END * k))]
-    if (
-        not held.has_map
-    ):  # names have no neighbours that are alike, and decoders are the best where most are nearly empty
-        found.append(-np.log(_even(k)))
+    if not held.has_map:  # names have no neighbours that are alike
+        found.append(reference_distribution(held, "rough"))
     return [_whole(raw / raw.sum(), space) for raw in found]
 
 
@@ -57,12 +53,7 @@ def _whole(held: Floats, space: Space) -> Floats:
 
 def _few(items: int) -> Floats:
     """Most of the weight on few items: u^(1/shape) for even u is about what gamma variables of a small shape are."""
-    return np.asarray(_even(items) ** (1.0 / _SHAPE))
-
-
-def _even(items: int) -> Floats:
-    """Fixed numbers from 0.001 to 1, evenly spread."""
-    return np.asarray(np.maximum((SeededSource(_SEED).words(items) >> np.uint64(11)) * 2.0**-53, 1e-3))
+    return np.asarray(even_numbers(items) ** (1.0 / _SHAPE))
 
 
 def most_error(kind: str, space: Space, known: float, error: Callable[[Floats, int], float]) -> float:
@@ -75,6 +66,6 @@ def most_error(kind: str, space: Space, known: float, error: Callable[[Floats, i
         error: From a reference and a number of releases to the mean error there, in the unit of ``known``.
     """
     few = space.items <= _MANY
-    draws = _DRAWS.get(kind, _USUAL) if few else _LARGE
+    draws = QUICK.get(kind, _USUAL) if few else _LARGE
     used = other_references(space)[: None if few else 1]
     return max(known, *(error(reference, draws) for reference in used)) * _OFTEN.get(kind, 1.0)

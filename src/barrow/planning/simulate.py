@@ -27,8 +27,8 @@ from barrow.transport.measure import MOST_MEASURED
 WITH_RECORDS = 0.95
 """So many people hold records at a reference distribution that has a name."""
 Reference = Any
-"""``"auto"``, ``"uniform"``, ``"zipf"``, ``"mixed"``, one weight for each item, or weights by label."""
-_SEED = 20241014
+"""``"auto"``, ``"uniform"``, ``"rough"``, ``"zipf"``, ``"mixed"``, a weight for each item, or weights by label."""
+_SEED, _EVEN_SEED = 20241014, 20261118
 _DRAWS = ((500, 8), (2000, 4), (5000, 2))
 """So many releases up to so many items, beyond them one: errors of many items average out."""
 MOST_RANKED = 5000
@@ -42,10 +42,11 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
 
     Args:
         space: The public space.
-        reference: ``"uniform"``; ``"zipf"`` (the i-th item in the space's order has weight 1/i); ``"mixed"``
-            (half in clusters, half in single cells, for spaces with a geometry); a list of weights, one for each item;
-            or weights by label, 0 for the others. ``"auto"`` is mixed where there is a geometry, else zipf:
-            the even one flatters decoders, which turn noise into it.
+        reference: ``"uniform"``; ``"rough"`` (fixed weights like those of a distribution drawn evenly from all that
+            there are); ``"zipf"`` (the i-th item in the space's order has weight 1/i); ``"mixed"`` (half in clusters,
+            half in single cells, for spaces with a geometry); a list of weights, one for each item; or weights by
+            label, 0 for the others. ``"auto"`` is mixed where there is a geometry, else rough. Others flatter decoders:
+            these turn noise into what is even, and in the order of names neighbours are not alike.
 
     >>> from barrow.spaces import Discrete
     >>> reference_distribution(Discrete(["a", "b", "c"]), {"a": 3, "c": 1}).tolist()
@@ -56,16 +57,17 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
         return np.append(WITH_RECORDS * reference_distribution(space.held, reference), 1.0 - WITH_RECORDS)
     if isinstance(reference, str):
         if reference == "auto":
-            reference = "mixed" if space.has_map else "zipf"
+            reference = "mixed" if space.has_map else "rough"
         if reference == "mixed" and space.has_map:
             return mixed_reference(space)
-        if reference not in ("uniform", "zipf"):
+        if reference not in ("uniform", "rough", "zipf"):
             raise ParameterError(
                 f"The reference distribution is {reference!r}.",
-                allowed="'auto', 'uniform', 'zipf', 'mixed' (with a geometry), or public weights",
+                allowed="'auto', 'uniform', 'rough', 'zipf', 'mixed' (with a geometry), or public weights",
                 fix="reference='uniform'",
             )
-        values = np.ones(k) if reference == "uniform" else 1.0 / np.arange(1, k + 1)
+        rough, ranks = -np.log(even_numbers(k)), np.arange(1, k + 1)
+        values = {"uniform": np.ones(k), "rough": rough, "zipf": 1.0 / ranks}[reference]
     elif isinstance(reference, Mapping):
         values = np.zeros(k)
         values[space.encode(list(reference))] = list(reference.values())
@@ -79,6 +81,15 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
         )
     found: Floats = values / values.sum()
     return found
+
+
+def even_numbers(items: int) -> Floats:
+    """Fixed numbers from 0.001 to 1, evenly spread, in no order.
+
+    >>> bool(even_numbers(1000).min() >= 0.001)
+    True
+    """
+    return np.asarray(np.maximum((SeededSource(_EVEN_SEED).words(items) >> np.uint64(11)) * 2.0**-53, 1e-3))
 
 
 class Simulable(Protocol):
@@ -123,6 +134,15 @@ def raw_error(decoded: float, snapping: float) -> float:
     return math.hypot(decoded, snapping)
 
 
+def draws_of(items: int) -> int:
+    """How many releases are simulated, unless more are asked for.
+
+    >>> draws_of(300), draws_of(10_000)
+    (8, 1)
+    """
+    return next((count for most, count in _DRAWS if items <= most), 1)
+
+
 def simulate(
     made: Simulable, reference: Floats, draws: int | None = None, most: int = MOST_MEASURED, seed: int = _SEED
 ) -> Simulated:
@@ -136,8 +156,7 @@ def simulate(
         seed: Of the simulated noise: errors of few draws that are compared should not share it.
     """
     space, measure = made.space, measure_of(made.space, most)
-    default = next((count for items, count in _DRAWS if space.items <= items), 1)
-    count = default if draws is None else whole(draws, "draws", least=1, most=10_000)
+    count = draws_of(space.items) if draws is None else whole(draws, "draws", least=1, most=10_000)
     source, moved = SeededSource(seed), float(reference @ space.snapping_means)
     decoded = [
         measure.distance(made.simulated(reference, source) - reference)

@@ -54,7 +54,7 @@ class Histogram(Question):
             ``"cells"``, ``"frequency"``.
         items: m, where every person holds the same public number of items; then randomised items can answer too.
         reference: The public distribution at which errors are predicted: ``"auto"``, ``"uniform"``, ``"zipf"``,
-            ``"mixed"``, or public weights.
+            ``"mixed"``, ``"rough"``, or public weights.
         decode: ``"auto"``, the most accurate decoder on average, or ``"nearest"``, which has a proven bound.
         noise: ``"auto"``, ``"laplace"`` or ``"gaussian"``.
         definition: ``"auto"``: what keeps the promises with the least error; ``"emd"`` or ``"user_level"`` for EMD-DP
