@@ -20,6 +20,8 @@ from barrow.noise.source import SeededSource
 
 BUSIEST = 50
 _SURE = 1e-12
+Family = list[tuple[Any, Any]]
+"""Shares and half widths of blocks, level by level."""
 
 
 @dataclass
@@ -78,6 +80,12 @@ def released(made: HistogramNoise, clean: Any, source: SeededSource) -> Any:
     return clean + np.mean([made.noise.draw(zeros, source).values for _ in range(made.reports)], axis=0)
 
 
+def any_miss(released: Family, exact: Family) -> bool:
+    """Whether any block of a family is farther from the truth than its half width."""
+    pairs = zip(released, exact, strict=True)
+    return any(bool((np.abs(noisy - true) > wide + _SURE).any()) for (noisy, wide), (true, _) in pairs)
+
+
 def measure(made: HistogramNoise, truth: Any, releases: int, seed: int, *, items: bool = True) -> Held:
     """Repeated releases of one population: every interval against the truth."""
     found, source = Held(), SeededSource(seed)
@@ -85,8 +93,7 @@ def measure(made: HistogramNoise, truth: Any, releases: int, seed: int, *, items
     law = ReleasedShares.of(made.space, made, clean)
     if law is None:
         raise ValueError(f"{made.kind} has no law of sums")
-    blocks = law._blocks(0.05)
-    exact = blocks.shares(law.shares if law.plan is not None or blocks.outputs is not None else law.item_shares())
+    exact = law.family()
     top, some = np.argsort(-truth, kind="stable")[:BUSIEST], truth > 0.0
     top = top[truth[top] > 0.0]
     for _ in range(releases):
@@ -94,9 +101,7 @@ def measure(made: HistogramNoise, truth: Any, releases: int, seed: int, *, items
         here = ReleasedShares.of(made.space, made, raw)
         here = ReleasedShares(**{**here.__dict__, "kept": law.kept})
         found.releases += 1
-        units = here.shares if here.plan is not None or blocks.outputs is not None else here.item_shares()
-        rows = zip(blocks.shares(units), exact, blocks.widths, strict=True)
-        found.missed += any(bool((np.abs(a - b) > w + _SURE).any()) for a, b, w in rows)
+        found.missed += any_miss(here.family(), exact)
         merged = here.merged()
         found.regions[0] += len(merged.share)
         found.regions[1] += float(truth[merged.of_unit >= 0].sum())

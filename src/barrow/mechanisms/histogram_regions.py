@@ -292,11 +292,26 @@ class ReleasedShares:
 
         ``of_unit`` of what is returned is the region of each item, that of the node which carries most of it.
         """
-        blocks = self._blocks(checked_confidence(confidence))
-        found = blocks.merged(
-            self.shares if self.plan is not None or blocks.outputs is not None else self.item_shares()
-        )
+        found = self._blocks(checked_confidence(confidence)).merged(self._units(checked_confidence(confidence)))
         return found if self.plan is None else replace(found, of_unit=found.of_unit[main_nodes(self.plan)])
+
+    def family(self, confidence: float = 0.95) -> list[tuple[Floats, Floats]]:
+        """Level by level the unbiased share of every block, shown or not, and its half width: all hold at once.
+
+        >>> from barrow.spaces import Line
+        >>> line = Line(0, 4, step=1, cells=True)
+        >>> found = ReleasedShares(line, "cells", np.array([0.5, 0.3, 0.1, 0.1]), scale=0.01, grid=1e-9).family()
+        >>> [shares.round(3).tolist() for shares, _ in found]
+        [[0.5, 0.3, 0.1, 0.1], [0.8, 0.2]]
+        """
+        miss = checked_confidence(confidence)
+        blocks = self._blocks(miss)
+        return list(zip(blocks.shares(self._units(miss)), blocks.widths, strict=True))
+
+    def _units(self, miss: float) -> Floats:
+        """What blocks are added up from: the shares of nodes or outputs, or of items."""
+        direct = self.plan is not None or self._blocks(miss).outputs is not None
+        return self.shares if direct else self.item_shares()
 
     def _blocks(self, miss: float) -> Blocks:
         found: Blocks = self._kept(("blocks", miss), lambda: self._made_blocks(miss))
