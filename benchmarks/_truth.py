@@ -107,8 +107,9 @@ class Truth:
         else:
             places = np.stack(columns, axis=1).astype(np.float64)
         places, each = np.unique(places, axis=0, return_inverse=True)
-        held = np.bincount(each.ravel(), weights)
-        return cls(np.bincount(snapped(space, places), held, minlength=space.items), places, held)
+        held = np.asarray(np.bincount(each.ravel(), weights), dtype=np.float64)
+        shares = np.asarray(np.bincount(snapped(space, places), held, minlength=space.items), dtype=np.float64)
+        return cls(shares, places, held)
 
     def errors(self, plan: Any, shares: Floats) -> tuple[float, float]:
         """How far a released histogram is from raw records, and on lines from records on their cells as well."""
