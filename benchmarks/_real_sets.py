@@ -49,7 +49,7 @@ class RealSet:
     chosen: bool = False
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _table(source: str) -> dict[str, list[str]]:
     """The columns of one table, as texts."""
     home = peer_files("real-sets", *PACKAGES)

@@ -135,11 +135,11 @@ class Found:
     Attributes:
         row: The setting in plain words.
         coarse: Whether nodes are coarser than items.
-        about: What the plan says the error is, noise and decoding apart from snapping.
+        about: What the plan says the error is; on lines also without snapping.
         most: What it is at most, about.
         own: What releases say afterwards.
         between: And between which errors it is, where nodes are coarse.
-        true: What it is, from raw records, and from records on their cells.
+        true: What it is, from raw records; on lines also from records on their cells.
         held: How often intervals hold.
         decoders: Errors of decoders on a line.
         median: What the median's intervals hold.
@@ -211,14 +211,17 @@ def measured(setting: Setting) -> Found:
     decoded = [plan.decoded(raw) for raw in raws[: setting.draws.decoded]]
     true = np.mean([truth.errors(plan, drawn.shares) for drawn in decoded], axis=0)
     owns = [made.statement["error_after"], *(plan.own_error(each).to_json() for each in decoded[: setting.draws.own])]
-    own, moved = float(np.mean([each["about"] for each in owns])), said["emd_snapping_typical"]
+    own = float(np.mean([each["about"] for each in owns]))
+    on_line = setting.of.kind == "line"  # elsewhere the error without snapping was not measured
+    moved = said["emd_snapping_typical"] if on_line else 0.0
+    about = (said["emd_predicted"], said["emd_decoded"] if on_line else said["emd_predicted"])
     ends = None if owns[0]["between"] is None else np.mean([each["between"] for each in owns], axis=0)
     found = Found(
-        row, exact is not None and not exact.determined, (said["emd_predicted"], said["emd_decoded"]), said["emd_most"],
+        row, exact is not None and not exact.determined, about, said["emd_most"],
         (own, float(max(own**2 - moved**2, 0.0) ** 0.5)), None if ends is None else (float(ends[0]), float(ends[1])),
         (float(true[0]), float(true[1])), held,
     )  # fmt: skip
-    if setting.of.kind == "line" and plan.made.kind == "cells" and plan.noise.p == "1":
+    if on_line and plan.made.kind == "cells" and plan.noise.p == "1":
         scale = float(plan.noise.scale) * float(plan.made.factors[0])
         rows = [line_errors(each.raw * plan.made.factors, each.shares, truth.shares, scale) for each in decoded]
         found.decoders = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}

@@ -28,7 +28,7 @@ def errors(rows: Sequence[Mapping[str, Any]]) -> fig.Figure:
     sets = _by_set(rows)
     times = [np.exp(np.mean([np.log(row["true"] / row["about"]) for row in each])) for each in sets.values()]
     title = "True error over what plans said, mean over the settings of each set (1 is exact)"
-    return fig.bars(list(sets), times, unit="times", title=title)
+    return fig.bars(list(sets), times, unit="", title=title)
 
 
 def misses(rows: Sequence[Mapping[str, Any]]) -> fig.Figure:

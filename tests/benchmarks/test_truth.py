@@ -11,7 +11,7 @@ from benchmarks._truth import Draws, Setting, Truth
 from benchmarks._truth_decoders import empirical_bayes, isotonic
 
 from barrow.spaces import Clustered
-from benchmarks import truth
+from benchmarks import _truth_pictures, truth
 
 
 def people(n):
@@ -79,3 +79,8 @@ def test_other_decoders_give_histograms_and_return_what_has_no_noise():
     assert isotonic(shares) == pytest.approx(shares)
     assert empirical_bayes(shares, 1e-6) == pytest.approx(shares, abs=0.1)
     assert isotonic(np.array([-0.2, 0.7, 0.1])).min() >= 0.0
+
+
+def test_the_pictures_are_those_of_what_is_kept():
+    for name, figure in _truth_pictures.drawn().items():
+        assert (_truth_pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == figure.standalone() + "\n"
