@@ -149,7 +149,7 @@ class Found:
     coarse: bool
     about: tuple[float, float]
     most: float
-    own: tuple[float, float]
+    own: float
     between: tuple[float, float] | None
     true: tuple[float, float]
     held: Held
@@ -175,8 +175,8 @@ class Found:
             "about": _short(self.about[0]),
             "most": _short(self.most),
             "true": _short(self.true[0]),
-            "after": _short(self.own[0]),
-            "without_snapping": [_short(each[1]) for each in (self.about, self.true, self.own)],
+            "after": _short(self.own),
+            "without_snapping": [_short(each[1]) for each in (self.about, self.true)],
             "between": None if self.between is None else [_short(end) for end in self.between],
             "held": {sort: [known[sort]["count"], known[sort]["held"]] for sort in SORTS if sort in known},
             "any_miss": known["any_miss"],
@@ -213,12 +213,11 @@ def measured(setting: Setting) -> Found:
     owns = [made.statement["error_after"], *(plan.own_error(each).to_json() for each in decoded[: setting.draws.own])]
     own = float(np.mean([each["about"] for each in owns]))
     on_line = setting.of.kind == "line"  # elsewhere the error without snapping was not measured
-    moved = said["emd_snapping_typical"] if on_line else 0.0
     about = (said["emd_predicted"], said["emd_decoded"] if on_line else said["emd_predicted"])
     ends = None if owns[0]["between"] is None else np.mean([each["between"] for each in owns], axis=0)
     found = Found(
         row, exact is not None and not exact.determined, about, said["emd_most"],
-        (own, float(max(own**2 - moved**2, 0.0) ** 0.5)), None if ends is None else (float(ends[0]), float(ends[1])),
+        own, None if ends is None else (float(ends[0]), float(ends[1])),
         (float(true[0]), float(true[1])), held,
     )  # fmt: skip
     if on_line and plan.made.kind == "cells" and plan.noise.p == "1":

@@ -138,8 +138,7 @@ def figures_of(rows: Sequence[Found]) -> dict[str, Any]:
         "before_within": _share(0.25 <= row.true[0] / row.about[0] <= 1.25 for row in rows),
         "before_within_without_snapping": _share(0.25 <= row.true[1] / row.about[1] <= 1.25 for row in rows),
         "before_most_within": _share(row.true[0] <= 1.2 * row.most for row in rows),
-        "after_within": _share(0.67 <= row.own[0] / row.true[0] <= 1.5 for row in fine),
-        "after_within_without_snapping": _share(0.67 <= row.own[1] / row.true[1] <= 1.5 for row in fine),
+        "after_within": _share(0.67 <= row.own / row.true[0] <= 1.5 for row in fine),
         "after_settings": len(fine),
         "after_coarse_between": _share(
             row.between[0] <= row.true[0] <= 1.25 * row.between[1] for row in coarse if row.between is not None
@@ -185,7 +184,7 @@ def report(rows: Sequence[Found], made_up: Sequence[Found]) -> dict[str, Any]:
 def _told(row: Found) -> str:
     return (
         f"{row.told:52} said {row.about[0]:9.3g} most {row.most:9.3g} true {row.true[0]:9.3g} "
-        f"after {row.own[0]:9.3g} missed {row.held.missed}/{row.held.releases}"
+        f"after {row.own:9.3g} missed {row.held.missed}/{row.held.releases}"
     )
 
 

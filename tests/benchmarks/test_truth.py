@@ -52,7 +52,7 @@ def test_the_report_has_every_figure_and_says_which_sets_were_used(found):
 
 def test_figures_follow_from_what_was_measured(found):
     """A true error far from what was said, and intervals that miss, are counted as such."""
-    row = replace(found[0], about=(1.0, 1.0), most=1.0, own=(1.0, 1.0), true=(1.0, 1.0), coarse=False)
+    row = replace(found[0], about=(1.0, 1.0), most=1.0, own=1.0, true=(1.0, 1.0), coarse=False)
     row = replace(row, held=Held(releases=2))
     held = Held(missed=1, releases=2)
     held.count("nonzero", np.array([True] * 15 + [False] * 15), np.ones(30))
