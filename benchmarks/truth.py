@@ -1,7 +1,7 @@
 """Whether what is said about accuracy is true of real records: ``scripts/bench truth [--quick] [--only KIND]``.
 
 Lines, maps, trees and products from packages that carry data (``_real_sets``), raw, through studies. Each setting is
-released once with a ledger; more draws go through the same plan. Settings were fixed before the first run. Sets by
+released once with a ledger; more draws go through the same plan. No setting was chosen by its result. Sets by
 which something was chosen are named in the output; figures of the others stand beside those of all.
 """
 
