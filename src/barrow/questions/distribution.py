@@ -46,10 +46,13 @@ def check_line(space: Space) -> None:
         )
 
 
-def uniform(space: Space) -> Floats:
-    """Everybody's items spread uniformly over the line."""
+def uniform(space: Space, part: float = 1.0) -> Floats:
+    """Everybody's items spread uniformly over the line, or over a part of it from a third on."""
+    items = space.held.items
+    count = max(1, round(part * items))
+    start = min(items // 3, items - count)
     found = np.zeros(space.items)
-    found[: space.held.items] = 1.0 / space.held.items
+    found[start : start + count] = 1.0 / count
     return found
 
 
@@ -84,9 +87,9 @@ class Reading:
         median = self.shares == (Fraction(1, 2),)
         return "the median" if median else f"the quantiles {', '.join(self.names)}"
 
-    def half_width(self, made: HistogramNoise) -> float:
-        """Half the width of the widest interval if everybody's items were spread uniformly over the line."""
-        spans = self.spans(np.asarray(made.matrix @ uniform(self._space)))
+    def half_width(self, made: HistogramNoise, part: float = 1.0) -> float:
+        """Half the width of the widest interval if everybody's items were spread uniformly over a part of the line."""
+        spans = self.spans(np.asarray(made.matrix @ uniform(self._space, part)))
         wide = max(float(self._points[last] - self._points[first]) for first, last in spans)
         return wide / 2.0 + self._space.snapping_upper * self._space.diameter
 

@@ -11,13 +11,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from barrow.accounting import price
 from barrow.errors import ParameterError
-from barrow.mechanisms import HistogramNoise
+from barrow.mechanisms import EdgeNoise, HistogramNoise
+from barrow.mechanisms.edge_histogram import spacings
 from barrow.numerics import Exact, exact
 from barrow.numerics.exact import near
 from barrow.planning import Comparison
 from barrow.planning.after import OwnError
 from barrow.planning.candidates import Candidate, best_first, checked_definition, preferred
+from barrow.planning.histograms import kept_noise
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.questions.base import Question, Said
@@ -28,6 +31,10 @@ from barrow.questions.noise_words import noise_sentence
 from barrow.questions.plan import Rows
 from barrow.spaces import Space
 
+_STRETCH = 1.0 / 32.0
+"""Nodes suit people who are spread over the line, and people who are all in so much of it."""
+_STEP = 1e-3
+"""Widths that differ by less of the line are alike."""
 _SUMMED = ("auto", "cells", "edges", "levels", "tree")
 """Mechanisms off which quantiles can be read."""
 
@@ -141,7 +148,8 @@ class QuantilePlan(HistogramPlan):
     @classmethod
     def of(cls, question: Quantile, plan: HistogramPlan) -> QuantilePlan:
         """By the mechanism of the narrowest intervals."""
-        own, rivals = (_by_width(found, plan.space, question.shares) for found in (plan.own, plan.rivals))
+        own = _by_width([_respaced(one, plan, question.shares) for one in plan.own], plan.space, question.shares)
+        rivals = _by_width(plan.rivals, plan.space, question.shares)
         if not own:
             raise ParameterError(
                 "No mechanism whose shares can be added up answers here.",
@@ -266,6 +274,26 @@ class QuantilePlan(HistogramPlan):
             f"{math.ceil(self.terms.users * max(times, 2.0)):,} people, or promises {near(max(times, 2.0), digits=2)} "
             "times looser, would help."
         ]
+
+
+def _respaced(one: Candidate, plan: HistogramPlan, shares: tuple[Fraction, ...]) -> Candidate:
+    """Noise along edges with the nodes that suit quantiles, whether people are spread out or all in one stretch.
+
+    Nodes that are best for a histogram may be farther apart than most people are, and say nothing of what is between.
+    """
+    if not isinstance(getattr(one.mechanism, "noise", None), EdgeNoise):
+        return one
+    tried = []
+    for spacing in spacings(plan.space):
+        made = kept_noise(replace(plan.target, spacing=spacing), "edges")
+        reading = reading_of(plan.space, made, shares)
+        if reading is not None:
+            wide = [reading.half_width(made, part) + _STEP * plan.space.diameter for part in (1.0, _STRETCH)]
+            tried.append((wide[0] * wide[1], made))
+    if not tried:
+        return one
+    best = min(tried, key=lambda pair: pair[0])[1]
+    return replace(one, mechanism=best, guarantee=price(best.event))
 
 
 def _by_width(found: Sequence[Candidate], space: Space, shares: tuple[Fraction, ...]) -> list[Candidate]:
