@@ -120,7 +120,9 @@ def test_verdicts_count_and_fail():
     good, bad = Finding("a", "local", 10), Finding("a", "central", 5, wrong=2)
     verdict = Verdict([good, bad], [Planted("x", True, "a"), Planted("y", False, "")])
     assert not verdict.passed
-    assert verdict.summary() == {"mechanisms": 2, "pairs": 15, "violations": 2, "planted": 2, "planted_caught": 1}
+    assert verdict.summary() == {
+        "mechanisms": 2, "pairs": 15, "violations": 2, "planted": 2, "planted_caught": 1, "limits": 0, "undetected": 1,
+    }  # fmt: skip
     assert verdict.lines()[-1].startswith("FAILED")
     assert "planted and not caught: y" in "\n".join(verdict.lines())
     assert json.loads(json.dumps(verdict.to_json()))["passed"] is False

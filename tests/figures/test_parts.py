@@ -106,7 +106,7 @@ def test_class_edges():
 
 
 def test_classes_of():
-    assert classes_of(Readings.of([0, 0.5, 2], unit="km"), [0.0, 1.0]).tolist() == [0, 1, 2]
+    assert classes_of(Readings.of([0, 0.5, 2], unit="km"), [0.0, 1.0]).tolist() == [1, 1, 2]
 
 
 def test_class_names():

@@ -48,7 +48,7 @@ def test_user_level_dp_keeps_every_promise_at_the_smallest_epsilon():
 
 def test_what_a_promise_costs_is_what_the_plan_says():
     """Noise on the cells' shares pays for the share that changes, not for how far it moves."""
-    study = bw.Study(WHERE_WHEN, ["1 of 10, 0.2, 0.5", "all, 0.04, 1"], users=400)
+    study = bw.Study(WHERE_WHEN, ["1 of 10, 0.2, 0.5", "all, 0.2, 4"], users=400)
     plan, found = study.plan("histogram"), study.compare("histogram")
     assert plan.chosen.name == found.choice.name == "cells"
     assert [found.choice.epsilon_at(w, share) for _, w, share, _ in found.changes] == pytest.approx(

@@ -15,7 +15,6 @@ from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.queries import density, dyadic_bandwidths, histogram, multiscale, query_from_spec
 from barrow.queries.lipschitz import by_all_pairs
-from barrow.questions import Histogram, to_question
 from barrow.spaces import Circle, Discrete, Earth, Euclidean, Hexagons, Line
 from barrow.transport import measure_of
 
@@ -193,10 +192,3 @@ def test_dyadic_bandwidths_are_accepted(space):
     assert len(names) == len(set(names))
     for name in names[1:]:
         multiscale(space, bandwidths=[name])
-
-
-def test_the_first_name_is_understood():
-    spec = multiscale(SQUARE, bandwidths=["0.4", "cells"]).to_spec()
-    assert query_from_spec(SQUARE, {**spec, "kind": "pyramid"}) == query_from_spec(SQUARE, spec)
-    assert to_question({"kind": "histogram", "mechanism": "pyramid"}) == Histogram(mechanism="multiscale")
-    assert to_question({"kind": "pyramid", "bandwidths": ["0.4"], "name": "map"}).mechanism == "multiscale"

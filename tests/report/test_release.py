@@ -30,7 +30,7 @@ from tests.study.helpers import make_ledger, make_study
 def made(tmp_path_factory):
     """A study of three questions, released."""
     folder = tmp_path_factory.mktemp("made")
-    study = make_study(folder, questions=["mean", "quantile", "histogram"])
+    study = make_study(folder, questions=["mean", "quantile", "histogram(noise='laplace')"])
     make_ledger(study)
     study.write(folder / "study.toml")
     return study, folder, {q.label: study.release(q.label, out=folder / q.label) for q in study.questions}

@@ -109,9 +109,9 @@ def test_a_plan_and_a_comparison_have_the_same_rival(name, missing):
 def test_people_without_records_are_in_a_user_level_release(tmp_path):
     """A promise about everything and many items: user-level DP errs less, and is released with its own item."""
     space = Clustered.grid(10, 10, r=0.05)
-    people = {"uid": list(range(150)), "item": [f"{i % 4}/{i % 10}" for i in range(150)]}
+    people = {"uid": list(range(500)), "item": [f"{i % 4}/{i % 10}" for i in range(500)]}
     data = read(people, user="uid", item="item")
-    asked = Study(space, ["all, anywhere, 2"], users=300, dataset="v", missing="no records")
+    asked = Study(space, ["all, anywhere, 2"], users=1000, dataset="v", missing="no records")
     asked = asked.replace(questions=["histogram"], data=data)
     plan = asked.plan()
     assert plan.chosen.user_level
@@ -124,7 +124,7 @@ def test_people_without_records_are_in_a_user_level_release(tmp_path):
     assert all(check.holds for check in verify(tmp_path / "out", ledger=ledger))
     with (tmp_path / "out" / "no_records.csv").open() as file:
         share = float(next(csv.DictReader(file))["share"])
-    assert abs(share - 0.5) < 12 * 2 / (300 * 2)  # the noise on it has the scale 2/(n epsilon)
+    assert abs(share - 0.5) < 12 * 2 / (1000 * 2)  # the noise on it has the scale 2/(n epsilon)
 
 
 def test_a_question_may_insist_on_either_definition():

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from barrow.numerics import float_up
-from barrow.planning.candidates import Candidate, best_first, reasons, useless
+from barrow.planning.candidates import Candidate, best_first, preferred, reasons, useless
 from barrow.planning.rules import CAVEATS, PaperRule
 
 if TYPE_CHECKING:
@@ -123,9 +123,8 @@ class Comparison:
 
     @property
     def better(self) -> Candidate:
-        """What to release: the choice, or user-level DP where that keeps the same promises and errs less."""
-        kept = [rival.best for rival in self.rivals if rival.why == PROMISES]
-        return best_first([self.choice, *kept])[0]
+        """What to release: the choice, or user-level DP where that keeps the same promises and errs clearly less."""
+        return preferred([self.choice], best_first([rival.best for rival in self.rivals if rival.why == PROMISES]))
 
     @property
     def ratio(self) -> float | None:

@@ -295,9 +295,10 @@ def _drawn(
     files = value_files(tables, mapped=plan.mapped, folder=job.stage.folder)
     place = study.ledger if study.ledger is not None or job.book.file is None else str(job.book.file)
     entry = {"ledger": place, "entry": reservation.seq, "key": job.key}
+    own = None if job.gathered is not None else plan.own_error(drawn)
     statement = make_statement(
         study, plan, entry=entry, parameters=job.parameters, summary=_summary(job, drawn),
-        conditions=() if job.gathered is None else job.gathered.conditions, own=plan.own_error(drawn),
+        conditions=() if job.gathered is None else job.gathered.conditions, own=own,
     )  # fmt: skip
     for render in renderers:
         files |= render(statement, tables, plan)
