@@ -149,6 +149,7 @@ def test_other_names_of_one_file_are_no_twins_and_neither_are_drafts(tmp_path: P
     Ledger.create(tmp_path / "c.ledger", promised("others"))
     pay(ledger, "a", 1)
     pay(Ledger.open(tmp_path / "link"), "b", 1)
+    assert ledger.verify().releases == Ledger.open(path).verify().releases == 2
 
 
 def test_looking_for_twins_never_opens_the_ledger_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
