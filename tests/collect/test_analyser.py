@@ -226,7 +226,8 @@ def test_local_releases(tmp_path, space, asked, items, tables):
     release = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=book, out=tmp_path / "out")
     assert release.statement["people"] == 5
     assert release.statement["parameters"]["data"]["refused"] == {"repeated": 1, "not let in": 1}
-    assert {file.stem for file in (tmp_path / "out").glob("*.csv")} == tables
+    # What stands out of the noise is a table of its own, where anything does in this draw.
+    assert {file.stem for file in (tmp_path / "out").glob("*.csv")} - {"regions"} == tables
     assert book.records()[-1].kind == "commit"
     again = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=book, out=tmp_path / "out")
     assert again.statement == release.statement

@@ -99,6 +99,32 @@ def test_who_loses_the_race_destroys_its_own(tmp_path, study, monkeypatch):
     assert draws(tmp_path) == [other[0].folder]
 
 
+def test_who_fails_to_destroy_a_draw_has_taken_the_right_to_stage_it(tmp_path, study, monkeypatch):
+    """Else what is half removed would be staged, and the release be paid for and lost."""
+    killed(tmp_path, "a/first")
+    write, other = Stage.write, []
+
+    def overtaken(self, files):
+        write(self, files)
+        if not other:
+            other.append(None)
+            with monkeypatch.context() as patch:
+                patch.setattr("barrow.study.outputs.shutil.rmtree", half_removed)
+                with pytest.raises(ParameterError, match="cannot be removed"):
+                    study.release(out=tmp_path / "c" / "third")
+
+    def half_removed(folder, **_options):
+        for file in Path(folder).glob("*.csv"):
+            file.unlink()
+
+    monkeypatch.setattr(Stage, "write", overtaken)
+    with pytest.raises(LostReleaseError, match="interrupted"):
+        study.release(out=tmp_path / "b" / "second")
+    result = study.release(out=tmp_path / "d" / "fourth")
+    assert draws(tmp_path) == [result.folder]
+    assert all(check.holds for check in verify(result.folder, ledger=study.ledger))
+
+
 def test_resumed_by_many_at_once_one_draw_is_left(tmp_path, study):
     killed(tmp_path, "a/first")
     code = "import sys; from barrow.study import Study; Study.read('study.toml').release(out=sys.argv[1])"
@@ -120,7 +146,7 @@ def test_a_draw_that_cannot_be_removed_stops_the_next_one(tmp_path, study, monke
     with pytest.raises(ParameterError, match="cannot be removed"):
         study.release(out=tmp_path / "b" / "second")
     assert len(draws(tmp_path)) == 1
-    assert [record.kind for record in Ledger.open(study.ledger).records()] == ["init", "reserve"]
+    assert [record.kind for record in Ledger.open(study.ledger).records()] == ["init", "reserve", "resumed"]
 
 
 # Paid and lost.

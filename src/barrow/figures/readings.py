@@ -223,10 +223,12 @@ def coarse_edges(readings: Readings) -> list[float]:
 
 
 def _first_edge(readings: Readings) -> float:
-    """The noise, rounded up to two digits; without noise, what every value that stands out is above."""
+    """The noise, rounded up as far as no value that stands out is passed; without noise, what all of these are above."""
     if readings.noise is not None:
         noise = float(readings.noise.max())
-        return float(rounded_to(Fraction(repr(noise)), 2, ROUND_CEILING)) if noise > 0 else 0.0
+        rounded = (float(rounded_to(Fraction(repr(noise)), digits, ROUND_CEILING)) for digits in range(2, 18))
+        above = readings.value[readings.value > noise]
+        return next(edge for edge in rounded if not (above <= edge).any()) if noise > 0 else 0.0
     seen = readings.value[~readings.below]
     least = float(seen.min()) if readings.below.any() and len(seen) else 0.0
     least = least if least > _LITTLE * float(readings.value.max()) else 0.0

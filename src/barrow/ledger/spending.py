@@ -166,11 +166,15 @@ class Spender(OpenLedger):
                 return Staged(book.name, seq, key, charge, *book.staged[seq])
             if not data["resumable"] or seq in book.abandoned:
                 raise already_paid(book, key)
-            if forget is not None:
-                forget(book.folders(seq))
             where = None if folder is None else text_of(folder, "folder")
+            earlier = book.folders(seq)
             lease = work.add("resumed", {"reserve": seq, "folder": where}).seq
-        return Reservation(book.name, seq, key, charge, lease=lease)
+        reservation = Reservation(book.name, seq, key, charge, lease=lease)
+        if forget is not None:  # after that record is durable: whoever still writes can no longer stage what goes here
+            with self._appending() as work:
+                self._mine(work.book, reservation)
+                forget(earlier)
+        return reservation
 
     def abandon(self, reservation: Reservation) -> Record:
         """Give up a release that was drawn and failed in a way that may depend on its values: never draw it again.

@@ -24,6 +24,7 @@ from barrow.ledger.store import fsync_folder
 from barrow.questions.merging import POLYGON, REGIONS, as_geometry
 from barrow.questions.plan import Rows
 
+_TRIES = 20
 _ROOM = "room"
 
 
@@ -107,8 +108,9 @@ class Stage:
     def forget(self) -> None:
         """Destroy what every attempt has drawn here; refused where something stays."""
         found = self._staged()
-        for left in found:
-            shutil.rmtree(left, ignore_errors=True)
+        for _ in range(_TRIES):  # another process may be writing there: it is removed all the same, a file later
+            for left in found:
+                shutil.rmtree(left, ignore_errors=True)
         if any(os.path.lexists(left) for left in found):
             raise ParameterError(
                 f"What an earlier attempt drew cannot be removed beside {str(self.out)!r}.",
