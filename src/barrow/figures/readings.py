@@ -223,7 +223,7 @@ def coarse_edges(readings: Readings) -> list[float]:
 
 
 def _first_edge(readings: Readings) -> float:
-    """The noise, rounded up as far as no value that stands out is passed; without noise, what all of these are above."""
+    """The noise, rounded up, but past no value that stands out; without noise, what all of these are above."""
     if readings.noise is not None:
         noise = float(readings.noise.max())
         rounded = (float(rounded_to(Fraction(repr(noise)), digits, ROUND_CEILING)) for digits in range(2, 18))
