@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -113,6 +114,48 @@ def test_a_mean_takes_the_walk(tmp_path, monkeypatch):
         trusted = passed_by(lambda again=again: release(*again), of_records)
         assert {"engines/duckdb/engine.py", "mechanisms/statistics.py", "noise/source.py"} < trusted
         assert len(trusted) <= most, sorted(trusted)
+
+
+COUNTED = """
+import sys
+from pathlib import Path
+import barrow as bw
+
+source, calls = str(Path(bw.__file__).parent), [0]
+
+def look(frame, event, argument):
+    code = frame.f_code
+    calls[0] += event == "call" and code.co_filename.startswith(source) and code.co_name != "<module>"
+
+def counted(run):
+    calls[0] = 0
+    sys.setprofile(look)
+    run()
+    sys.setprofile(None)
+    print(calls[0])
+
+space, promises = "line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"]
+study = bw.Study(space, promises=promises, users=2000)
+counted(lambda: study.plan("histogram"))
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from barrow.cli.main import cli
+
+pq.write_table(pa.table({"uid": [1, 1, 2, 3], "age": [20, 30, 40, 50]}), "ages.parquet")
+where = ["--user", "uid", "--item", "age", "--dataset", "ages", "--users", "3", "--space", space, "--quiet"]
+asked = ["--promise", promises[0], "--question", "mean(fraction=0.25)"]
+cli.main(["init", "ages.parquet", *where, *asked], standalone_mode=False)
+counted(lambda: cli.main(["release", "mean", "--quiet"], standalone_mode=False))
+"""
+"""How many functions of the package are called, module bodies aside, in a process that has planned nothing yet."""
+
+
+def test_a_plan_and_a_release_call_few_functions(tmp_path):
+    found = subprocess.run([sys.executable, "-c", COUNTED], cwd=tmp_path, capture_output=True, text=True, check=True)
+    plan, release = (int(line) for line in found.stdout.splitlines() if line.isdecimal())
+    assert 1_000 < plan <= 60_000
+    assert 1_000 < release <= 15_000
 
 
 def test_a_report_takes_the_walk(tmp_path):

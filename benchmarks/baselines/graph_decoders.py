@@ -71,10 +71,11 @@ def _refitted(decoder: GraphDecoder, y: Floats, prior: Floats, found: GraphMap) 
     """The prior with the mass that the map holds at each scale, half and half with what was expected there."""
     held = decoder.dual(y, prior).mixture(found.dual, found.strength)
     new = prior.copy()
-    for part in decoder.scales.slices:
-        before = float(prior[part].sum())
+    ends = decoder.scales.ends
+    for part, mine in zip(np.split(new, ends), np.split(held, ends), strict=True):
+        before = float(part.sum())
         if before > 0.0:
-            new[part] *= 0.5 + 0.5 * float(held[part].sum()) / before
+            part *= 0.5 + 0.5 * float(mine.sum()) / before
     return np.asarray(new / new.sum())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from barrow.mechanisms.channel import MatrixChannel, channel_of
 from barrow.mechanisms.decoding.bayesian import GAP, bayesian_update
-from barrow.mechanisms.decoding.entropic import EntropicDual, EntropicFit, descend, inner
+from barrow.mechanisms.decoding.entropic import EntropicDual, EntropicFit, _Past, descend, inner
 from barrow.mechanisms.decoding.graph import GraphDecoder, GraphMap
 from barrow.mechanisms.decoding.graph_scales import graph_scales
 from barrow.mechanisms.decoding.grid import discrepancy_map, nearest_in_simplex, nearest_map
@@ -53,6 +53,25 @@ def test_descend():
 
     descend(bowl, np.array([3.0, -1.0]), enough=lambda: seen[-1] < 1e-20, most=100)
     assert seen[-1] < 1e-20
+
+
+def test_the_past_steps_speak_for_the_inverse_that_bfgs_updates():
+    """Against the dense update H' = (1 - rsy') H (1 - rys') + rss', from the scaled identity and the steps kept."""
+    rng, memory, size = np.random.default_rng(5), 3, 5
+    curvature = np.diag([1.0, 2.0, 3.0, 5.0, 8.0]) + 0.1
+    past, pairs, gradient = _Past(memory, size), [], rng.normal(size=size)
+    assert past.newton(gradient) is gradient
+    for _ in range(8):  # the table goes round twice
+        moved = rng.normal(size=size)
+        past.add(moved, curvature @ moved)
+        past.add(moved, -moved)  # along which the gradient falls: not remembered
+        pairs = [*pairs, (moved, curvature @ moved)][-memory:]
+        moved, change = pairs[-1]
+        inverse = np.eye(size) * (moved @ change) / (change @ change)
+        for s, y in pairs:
+            turned = np.eye(size) - np.outer(s, y) / (s @ y)
+            inverse = turned @ inverse @ turned.T + np.outer(s, s) / (s @ y)
+        np.testing.assert_allclose(past.newton(gradient), inverse @ gradient, rtol=1e-10, atol=1e-12)
 
 
 def test_entropic_fit():

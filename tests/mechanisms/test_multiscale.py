@@ -14,7 +14,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import MultiscaleDensity, UserCounts, linear_noise, multiscale_density
 from barrow.mechanisms.decoding import discrepancy_map, nearest_in_simplex, nearest_map
 from barrow.mechanisms.decoding.grid import _checked, _decoded, _smoother
-from barrow.mechanisms.multiscale import best_shares, mixed_reference, predicted_error, scales_of
+from barrow.mechanisms.multiscale import _compositions, best_shares, mixed_reference, predicted_error, scales_of
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.queries import multiscale
@@ -24,6 +24,12 @@ from barrow.transport import emd, measure_of
 SQUARE = Euclidean([0, 0], [1, 1], step=1 / 16)
 LINE = Line(0, 100, unit="km", step=2, cells=True)
 NYC = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=4)
+
+
+@pytest.mark.parametrize(("total", "parts"), [(0, 1), (3, 1), (1, 4), (4, 3)])
+def test_every_way_to_share_is_looked_at_once(total, parts):
+    every = itertools.product(range(total + 1), repeat=parts)
+    assert _compositions(total, parts).tolist() == [list(row) for row in every if sum(row) == total]
 
 
 def smooth_map(matrix, values, *, strength, atoms, prior, tolerance=1e-3):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from barrow.errors import ParameterError
 from barrow.figures.curves import Curve, end_labels, interpolated, labels_width, line_of, log_range
 from barrow.figures.figure import Figure, drawn
@@ -247,12 +249,11 @@ class _Frame:
     def _trouble(self, x: float, y: float, wide: float) -> int:
         """How much a text at a place would cover: points of curves, or the world outside."""
         hidden = 1000 * (x < self.left or x + wide > self.right or not self.top < y < self.bottom)
-        for share in range(21):
-            at = x + wide * share / 20
-            value = self.x.low * (self.x.high / self.x.low) ** ((at - self.left) / (self.right - self.left))
-            for curve in self.curves:
-                if curve.x[0] <= value <= curve.x[-1]:
-                    hidden += abs(self.y(interpolated(curve, value)) - y) < 12
+        at = x + wide * np.arange(21) / 20
+        values = self.x.low * (self.x.high / self.x.low) ** ((at - self.left) / (self.right - self.left))
+        for curve in self.curves:
+            within = values[(curve.x[0] <= values) & (values <= curve.x[-1])]
+            hidden += int((np.abs(self.y.positions(interpolated(curve, within)) - y) < 12).sum())
         return hidden
 
     def figure(
@@ -272,7 +273,7 @@ class _Frame:
         said = []
         for curve in self.curves[1:]:
             if curve.style == "main" and curve.x[0] <= here.x <= curve.x[-1]:
-                other = interpolated(curve, here.x)
+                other = float(interpolated(curve, np.array(here.x)))
                 word = "smaller" if here.y < other else "larger" if here.y > other else "the same"
                 said.append(
                     f"The error of {isolated(curve.label)} there is {near(other, self.unit)}: this one is {word}."

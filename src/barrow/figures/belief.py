@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from barrow.errors import ParameterError
 from barrow.figures.curves import Curve, end_labels, labels_width, line_of
 from barrow.figures.figure import Figure, drawn
-from barrow.figures.svg import Scale, apart, bottom_axis, clean, element, isolated, left_axis, mark, number, text_width
+from barrow.figures.svg import (
+    Scale,
+    apart,
+    bottom_axis,
+    clean,
+    element,
+    isolated,
+    left_axis,
+    mark,
+    number,
+    shortest,
+    text_width,
+)
 from barrow.numerics import exact
 from barrow.numerics.exact import PERCENT, at_most, near
 
@@ -171,5 +183,6 @@ def hundred(probability: float, *, title: str = "", width: int = 250) -> Figure:
 def _dots(middles: Sequence[tuple[float, float]], r: float, kind: str) -> str:
     size = number(r)
     half = f"a{size} {size} 0 1 0 "
-    path = "".join(f"M{number(x - r)} {number(y)}{half}{number(2 * r)} 0{half}{number(-2 * r)} 0z" for x, y in middles)
-    return element("path", d=path, class_=kind)
+    disc = f"{half}{number(2 * r)} 0{half}{number(-2 * r)} 0z"
+    starts = shortest("M".join([f"{x - r:.2f} {y:.2f}" for x, y in middles]))
+    return element("path", d=f"M{starts.replace('M', f'{disc}M')}{disc}", class_=kind)

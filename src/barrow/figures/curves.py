@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -55,8 +54,7 @@ class Curve:
 def line_of(curve: Curve, x: Scale, y: Scale, kind: int) -> str:
     """The curve as a path, thinned where points share a pixel; ``kind`` chooses colour and dashes."""
     points: list[tuple[float, float]] = []
-    for a, b in zip(curve.x, curve.y, strict=True):
-        p = (x(float(a)), y(float(b)))
+    for p in zip(x.positions(curve.x).tolist(), y.positions(curve.y).tolist(), strict=True):
         if not points or abs(p[0] - points[-1][0]) + abs(p[1] - points[-1][1]) > 0.4:
             points.append(p)
     if len(points) == 1:
@@ -96,6 +94,6 @@ def labels_width(texts: Sequence[str], most: float) -> float:
     return min(max((text_width(text, 13.0) for text in texts), default=0.0) + 22, most)
 
 
-def interpolated(curve: Curve, at: float) -> float:
-    """The height of a curve at a place, between its points along straight lines of logarithms."""
-    return math.exp(float(np.interp(math.log(at), np.log(curve.x), np.log(curve.y))))
+def interpolated(curve: Curve, at: Floats) -> Floats:
+    """The heights of a curve at some places, between its points along straight lines of logarithms."""
+    return np.asarray(np.exp(np.interp(np.log(at), np.log(curve.x), np.log(curve.y))))

@@ -23,7 +23,9 @@ KEY = "\x01"
 # What XML 1.0 forbids, lone surrogates, and controls that reorder the text around them.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _REORDERING = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
-_SPECIAL = re.compile('[&<>"]')
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
+_ZEROS = re.compile(r"\.?0+(?![\d.])")
+_BELOW_ZERO = re.compile(r"-0(?![\d.])")
 _BLANKS = re.compile(r"\s+")
 _WIDTHS = {0.30: "ijlI|!.,:;'`", 0.40: 'ftr()[]{}/\\-" ', 0.62: "abdeghknopqsuvxyzc0123456789_L", 0.92: "mwMW@%—…"}
 _WIDTH = {letter: width for width, letters in _WIDTHS.items() for letter in letters}
@@ -50,9 +52,7 @@ def isolated(text: object) -> str:
 
 def escape(text: str) -> str:
     """The text as XML character data, also within double quotes."""
-    if _SPECIAL.search(text) is None:
-        return text
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    return text.translate(_ESCAPES)
 
 
 def number(value: float) -> str:
@@ -70,11 +70,14 @@ def element(tag: str, *children: str, text: str | None = None, **attributes: obj
 
     A trailing underscore of a name goes, others become hyphens; floats are written as coordinates; None is left out.
     """
-    inner = "".join(children) + ("" if text is None else escape(text))
-    written = "".join(
-        [f' {_hyphens(name)}="{_attribute(value)}"' for name, value in attributes.items() if value is not None]
-    )
-    return f"<{tag}{written}>{inner}</{tag}>" if inner else f"<{tag}{written}/>"
+    inner = "".join(children) + ("" if text is None else text.translate(_ESCAPES))
+    written = [
+        f' {_hyphens(name)}="{number(value) if isinstance(value, float) else str(value).translate(_ESCAPES)}"'
+        for name, value in attributes.items()
+        if value is not None
+    ]
+    opened = "".join([f"<{tag}", *written])
+    return f"{opened}>{inner}</{tag}>" if inner else f"{opened}/>"
 
 
 @cache
@@ -82,13 +85,22 @@ def _hyphens(name: str) -> str:
     return name.rstrip("_").replace("_", "-")
 
 
-def _attribute(value: object) -> str:
-    return number(float(value)) if isinstance(value, float | np.floating) else escape(str(value))
-
-
 def polyline(points: Iterable[tuple[float, float]]) -> str:
-    """The path through points."""
-    return "M" + "L".join(f"{number(x)},{number(y)}" for x, y in points)
+    """The path through points, their coordinates written as :func:`number` does.
+
+    >>> polyline([(0.0, -0.001), (100.5, 1234.567)])
+    'M0,0L100.5,1234.57'
+    """
+    return "M" + shortest("L".join([f"{x:.2f},{y:.2f}" for x, y in points]))
+
+
+def shortest(path: str) -> str:
+    """A path all of whose numbers have two decimals, with each as short as :func:`number` writes it.
+
+    >>> shortest("M100.00 -0.00l0.50 20.25")
+    'M100 0l0.5 20.25'
+    """
+    return _BELOW_ZERO.sub("0", _ZEROS.sub("", path))
 
 
 def mark(*children: str, at: tuple[float, float], said: str) -> str:
@@ -121,6 +133,12 @@ class Scale:
         span = self.high - self.low
         return self.start + (0.5 if span == 0 else (value - self.low) / span) * (self.end - self.start)
 
+    def positions(self, values: Floats) -> Floats:
+        """The positions of many numbers."""
+        span = self.high - self.low
+        shares = np.full(values.shape, 0.5) if span == 0 else (values - self.low) / span
+        return np.asarray(self.start + shares * (self.end - self.start))
+
     def ticks(self, count: int = 6) -> list[float]:
         """Round numbers within the scale, about ``count`` of them."""
         if self.high <= self.low:
@@ -140,6 +158,10 @@ class LogScale(Scale):
         """The position of a positive number."""
         span = math.log(self.high / self.low)
         return self.start + (0.5 if span == 0 else math.log(value / self.low) / span) * (self.end - self.start)
+
+    def positions(self, values: Floats) -> Floats:
+        """The positions of many positive numbers."""
+        return Scale(0.0, math.log(self.high / self.low), self.start, self.end).positions(np.log(values / self.low))
 
     def ticks(self, count: int = 6) -> list[float]:
         """1, 2 or 3, 5 times powers of ten, about ``count`` of them."""
@@ -194,9 +216,10 @@ def ticks_width(scale: Scale, write: Callable[[float], str]) -> float:
 
 def text_width(text: str, size: float = 12.0) -> float:
     """The width of a text in pixels, estimated for a wide sans-serif."""
-    return size * sum(_letter(letter) for letter in text)
+    return size * sum(map(_letter, text))
 
 
+@cache
 def _letter(letter: str) -> float:
     known = _WIDTH.get(letter)
     if known is not None:

@@ -8,10 +8,11 @@ as bumps to mix, and their shares of the budget, which are chosen by predicted e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -167,7 +168,7 @@ def best_shares(space: Space, bandwidths: tuple[Any, ...], rate: float) -> tuple
     parts = 10
     while parts > 1 and math.comb(parts + levels - 1, levels - 1) > _MOST_CHOICES:
         parts -= 1
-    table = np.array(list(_compositions(parts, levels)), dtype=np.float64)
+    table = _compositions(parts, levels)
     padded = np.pad(table / parts, [(0, 0), (0, len(others))])
     best = table[int(predicted_error(query, rate, padded).argmin())].astype(np.int64)
     return tuple(
@@ -175,13 +176,11 @@ def best_shares(space: Space, bandwidths: tuple[Any, ...], rate: float) -> tuple
     )
 
 
-def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    if parts == 1:
-        yield (total,)
-        return
-    for first in range(total + 1):
-        for rest in _compositions(total - first, parts - 1):
-            yield (first, *rest)
+def _compositions(total: int, parts: int) -> Floats:
+    """All ways to write ``total`` as an ordered sum of ``parts``, as rows: places of bars among stars."""
+    places = total + parts - 1
+    bars = np.array([(-1, *each, places) for each in combinations(range(places), parts - 1)], dtype=np.float64)
+    return np.diff(bars, axis=1) - 1.0
 
 
 @dataclass(frozen=True, eq=False)

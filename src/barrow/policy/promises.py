@@ -227,7 +227,7 @@ def belief_figure(
     if top > _CERTAIN:
         return None
     reach = min(diameter, max([1.35 * change.distance for change in changes], default=0.15 * diameter) or diameter)
-    far = np.linspace(0.0, reach, 64)
+    far = np.linspace(0.0, reach, 25)
     if cost is None or records is RecordMap.FILTER:
         curves = [Curve("any change", far, np.full(len(far), top))]
     else:

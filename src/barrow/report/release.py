@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +316,7 @@ def _belief(said: Mapping[str, Any], worst: float) -> Picture | None:
     ]
     event, delta = event_from_json(said["event"]), exact(said["guarantee"]["definition"]["delta"], "delta")
 
+    @cache
     def cost(share: Fraction, reach: Fraction) -> Fraction:
         return epsilon_at(event, share, reach, delta)
 

@@ -144,7 +144,7 @@ class EntropicDual:
         total = float(raw.sum())
         weights = self.spread(raw / total)
         curved = self.covaried(v)
-        value = 0.5 * inner(v, curved) - inner(v, self.y) + strength * (top + math.log(total))
+        value = inner(v, 0.5 * curved - self.y) + strength * (top + math.log(total))
         return value, weights, curved - self.y + self.forward(weights)
 
 
@@ -164,17 +164,17 @@ def descend(
     """Goes down from ``start`` until ``enough()``; the objective remembers what it saw. Returns the steps taken."""
     x = start
     value, gradient = objective(x)
-    past: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
+    past = _Past(memory, x.size)
     for step in range(1, most + 1):
-        direction = -_newton(gradient, past)
+        direction = -past.newton(gradient)
         slope = inner(direction, gradient)
         if not slope < 0.0:
-            past.clear()
+            past = _Past(memory, x.size)
             direction = -gradient
             slope = inner(direction, gradient)
             if not slope < 0.0:
                 return step
-        length = 1.0 if past else min(1.0, 1.0 / float(np.sqrt(-slope)))
+        length = 1.0 if past.known else min(1.0, 1.0 / float(np.sqrt(-slope)))
         for _ in range(_HALVINGS):
             ahead = x + length * direction
             found, turned = objective(ahead)
@@ -183,27 +183,58 @@ def descend(
             length /= 2.0
         else:
             return step  # rounding hides any further descent
-        moved, change = ahead - x, turned - gradient
-        curved = inner(moved, change)
-        if curved > 1e-12 * inner(change, change):
-            past.append((moved, change, 1.0 / curved))
+        past.add(ahead - x, turned - gradient)
         x, value, gradient = ahead, found, turned
         if enough():
             return step
     return most
 
 
-def _newton(gradient: Floats, past: deque[tuple[Floats, Floats, float]]) -> Floats:
-    """The inverse Hessian that the past steps speak for, times the gradient."""
-    q = gradient.copy()
-    used = []
-    for moved, change, inverse in reversed(past):
-        a = inverse * inner(moved, q)
-        q -= a * change
-        used.append(a)
-    if past:
-        moved, change, inverse = past[-1]
-        q *= 1.0 / (inverse * inner(change, change))
-    for (moved, change, inverse), a in zip(past, reversed(used), strict=True):
-        q += (a - inverse * inner(change, q)) * moved
-    return q
+class _Past:
+    """The last steps, how the gradient changed in each, and the inner products of all these.
+
+    The two-loop recursion needs nothing but inner products. It runs on the coefficients of what is stored, so Newton's
+    step is two passes over one table, however many steps are remembered.
+    """
+
+    def __init__(self, memory: int, size: int) -> None:
+        self.pairs = np.zeros((memory, 2, size))
+        self.products = np.zeros((2 * memory, 2 * memory))
+        self.known: deque[int] = deque(maxlen=memory)
+        """The rows in use, oldest first."""
+
+    def add(self, moved: Floats, change: Floats) -> None:
+        """Remembers a step in place of the oldest, unless the gradient hardly grew along it."""
+        pair = np.stack([moved, change])
+        (_, curved), (_, square) = np.einsum("in,jn->ij", pair, pair).tolist()
+        if not curved > 1e-12 * square:
+            return
+        memory = len(self.pairs)
+        row = len(self.known) if len(self.known) < memory else self.known[0]
+        self.known.append(row)
+        self.pairs[row] = pair
+        used = 2 * len(self.known)
+        along = np.einsum("in,jn->ij", self.pairs.reshape(2 * memory, -1)[:used], pair)
+        self.products[:used, 2 * row : 2 * row + 2] = along
+        self.products[2 * row : 2 * row + 2, :used] = along.T
+
+    def newton(self, gradient: Floats) -> Floats:
+        """The inverse Hessian that the past steps speak for, times the gradient."""
+        used = 2 * len(self.known)
+        if not used:
+            return gradient
+        table = self.pairs.reshape(len(self.products), -1)[:used]
+        along = np.einsum("in,n->i", table, gradient)
+        products, weights = self.products[:used, :used], np.zeros(used)
+        curved = products[np.arange(0, used, 2), np.arange(1, used, 2)].tolist()
+        taken = {}
+        for row in reversed(self.known):
+            taken[row] = float(along[2 * row] + products[2 * row] @ weights) / curved[row]
+            weights[2 * row + 1] -= taken[row]
+        last = self.known[-1]
+        scale = curved[last] / float(products[2 * last + 1, 2 * last + 1])
+        weights *= scale
+        along *= scale
+        for row in self.known:
+            weights[2 * row] += taken[row] - float(along[2 * row + 1] + products[2 * row + 1] @ weights) / curved[row]
+        return np.asarray(scale * gradient + np.einsum("i,in->n", weights, table))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from operator import matmul
 from typing import Any
 
 import numpy as np
@@ -132,8 +133,8 @@ class GraphDecoder:
 
     def dual(self, y: Floats, prior: Floats) -> _GraphDual:
         """The dual of the smooth map for checked values."""
-        turned, scales = self._turned, self.scales
-        both_ways = (lambda x: turned @ x), (lambda v: self.weights @ v)
+        scales = self.scales
+        both_ways = partial(matmul, self._turned), partial(matmul, self.weights)
         return _GraphDual(y, scales.spread, scales.gather, *both_ways, prior, matrix=self._sparse)
 
     @cached_property

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,15 +47,14 @@ class GraphScales:
         """The number of all bumps."""
         return len(self.prior)
 
-    @property
-    def slices(self) -> list[slice]:
-        """Where the bumps of each scale are among all; the uniform histogram is the last one."""
-        ends = np.cumsum([0, *self.counts, 1]).tolist()
-        return [slice(a, b) for a, b in pairwise(ends)]
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where the bumps of each scale end among all; the uniform histogram is the last one."""
+        return [int(end) for end in np.cumsum(self.counts)]
 
     def spread(self, mixture: Floats) -> Floats:
         """The histogram over the items that a mixture of bumps is."""
-        parts = [mixture[part] for part in self.slices]
+        parts = np.split(mixture, self.ends)
         total = parts[-2]
         for step, finer in zip(reversed(self.steps), reversed(parts[:-2]), strict=True):
             total = step @ total + finer

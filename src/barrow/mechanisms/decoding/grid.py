@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from operator import matmul
 from typing import Any
 
 import numpy as np
@@ -144,7 +146,7 @@ def _checked(matrix: Any, values: Any) -> Floats:
 def _both_ways(matrix: Any) -> tuple[Any, Any]:
     """The maps x -> matrix x and x -> matrix' x, with the transpose laid out for speed."""
     turned = matrix.T if isinstance(matrix, np.ndarray) else matrix.T.tocsr()
-    return (lambda x: matrix @ x), (lambda x: turned @ x)
+    return partial(matmul, matrix), partial(matmul, turned)
 
 
 def _largest_square(matrix: Any) -> float:
