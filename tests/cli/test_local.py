@@ -8,17 +8,16 @@ import json
 import pytest
 
 STUDY = """
+alpha = 100
 [space]
 kind = "line"
 low = 0
 high = 10
 unit = "km"
 step = 0.1
-[query]
-kind = "distance_to"
-point = 3
-[privacy]
-alpha = 100
+[[question]]
+kind = "distance"
+to = 3
 """
 
 
@@ -99,9 +98,9 @@ def test_errors_teach(barrow, study, arguments, words):
 def test_products_are_read_by_rows(barrow, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text(
-        "[space]\nkind='product'\nweights=['1/2','1/2']\n"
+        "alpha=5\n[space]\nkind='product'\nweights=['1/2','1/2']\n"
         "[[space.parts]]\nkind='line'\nlow=0\nhigh=10\nstep=1\ncells=true\n[[space.parts]]\nkind='circle'\nperiod=24\nstep=1\n"
-        "[query]\nkind='histogram'\n[privacy]\nalpha=5\n"
+        "[[question]]\nkind='histogram'\n"
     )
     (tmp_path / "i").write_text("[1.5, 3]\n[2.5, 23]\n")
     code, out, _ = barrow("local", "randomise", "i", "--study", "s.toml", "--memory", "m")
@@ -112,14 +111,13 @@ def test_products_are_read_by_rows(barrow, tmp_path, monkeypatch):
 
 
 HISTOGRAM = """
+alpha = 100
 [space]
 kind = "clustered"
 shape = [3, 4]
 r = 0.1
-[query]
+[[question]]
 kind = "histogram"
-[privacy]
-alpha = 100
 """
 
 
@@ -146,7 +144,7 @@ def test_a_local_histogram_is_asked_along_the_tree_and_decoded(barrow, tmp_path,
 
 def test_records_outside_are_priced_or_refused(barrow, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    promised = STUDY.replace("[privacy]\nalpha = 100\n", '[[promise]]\nshare = "all"\ndistance = "1 km"\nepsilon = 1\n')
+    promised = STUDY.replace("alpha = 100\n", "") + '[[promise]]\nshare = "all"\ndistance = "1 km"\nepsilon = 1\n'
     (tmp_path / "study.toml").write_text(promised)
     (tmp_path / "items.jsonl").write_text("8.05\n12\n")
     words = ("local", "randomise", "items.jsonl", "--memory", "me.json", "--unknown")

@@ -17,13 +17,12 @@ STUDY = """
 dataset = "visits-2026-10"
 users = 1083
 model = "central"
+alpha = 25
 [space]
 kind = "line"
 low = 0
 high = 10
 unit = "km"
-[privacy]
-alpha = 25
 """
 
 
@@ -179,7 +178,7 @@ def test_bad_budgets_write_nothing(tmp_path: Path, study: Path, run: Any, option
 
 def test_init_needs_a_data_set_and_users(tmp_path: Path, run: Any) -> None:
     study = tmp_path / "study.toml"
-    study.write_text('[space]\nkind = "earth"\n[privacy]\nalpha = 25\n')
+    study.write_text('alpha = 25\n[space]\nkind = "earth"\n')
     assert "--dataset" in run("init", tmp_path / "a", "--study", study, "--alpha", 1, code=1)
     run("init", tmp_path / "a", "--study", study, "--alpha", 1, "--dataset", "d", "--users", 3)
     assert "already a file" in run(
@@ -194,7 +193,7 @@ def test_help_has_an_example(run: Any, command: str) -> None:
 
 
 def test_the_study_may_name_the_separate_user_level_budget(study: Path, tmp_path: Path, run: Any) -> None:
-    study.write_text(STUDY + 'user_epsilon = "0.5"\n')
+    study.write_text(STUDY + '[privacy]\nuser_epsilon = "0.5"\n')
     made = json.loads(run("init", tmp_path / "l", "--study", study, "--alpha", "3", "--json"))
     assert made["budget"]["user_level"]["epsilon"] == "0.5"
 
@@ -203,6 +202,7 @@ PROMISES = """
 dataset = "visits-2026-10"
 users = 1083
 model = "central"
+delta = "1e-9"
 [space]
 kind = "line"
 low = 0
@@ -210,8 +210,6 @@ high = 10
 unit = "km"
 step = 1
 cells = true
-[privacy]
-delta = "1e-9"
 [[promise]]
 share = "all"
 distance = "300 m"

@@ -1,4 +1,4 @@
-"""A second study of a data set: it joins, or is refused; ledgers of version 1 are read and carried over."""
+"""A second study of a data set: it joins, or is refused; ledgers of alpha are carried over into promises."""
 
 from __future__ import annotations
 
@@ -117,13 +117,13 @@ def test_no_second_budget_beside_the_first(path: Path, tmp_path: Path) -> None:
     assert Ledger.find(tmp_path, "ages") == str(tmp_path / "ages.ledger")
 
 
-# Ledgers of version 1.
+# Ledgers of alpha.
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """What version 1 wrote: alpha 3, alpha 4 (worst case 0.05), alpha 1 with delta, 1/2 at user level, 1/3 lost."""
-    data = json.loads((Path(__file__).parent / "data" / "version1.json").read_text())
+    """Spent of alpha: 3, 4 (worst case 0.05), 1 with delta, 1/2 at user level, 1/3 lost."""
+    data = json.loads((Path(__file__).parent / "data" / "alpha.json").read_text())
     file = tmp_path / "ages.ledger"
     SqliteStore.create(file, [Row(**row) for row in data["records"]])
     return file
@@ -135,11 +135,10 @@ def years(*promises: PromiseLimit, delta: str = "1e-6") -> Budget:
 
 def space_of(file: Path) -> SpaceRef:
     first = Ledger.open(file).records()[0]
-    ref = SpaceRef(**first.data["budget"]["space"])
-    return SpaceRef(ref.kind, ref.digest, ref.diameter, ref.unit, "line years", "1/200")
+    return SpaceRef(**first.data["budget"]["space"])
 
 
-def test_version_1_is_read_and_spent_from(old: Path) -> None:
+def test_a_ledger_of_alpha_is_read_and_spent_from(old: Path) -> None:
     ledger = Ledger.open(old)
     assert ledger.left() == Amount(Fraction(10) - 3 - 4 - 1 - Fraction(1, 3), Fraction("1e-6") - Fraction("1e-9"))
     assert ledger.left("user").loss == Fraction(3, 2)
@@ -156,15 +155,15 @@ def test_version_1_is_read_and_spent_from(old: Path) -> None:
     assert Ledger.open(old).left().loss == Fraction(2, 3)
 
 
-def test_what_version_1_spent_is_carried_into_every_promise(old: Path) -> None:
+def test_what_was_spent_of_alpha_is_carried_into_every_promise(old: Path) -> None:
     before = Ledger.open(old).head()
-    ledger = Ledger.join(old, years(), spaces=[space_of(old)])
+    ledger = Ledger.join(old, years())
     near, share = Fraction(5, 100) + Fraction(1, 100), Fraction(1, 10)
     # 3, 4 and 1 by their events, user level in full, and what was lost
     assert used(ledger) == [8 * near + Fraction(1, 2) + near / 3, 8 * share + Fraction(1, 2) + share / 3]
     assert ledger.balances()[0].spent.delta == Fraction("1e-9")
     assert ledger.verify(before).anchored  # the old chain goes on
-    assert Ledger.join(old, years(), spaces=[space_of(old)]).head() == ledger.head()
+    assert Ledger.join(old, years()).head() == ledger.head()
     ledger.reserve(
         key="mean-2", what="mean", event=PureRelease(1, model="central"), guarantee=emd(1), space=space_of(old),
         dataset="ages", users=1000,
@@ -175,20 +174,21 @@ def test_what_version_1_spent_is_carried_into_every_promise(old: Path) -> None:
     assert "ε" in ledger.overview().sentences()[0]
 
 
-def test_without_the_space_version_1_is_carried_at_its_worst(old: Path) -> None:
+def test_about_another_metric_it_is_carried_at_its_worst(old: Path) -> None:
+    elsewhere = Promises(YEARS, "1e-6")
     with pytest.raises(NotCoveredError, match=r"have spent ε ≈8\.83333"):
-        Ledger.join(old, years())
+        Ledger.join(old, Budget("ages", 1000, "line km", elsewhere))
     wide = [PromiseLimit(p.share, p.distances or None, 9) for p in YEARS]
-    ledger = Ledger.join(old, years(*wide))
+    ledger = Ledger.join(old, Budget("ages", 1000, "line km", Promises(wide, "1e-6")))
     assert used(ledger) == [8 + Fraction(1, 2) + Fraction(1, 3)] * 2
 
 
-def test_a_promise_that_version_1_broke_is_not_made(old: Path) -> None:
+def test_a_promise_that_was_broken_before_is_not_made(old: Path) -> None:
     head = Ledger.open(old).head()
     with pytest.raises(NotCoveredError, match=r"“all data by 5: ε ≤ 0\.5” with δ 0\.000001 cannot be made"):
-        Ledger.join(old, years(PromiseLimit(1, 5, "0.5")), spaces=[space_of(old)])
+        Ledger.join(old, years(PromiseLimit(1, 5, "0.5")))
     with pytest.raises(NotCoveredError, match="δ 1e-9 there already"):
-        Ledger.join(old, years(delta="1e-12"), spaces=[space_of(old)])
+        Ledger.join(old, years(delta="1e-12"))
     with pytest.raises(NotCoveredError, match="a number of users of 1000"):
         Ledger.join(old, Budget("ages", 999, "line years", Promises(YEARS, "1e-6")))
     assert Ledger.open(old).head() == head
@@ -236,7 +236,7 @@ def test_quadrature_is_carried_as_sums(path: Path) -> None:
     ],
 )
 def test_a_carried_sum_that_makes_no_sense(old: Path, change: Any) -> None:
-    Ledger.join(old, years(), spaces=[space_of(old)])
+    Ledger.join(old, years())
     rows, previous = [], GENESIS
     for row in SqliteStore(old).rows():
         data = json.loads(row.body)

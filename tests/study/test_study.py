@@ -38,19 +38,21 @@ def test_files_round_trip(tmp_path):
 
 WRONG = {
     "unknown key": ({"space": SPACE, "promises": []}, "Did you mean 'promise'"),
-    "unknown privacy key": ({"space": SPACE, "privacy": {"alfa": 1}}, "Did you mean 'alpha'"),
+    "unknown privacy key": ({"space": SPACE, "privacy": {"user_epsilo": 1}}, "Did you mean 'user_epsilon'"),
+    "a key of another table": ({"space": SPACE, "privacy": {"alpha": 1}}, "stands in another table"),
+    "a table of long ago": ({"space": SPACE, "query": {"kind": "mean"}}, "unknown field `query`"),
     "unknown promise key": ({"space": SPACE, "promise": [{"eps": 1}]}, "eps"),
     "no space": ({}, "names no space"),
     "space not a table": ({"space": "earth"}, "Expected `object`"),
     "promise not a list": ({"space": SPACE, "promise": {"share": 1}}, "Expected `array`"),
     "promise lacks": ({"space": SPACE, "promise": [{"share": 1}]}, "distance"),
     "alpha and promises": (
-        {"space": SPACE, "privacy": {"alpha": 1}, "promise": [{"share": 1, "distance": 1, "epsilon": 1}]},
+        {"space": SPACE, "alpha": 1, "promise": [{"share": 1, "distance": 1, "epsilon": 1}]},
         "alpha and promises",
     ),
     "users": ({"space": SPACE, "users": 0}, "users is 0"),
     "model": ({"space": SPACE, "model": "magic"}, "model is 'magic'"),
-    "delta": ({"space": SPACE, "privacy": {"delta": 1}}, "delta is 1"),
+    "delta": ({"space": SPACE, "delta": 1}, "delta is 1"),
 }
 
 

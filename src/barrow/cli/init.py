@@ -73,7 +73,7 @@ def init(
     study = study.replace(ledger=place)
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
         study.data.validate(study.space)
-    book = Ledger.join(place, study, spaces=[study.space], anchor=anchor)
+    book = Ledger.join(place, study, anchor=anchor)
     study.write(file)
     told = {"study": file, "ledger": place, "dataset": study.dataset, "alpha": float(study.alpha)}
     grids = None if study.grids is None else study.grids.to_json()

@@ -22,7 +22,6 @@ from barrow.ledger import Budget, Head, Ledger, PromiseLimit, Promises, price_to
 from barrow.ledger.published import FILE
 from barrow.numerics import exact, exact_text, float_up
 from barrow.privacy import DiscreteEmd, Emd, UserLevel
-from barrow.spaces import Space
 from barrow.study import read_study
 
 _FILE = click.argument("file")
@@ -90,10 +89,10 @@ def init(file: str, anchor: Path | None, tighten: bool, as_json: bool, quiet: bo
 
     Example:  barrow ledger init nyc.ledger --study study.toml --anchor /media/usb/nyc.anchor
     """
-    budget, space = _budget(**options)
+    budget = _budget(**options)
     known = Ledger.exists(file)
     if budget.promises:
-        made = Ledger.join(file, budget, spaces=[space], tighten=tighten, anchor=anchor)
+        made = Ledger.join(file, budget, tighten=tighten, anchor=anchor)
     else:
         made = Ledger.create(file, budget, anchor=anchor)
     data = {"ledger": file, "budget": made.budget.to_json(), "head": _head(made.head())}
@@ -322,7 +321,7 @@ def _budget(
     user_epsilon: str | None,
     user_delta: str,
     composition: str,
-) -> tuple[Budget, Space]:
+) -> Budget:
     study = read_study(study_file)
     promised = bool(study.promises) and alpha is None and epsilon is None
     if not promised and ((alpha is None) == (epsilon is None) or (epsilon is None) != (radius is None)):
@@ -344,7 +343,7 @@ def _budget(
         kept = [PromiseLimit.of(promise, study.space) for promise in study.promises]
         total = study.delta if delta == "0" else exact(delta, "delta")
         promises = Promises(kept, total, model=trust, bounded=bounded is not None)
-        return Budget(name, n, study.space, promises, items=bounded, per=per), study.space
+        return Budget(name, n, study.space, promises, items=bounded, per=per)
     limit: Emd | DiscreteEmd
     if epsilon is not None and radius is not None:
         if bounded is not None:
@@ -361,8 +360,7 @@ def _budget(
         user_epsilon, user_delta = exact_text(study.user_level.epsilon), exact_text(study.user_level.delta)
     if user_epsilon is not None:
         user_level = UserLevel(user_epsilon, user_delta, model=trust, bounded=bounded is not None)
-    made = Budget(name, n, study.space, limit, items=bounded, per=per, user_level=user_level, composition=composition)
-    return made, study.space
+    return Budget(name, n, study.space, limit, items=bounded, per=per, user_level=user_level, composition=composition)
 
 
 def _head(newest: Head) -> dict[str, Any]:

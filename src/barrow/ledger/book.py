@@ -19,36 +19,31 @@ from barrow.ledger.store import GENESIS, Head, Row, canonical, digest, link, wri
 from barrow.numerics import exact
 from barrow.privacy import event_from_json, guarantee_from_json
 
-RECORD_VERSION = 2
-"""The format of the records that this version writes; it reads 1 as well."""
+RECORD_VERSION = 1
+"""The format of the records that are written; every format that was ever released stays readable."""
 
 _COMMON = {"v": int, "seq": int, "kind": str, "when": str, "who": str, "barrow": str}
 _AMOUNT = msgspec.defstruct("amount", [("loss", str), ("delta", str)], forbid_unknown_fields=True)
 _RESERVE = {
     "key": str, "what": str, "account": str, "amount": _AMOUNT, "period": str | None, "event": dict[str, Any],
     "guarantee": dict[str, Any], "space": dict[str, Any], "items": Any, "parameters": dict[str, Any],
-    "parameters_digest": str, "composer": str,
+    "parameters_digest": str, "composer": str, "charges": list[str] | None, "question": str | None,
+    "folder": str | None, "resumable": bool,
 }  # fmt: skip
-_INIT, _PERIOD = {"ledger": str, "budget": dict[str, Any]}, {"period": str}
-_OPEN, _DONE, _TEXT = {"reserve": int}, {"reserve": int, "outputs": str}, {"statement": str | None}
-_LATER = {"charges": list[str] | None, "question": str | None, "folder": str | None, "resumable": bool}
-_FIELDS: dict[int, dict[str, dict[str, Any]]] = {
-    1: {"init": _INIT, "period": _PERIOD, "reserve": _RESERVE, "commit": _DONE},
-    2: {
-        "init": _INIT | {"anchor": str | None},
-        "budget": {"budget": dict[str, Any], "carried": list[tuple[int, list[str], str]]},
-        "period": _PERIOD,
-        "reserve": _RESERVE | _LATER,
-        "resumed": _OPEN | {"folder": str | None},
-        "abandoned": _OPEN,
-        "staged": _DONE | _TEXT,
-        "commit": _DONE | _TEXT,
-    },
+_OPEN, _DONE = {"reserve": int}, {"reserve": int, "outputs": str, "statement": str | None}
+_FIELDS: dict[str, dict[str, Any]] = {
+    "init": {"ledger": str, "budget": dict[str, Any], "anchor": str | None},
+    "budget": {"budget": dict[str, Any], "carried": list[tuple[int, list[str], str]]},
+    "period": {"period": str},
+    "reserve": _RESERVE,
+    "resumed": _OPEN | {"folder": str | None},
+    "abandoned": _OPEN,
+    "staged": _DONE,
+    "commit": _DONE,
 }
 _KINDS = {
-    (version, kind): msgspec.defstruct(kind, [*(_COMMON | fields).items()], forbid_unknown_fields=True)
-    for version, kinds in _FIELDS.items()
-    for kind, fields in kinds.items()
+    kind: msgspec.defstruct(kind, [*(_COMMON | fields).items()], forbid_unknown_fields=True)
+    for kind, fields in _FIELDS.items()
 }
 
 
@@ -83,11 +78,11 @@ class Record:
             version, kind = data["v"], data["kind"]
         except (ValueError, TypeError, KeyError, RecursionError, BarrowError):
             raise CorruptLedgerError.at(row.seq, "it is not a record in canonical form") from None
-        known = _KINDS.get((version, kind)) if type(version) is int and isinstance(kind, str) else None
-        if known is None:
+        known = _KINDS.get(kind) if isinstance(kind, str) else None
+        if known is None or type(version) is not int or version != RECORD_VERSION:
             raise ForeignLedgerError(
                 f"Record {row.seq} has version {version!r} and kind {kind!r}, which are not known here.",
-                allowed=f"version {RECORD_VERSION} of {', '.join(_FIELDS[RECORD_VERSION])}",
+                allowed=f"version {RECORD_VERSION} of {', '.join(_FIELDS)}",
                 fix="pip install --upgrade barrow",
             )
         try:
@@ -96,8 +91,7 @@ class Record:
                 raise ValueError
         except ValueError:
             raise CorruptLedgerError.at(row.seq, "its fields are not those of its kind and number") from None
-        names = _FIELDS[RECORD_VERSION][kind]  # what version 2 added stands in no record of version 1
-        rest = MappingProxyType({name: data.get(name, False if name == "resumable" else None) for name in names})
+        rest = MappingProxyType({name: data[name] for name in _FIELDS[kind]})
         return cls(row.seq, kind, data["when"], data["who"], data["barrow"], rest, row.hash)
 
     def to_json(self) -> dict[str, Any]:

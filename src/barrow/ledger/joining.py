@@ -37,13 +37,12 @@ class NewBudget:
         return {"budget": self.budget.to_json(), "carried": carried}
 
 
-def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighten: bool = False) -> NewBudget | None:
+def joined(book: Book, asked: Budget, *, tighten: bool = False) -> NewBudget | None:
     """The budget that the ledger must take on for a study that asks for ``asked``; None if it has it already.
 
     Args:
         book: The ledger.
         asked: What the study promises.
-        spaces: Spaces whose metric and snapping are known, for payments of ledgers that did not record them.
         tighten: Whether promises may be added and tightened, for good.
 
     Raises:
@@ -78,7 +77,7 @@ def joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = (), tighte
                 "barrow ledger init … --tighten (tighten=True), which holds for every study and for good",
             )
         asked = replace_limit(asked, merged)
-    new = NewBudget(asked, tuple((seq, _carry(book, seq, asked, spaces)) for seq in book.charges))
+    new = NewBudget(asked, tuple((seq, _carry(book, seq, asked)) for seq in book.charges))
     _check_kept(book, new)
     return new
 
@@ -100,7 +99,7 @@ def check_joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = ()) 
     asked = Budget(asked.dataset, asked.users, str(asked.metric), asked.limit, items=asked.items, per=own.per)
     if not own.promises and _keeps(own, asked, spaces):
         return
-    if joined(book, asked, spaces=spaces) is not None:
+    if joined(book, asked) is not None:
         raise _refused(
             f"The ledger of {own.dataset!r} has the budget {own.limit}, which does not keep the study's promises.",
             "a study that has joined the ledger",
@@ -191,12 +190,10 @@ def _added(own: Budget, merged: Promises) -> str:
     return ", ".join(new)
 
 
-def _carry(book: Book, seq: int, asked: Budget, spaces: Sequence[SpaceRef]) -> Price:
+def _carry(book: Book, seq: int, asked: Budget) -> Price:
     """What the release of record ``seq`` costs at each promise of ``asked``."""
     charge = book.charges[seq]
     ref = SpaceRef(**book.records[seq - 1].data["space"])
-    if ref.metric is None:
-        ref = next((space for space in spaces if space.digest == ref.digest), ref)
     own = {p.change: epsilon for p, epsilon in zip(book.budget.promises, charge.epsilons, strict=True)}
     try:
         if charge.account == "user":  # It was paid by its worst case, and is carried as that.

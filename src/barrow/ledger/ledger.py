@@ -128,7 +128,6 @@ class Ledger(Spender):
         path: Where,
         budget: Budget | HasBudget,
         *,
-        spaces: Iterable[Space | SpaceRef] = (),
         tighten: bool = False,
         clock: Clock | None = None,
         anchor: PathLike | None = None,
@@ -138,8 +137,6 @@ class Ledger(Spender):
         Args:
             path: A file, or ``postgresql://…?ledger=NAME``.
             budget: What the study promises.
-            spaces: The study's spaces: what a ledger of alpha spent about one of them is carried into the promises by
-                that space's own snapping, and what it spent about others by its worst case.
             tighten: Let the study add promises and tighten some, for every study and for good.
             clock: The time; for tests.
             anchor: As in :class:`Ledger`.
@@ -152,10 +149,9 @@ class Ledger(Spender):
         if not cls.exists(path):
             return cls.create(path, asked, clock=clock, anchor=anchor)
         ledger = cls.open(path, clock=clock, anchor=anchor)
-        known = tuple(SpaceRef.of(space) for space in spaces)
-        if joined(ledger._fresh(), asked, spaces=known, tighten=tighten) is not None:
+        if joined(ledger._fresh(), asked, tighten=tighten) is not None:
             with ledger._appending() as work:
-                new = joined(work.book, asked, spaces=known, tighten=tighten)
+                new = joined(work.book, asked, tighten=tighten)
                 if new is not None:
                     work.add("budget", new.to_json())
         return ledger

@@ -25,8 +25,6 @@ from barrow.privacy.definitions import Model, positive, probability, share, to_m
 EVENT_VERSION = 1
 LEAST_EPSILON = Fraction(1, 10**12)
 """An epsilon of 0 is not a definition; a release that costs less than this is charged this much."""
-LATER_FIELDS = frozenset({"randomiser", "radius", "channel"})
-"""Fields that came after the first ledgers: not written where they are None, and None where they are not written."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +61,7 @@ class Event:
         """
         data: dict[str, object] = {"event": type(self).__name__, "version": EVENT_VERSION}
         for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None or field.name not in LATER_FIELDS:
-                data[field.name] = _plain(value)
+            data[field.name] = _plain(getattr(self, field.name))
         return data
 
 
@@ -336,7 +332,7 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         )
     rest = {k: v for k, v in data.items() if k not in ("event", "version")}
     names = {field.name for field in fields(kind)}
-    if not names - LATER_FIELDS <= set(rest) <= names:
+    if set(rest) != names:
         raise ParameterError(
             f"A {kind.__name__} event has the fields {sorted(rest)}.",
             allowed=f"exactly {sorted(names)}",

@@ -30,8 +30,6 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "function": function,
 }
 """Every kind of query by its name in plain data."""
-_FORMERLY = {"pyramid": "multiscale"}
-"""What the first studies called them."""
 
 
 def query_from_spec(space: Space, spec: Mapping[str, Any]) -> Query:
@@ -44,7 +42,6 @@ def query_from_spec(space: Space, spec: Mapping[str, Any]) -> Query:
     """
     rest = plain_table(spec, "The query")
     name = str(rest.pop("kind", None)).replace("-", "_")
-    name = _FORMERLY.get(name, name)
     make = QUERIES.get(name)
     if make is None:
         close = nearest_name(name, QUERIES)

@@ -9,7 +9,7 @@ import dataclasses
 import pkgutil
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from functools import cache
@@ -66,8 +66,6 @@ class Question(AnyItems, NamedOptions, ABC):
     kind: ClassVar[str] = ""
     of_shares: ClassVar[bool] = False
     """Whether its values are shares of people's items, from 0 to 1."""
-    formerly: ClassVar[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
-    """Earlier names of this kind in study files, each with what turns its options into those of today."""
     kinds: ClassVar[dict[str, type[Question]]] = {}
     """Every kind by its name; see :func:`barrow.questions.question_kinds`."""
 
@@ -312,13 +310,10 @@ def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Q
             fix='"mean"',
         )
     options = {str(key): value for key, value in asked.items()}
-    if options.get("over") == "people":  # the only answer there is, and what the first studies wrote out
-        options.pop("over")
     name = str(options.pop("kind", "")).replace("-", "_")
+    if name == "median":
+        name, options = "quantile", {"name": name, **options, "of": "1/2"}
     kinds = question_kinds()
-    for kind in kinds.values():
-        if name in kind.formerly:
-            return _made(kind, kind.formerly[name](options))
     if name not in kinds:
         close = nearest_name(name, kinds)
         raise ParameterError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,9 +25,6 @@ class Distance(Linear):
     """
 
     kind: ClassVar[str] = "distance"
-    formerly: ClassVar[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
-        "distance_to": lambda old: {"to" if key == "point" else key: value for key, value in old.items()}
-    }
     to: Any
     step: Exact | None = None
 

@@ -57,7 +57,6 @@ class Quantile(Question):
 
     kind: ClassVar[str] = "quantile"
     error_words: ClassVar[str] = "half the width of the widest 95 % interval"
-    formerly: ClassVar[Mapping[str, Any]] = {"median": lambda old: {"name": "median", **old, "of": "1/2"}}
     of: Exact | Sequence[Exact] = "0.5"
     noise: str = "auto"
     definition: str = "auto"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,7 +30,6 @@ class Region(Linear):
 
     kind: ClassVar[str] = "region"
     of_shares: ClassVar[bool] = True
-    formerly: ClassVar[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {"region_share": dict}
     ramp: Exact
     center: Any = None
     radius: Exact | None = None

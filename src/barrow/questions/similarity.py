@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,9 +27,6 @@ class Similarity(Linear):
     """
 
     kind: ClassVar[str] = "similarity"
-    formerly: ClassVar[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
-        "similarity": lambda old: {"to" if key == "vectors" else key: value for key, value in old.items()}
-    }
     to: Any
     names: Sequence[str] | None = None
     step: Exact | None = None
@@ -55,7 +52,6 @@ class Projection(Linear):
     """
 
     kind: ClassVar[str] = "projection"
-    formerly: ClassVar[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {"linear_embedding": dict}
     matrix: Any
     names: Sequence[str] | None = None
     unit: str = ""

@@ -47,8 +47,7 @@ class DataTable(msgspec.Struct, forbid_unknown_fields=True):
     user: str | None = None
     items: list[str] | str = msgspec.field(default_factory=list)
     weight: str | None = None
-    outside: str | None = None
-    unknown: str | None = None
+    outside: str = "error"
     version: str | int | None = None
     acknowledge_sql: bool = False
     encoding: str = "utf-8"
@@ -64,12 +63,8 @@ class PromiseTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PrivacyTable(msgspec.Struct, forbid_unknown_fields=True):
-    """``[privacy]``: a separate user-level budget, and what the first studies wrote here."""
+    """``[privacy]``: a separate user-level budget."""
 
-    alpha: Number | None = None
-    delta: Number | None = None
-    part: Number | None = None
-    noise: str | None = None
     user_epsilon: Number | None = None
     user_delta: Number = 0
 
@@ -85,12 +80,11 @@ class StudyFile(msgspec.Struct, forbid_unknown_fields=True):
     ledger: str | None = None
     missing: str | None = None
     alpha: Number | None = None
-    delta: Number | None = None
+    delta: Number = 0
     out: str | None = None
     data: DataTable | None = None
     promise: list[PromiseTable] = msgspec.field(default_factory=list)
     question: list[dict[str, Any]] = msgspec.field(default_factory=list)
-    query: dict[str, Any] | None = None
     privacy: PrivacyTable = msgspec.field(default_factory=PrivacyTable)
 
 
@@ -132,43 +126,28 @@ def study_from_spec(
             raise ParameterError(
                 f"The study has {len(rows):,} {name}.", allowed=f"at most {_MOST:,}", fix="make several studies"
             )
-    old = found.privacy
-    delta = found.delta if found.delta is not None else old.delta
     space = with_tables(floats(found.space), folder)
     return Study(
         space if auto_spec(space) else space_from_spec(space),  # cells that are to be chosen need the promises
         [Promise(row.share, row.distance, row.epsilon) for row in found.promise],
-        alpha=found.alpha if found.alpha is not None else old.alpha,
-        delta=0 if delta is None else delta,
+        alpha=found.alpha,
+        delta=found.delta,
         users=found.users,
         dataset=None if found.dataset is None else str(found.dataset),
-        questions=_questions(found),
+        questions=[floats(question) for question in found.question],
         model=found.model,
         honest=found.honest,
         data=_data(found.data, acknowledge_sql),
         ledger=found.ledger,
         missing=found.missing,
         user_level=None
-        if old.user_epsilon is None
-        else UserLevel(old.user_epsilon, old.user_delta, model=Model(found.model) if found.model else Model.CENTRAL),
+        if found.privacy.user_epsilon is None
+        else UserLevel(
+            found.privacy.user_epsilon,
+            found.privacy.user_delta,
+            model=Model(found.model) if found.model else Model.CENTRAL,
+        ),
     )
-
-
-def _questions(found: StudyFile) -> list[dict[str, Any]]:
-    """The questions; the first studies asked one, in ``[query]``, with its noise and its part under ``[privacy]``."""
-    asked = [floats(question) for question in found.question]
-    if found.query is None:
-        return asked
-    if asked:
-        raise ParameterError(
-            "The study holds [query] and [[question]].", allowed="[[question]] tables", fix="remove [query]"
-        )
-    old = floats(found.query)
-    for key, value in (("noise", found.privacy.noise), ("fraction", found.privacy.part)):
-        if value is not None and not (key == "noise" and old.get("kind") in ("items", "frequency")):
-            old[key] = value
-    old.pop("radius", None)  # sampling pays in alpha now, at every distance
-    return [old]
 
 
 def _data(table: DataTable | None, acknowledge_sql: bool) -> Data | None:
@@ -180,7 +159,7 @@ def _data(table: DataTable | None, acknowledge_sql: bool) -> Data | None:
         items=tuple([table.items] if isinstance(table.items, str) else table.items),
         sql=table.sql,
         weight=table.weight,
-        outside=table.outside or table.unknown or "error",
+        outside=table.outside,
         version=None if table.version is None else str(table.version),
         acknowledge_sql=acknowledge_sql,
         encoding=table.encoding,
@@ -207,6 +186,12 @@ def auto_places(spec: Mapping[str, Any], above: Place = ()) -> list[Place]:
 def _refused(problem: str) -> ParameterError:
     unknown = problem.partition("unknown field `")[2].partition("`")[0]
     close = nearest_name(unknown, _KEYS) if unknown else None
+    if unknown and close == unknown:
+        return ParameterError(
+            f"The study cannot be read: {problem}: {unknown!r} stands in another table.",
+            allowed=", ".join(StudyFile.__struct_fields__),
+            fix="move that key",
+        )
     return ParameterError(
         f"The study cannot be read: {problem}." + (f" Did you mean {close!r}?" if close else ""),
         allowed=", ".join(StudyFile.__struct_fields__),

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from barrow.privacy import Event, Model
 from barrow.privacy.channels import ItemChannel
-from barrow.privacy.events import EVENT_VERSION, EVENTS, LATER_FIELDS
+from barrow.privacy.events import EVENT_VERSION, EVENTS
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _EXACT = {"type": "string", "description": "An exact rational: 25, 0.2, 1e-12 or 1/30."}
@@ -123,7 +123,7 @@ def _of_event(kind: type[Event]) -> dict[str, Any]:
         "description": (kind.__doc__ or "").splitlines()[0],
         "type": "object",
         "properties": {**known, **{name: _of(hints[name]) for name in names}},
-        "required": [*known, *(name for name in names if name not in LATER_FIELDS)],
+        "required": [*known, *names],
         "additionalProperties": False,
     }
 

@@ -71,7 +71,7 @@ def released(file: Path, label: str, child: Child) -> dict[str, Any]:
     if ledger is None:
         raise BarrowError("The study names no ledger.", fix="save the study once more")
     child.stage("validate")
-    Ledger.join(ledger, study, spaces=[study.space])
+    Ledger.join(ledger, study)
     result = run_release(study, question, ledger=ledger, out=_place(study, question), stages=child.stage)
     report = result.folder / "report.html"
     return {
