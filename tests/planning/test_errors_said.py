@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,6 +145,40 @@ def test_every_kind_warns_before_spending(question):
         model = "local" if "samples" in question else "central"
         found = bw.Study(LINE, ["all, anywhere, 0.05"], users=20, model=model).plan(question)
     assert any("useless" in text or "more than a uniform guess" in text for text in found.warnings), found.warnings
+
+
+@pytest.mark.parametrize(
+    ("question", "missing", "users", "enough"),
+    [
+        ("mean", "default item", 18, 80),
+        ("mean", "no records", 30, 80),
+        ("density(bandwidth='60 min')", "default item", 40, 200),
+    ],
+)
+def test_a_linear_answer_is_useless_from_half_of_a_guess_on(question, missing, users, enough):
+    """A guess in the middle of all answers errs by half of their range at most, and half of that is the limit."""
+
+    def planned_by(people: int) -> Any:
+        return bw.Study(LINE, ["all, anywhere, 0.5"], users=people, missing=missing).plan(question)
+
+    weak, strong = planned_by(users), planned_by(enough)
+    whole = weak.query.table.range_upper(float("inf"))
+    assert whole / 4 <= weak.half_width < whole / 2
+    assert "nearly useless" in weak.warnings[0]
+    assert strong.half_width < whole / 4
+    assert strong.warnings == []
+
+
+def test_reports_are_useless_from_half_of_a_guess_on():
+    weak, strong = (
+        bw.Study(LINE, [f"all, anywhere, {epsilon}"], users=100, model="local").plan("items(items=1)")
+        for epsilon in (4, 10)
+    )
+    guess = weak.itemwise.randomiser.uniform_guess
+    assert guess / 2 < weak.choice.distortion < 0.9 * guess
+    assert "nearly useless" in weak.warnings[0]
+    assert strong.choice.distortion < guess / 2
+    assert strong.warnings == []
 
 
 # After.

@@ -194,9 +194,9 @@ class HoldersPlan(LinearPlan):
 
     @property
     def warnings(self) -> list[str]:
-        """A warning where the interval would cover most of the range."""
+        """A warning where the half width is not below half of what a guess in the middle errs by at most."""
         whole = 2.0 * max(self.pair.reaches)
-        if self.half_width < whole / 2.0:
+        if self.half_width < whole / 4.0:
             return []
         unit = f" {self.query.unit}".rstrip()
         return [

@@ -529,10 +529,10 @@ class LinearPlan(Plan):
 
     @property
     def warnings(self) -> list[str]:
-        """A warning where the half width is as large as what the answer can be."""
+        """A warning where the half width is not below half of what a guess in the middle errs by at most."""
         table = self.query.table
         whole = table.range_upper(math.inf)
-        if self.half_width < whole / 2.0:
+        if self.half_width < whole / 4.0:
             return []
         unit = f" {self.query.unit}".rstrip()
         return [

@@ -24,7 +24,7 @@ TOTAL = 2**62
 """The whole weights of a row sum to this."""
 DEEPEST = 28.0
 """Reports are at least e^-28 times as likely as the likeliest: rarer ones could not be told apart by 62-bit weights."""
-USELESS = 0.9
+USELESS = 0.5
 """Reports that move an item at least this far, in units of what a uniform guess does, say next to nothing."""
 
 
