@@ -214,7 +214,7 @@ def asks_of_kinds(source: str, kinds: set[str]) -> list[str]:
 
 
 def test_nothing_outside_questions_asks_of_what_kind_one_is():
-    question_kinds()
+    _ = list(question_kinds().values())  # loads them
     kinds = kinds_below(Question, Plan)
     assert {"Mean", "Linear", "LinearPlan", "ItemsPlan", "SubsetsPlan"} <= kinds
     planted = [
@@ -245,7 +245,7 @@ SPACES_ARE_CALLED = re.compile(r".*space|part|inner|innermost|held|bare")
 
 def kinds_of_spaces() -> tuple[set[str], set[str]]:
     """The names of all classes of spaces below the most general one, and of their kinds in plain data."""
-    kinds, classes, waiting = set(space_kinds()), set(), [Space]
+    kinds, classes, waiting = set(dict(space_kinds())), set(), [Space]
     while waiting:
         waiting += (below := waiting.pop().__subclasses__())
         classes |= {kind.__name__ for kind in below if kind.__module__.startswith("barrow.")}

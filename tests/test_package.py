@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -16,6 +18,7 @@ import pytest
 import barrow
 
 ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "barrow"
 HEAVY = ("scipy.stats", "ot", "duckdb", "pandas", "polars", "pyarrow", "pyspark", "torch", "flint", "rich")
 
 PUBLIC = [
@@ -156,9 +159,41 @@ def test_every_public_function_and_class_has_a_doctest():
     assert missing == []
 
 
-def test_no_file_is_too_long_and_no_function_is():
-    import ast
+def lazy_names(text: str, package: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What type checkers read of a package's names, and its table of the same: the module of each name."""
+    guarded = next(node for node in ast.parse(text).body if isinstance(node, ast.If))
+    read = {name.name: line.module for line in guarded.body for name in line.names}
+    table = ast.literal_eval(guarded.orelse[0].value.args[1])
+    homes = {importlib.util.resolve_name(module, package): names.split() for module, names in table.items()}
+    return read, {name: module for module, names in homes.items() for name in names}
 
+
+def test_the_table_of_names_is_what_type_checkers_read():
+    found = [path for path in SOURCE.rglob("__init__.py") if "import lazily" in path.read_text()]
+    assert len(found) > 15
+    for path in found:
+        package = ".".join(path.parent.relative_to(SOURCE.parent).parts)
+        read, table = lazy_names(path.read_text(), package)
+        assert read == table, package
+        assert list(read) == list(table), package
+        assert set(dir(importlib.import_module(package))) <= {*read, "__version__"}
+    planted = "if TYPE_CHECKING:\n    from a.b import c\nelse:\n    x = lazily(__name__, {'.b': 'c d'})"
+    assert lazy_names(planted, "a") == ({"c": "a.b"}, {"c": "a.b", "d": "a.b"})
+
+
+def test_no_source_is_parsed_and_no_folder_is_searched_for_modules_at_run_time():
+    """Texts that people type are parsed as literals (``parse_call``), and nothing else."""
+    found = [
+        f"{path.relative_to(SOURCE)}: {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and {"ast", "pkgutil"} & {*[name.name for name in node.names], getattr(node, "module", None)}
+    ]
+    assert found == ["spaces/spec.py: ast"]
+
+
+def test_no_file_is_too_long_and_no_function_is():
     for path in (ROOT / "src").rglob("*.py"):
         text = path.read_text()
         assert text.count("\n") <= 600, path

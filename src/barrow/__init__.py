@@ -65,7 +65,26 @@ if TYPE_CHECKING:
     from barrow.study import Data, Release, Study, read, read_study, verify, write_study
     from barrow.transport import emd
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".accounting": "price",
+            ".collect": "Client",
+            ".engines": "Source",
+            ".errors": "BarrowError DataError MissingExtraError ParameterError",
+            ".ledger": "Budget Ledger",
+            ".local": "Report Server",
+            ".planning": "Comparison",
+            ".policy": "Policy Promise",
+            ".privacy": "DiscreteEmd Emd Guarantee ItemMetric Model UserLevel",
+            ".questions": "CircularMean Density Distance Frequency Function Histogram Items Mean Plan Projection "
+            "Quantile Question Region Similarity Spread",
+            ".spaces": "Circle Clustered Covariates Discrete Earth Embedding Euclidean Finite Graph Hexagons Line "
+            "Product Scale Space Tree Week space_from_spec",
+            ".study": "Data Release Study read read_study verify write_study",
+            ".transport": "emd",
+        },
+    )
 
 __all__ = [
     "BarrowError",

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-import ast
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 
-def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package whose imports stand under ``if TYPE_CHECKING``, written once there.
+def lazily(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package, from a table of modules, each with the names it is asked for.
 
-    Type checkers read these imports as they stand; at run time each name is fetched from its module when it is asked
-    for. A name that is also the name of a submodule cannot be fetched so: importing the submodule would set it.
+    Type checkers read the same table as imports under ``if TYPE_CHECKING``; a test keeps both equal. A name that is
+    also the name of a submodule cannot be fetched so: importing the submodule would set it.
 
-    >>> import barrow.planning
-    >>> barrow.planning.Terms.__module__
-    'barrow.planning.terms'
+    >>> get, names = lazily("barrow", {".errors": "BarrowError DataError", "math": "tau"})
+    >>> get("DataError").__module__, get("tau") > 6
+    ('barrow.errors', True)
     """
-    homes: dict[str, str] | None = None
-
-    def find() -> dict[str, str]:
-        nonlocal homes
-        if homes is None:
-            spec = find_spec(package)
-            source = spec.loader.get_source(package) if spec else ""  # type: ignore[union-attr]
-            guarded = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
-            imports = (line for node in guarded for line in node.body if isinstance(line, ast.ImportFrom))
-            homes = {name.asname or name.name: line.module or "" for line in imports for name in line.names}
-        return homes
+    homes = {name: module for module, listed in names.items() for name in listed.split()}
 
     def get(name: str) -> Any:
         if name == "__all__":
-            return sorted(find())
-        home = None if name.startswith("__") else find().get(name)
-        if home is None:
+            return sorted(homes)
+        if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(home), name)
+        value = getattr(import_module(homes[name], package), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ import barrow as bw
 from barrow.audit.study import audit_study
 from barrow.collect.card import _facts
 from barrow.local import Survey
-from barrow.questions import Mean, Plan, Question
+from barrow.questions import Mean, Plan, Question, question_kinds
 from barrow.study.statement import explain
 from barrow.web.asked import Asked
 from barrow.web.design import Design, can_preview, quick
@@ -97,9 +96,9 @@ def made() -> type[Question]:
 
 
 @pytest.fixture
-def above() -> Iterator[type[Question]]:
-    yield made()
-    Question.kinds.pop("above")
+def above(monkeypatch) -> type[Question]:
+    monkeypatch.setitem(question_kinds().added, "above", found := made())
+    return found
 
 
 def test_it_is_asked_planned_and_compared(above, tmp_path):

@@ -57,4 +57,23 @@ if TYPE_CHECKING:
         theorem_group_bound,
     )
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".adaptive": "adaptive_alpha_upper pure_mu_upper",
+            ".blanket": "ResponseRandomiser blanket_alpha0_lower blanket_alpha_upper blanket_profile parse_randomiser",
+            ".calibrate": "METHODS Calibration PaperNote calibrate_shuffle paper_note per_report_alpha "
+            "per_report_composition price_shuffle reports_of",
+            ".flow": "FlowProfile flow_alpha0_lower flow_alpha_upper flow_profile",
+            ".limit": "attack_delta limit_black_box",
+            ".matrix_blanket": "MatrixFamily channel_arrays matrix_alpha0_upper matrix_blanket_alpha0_lower "
+            "matrix_blanket_alpha_upper matrix_blanket_profile",
+            ".one_step": "one_step_delta_upper",
+            ".pricing": "epsilon_at gaussian_alpha_upper gaussian_mu_lower price",
+            ".releases": "compose",
+            ".sampling": "best_projection inner_alpha_for inner_alpha_within projection_distance_paper "
+            "projection_distance_upper sampled_alpha_upper sampled_epsilon_upper",
+            ".theorem": "GroupShuffleBound TheoremBound paper_alpha0_at_w_one paper_asymptotic_alpha0 "
+            "theorem_alpha0_lower theorem_alpha_upper theorem_bound theorem_group_bound",
+        },
+    )

@@ -9,4 +9,11 @@ if TYPE_CHECKING:
     from barrow.collect.client import Client, SendError
     from barrow.collect.wallet import Wallet
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".card": "Card make_card read_card",
+            ".client": "Client SendError",
+            ".wallet": "Wallet",
+        },
+    )

@@ -9,4 +9,11 @@ if TYPE_CHECKING:
     from barrow.demo.picture import heat_map
     from barrow.demo.run import DemoResult, run_demo
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".examples": "EXAMPLES Example",
+            ".picture": "heat_map",
+            ".run": "DemoResult run_demo",
+        },
+    )

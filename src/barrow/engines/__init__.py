@@ -20,4 +20,16 @@ if TYPE_CHECKING:
     from barrow.engines.sql.postgres import PostgresEngine
     from barrow.engines.tables import read_table_file, table_names, with_tables
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".base": "Columns Engine engine_for",
+            ".counts": "CheckReport Counts Sampled",
+            ".duckdb": "DuckDBEngine",
+            ".memory": "MemoryEngine",
+            ".source": "Source",
+            ".spark": "SparkEngine",
+            ".sql.postgres": "PostgresEngine",
+            ".tables": "read_table_file table_names with_tables",
+        },
+    )

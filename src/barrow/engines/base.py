@@ -18,7 +18,7 @@ from barrow.engines.counts import (
     merged,
     refuse_more_users,
 )
-from barrow.engines.source import Source
+from barrow.engines.source import ENGINES, Source
 from barrow.errors import ParameterError, nearest_name
 from barrow.numerics import checked_people
 from barrow.spaces import Space
@@ -299,7 +299,7 @@ class Engine(ABC):
 
 
 def engine_for(source: Any, **options: Any) -> Engine:
-    """The engine that reads ``source``: memory for a mapping of columns, a server's own, DuckDB for everything else.
+    """The engine that reads ``source``: the one that is registered for its kind.
 
     Args:
         source: A source, a path, an address, a mapping of columns, or a frame.
@@ -311,19 +311,15 @@ def engine_for(source: Any, **options: Any) -> Engine:
     >>> engine_for("postgresql://db.example/shop?table=visits", progress=False).name
     'postgres'
     """
-    from barrow.engines import DuckDBEngine, MemoryEngine, PostgresEngine, SparkEngine
-
-    made = type[MemoryEngine | PostgresEngine | SparkEngine | DuckDBEngine]
-    makers: dict[str, made] = {"table": MemoryEngine, "postgres": PostgresEngine, "spark": SparkEngine}
-    maker = makers.get(Source.of(source).kind, DuckDBEngine)
-    known = {field.name for engine in (*makers.values(), DuckDBEngine) for field in fields(engine)}
-    wrong = sorted(set(options) - known)
-    if wrong:
-        close = nearest_name(wrong[0], known)
-        raise ParameterError(
-            f"{wrong[0]!r} is no option of an engine.",
-            allowed=", ".join(sorted(known)),
-            fix=f"{close}=…" if close else "leave it out",
-        )
+    maker = ENGINES[Source.of(source).kind]
     own = {field.name for field in fields(maker)}
+    if not own >= set(options):
+        known = own.union(*({field.name for field in fields(ENGINES[kind])} for kind in ENGINES.own))
+        for wrong in sorted(set(options) - known):
+            close = nearest_name(wrong, known)
+            raise ParameterError(
+                f"{wrong!r} is no option of an engine.",
+                allowed=", ".join(sorted(known)),
+                fix=f"{close}=…" if close else "leave it out",
+            )
     return maker(**{name: value for name, value in options.items() if name in own})

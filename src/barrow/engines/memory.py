@@ -51,7 +51,36 @@ class MemoryEngine(Engine):
 
     def columns(self, source: Any) -> dict[str, str]:
         """Names of the columns and the kinds of their values, by the arrays' types."""
-        return {name: _kind(column) for name, column in _table(source).items()}
+        return {name: _kind(column) for name, column in self._table(source).items()}
+
+    def table(self, source: Source) -> Mapping[str, Any]:
+        """The columns of a source by their names: all that an engine that reads files in Python needs to say itself.
+
+        >>> dict(MemoryEngine().table(Source.of({"uid": [1, 2]})))
+        {'uid': [1, 2]}
+        """
+        if source.kind == "frame":
+            frame = narwhal(source.data)
+            frame = frame.collect() if hasattr(frame, "collect") else frame
+            return {name: frame[name].to_list() for name in frame.columns}
+        if source.kind != "table" or not isinstance(source.data, Mapping):
+            raise ParameterError(
+                f"The memory engine does not read a source of the kind {source.kind!r}.",
+                allowed="a mapping of columns, or a frame",
+                fix="engine_for(source) chooses the engine",
+            )
+        return source.data
+
+    def _table(self, source: Any) -> dict[str, Column]:
+        where = Source.of(source)
+        if where.sql is not None or where.table is not None:
+            raise ParameterError(
+                f"The {self.name} engine knows no SQL.", allowed="a source without a query", fix="leave sql out"
+            )
+        table = {str(name): _array(column) for name, column in self.table(where).items()}
+        if len({len(column) for column in table.values()}) > 1:
+            raise DataError("The columns of the records differ in length.", fix="give columns of one table")
+        return table
 
     def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
         """Refuse missing columns and wrong types, from public facts only."""
@@ -83,7 +112,7 @@ class MemoryEngine(Engine):
         """The number of each record's user, its item and its weight; what cannot be used is refused."""
         columns, space, unknown = asked.columns, asked.space, asked.unknown
         self.validate(asked.source, columns, space, unknown=unknown)
-        table = _table(asked.source)
+        table = self._table(asked.source)
         weights = _weights(table, columns)
         kept = weights != 0  # a row that stands for no record is none
         who, missing = _users(table[columns.user][kept])
@@ -103,7 +132,7 @@ class MemoryEngine(Engine):
     def _check(self, asked: Asked, examples: int) -> CheckReport:
         columns, space, unknown = asked.columns, asked.space, asked.unknown
         self.validate(asked.source, columns, space, unknown=unknown)
-        table = _table(asked.source)
+        table = self._table(asked.source)
         weights = _weights(table, columns)
         kept = np.flatnonzero(weights != 0)
         table, weights = {name: column[kept] for name, column in table.items()}, weights[kept]
@@ -129,24 +158,6 @@ class MemoryEngine(Engine):
             bad_weights=int((weights < 0).sum()),
             advice=advise([tuple(x[name] for name in columns.items) for x in shown], columns, space),
         )
-
-
-def _table(source: Any) -> dict[str, Column]:
-    where = Source.of(source)
-    if where.kind == "frame":
-        frame = narwhal(where.data)
-        frame = frame.collect() if hasattr(frame, "collect") else frame
-        return {name: _array(frame[name].to_list()) for name in frame.columns}
-    if where.kind != "table" or not isinstance(where.data, Mapping):
-        raise ParameterError(
-            f"The memory engine does not read a source of the kind {where.kind!r}.",
-            allowed="a mapping of columns, or a frame",
-            fix="engine_for(source) chooses the engine",
-        )
-    table = {str(name): _array(column) for name, column in where.data.items()}
-    if len({len(column) for column in table.values()}) > 1:
-        raise DataError("The columns of the records differ in length.", fix="give columns of one table")
-    return table
 
 
 def _array(column: Any) -> Column:

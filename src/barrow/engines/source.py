@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qs, unquote
 
 from barrow.engines.addresses import spark_address, without_secrets
 from barrow.errors import ParameterError, nearest_name, plain_file
+from barrow.registry import Registry, declared
 
-Kind = Literal["csv", "parquet", "duckdb", "sqlite", "postgres", "spark", "sql", "frame", "table"]
+if TYPE_CHECKING:
+    from barrow.engines.base import Engine
 
-_SUFFIXES: dict[str, Kind] = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_DUCKDB = "barrow.engines.duckdb:DuckDBEngine"
+ENGINES: Registry[Engine] = Registry(
+    "kind of source",
+    "barrow.engines",
+    {
+        **dict.fromkeys(("csv", "parquet", "duckdb", "sqlite", "sql", "frame"), _DUCKDB),
+        "table": "barrow.engines.memory:MemoryEngine",
+        "postgres": "barrow.engines.sql.postgres:PostgresEngine",
+        "spark": "barrow.engines.spark:SparkEngine",
+    },
+)
+"""The engine that reads each kind of source. A file with the suffix ``.NAME``, and an address ``NAME://…``, belong to
+the engine that another package gives this name."""
+_SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _PACKED = (".gz", ".zst")
 _DATABASES = {".duckdb": "duckdb", ".ddb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
-_SERVERS: dict[str, Kind] = {"postgresql": "postgres", "postgres": "postgres", "spark": "spark", "sc": "spark"}
+_SERVERS = {"postgresql": "postgres", "postgres": "postgres", "spark": "spark", "sc": "spark"}
 _ALLOWED = (
     "a .csv, .tsv, .csv.gz or .parquet file (or a folder of them, or a pattern such as data/*.parquet), "
     "duckdb:///file.db?table=NAME, sqlite:///file.db?table=NAME, postgresql://host/database?table=NAME, "
@@ -35,7 +51,7 @@ class Source:
     """Where records are; nothing is opened or read.
 
     Args:
-        kind: The format.
+        kind: The format: what the engine that reads it is registered for.
         path: The file, a pattern of files (``data/*.parquet``), a folder, or the address of a server.
         table: The table of a database.
         sql: A query. Over files the file's records are the table ``records``; in a database it sees its tables.
@@ -52,7 +68,7 @@ class Source:
     'table'
     """
 
-    kind: Kind
+    kind: str
     path: str | None = None
     table: str | None = None
     sql: str | None = None
@@ -65,9 +81,9 @@ class Source:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_same", 0 if self.data is None else id(self.data))
-        if self.kind not in get_args(Kind):
+        if self.kind not in ENGINES:
             raise ParameterError(
-                f"The kind of source is {self.kind!r}.", allowed=", ".join(get_args(Kind)), fix="Source.of(…)"
+                f"The kind of source is {self.kind!r}.", allowed=", ".join(ENGINES), fix="Source.of(…)"
             )
         named = (self.table is not None) + (self.sql is not None)
         files = self.kind == "spark" and (self.data is not None or "path=" in str(self.path)) and self.table is None
@@ -142,6 +158,14 @@ class Source:
         if name.startswith(("local[", "local?")):
             name = f"spark://{name}"
         scheme, colon, rest = name.partition("://")
+        if colon and scheme not in (*_SERVERS, *ENGINES.own) and scheme in ENGINES:
+            if re.search("@|password|secret|token", rest.lower()):
+                raise ParameterError(
+                    f"The address {scheme}://… seems to hold a user or a secret.",
+                    allowed="an address that may stand in a study, a statement and a ledger",
+                    fix="put it where the engine's own library looks for it, such as a variable",
+                )
+            return cls(scheme, path=name, sql=sql)
         if colon:
             return cls._database(name, scheme, rest, sql)
         stem = name
@@ -154,11 +178,13 @@ class Source:
             return cls(_SUFFIXES[suffix], path=name, sql=sql)
         if suffix in _DATABASES:
             if sql is not None and suffix != ".db":
-                return cls(_DATABASES[suffix], path=name, sql=sql)  # type: ignore[arg-type]
+                return cls(_DATABASES[suffix], path=name, sql=sql)
             address = f"{_DATABASES[suffix]}:///{name}?table=NAME"
             raise ParameterError(
                 f"The source {name!r} is a database and names no table.", allowed="an address with a table", fix=address
             )
+        if suffix and suffix[1:] in ENGINES:
+            return cls(suffix[1:], path=name, sql=sql)
         raise ParameterError(
             f"The format of the source {name!r} is not known.",
             allowed=_ALLOWED,
@@ -236,15 +262,17 @@ class Source:
 
     @property
     def consequence(self) -> str | None:
-        """What a query that nobody judged means for the guarantee, for the statement and the ledger; else None.
+        """What a query that nobody judged, or an engine that is not built in, means for the guarantee; else None.
 
         >>> print(Source.parse("sqlite:///a.db?table=v", acknowledge_sql=True).consequence)
         The table 'v' was acknowledged and not checked: if it mixes the records of different people or moves items, no
         promise of this statement holds.
         """
+        told = declared(f"engine of {self.kind!r}", ENGINES.owner(self.kind), "its counts")
         if self.acknowledged and (self.sql is not None or self.table is not None):
-            return _UNCHECKED.format("The query" if self.sql is not None else f"The table {self.table!r}")
-        return None
+            query = _UNCHECKED.format("The query" if self.sql is not None else f"The table {self.table!r}")
+            return f"{query} {told}".strip()
+        return told or None
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -306,9 +334,9 @@ def _files_below(folder: str) -> dict[str, list[str]]:
     return found
 
 
-def _folder(name: str) -> tuple[Kind, str]:
+def _folder(name: str) -> tuple[str, str]:
     found = _files_below(name)
-    kinds: list[Kind] = [kind for kind in ("csv", "parquet") if found[kind]]
+    kinds = [kind for kind in ("csv", "parquet") if found[kind]]
     if len(kinds) == 1:
         return kinds[0], name
     raise ParameterError(

@@ -39,4 +39,23 @@ if TYPE_CHECKING:
     from barrow.ledger.store import Head, Store, Transaction
     from barrow.ledger.table import Balance, Overview
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".anchors": "Anchor",
+            ".book": "Record",
+            ".budget": "Amount Budget SpaceRef budget_from_json",
+            ".charges": "COMPOSERS AdditiveComposer Charge Composer QuadratureComposer composer_named price_together",
+            ".errors": "AlreadyPaidError CorruptLedgerError ForeignLedgerError LedgerBusyError LedgerIOError "
+            "MissingLedgerError NoAuthorityError NotCoveredError OverBudgetError TwinLedgerError",
+            ".keys": "SigningKey fingerprint_of read_fingerprint signed_by",
+            ".ledger": "Ledger",
+            ".opened": "Committed Reservation Staged Verification",
+            ".postgres": "PostgresStore",
+            ".promises": "Price PromiseLimit Promises reach_upper",
+            ".published": "PublishedHead",
+            ".sqlite": "SqliteStore",
+            ".store": "Head Store Transaction",
+            ".table": "Balance Overview",
+        },
+    )

@@ -11,4 +11,13 @@ if TYPE_CHECKING:
     from barrow.local.report import MalformedReportError, Report, message_of, report_from_json
     from barrow.local.server import Server
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".client": "Client Survey",
+            ".memory": "Memory",
+            ".mixing": "Batch mix read_batch",
+            ".report": "MalformedReportError Report message_of report_from_json",
+            ".server": "Server",
+        },
+    )

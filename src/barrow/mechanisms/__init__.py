@@ -22,4 +22,24 @@ if TYPE_CHECKING:
     from barrow.mechanisms.statistics import UserCounts
     from barrow.mechanisms.user_level import LocalSubsets
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".additive": "AdditiveNoise NoiseDistribution",
+            ".channel": "Channel MatrixChannel TreeChannel channel_of",
+            ".edge_histogram": "EdgeHistogram",
+            ".edge_noise": "EdgeNoise",
+            ".floors": "noise_floor_lower worst_case_floor_lower",
+            ".frequency": "FrequencyEstimator",
+            ".frequency_error": "EstimateError",
+            ".histogram_regions": "ReleasedShares",
+            ".histograms": "HistogramNoise TreeHistogram tree_histogram",
+            ".item_intervals": "ItemIntervals intervals_of",
+            ".itemwise": "ItemReports ItemWise item_wise pooled_items",
+            ".linear": "linear_candidates linear_noise",
+            ".multiscale": "MultiscaleDensity multiscale_density",
+            ".reduction": "Reduced reduced",
+            ".statistics": "UserCounts",
+            ".user_level": "LocalSubsets",
+        },
+    )

@@ -16,4 +16,14 @@ if TYPE_CHECKING:
     from barrow.noise.counts.uniform_int import uniform_below, uniform_places
     from barrow.noise.source import Source, SystemSource, system_source
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".additive.edges": "edge_grid rounded_edges",
+            ".additive.rounded": "rounded_gaussian rounded_knorm rounded_laplace",
+            ".additive.values": "Center RoundedValues default_grid",
+            ".counts.binomial": "exact_binomial exact_multinomials",
+            ".counts.uniform_int": "uniform_below uniform_places",
+            ".source": "Source SystemSource system_source",
+        },
+    )

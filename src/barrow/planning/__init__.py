@@ -31,4 +31,20 @@ if TYPE_CHECKING:
     )
     from barrow.planning.worst_case import edges_by_stand_in
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".candidates": "Candidate Versus best_first reasons useless",
+            ".comparing": "compare",
+            ".comparison": "Comparison Rival",
+            ".densities": "DensityMap bandwidth_errors best_of",
+            ".histograms": "HistogramTarget histogram_candidates",
+            ".items": "ItemChoice choose_items",
+            ".linear": "kept_errors linear_errors",
+            ".rules": "CAVEATS REASONS_FOR Caveat PaperRule paper_rule_central paper_rule_linear paper_rule_local",
+            ".simulate": "Simulated reference_distribution",
+            ".terms": "Terms",
+            ".user_level": "released_user_level shuffled_epsilon0 user_level_errors user_level_histograms",
+            ".worst_case": "edges_by_stand_in",
+        },
+    )

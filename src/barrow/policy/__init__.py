@@ -10,4 +10,12 @@ if TYPE_CHECKING:
     from barrow.policy.records import RecordMap
     from barrow.policy.shares import parse_share
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".policy": "Kept Policy describe_change describe_distance describe_move describe_share",
+            ".promises": "Promise odds_epsilon odds_sentence odds_upper parse_epsilon percent_up",
+            ".records": "RecordMap",
+            ".shares": "parse_share",
+        },
+    )

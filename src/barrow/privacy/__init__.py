@@ -42,4 +42,14 @@ if TYPE_CHECKING:
         within,
     )
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".channels": "ItemChannel",
+            ".definitions": "Definition DiscreteEmd Emd ItemMetric Model UserLevel group_delta_upper",
+            ".events": "EVENT_VERSION EVENTS Event GaussianNoise KNormNoise PureRelease SampledItems ShuffledReports "
+            "UserLevelRelease event_from_json",
+            ".guarantees": "Conversion Guarantee definition_from_json emd_rate_from guarantee_from_json item_to_emd "
+            "to_bounded to_discrete to_emd to_model_of to_user_level within",
+        },
+    )

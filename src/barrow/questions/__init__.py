@@ -26,4 +26,25 @@ if TYPE_CHECKING:
     from barrow.questions.similarity import Projection, Similarity
     from barrow.questions.spread import Spread
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "barrow.planning.terms": "Terms",
+            ".base": "Question question_kinds to_question",
+            ".circular_mean": "CircularMean",
+            ".collecting": "Collected Collector",
+            ".density": "Density",
+            ".distance": "Distance",
+            ".frequency": "Frequency",
+            ".function": "Function",
+            ".histogram": "Histogram",
+            ".items": "Items",
+            ".linear": "Linear LinearPlan",
+            ".mean": "Mean",
+            ".plan": "Plan",
+            ".quantile": "Quantile",
+            ".region": "Region",
+            ".similarity": "Projection Similarity",
+            ".spread": "Spread",
+        },
+    )

@@ -6,20 +6,18 @@ Kinds have names, and questions are read from texts, tables and classes.
 from __future__ import annotations
 
 import dataclasses
-import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from fractions import Fraction
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from barrow.errors import NamedOptions, ParameterError, nearest_name
 from barrow.numerics import exact_text
 from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.privacy.definitions import share
+from barrow.registry import Registry
 from barrow.spaces import parse_call
 
 if TYPE_CHECKING:
@@ -66,9 +64,6 @@ class Question(AnyItems, NamedOptions, ABC):
     kind: ClassVar[str] = ""
     of_shares: ClassVar[bool] = False
     """Whether its values are shares of people's items, from 0 to 1."""
-    kinds: ClassVar[dict[str, type[Question]]] = {}
-    """Every kind by its name; see :func:`barrow.questions.question_kinds`."""
-
     error_words: ClassVar[str] = "earth mover's distance"
     """What its error is."""
     each_alone: ClassVar[bool] = False
@@ -80,11 +75,6 @@ class Question(AnyItems, NamedOptions, ABC):
 
     name: str = ""
     fraction: Fraction | None = None
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if cls.kind:
-            Question.kinds[cls.kind] = cls
 
     def __post_init__(self) -> None:
         if self.name != "" and (not isinstance(self.name, str) or _NAME.fullmatch(self.name) is None):
@@ -261,20 +251,34 @@ def at_alpha(terms: Terms, space: Space, alpha: Fraction) -> Terms:
     return dataclasses.replace(terms, space=space, promises=(), given=alpha, fraction=Fraction(1))
 
 
-def question_kinds() -> dict[str, type[Question]]:
-    """Every kind of question by its name: whatever class with a ``kind`` stands in this folder.
+QUESTIONS: Registry[Question] = Registry(
+    "kind of question",
+    "barrow.questions",
+    {
+        "circular_mean": "barrow.questions.circular_mean:CircularMean",
+        "density": "barrow.questions.density:Density",
+        "distance": "barrow.questions.distance:Distance",
+        "frequency": "barrow.questions.frequency:Frequency",
+        "function": "barrow.questions.function:Function",
+        "histogram": "barrow.questions.histogram:Histogram",
+        "items": "barrow.questions.items:Items",
+        "mean": "barrow.questions.mean:Mean",
+        "projection": "barrow.questions.similarity:Projection",
+        "quantile": "barrow.questions.quantile:Quantile",
+        "region": "barrow.questions.region:Region",
+        "similarity": "barrow.questions.similarity:Similarity",
+        "spread": "barrow.questions.spread:Spread",
+    },
+)
+
+
+def question_kinds() -> Registry[Question]:
+    """Every kind of question by its name; a class is loaded when it is asked for.
 
     >>> question_kinds()["mean"].__name__
     'Mean'
     """
-    _load()
-    return dict(sorted(Question.kinds.items()))
-
-
-@cache
-def _load() -> None:
-    for module in pkgutil.iter_modules(import_module("barrow.questions").__path__):
-        import_module(f"barrow.questions.{module.name}")
+    return QUESTIONS
 
 
 def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Question:
@@ -313,15 +317,14 @@ def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Q
     name = str(options.pop("kind", "")).replace("-", "_")
     if name == "median":
         name, options = "quantile", {"name": name, **options, "of": "1/2"}
-    kinds = question_kinds()
-    if name not in kinds:
-        close = nearest_name(name, kinds)
-        raise ParameterError(
-            f"The kind of question is {name!r}." + (f" Did you mean {close!r}?" if close else ""),
-            allowed=", ".join(kinds),
-            fix=close or "mean",
-        )
-    return _made(kinds[name], options)
+    if name in QUESTIONS:
+        return _made(QUESTIONS[name], options)
+    close = nearest_name(name, QUESTIONS)
+    raise ParameterError(
+        f"The kind of question is {name!r}." + (f" Did you mean {close!r}?" if close else ""),
+        allowed=", ".join(QUESTIONS),
+        fix=close or "mean",
+    )
 
 
 def _made(kind: type[Question], options: Mapping[str, Any]) -> Question:

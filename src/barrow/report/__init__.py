@@ -11,4 +11,9 @@ from barrow._lazy import lazily
 if TYPE_CHECKING:
     from barrow.report.page import Answer, Learnt, Picture, Report, Table, report_html
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".page": "Answer Learnt Picture Report Table report_html",
+        },
+    )

@@ -38,4 +38,31 @@ if TYPE_CHECKING:
     from barrow.spaces.tree import Tree
     from barrow.spaces.week import Week
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".axioms": "check_metric shortest_paths",
+            ".base": "DISTANCE_ERROR Space",
+            ".circle": "Circle",
+            ".clustered": "Clustered",
+            ".covariates": "Covariates",
+            ".edges": "EdgeTree edge_names edge_tree",
+            ".elsewhere": "Elsewhere",
+            ".embedding": "Embedding",
+            ".euclidean": "Euclidean",
+            ".finite": "Discrete Finite",
+            ".geographic": "CellRows Earth",
+            ".hexagons": "Hexagons",
+            ".line": "Line",
+            ".neighbours": "NeighbourGraph",
+            ".network": "Graph",
+            ".one_more": "NoRecords OneMore",
+            ".product": "Product",
+            ".scale": "Scale",
+            ".spanners": "certified_graph spanner_graph star_graph",
+            ".spec": "cell_key parse_call parse_distance parse_space parse_spec space_from_spec space_kinds units_of",
+            ".sphere": "EARTH_RADIUS_KM HALF_CIRCUMFERENCE_KM",
+            ".tree": "Tree",
+            ".week": "Week",
+        },
+    )

@@ -49,8 +49,6 @@ class Space(Geometry, ABC):
 
     kind: ClassVar[str]
     """The name of the kind in plain data, e.g. ``"line"``."""
-    ready: ClassVar[tuple[str, ...]] = ()
-    """Its class methods that make spaces people ask for by name, such as ``hours``."""
     axes: ClassVar[tuple[str, ...]] = ("x", "y", "z", "u", "v", "w")
     """What the columns of :attr:`places` are called."""
     cell_key: ClassVar[str] = ""

@@ -47,7 +47,6 @@ class Circle(Space):
     kind: ClassVar[str] = "circle"
     goes_round: ClassVar[bool] = True
     cell_key: ClassVar[str] = "step"
-    ready: ClassVar[tuple[str, ...]] = ("hours", "weekdays", "months")
     period: float
     step: float | None
     names: LabelIndex | None = field(repr=False)

@@ -7,15 +7,14 @@ Spaces are plain data (TOML, JSON) or short names on the command line; distances
 from __future__ import annotations
 
 import inspect
-import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from importlib import import_module
 from typing import Any
 
 from barrow.errors import ParameterError, nearest_name, plain_table, reading
 from barrow.numerics import Exact, exact, ungrouped
+from barrow.registry import Registry, declared, package_of
 from barrow.spaces.base import Space
 from barrow.spaces.checks import Written
 
@@ -50,27 +49,58 @@ _LARGEST = ("of the largest distance", "of the diameter", "of the largest")
 _OF_THE_WHOLE = re.compile(rf"[0-9./]+\s*%?(?:\s*(?:{'|'.join(_LARGEST)}))?")
 
 
-def space_kinds() -> dict[str, type[Space]]:
-    """Every kind of space by its name in plain data: whatever class with a ``kind`` stands in this folder.
+SPACES: Registry[Space] = Registry(
+    "kind of space",
+    "barrow.spaces",
+    {
+        "circle": "barrow.spaces.circle:Circle",
+        "clustered": "barrow.spaces.clustered:Clustered",
+        "covariates": "barrow.spaces.covariates:Covariates",
+        "discrete": "barrow.spaces.finite:Discrete",
+        "earth": "barrow.spaces.geographic:Earth",
+        "elsewhere": "barrow.spaces.elsewhere:Elsewhere",
+        "embedding": "barrow.spaces.embedding:Embedding",
+        "euclidean": "barrow.spaces.euclidean:Euclidean",
+        "finite": "barrow.spaces.finite:Finite",
+        "graph": "barrow.spaces.network:Graph",
+        "hexagons": "barrow.spaces.hexagons:Hexagons",
+        "line": "barrow.spaces.line:Line",
+        "no_records": "barrow.spaces.one_more:NoRecords",
+        "product": "barrow.spaces.product:Product",
+        "scale": "barrow.spaces.scale:Scale",
+        "tree": "barrow.spaces.tree:Tree",
+        "week": "barrow.spaces.week:Week",
+    },
+)
+READY = {"hours": "circle", "weekdays": "circle", "months": "circle"}
+"""Spaces that people ask for by name, each with the kind that makes it by a class method of this name."""
+
+
+def space_kinds() -> Registry[Space]:
+    """Every kind of space by its name in plain data; a class is loaded when it is asked for.
 
     >>> space_kinds()["line"].__name__
     'Line'
     """
-    for module in pkgutil.iter_modules(import_module("barrow.spaces").__path__):
-        import_module(f"barrow.spaces.{module.name}")
-    found: dict[str, type[Space]] = {}
-    waiting: list[Any] = [Space]
-    while waiting:
-        kind = waiting.pop()
-        waiting += kind.__subclasses__()
-        if "kind" in vars(kind) and kind.__module__.startswith("barrow.spaces."):
-            found[kind.kind] = kind
-    return dict(sorted(found.items()))
+    return SPACES
 
 
-def _ready() -> dict[str, Callable[..., Space]]:
-    """What makes the spaces that people ask for by name."""
-    return {word: getattr(kind, word) for kind in space_kinds().values() for word in vars(kind).get("ready", ())}
+def _maker(name: str) -> Callable[..., Space] | None:
+    """What makes a space that people ask for by name."""
+    return getattr(SPACES[READY[name]], name) if name in READY else None
+
+
+def declared_spaces(space: Space) -> list[str]:
+    """What a plan, a statement and a ledger say of a space, or parts of one, that other packages declare.
+
+    >>> from barrow.spaces import Line
+    >>> declared_spaces(Line(0, 1))
+    []
+    """
+    parts = [part for part, _ in space.summands] or [x for x in (space.held, space.innermost) if x is not space]
+    rests = "its distances, its constants and how it snaps records"
+    told = declared(f"space {space.kind!r}", package_of(type(space)), rests)
+    return list(dict.fromkeys([*([told] if told else []), *(text for part in parts for text in declared_spaces(part))]))
 
 
 def cell_key(name: object) -> str:
@@ -79,7 +109,7 @@ def cell_key(name: object) -> str:
     >>> cell_key("earth"), cell_key("hours"), cell_key("weekdays")
     ('cell', 'step', '')
     """
-    made: Any = space_kinds().get(str(name)) or _ready().get(str(name))
+    made: Any = _maker(str(name)) or SPACES.get(str(name))
     if made is None:
         return ""
     key: str = getattr(made, "__self__", made).cell_key
@@ -100,13 +130,12 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     """
     rest = plain_table(spec, "The space")
     name, written = rest.pop("kind", None), rest.pop("written", None)
-    kinds, ready = space_kinds(), _ready()
-    if isinstance(name, str) and name in ready:
+    if (maker := _maker(str(name))) is not None:
         with reading(f"The space {name!r}", allowed="its own arguments", fix=f'kind = "{name}", and nothing else'):
-            return ready[name](**rest)
-    kind: Any = kinds.get(str(name))
+            return maker(**rest)
+    kind: Any = SPACES.get(str(name))
     if kind is None:
-        known = [*kinds, *ready]
+        known = [*SPACES, *READY]
         close = nearest_name(name, known)
         hint = f" Did you mean {close!r}?" if close else ""
         raise ParameterError(

@@ -13,4 +13,15 @@ if TYPE_CHECKING:
     from barrow.study.study import Study
     from barrow.study.verification import Check, read_statement, verify
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".data": "Data read",
+            ".file": "read_study study_from_spec write_study",
+            ".release": "LostReleaseError run_release",
+            ".result": "Release",
+            ".statement": "explain make_statement statement_text",
+            ".study": "Study",
+            ".verification": "Check read_statement verify",
+        },
+    )

@@ -18,4 +18,14 @@ if TYPE_CHECKING:
         top_down_histogram,
     )
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".bayesian": "BayesianFit bayesian_update",
+            ".cells": "cells_decoder",
+            ".graph": "GraphDecoder GraphMap",
+            ".grid": "DecodedMap discrepancy_map nearest_in_simplex nearest_map",
+            ".screened": "CellNoise",
+            ".tree": "decode edge_values empirical_bayes_histogram nearest_histogram top_down_histogram",
+        },
+    )

@@ -16,4 +16,12 @@ if TYPE_CHECKING:
     )
     from barrow.mechanisms.user_level.subsets import SubsetSelection
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".ball": "BallNoise",
+            ".local": "LocalSubsets SubsetReport local_subsets",
+            ".noise": "QueryNoise UserLevelNoise query_polytope user_level_candidates user_level_noise",
+            ".subsets": "SubsetSelection",
+        },
+    )
