@@ -6,13 +6,11 @@ Kinds have names, and questions are read from texts, tables and classes.
 from __future__ import annotations
 
 import dataclasses
-import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from fractions import Fraction
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,11 +26,28 @@ if TYPE_CHECKING:
     from barrow.planning.terms import Terms
     from barrow.policy import Promise
     from barrow.privacy import Model
+    from barrow.questions.channels import LocalChannel
     from barrow.questions.plan import Plan
     from barrow.spaces import Space
 
 Said = Mapping[str, Any]
 """A statement as plain data."""
+KINDS = {
+    "circular_mean": "barrow.questions.circular_mean:CircularMean",
+    "density": "barrow.questions.density:Density",
+    "distance": "barrow.questions.distance:Distance",
+    "frequency": "barrow.questions.frequency:Frequency",
+    "function": "barrow.questions.function:Function",
+    "histogram": "barrow.questions.histogram:Histogram",
+    "items": "barrow.questions.items:Items",
+    "mean": "barrow.questions.mean:Mean",
+    "projection": "barrow.questions.similarity:Projection",
+    "quantile": "barrow.questions.quantile:Quantile",
+    "region": "barrow.questions.region:Region",
+    "similarity": "barrow.questions.similarity:Similarity",
+    "spread": "barrow.questions.spread:Spread",
+}
+"""Where each kind is; a kind is loaded when it is asked for."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
@@ -68,8 +83,6 @@ class Question(AnyItems, NamedOptions, ABC):
     """Whether its values are shares of people's items, from 0 to 1."""
     formerly: ClassVar[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
     """Earlier names of this kind in study files, each with what turns its options into those of today."""
-    kinds: ClassVar[dict[str, type[Question]]] = {}
-    """Every kind by its name; see :func:`barrow.questions.question_kinds`."""
 
     error_words: ClassVar[str] = "earth mover's distance"
     """What its error is."""
@@ -82,11 +95,6 @@ class Question(AnyItems, NamedOptions, ABC):
 
     name: str = ""
     fraction: Fraction | None = None
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if cls.kind:
-            Question.kinds[cls.kind] = cls
 
     def __post_init__(self) -> None:
         if self.name != "" and (not isinstance(self.name, str) or _NAME.fullmatch(self.name) is None):
@@ -140,6 +148,18 @@ class Question(AnyItems, NamedOptions, ABC):
     @abstractmethod
     def plan(self, terms: Terms) -> Plan:
         """The most accurate answer that keeps the terms; it reads no data."""
+
+    def channel(self, terms: Terms) -> LocalChannel:
+        """What one person's client does to their items; nothing is simulated, compared or decoded for it."""
+        raise self.central_only()
+
+    def central_only(self) -> ParameterError:
+        """That nobody can answer it alone."""
+        return ParameterError(
+            f"The question {self.kind!r} is not planned for reports that people make themselves.",
+            allowed="model='local' or 'shuffle'",
+            fix="study.replace(model='local')",
+        )
 
     def compared_as(self, space: Space) -> dict[str, Any]:
         """What :func:`barrow.planning.compare` takes of it: what it knows of people's items is their histogram."""
@@ -264,19 +284,19 @@ def at_alpha(terms: Terms, space: Space, alpha: Fraction) -> Terms:
 
 
 def question_kinds() -> dict[str, type[Question]]:
-    """Every kind of question by its name: whatever class with a ``kind`` stands in this folder.
+    """Every kind of question by its name.
 
     >>> question_kinds()["mean"].__name__
     'Mean'
     """
-    _load()
-    return dict(sorted(Question.kinds.items()))
+    return {name: _kind(name) for name in KINDS}
 
 
-@cache
-def _load() -> None:
-    for module in pkgutil.iter_modules(import_module("barrow.questions").__path__):
-        import_module(f"barrow.questions.{module.name}")
+def _kind(name: str) -> type[Question]:
+    """The class of one kind: no other is loaded for it."""
+    module, _, attribute = KINDS[name].partition(":")
+    found: type[Question] = getattr(import_module(module), attribute)
+    return found
 
 
 def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Question:
@@ -315,18 +335,17 @@ def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Q
     if options.get("over") == "people":  # the only answer there is, and what the first studies wrote out
         options.pop("over")
     name = str(options.pop("kind", "")).replace("-", "_")
-    kinds = question_kinds()
-    for kind in kinds.values():
+    for kind in [_kind(name)] if name in KINDS else question_kinds().values():
         if name in kind.formerly:
             return _made(kind, kind.formerly[name](options))
-    if name not in kinds:
-        close = nearest_name(name, kinds)
+    if name not in KINDS:
+        close = nearest_name(name, KINDS)
         raise ParameterError(
             f"The kind of question is {name!r}." + (f" Did you mean {close!r}?" if close else ""),
-            allowed=", ".join(kinds),
+            allowed=", ".join(KINDS),
             fix=close or "mean",
         )
-    return _made(kinds[name], options)
+    return _made(_kind(name), options)
 
 
 def _made(kind: type[Question], options: Mapping[str, Any]) -> Question:
