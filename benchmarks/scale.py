@@ -66,9 +66,9 @@ def costs(card: Card, keys: dict[str, Any]) -> dict[str, float]:
     answer = tokens.sign(issuer, made.request)
     signature = tokens.finalize(public, said, made, answer)
     front, attested = keys["front"].public_key(), keys["front"].sign(said)
-    plan, ids = card.survey.plan, np.array([0, 3])
+    channel, ids = card.survey.channel, np.array([0, 3])
     return {
-        "client_draw": _each(lambda: plan.report(ids), 300) / _ITEMS,
+        "client_draw": _each(lambda: channel.report(ids), 300) / _ITEMS,
         "client_seal": _each(lambda: seal(card.digest, to, 3), 500),
         "client_token": _each(lambda: tokens.blind(public, said), 100)
         + _each(lambda: tokens.finalize(public, said, made, answer), 100),

@@ -254,9 +254,9 @@ def test_what_was_paid_is_good_for_that_card_and_price_alone(card, tmp_path, mon
     data = json.loads(card.text)
     other = read_card(resigned({**data, "issued": data["issued"] - 1}))
     client = bw.Client(card, memory=tmp_path / "me.json", limit=10)
-    plan = type(client.survey.plan)
+    channel = type(client.survey.channel)
     with monkeypatch.context() as patch:
-        patch.setattr(plan, "report", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(channel, "report", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             client.report(["calm", "sad"])
     assert client.wallet.spent == card.epsilon

@@ -88,7 +88,7 @@ def words_from(source: SystemSource):
 
 def drawn(survey: Survey, items: list[int], source: SystemSource) -> list[int]:
     with words_from(source):
-        return [int(value) for value in survey.plan.report(np.array(items, dtype=np.int64))]
+        return [int(value) for value in survey.channel.report(np.array(items, dtype=np.int64))]
 
 
 def crafted(name: str) -> list[list[int]]:

@@ -17,7 +17,8 @@ from barrow.noise.source import SeededSource
 from barrow.planning import compare
 from barrow.planning.comparing import crossover
 from barrow.planning.comparison import ASKED, PROMISES, WORST
-from barrow.planning.user_level import shuffled_epsilon0, user_level_errors, user_level_histograms
+from barrow.planning.linear import shuffled_epsilon0, user_level_errors
+from barrow.planning.user_level import user_level_histograms
 from barrow.policy import Policy
 from barrow.privacy import ShuffledReports, UserLevel
 from barrow.queries import function, mean

@@ -127,10 +127,11 @@ def test_promises_that_the_graph_cannot_show_buy_accuracy():
 
 def test_local_reports_are_nodes_and_other_numbers_of_people_keep_the_spacing():
     line = Line(0, 40, step=1)
-    plan = Histogram(mechanism="edges").plan(_terms(line, 400, 60, model=Model.LOCAL))
-    reports = [plan.report(np.array([7, 8])) for _ in range(390)]
+    asked, terms = Histogram(mechanism="edges"), _terms(line, 400, 60, model=Model.LOCAL)
+    plan, channel = asked.plan(terms), asked.channel(terms)
+    reports = [channel.report(np.array([7, 8])) for _ in range(390)]
     assert {len(report) for report in reports} == {plan.query.dimension}
-    collector = plan.collector()
+    collector = channel.collector()
     for report in reports:
         collector.add(report)
     got = plan.collected(collector)

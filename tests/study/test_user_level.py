@@ -223,7 +223,7 @@ def test_people_may_report_points_of_a_half_sphere(tmp_path):
     row = found.tables["values"][0]
     assert abs(row["value"] - 2.5) < 3 * row["half_width_95"]
     low, high = survey.plan.noise.limits(survey.plan.query.table)[0]
-    collector = survey.plan.collector()
+    collector = survey.collector()
     assert collector.refusal([low]) is None
     assert collector.refusal([high + 1]) == "impossible value"
 
@@ -244,7 +244,7 @@ def test_people_may_report_sets_of_groups(tmp_path):
     assert found.n == 300
     assert shares.sum() == pytest.approx(1.0)
     assert shares[:3].sum() > 0.6  # everybody is in the first cluster
-    sets = plan.collector()
+    sets = survey.collector()
     size = plan.made.channels[0].subset
     good = [0, *range(size), *[-1] * (sets.length - 1 - size)]
     assert sets.refusal(good) is None

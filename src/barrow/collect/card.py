@@ -147,24 +147,24 @@ def planned_card(card: Card) -> Survey:
 
 def _facts(survey: Survey) -> dict[str, Any]:
     """What a card says that follows from its study."""
-    plan, terms = survey.plan, survey.plan.terms
+    made, terms = survey.channel, survey.terms
     # What cannot be written down is drawn by clients that plan the study again.
     alike = {"kind": "survey", "messages": survey.collector().length}, {"kind": "survey"}
-    channel, metric = plan.channel or alike
+    channel, metric = made.wire or alike
     space = survey.study.space
     return {
         "survey": survey.digest,
         "model": survey.study.model.value,
-        "description": plan.description,
+        "description": made.description,
         "promises": [promise.text for promise in terms.promises],
         "people": terms.users,
         "honest": str(terms.honest),
-        "messages": plan.messages if survey.shuffled else 1,
+        "messages": survey.collector().length if survey.shuffled else 1,
         "labels": [] if channel["kind"] == "survey" else [str(label) for label in space.labels],
         "metric": metric,
         "channel": channel,
-        "local": {"definition": str(plan.alone.definition), "epsilon": str(plan.alone_epsilon)},
-        "claimed": {"definition": str(plan.guarantee.definition), "hiding": terms.hiding} if survey.shuffled else None,
+        "local": {"definition": str(made.alone.definition), "epsilon": str(made.alone_epsilon)},
+        "claimed": {"definition": str(made.guarantee.definition), "hiding": terms.hiding} if survey.shuffled else None,
     }
 
 
@@ -231,7 +231,7 @@ def make_card(
         public = public.replace(questions=[question])
     survey = Survey(public, question)
     _refuse_files(public)
-    if survey.plan.declared:
+    if not survey.channel.proved:
         raise ParameterError(
             "The question rests on a declared constant, which no client can prove.",
             allowed="questions whose constants follow from the space",

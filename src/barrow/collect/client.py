@@ -70,11 +70,13 @@ class Client(LocalClient):
         limit: Exact | None = None,
         signer: str | None = None,
     ) -> None:
-        from barrow.collect.card import planned_card, read_card
+        self.card = None
+        if not isinstance(study, Study | Survey):
+            from barrow.collect.card import planned_card, read_card  # with libraries that a study does not need
 
-        self.card = None if isinstance(study, Study | Survey) else read_card(study, signer=signer)
-        planned = study if isinstance(study, Study | Survey) else planned_card(self._card)
-        super().__init__(planned, asked, memory=memory)
+            self.card = read_card(study, signer=signer)
+            study = planned_card(self.card)
+        super().__init__(study, asked, memory=memory)
         self.wallet = Wallet(f"{os.fspath(memory)}.cards")
         if limit is not None:
             self.wallet.set_limit(limit)

@@ -12,8 +12,8 @@ from barrow.policy import odds_upper, percent_up
 
 def card_text(card: Card) -> str:
     r"""What a card asks, what leaves the phone, what can be learnt, and what is only claimed."""
-    plan, space = card.survey.plan, card.survey.study.space
-    alone, slack = float_up(card.epsilon), plan.alone.definition.delta_at(1)
+    made, space = card.survey.channel, card.survey.study.space
+    alone, slack = float_up(card.epsilon), made.alone.definition.delta_at(1)
     unit = f", up to {space.diameter:,.4g} {space.unit} apart" if space.unit else ""
     shown = ", ".join(str(space.label(i)) for i in range(min(space.items, 6)))
     lines = [
@@ -26,12 +26,12 @@ def card_text(card: Card) -> str:
         "counts it.",
     ]
     if card.claimed is not None:
-        better = plan.guarantee.epsilon_at(1)
+        better = made.guarantee.epsilon_at(1)
         lines.append(
             f"What the card claims, and your phone cannot check: if the messages of at least "
             f"{card.claimed['hiding']:,} people who do as they should are mixed, and whoever mixes does not work "
             f"together with whoever reads, a 50 % guess becomes "
-            f"{_at_most(better, plan.worst_delta)} ({card.claimed['definition']})."
+            f"{_at_most(better, float(made.guarantee.definition.delta_at(1)))} ({card.claimed['definition']})."
         )
     lines.append(
         "You are let in by an invitation, once: it is exchanged for signatures that were made without seeing what "
@@ -41,7 +41,7 @@ def card_text(card: Card) -> str:
         "their word."
     )
     if card.promises:
-        words = plan.terms.records.words
+        words = made.terms.records.words
         lines.append("Promised: " + "; ".join(card.promises) + "." + (f" {words}." if words else ""))
     hosts = sorted({address.split("/")[2] for address in card.send.values()})
     lines.append(
@@ -61,7 +61,7 @@ def answered_by(card: Card) -> str:
         return "Python, browsers and Node"
     return (
         "Python only: the best plan for this question draws in a way that the JavaScript client cannot prove, and it "
-        f"refuses such cards. What phones can answer: {card.survey.plan.on_phones}"
+        f"refuses such cards. What phones can answer: {card.survey.channel.fallback_hint}"
     )
 
 
@@ -79,5 +79,5 @@ def _leaves(card: Card) -> list[str]:
             "holds one item that was replaced by a random one, encrypted so that only the analyser can open it, and "
             f"nothing that says that two are yours. {kept}"
         ]
-    what = card.survey.plan.leaves
+    what = card.survey.channel.report_description
     return [f"What leaves your phone: {what}, and a random number so that a copy is not counted twice. {kept}"]

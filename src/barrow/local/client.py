@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 from barrow.errors import LedgerError, ParameterError
 from barrow.local.memory import Memory
 from barrow.local.report import Report, message_of
-from barrow.mechanisms.itemwise import refuse_sizes
 from barrow.noise import system_source
 from barrow.numerics import digest_of
 from barrow.policy import RecordMap
-from barrow.privacy import Guarantee, Model
+from barrow.privacy import Emd, Guarantee, Model
 from barrow.questions import Collector, Plan
 from barrow.spaces.base import Ids, Unknown
 from barrow.study.study import Asked, Study
@@ -32,7 +31,7 @@ class Survey:
         asked: The question; the only one by default.
 
     >>> survey = Survey(Study("line(low=0, high=10, step=1, unit='km')", alpha=25, users=100, model="local"), "mean")
-    >>> survey.plan.noise.name, survey.digest.startswith("sha256:")
+    >>> survey.channel.noise.name, survey.digest.startswith("sha256:")
     ('Laplace', True)
     """
 
@@ -46,34 +45,40 @@ class Survey:
                 fix="study.replace(model='local'), or barrow release for data already held",
             )
         self.study, self.question = study, study.question(asked)
-        self.plan: Plan = self.question.plan(study.terms(self.question))
+        self.terms = study.terms(self.question)
+        self.channel = self.question.channel(self.terms)
 
     @property
     def shuffled(self) -> bool:
         """Whether somebody mixes all people's messages before anybody sees them."""
         return self.study.model is Model.SHUFFLE
 
+    @cached_property
+    def plan(self) -> Plan:
+        """What the reports will say together, and how accurately: for whoever collects them."""
+        return self.question.plan(self.terms)
+
     @property
     def guarantee(self) -> Guarantee:
         """What each person is promised; a function of the study alone."""
-        return self.plan.guarantee
+        return self.channel.guarantee
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of everything that is agreed on: reports name the survey by it."""
-        terms, space = self.plan.terms.to_spec(), self.study.space.to_spec()
+        terms, space = self.terms.to_spec(), self.study.space.to_spec()
         agreed = {"survey": SURVEY_VERSION, "question": self.question.asked, "terms": terms, "space": space}
         return digest_of(agreed)
 
     def collector(self) -> Collector:
         """What adds up its reports."""
-        return self.plan.collector()
+        return self.channel.collector()
 
     @property
     def public(self) -> tuple[str, ...]:
         """What is public, and what a report reveals beside its values."""
-        space, terms = self.study.space, self.plan.terms
-        rate = "" if self.plan.alpha is None else f"alpha = {float(self.plan.alpha):.6g} and "
+        space, terms, definition = self.study.space, self.terms, self.guarantee.definition
+        rate = f"alpha = {float(definition.alpha):.6g} and " if isinstance(definition, Emd) else ""
         seen = (
             "how many messages there are in all: the guarantee holds for messages that are mixed"
             if self.shuffled
@@ -82,7 +87,7 @@ class Survey:
         return (
             f"the space ({space.kind}, {space.items:,} items, diameter {space.diameter:.6g} {space.unit}".rstrip()
             + ")",
-            f"the question: {self.plan.description}",
+            f"the question: {self.channel.description}",
             f"{rate}delta = {float(terms.delta):.6g}",
             seen,
         )
@@ -111,7 +116,7 @@ class Client:
     def __init__(self, study: Study | Survey, asked: Asked = None, *, memory: str | os.PathLike[str]) -> None:
         self.survey = study if isinstance(study, Survey) else Survey(study, asked)
         self.memory = Memory(memory)
-        if self.survey.plan.declared:
+        if not self.survey.channel.proved:
             raise ParameterError(
                 "The study declares a Lipschitz constant that cannot be proved here; if it is too small, a report "
                 "shows what it should hide.",
@@ -151,7 +156,7 @@ class Client:
         if not self.survey.shuffled:
             raise ParameterError("The study is local.", allowed="one report a person", fix="client.report(records)")
         report = self._report(records, ids, unknown)
-        kinds = self.survey.plan.message_kinds or 0
+        kinds = self.survey.channel.message_kinds or 0
         return tuple(message_of(report.study, value, kinds) for value in sorted(report.values))
 
     def _report(self, records: Any, ids: ArrayLike | None, unknown: Unknown) -> Report:
@@ -167,10 +172,9 @@ class Client:
             if known is not None:
                 return self._checked(known)
             items = space._ids(self._encoded(records, unknown) if ids is None else np.asarray(ids))
-            if self.survey.plan.items not in (None, items.size):
-                raise refuse_sizes()
+            self.survey.channel.check(items)
             self._before_drawing()
-            values = tuple(int(value) for value in self.survey.plan.report(items))
+            values = tuple(int(value) for value in self.survey.channel.report(items))
             name = "".join(f"{int(word):016x}" for word in system_source().words(2))
             report = Report(digest, name, values)
             self.memory.store(report)
@@ -178,7 +182,7 @@ class Client:
 
     def _encoded(self, records: Any, unknown: Unknown) -> Ids:
         """The items of some records; refused where they may land farther apart than the promises are priced for."""
-        space, terms = self.survey.study.space, self.survey.plan.terms
+        space, terms = self.survey.study.space, self.survey.terms
         items = space.encode(records, unknown=unknown)
         priced = not terms.promises or terms.records is not RecordMap.CONTRACTION
         if not priced and not space.innermost.keeps_near(unknown):

@@ -145,7 +145,7 @@ def read_batch(survey: Survey, lines: Iterable[str]) -> Batch:
 
 def kinds_of(survey: Survey) -> int:
     """How many kinds of messages a survey has."""
-    kinds = survey.plan.message_kinds
+    kinds = survey.channel.message_kinds
     if not survey.shuffled or kinds is None:
         raise ParameterError(
             "The study is not one of mixed messages.",

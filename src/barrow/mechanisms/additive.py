@@ -57,12 +57,12 @@ class NoiseDistribution:
 
     def tail(self, t: float) -> float:
         """The probability that one output is off by more than ``t``."""
-        from scipy import special
-
         if self.p is None:
-            return float(special.erfc(t / math.sqrt(2.0)))
+            return math.erfc(t / math.sqrt(2.0))
         if self._independent:
             return math.exp(-t)
+        from scipy import special
+
         d = self.dimension
         if self.p == math.inf:
             # P(G U > t) = P(G > t) - t E[1/G; G > t], G ~ Gamma(d+1), U uniform.
@@ -78,14 +78,14 @@ class NoiseDistribution:
 
     def quantile(self, share: float) -> float:
         """The distance beyond which one output is off with probability ``share``, rounded up."""
-        from scipy import optimize, special
-
         if not 0.0 < share < 1.0:
             raise ParameterError(f"share is {share!r}.", allowed="a number in (0, 1)", fix="share=0.05")
+        if self.p is not None and self._independent:
+            return -math.log(share) * (1.0 + 1e-9)
+        from scipy import optimize, special  # which take longer to load than a person's report to draw
+
         if self.p is None:
             found = float(special.erfcinv(share)) * math.sqrt(2.0)
-        elif self._independent:
-            found = -math.log(share)
         else:
             high = float(special.gammainccinv(self.dimension, share)) + 1.0
             found = float(optimize.brentq(lambda t: self.tail(t) - share, 0.0, high, xtol=1e-10, rtol=1e-12))
@@ -270,11 +270,11 @@ class AdditiveNoise:
 
     def limits(self, table: Quantised) -> list[tuple[int, int]]:
         """The least and the largest integer that an honest report holds, for each output."""
-        from scipy.special import gammainccinv
-
         if self.p is None or self.name == "Laplace":
             far = self.distribution.quantile(NEVER)
         else:
+            from scipy.special import gammainccinv
+
             far = float(gammainccinv(self.dimension, NEVER))  # no coordinate exceeds the norm
         return table.limits(Fraction(far) * self.scale + self.grid, self.grid)
 

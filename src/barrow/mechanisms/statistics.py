@@ -29,6 +29,7 @@ _LIMB = TABLE_BITS // 2
 """Bits of the lower half of a table's integers; the upper half is within 2^25, too."""
 _RECORD_BITS = 62 - _LIMB
 """A sum of counts up to 2^37 times limbs is within 2^62; larger counts are cut into limbs of their own."""
+_FEW_ITEMS = 2**16
 _UNIT, _TINY = 2.0**-53, 2.0**-1060
 
 
@@ -117,10 +118,18 @@ class UserCounts:
                 allowed="one space for both",
                 fix="make the query on the space with which records were encoded",
             )
-        sizes, table = self._by_size()
         if query.table.sparse:
-            return _sparse_center(query, sizes, table, self.users)
-        return _dense_center(query, sizes, table, self.users)
+            return _sparse_center(query, *self._by_size(), self.users)
+        return _dense_center(query, *self._of_one_size(), self.users)
+
+    def _of_one_size(self) -> tuple[Ids, Any]:
+        """The same as an array where all users are of one size, such as one person: no library is loaded for it."""
+        sizes = np.unique(self._size)
+        if len(sizes) > 1 or self.space.items > _FEW_ITEMS:
+            return self._by_size()
+        table = np.zeros((1, self.space.items), dtype=np.int64)
+        np.add.at(table[0], self._item, self._count)
+        return sizes, table
 
     def _by_size(self) -> tuple[Ids, Any]:
         """The distinct sizes, and the counts as a sparse matrix (sizes x items)."""
@@ -137,8 +146,11 @@ class UserCounts:
 
 def _limbs(table: Any) -> list[tuple[int, Any]]:
     """The counts as sums of limbs times powers of two, such that no limb of a row adds up to more than 2^37."""
-    if total(table.data) <= 2**_RECORD_BITS:
+    if total(table.ravel() if isinstance(table, np.ndarray) else table.data) <= 2**_RECORD_BITS:
         return [(0, table)]
+    if isinstance(table, np.ndarray):
+        width = _RECORD_BITS - table.shape[1].bit_length()
+        return [(shift, (table >> shift) & (2**width - 1)) for shift in range(0, 63, width)]
     width = _RECORD_BITS - int(np.diff(table.indptr).max()).bit_length()
     return [
         (shift, type(table)(((table.data >> shift) & (2**width - 1), table.indices, table.indptr), shape=table.shape))

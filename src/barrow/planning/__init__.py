@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from barrow.planning.densities import DensityMap, bandwidth_errors, best_of
     from barrow.planning.histograms import HistogramTarget, histogram_candidates
     from barrow.planning.items import ItemChoice, choose_items
-    from barrow.planning.linear import kept_errors, linear_errors
+    from barrow.planning.linear import kept_errors, linear_errors, shuffled_epsilon0, user_level_errors
     from barrow.planning.rules import (
         CAVEATS,
         REASONS_FOR,
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
     )
     from barrow.planning.simulate import Simulated, reference_distribution
     from barrow.planning.terms import Terms
-    from barrow.planning.user_level import (
-        released_user_level,
-        shuffled_epsilon0,
-        user_level_errors,
-        user_level_histograms,
-    )
+    from barrow.planning.user_level import released_user_level, user_level_histograms
     from barrow.planning.worst_case import edges_by_stand_in
 else:
     __getattr__, __dir__ = lazily(

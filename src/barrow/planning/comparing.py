@@ -18,11 +18,11 @@ from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.comparison import ASKED, PROMISES, WORST, Change, Comparison, Rival
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
-from barrow.planning.linear import kept_errors
+from barrow.planning.linear import kept_errors, user_level_errors
 from barrow.planning.rules import PaperRule, paper_rule_central, paper_rule_linear, paper_rule_local
 from barrow.planning.simulate import Reference, reference_distribution
 from barrow.planning.terms import Terms
-from barrow.planning.user_level import released_user_level, user_level_errors, user_level_histograms
+from barrow.planning.user_level import released_user_level, user_level_histograms
 from barrow.policy import Policy, describe_move
 from barrow.policy.policy import PromiseLike
 from barrow.privacy.definitions import positive, probability, to_model

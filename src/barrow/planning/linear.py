@@ -1,18 +1,24 @@
-"""Candidates for a linear question: additive noise under EMD-DP."""
+"""Candidates for a linear question: additive noise under EMD-DP, and whatever keeps user-level DP."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
-from barrow.accounting import price
+from barrow.accounting import calibrate_shuffle, price
+from barrow.errors import ParameterError
 from barrow.mechanisms import linear_candidates
 from barrow.mechanisms.additive import AdditiveNoise, Noise
 from barrow.mechanisms.linear import MuFor
+from barrow.mechanisms.user_level import BallNoise, UserLevelNoise, user_level_candidates
+from barrow.mechanisms.user_level.ball import MOST_ENTRIES
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.terms import Terms
-from barrow.privacy import Model
+from barrow.privacy import Model, UserLevelRelease
+from barrow.privacy.definitions import positive, probability
 from barrow.queries import Query
 
 _TWO_SIDED = 1.959963984540054
@@ -86,3 +92,77 @@ def noise_candidate(noise: Noise, users: int, prefix: str) -> Candidate:
         normal = _TWO_SIDED * noise.deviation / math.sqrt(users)
         width = noise.mean_half_width(users) if isinstance(noise, AdditiveNoise) else normal
     return Candidate(name, f"{prefix}{noise.name} noise", price(noise.event), width, mechanism=noise)
+
+
+@lru_cache(maxsize=64)
+def shuffled_epsilon0(epsilon: Fraction, delta: Fraction, users: int) -> Fraction:
+    """The largest certified epsilon of one report by each user whose shuffled reports are (epsilon, delta)-private.
+
+    Any randomiser of this epsilon will do: it is the amplification of a black box, by our own accountant.
+
+    >>> round(float(shuffled_epsilon0(Fraction(1), Fraction(1, 10**9), 10**4)), 2) > 1
+    True
+    """
+    if delta == 0:
+        return epsilon
+    # One report each, so that every change has the distance 1.
+    found = calibrate_shuffle(epsilon, delta, reports=users, items=1, least_distance=1, limit=False)
+    return max(Fraction(found.alpha0), epsilon)
+
+
+def user_level_errors(
+    query: Query, epsilon: Exact, delta: Exact = 0, *, users: int, model: str = "central"
+) -> list[Candidate]:
+    """Every mechanism for a linear query under (epsilon, delta)-user-level DP, with its 95 % half width.
+
+    Args:
+        query: What is asked.
+        epsilon: The privacy parameter of a user.
+        delta: By how much more often a guess may be right than epsilon says; 0 leaves the pure ones.
+        users: n, public.
+        model: ``"central"``, ``"local"``, or ``"shuffle"``: local reports, amplified by shuffling.
+
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> found = user_level_errors(mean(Line(0, 100, unit="years", step=1)), 1, users=1000)
+    >>> found[0].user_level, round(found[0].error, 2)
+    (True, 0.3)
+    """
+    budget, slack = positive(epsilon, "epsilon"), probability(delta)
+    if model == "central":
+        made = _noises(query, budget, slack, users)
+        return best_first([noise_candidate(each, users, "user-level: ") for each in made])
+    own, event = local_budget(budget, slack, users, model)
+    # Amplified reports have all of delta spent on shuffling.
+    noises = _noises(query, own, Fraction(0) if model == "shuffle" else slack, None)
+    if model == "shuffle":
+        noises = [replace(each, event=event) for each in noises]
+    found = [noise_candidate(each, users, "user-level: ") for each in noises]
+    if query.table.shape[0] * query.dimension <= MOST_ENTRIES:
+        ball = replace(BallNoise.of(query, own), event=event)
+        width = ball.mean_half_width(users) + query.rounding_upper
+        words = "user-level: a random point of a half sphere (Duchi et al., l2 ball)"
+        found.append(Candidate("ball", words, price(event), width, mechanism=ball))
+    return best_first(found)
+
+
+def _noises(query: Query, budget: Fraction, slack: Fraction, users: int | None) -> list[UserLevelNoise]:
+    """Additive noise for the mean over ``users``, or for one answer; on sparse tables other norms lose to Laplace."""
+    model = "local" if users is None else "central"
+    if not query.table.sparse:
+        return user_level_candidates(query, budget, slack, model=model, users=users)
+    kinds = ["laplace", *(["gaussian"] if slack else [])]
+    return [
+        each
+        for noise in kinds
+        for each in user_level_candidates(query, budget, slack, noise=noise, model=model, users=users)
+    ]
+
+
+def local_budget(budget: Fraction, slack: Fraction, users: int, model: str) -> tuple[Fraction, UserLevelRelease]:
+    """The epsilon of one report, and the event of all of them."""
+    if model == "local":
+        return budget, UserLevelRelease(budget, model=model)
+    if model == "shuffle":
+        return shuffled_epsilon0(budget, slack, users), UserLevelRelease(budget, delta=slack, model=model)
+    raise ParameterError(f"model is {model!r}.", allowed="'central', 'shuffle' or 'local'", fix="model='central'")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barrow.planning.terms import Terms
     from barrow.policy import Promise
     from barrow.privacy import Model
+    from barrow.questions.channels import LocalChannel
     from barrow.questions.plan import Plan
     from barrow.spaces import Space
 
@@ -128,6 +129,18 @@ class Question(AnyItems, NamedOptions, ABC):
     @abstractmethod
     def plan(self, terms: Terms) -> Plan:
         """The most accurate answer that keeps the terms; it reads no data."""
+
+    def channel(self, terms: Terms) -> LocalChannel:
+        """What one person's client does to their items; nothing is simulated, compared or decoded for it."""
+        raise self.central_only()
+
+    def central_only(self) -> ParameterError:
+        """That nobody can answer it alone."""
+        return ParameterError(
+            f"The question {self.kind!r} is not planned for reports that people make themselves.",
+            allowed="model='local' or 'shuffle'",
+            fix="study.replace(model='local')",
+        )
 
     def compared_as(self, space: Space) -> dict[str, Any]:
         """What :func:`barrow.planning.compare` takes of it: what it knows of people's items is their histogram."""

@@ -1,51 +1,144 @@
-"""What a client does to one person's items, written down so that any client can do it, and prove it, by itself.
+"""What a person's client does to their items, from a question and its terms: nothing is predicted, nothing is planned.
 
-A channel is whole numbers only: stopping weights along a tree (randomised response, GKRR, trees), or a table with the
-scale and grid of Laplace noise. The metric goes with it, so that a client proves the channel's parameter from the card
-alone (docs/collect-format.md). Everything else needs a client that can plan the study again, as this library can.
+A channel can also be written down as whole numbers, so that any client can do it, and prove it, by itself: stopping
+weights along a tree (randomised response, GKRR, trees), or a table with the scale and grid of Laplace noise. The metric
+goes with it, so that a client proves the channel's parameter from the card alone (docs/collect-format.md). Everything
+else needs a client that can build the channel again, as this library can.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from barrow.mechanisms import AdditiveNoise
-from barrow.privacy import KNormNoise
-from barrow.queries import Query
-from barrow.randomisers.mixture import MixtureRandomiser
-from barrow.randomisers.shape import Shape, tree_shape
-from barrow.spaces import Space
+from barrow.mechanisms.additive import AdditiveNoise, Noise
+from barrow.mechanisms.statistics import UserCounts
+from barrow.privacy import Guarantee, KNormNoise
+from barrow.questions.collecting import Averaged, Collector
 
-Channel = tuple[dict[str, Any], dict[str, Any]]
+if TYPE_CHECKING:
+    from barrow.planning.terms import Terms
+    from barrow.queries import Quantised, Query
+    from barrow.spaces import Space
+    from barrow.spaces.base import Ids
+
+Wire = tuple[dict[str, Any], dict[str, Any]]
 """A channel and its metric as plain data."""
 MOST_ENTRIES = 2**20
 """Tables larger than this are not written down."""
 
 
-def stops_channel(randomiser: Any, *, items: int, sampled: bool, default: int) -> Channel | None:
-    """Stopping weights along a tree; None for randomisers of other kinds."""
-    if not isinstance(randomiser, MixtureRandomiser):
+class ReportNoise(Noise, Protocol):
+    """Noise on one person's own answer."""
+
+    def limits(self, table: Quantised) -> list[tuple[int, int]]:
+        """The least and the largest integer that an honest report holds, for each output."""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalChannel(ABC):
+    """What one person reports, what it costs them, and what adds such reports up.
+
+    Attributes:
+        terms: What the study grants.
+        description: What is asked, in plain words.
+        guarantee: What each person is promised.
+        proved: Whether that follows from the space, and rests on nobody's word.
+
+    >>> from barrow.planning import Terms
+    >>> from barrow.privacy import Model
+    >>> from barrow.questions import Mean
+    >>> from barrow.spaces import Line
+    >>> terms = Terms(Line(0, 10, step=1), 100, given=Fraction(5), model=Model.LOCAL)
+    >>> found = Mean().channel(terms)
+    >>> len(found.report(np.array([3, 4]))), found.collector().length, found.alone_epsilon
+    (1, 1, Fraction(5, 1))
+    """
+
+    terms: Terms
+    description: str
+    guarantee: Guarantee
+    proved: bool = field(default=True, kw_only=True)
+
+    @abstractmethod
+    def report(self, items: Ids) -> list[int]:
+        """The numbers of one person's report on these item ids."""
+
+    @abstractmethod
+    def collector(self) -> Collector:
+        """What adds up reports."""
+
+    def check(self, items: Ids) -> None:  # noqa: B027 (people may hold any number of items)
+        """Refuse items on which there is no report, with a constant text."""
+
+    @property
+    def alone(self) -> Guarantee:
+        """What holds for one person's report even if everybody else colludes."""
+        return self.guarantee
+
+    @property
+    def alone_epsilon(self) -> Fraction:
+        """What one person's report may cost at most, whatever anybody knows."""
+        return Fraction(self.alone.epsilon_at(1))
+
+    @property
+    def message_kinds(self) -> int | None:
+        """How many kinds of messages there are; None where a report cannot be cut into messages."""
         return None
-    shape = randomiser.shape
-    nodes = zip(shape.starts.tolist(), shape.ends.tolist(), shape.parents.tolist(), randomiser.stops, strict=True)
-    channel = {
-        "kind": "stops",
-        "messages": items,
-        "sampled": sampled,
-        "default": default,
-        "alpha0": str(randomiser.alpha0_upper),
-        "nodes": [[start, end, parent, str(stop)] for start, end, parent, stop in nodes],
-    }
-    return channel, {"kind": "tree", "depths": [str(depth) for depth in shape.depths]}
+
+    @property
+    def wire(self) -> Wire | None:
+        """The channel as whole numbers, and the metric by which a client proves it; None where it has no such form."""
+        return None
+
+    @property
+    def report_description(self) -> str:
+        """What leaves a phone, in words."""
+        return "your own answer with noise added on your phone, as whole numbers"
+
+    @property
+    def fallback_hint(self) -> str:
+        """What could be asked instead, if the channel cannot be written down."""
+        return "kind = 'frequency' with randomiser = 'response', or a mean or distance, with another error"
 
 
-def laplace_channel(query: Query, noise: Any) -> Channel | None:
+@dataclass(frozen=True, eq=False)
+class NoiseChannel(LocalChannel):
+    """A person's own answer to a linear query, with noise.
+
+    Attributes:
+        query: What noise is added to.
+        noise: The noise on each person's own answer.
+    """
+
+    query: Query
+    noise: ReportNoise
+
+    def report(self, items: Ids) -> list[int]:
+        """One person's answer with noise, in units of the noise's grid."""
+        center = UserCounts.of_users(self.terms.space, [items]).center(self.query)
+        numbers: list[int] = self.noise.draw(center).integers.tolist()
+        return numbers
+
+    def collector(self) -> Averaged:
+        """Sums of reports."""
+        return Averaged(self.noise.limits(self.query.table))
+
+    @property
+    def wire(self) -> Wire | None:
+        """A table with the scale and grid of Laplace noise, where the metric is a line or a tree."""
+        return laplace_wire(self.query, self.noise)
+
+
+def laplace_wire(query: Query, noise: Noise) -> Wire | None:
     """A table and Laplace noise; None for other noises, large tables, and metrics that are no line and no tree."""
-    laplace = isinstance(noise, AdditiveNoise) and noise.name == "Laplace"
-    if not laplace or not isinstance(noise.event, KNormNoise) or query.space.items * noise.dimension > MOST_ENTRIES:
+    if not isinstance(noise, AdditiveNoise) or noise.name != "Laplace":
+        return None
+    if not isinstance(noise.event, KNormNoise) or query.space.items * noise.dimension > MOST_ENTRIES:
         return None
     metric = exact_metric(query.space)
     if metric is None:
@@ -71,6 +164,8 @@ def exact_metric(space: Space) -> dict[str, Any] | None:
         return {"kind": "line", "points": [str(mark) for mark in space.marks]}
     if not space.has_tree:
         return None
-    shape: Shape = tree_shape(space)
+    from barrow.randomisers.shape import tree_shape
+
+    shape = tree_shape(space)
     spans = zip(shape.starts.tolist(), shape.ends.tolist(), shape.parents.tolist(), strict=True)
     return {"kind": "tree", "depths": [str(d) for d in shape.depths], "nodes": [list(span) for span in spans]}

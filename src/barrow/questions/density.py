@@ -17,6 +17,7 @@ from barrow.planning.terms import Terms
 from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
 from barrow.questions.base import Question, Said
+from barrow.questions.channels import NoiseChannel
 from barrow.questions.kept import kept_query
 from barrow.questions.linear import Linear, LinearPlan
 from barrow.questions.plan import Rows, placed
@@ -72,13 +73,21 @@ class Density(Linear):
 
         return self if self.settled else Histogram(mechanism="edges", definition="emd")
 
+    def channel(self, terms: Terms) -> NoiseChannel:
+        """As that of its query."""
+        return super(Density, self._resolved(terms)).channel(terms)
+
+    def _resolved(self, terms: Terms) -> Density:
+        """With a bandwidth that can be written down."""
+        if self.settled:
+            return self
+        return replace(self, bandwidth=_typed(planning.best_of(self.bandwidths(terms)), terms.space))
+
     def plan(self, terms: Terms) -> LinearPlan:
         """The most accurate noise that keeps the terms; it reads no data."""
-        if not self.settled:
-            chosen = planning.best_of(self.bandwidths(terms))
-            return replace(self, bandwidth=_typed(chosen, terms.space)).plan(terms)
-        made = super().plan(terms)
-        return DensityPlan(self, terms, made.query, made.chosen, made.others, own=made.own, rivals=made.rivals)
+        asked = self._resolved(terms)
+        made = super(Density, asked).plan(terms)
+        return DensityPlan(asked, terms, made.query, made.chosen, made.others, own=made.own, rivals=made.rivals)
 
     def bandwidths(self, terms: Terms) -> tuple[tuple[float, float], ...]:
         """Bandwidths in the space's unit, from wide to narrow, each with the predicted error of its map.

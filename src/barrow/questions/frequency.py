@@ -13,10 +13,11 @@ from barrow.errors import ParameterError
 from barrow.numerics.exact import near
 from barrow.planning.candidates import useless
 from barrow.planning.histograms import HistogramTarget, error_at
+from barrow.planning.items import ItemChoice
 from barrow.planning.references import most_error
 from barrow.planning.simulate import reference_distribution, simulate
 from barrow.planning.terms import Terms
-from barrow.privacy import Model
+from barrow.privacy import Guarantee, Model
 from barrow.questions.base import Said
 from barrow.questions.collecting import Collected, Collector, counted_of
 from barrow.questions.items import (
@@ -28,6 +29,7 @@ from barrow.questions.items import (
 )
 from barrow.questions.noise_words import off_words, people_words
 from barrow.questions.plan import Plan, Rows, labelled
+from barrow.randomisers import suited
 from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
@@ -65,15 +67,20 @@ class Frequency(ItemWiseQuestion):
                 fix="leave it out",
             )
 
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        return "how frequent each item is, estimated from randomised items"
+
+    def choose(self, terms: Terms) -> tuple[ItemChoice, mechanisms.ItemWise | mechanisms.Reduced, Guarantee]:
+        """Noise in coordinates cannot be undone, and too many items for a matrix are randomised all alike."""
+        if self.randomiser is None and suited(terms.space) == "laplace":
+            return replace(self, randomiser="response").choose(terms)
+        return super().choose(terms)
+
     def plan(self, terms: Terms) -> Plan:
         """The randomiser that keeps the terms, and the estimate made of its reports; it reads no data."""
-        from barrow.randomisers import suited
-
-        asked = self
-        if self.randomiser is None and suited(terms.space) == "laplace":
-            # Noise in coordinates cannot be undone, and too many items for a matrix are randomised all alike.
-            asked = replace(self, randomiser="response")
-        choice, made, guarantee = asked.choose(terms)
+        choice, made, guarantee = self.choose(terms)
         sampled = self.samples is not None
         estimator = mechanisms.FrequencyEstimator(choice.mechanism, terms.users, self.decode, sampled=sampled)
         return FrequencyPlan(self, terms, choice, made, guarantee, estimator)
@@ -120,11 +127,6 @@ class FrequencyPlan(ItemsPlan):
     """
 
     estimator: mechanisms.FrequencyEstimator
-
-    @property
-    def description(self) -> str:
-        """What is released, in plain words."""
-        return "how frequent each item is, estimated from randomised items"
 
     @cached_property
     def target(self) -> HistogramTarget:

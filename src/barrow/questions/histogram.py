@@ -6,28 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from barrow import mechanisms, planning
+from barrow.accounting import price
 from barrow.errors import ParameterError
+from barrow.mechanisms.histograms import KINDS
 from barrow.numerics import Exact, exact_text, float_up, whole
 from barrow.numerics.exact import at_most, near
 from barrow.planning.candidates import Candidate, checked_definition, kept_user_level, preferred, reasons, useless
-from barrow.planning.histograms import check_size, error_most
+from barrow.planning.histograms import check_size, error_most, kept_noise
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.progress import track
 from barrow.questions.base import Question, Said
+from barrow.questions.channels import LocalChannel, NoiseChannel
 from barrow.questions.collecting import Collected, Collector, averaged_of
 from barrow.questions.distribution import Reading, check_line, quantile_words, reading_of, shares_asked
 from barrow.questions.frequency import Frequency
 from barrow.questions.histogram_help import most_helpful, too_coarse_words
+from barrow.questions.kept import Kept, choice_key
 from barrow.questions.linear import LinearPlan
 from barrow.questions.merging import shown_tables
 from barrow.questions.noise_words import noise_sentence, off_words
 from barrow.questions.plan import Plan, Rows, labelled
+from barrow.questions.subsets import SetsChannel, plan_sets
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -141,8 +146,41 @@ class Histogram(Question):
 
     def plan(self, terms: Terms) -> Plan:
         """All mechanisms are compared, and the most accurate one is chosen; it reads no data."""
+        target, own, rivals, found, cannot, best = self._choice(terms)
+        if isinstance(best.mechanism, mechanisms.LocalSubsets):
+            return plan_sets(self, target, best, own, rivals)
+        if not isinstance(best.mechanism, mechanisms.HistogramNoise):
+            return self._frequency(terms).plan(terms)
+        kept = {"own": tuple(own), "rivals": tuple(rivals)}
+        return HistogramPlan(self, terms, best.mechanism.query, best, (), target, tuple(found), cannot, **kept)
+
+    def channel(self, terms: Terms) -> LocalChannel:
+        """What people report; a mechanism that is named needs no comparison."""
+        words = histogram_words(terms.space)
+        if self.mechanism in KINDS and self.definition != "user_level":
+            made = kept_noise(self.target(terms), self.mechanism)
+            return NoiseChannel(terms, words, price(made.event), made.query, made.noise)
+        best = self._choice(terms).best
+        if isinstance(best.mechanism, mechanisms.LocalSubsets):
+            return SetsChannel(terms, words, best.guarantee, best.mechanism)
+        if not isinstance(best.mechanism, mechanisms.HistogramNoise):
+            return self._frequency(terms).channel(terms)
+        return NoiseChannel(terms, words, best.guarantee, best.mechanism.query, best.mechanism.noise)
+
+    def _frequency(self, terms: Terms) -> Frequency:
+        """The decoder with a proven bound is the nearest histogram, along the tree where there is one."""
+        nearest = "tree" if terms.space.has_tree else "simplex"
+        decode = nearest if self.decode == "nearest" else None
+        return Frequency(name=self.name, fraction=self.fraction, items=self.items, decode=decode)
+
+    def _choice(self, terms: Terms) -> HistogramChoice:
+        """All mechanisms, and the most accurate one; the last few choices are kept."""
         check_size(terms.space)
         self.fits(terms.space)
+        key = choice_key(self, terms)
+        return self._chosen(terms) if key is None else _CHOICES.get(key, lambda: self._chosen(terms))
+
+    def _chosen(self, terms: Terms) -> HistogramChoice:
         target = self.target(terms)
         levels = self.mechanism == "levels"
         definition = "user_level" if levels else self.definition
@@ -154,18 +192,7 @@ class Histogram(Question):
         own = [candidate for candidate in found if candidate.name != "paper"]
         if self.quantiles:
             own, rivals = (_readable(some, terms.space) for some in (own, rivals))
-        best = preferred(own, rivals, definition)
-        if isinstance(best.mechanism, mechanisms.LocalSubsets):
-            from barrow.questions.subsets import plan_sets
-
-            return plan_sets(self, target, best, own, rivals)
-        if not isinstance(best.mechanism, mechanisms.HistogramNoise):
-            # The decoder with a proven bound is the nearest histogram, along the tree where there is one.
-            nearest = "tree" if terms.space.has_tree else "simplex"
-            decode = nearest if self.decode == "nearest" else None
-            return Frequency(name=self.name, fraction=self.fraction, items=self.items, decode=decode).plan(terms)
-        kept = {"own": tuple(own), "rivals": tuple(rivals)}
-        return HistogramPlan(self, terms, best.mechanism.query, best, (), target, tuple(found), cannot, **kept)
+        return HistogramChoice(target, own, rivals, found, cannot, preferred(own, rivals, definition))
 
     @classmethod
     def released(cls, said: Said) -> str:
@@ -200,6 +227,34 @@ class Histogram(Question):
             noise_sentence(said),
             f"The noisy values ({found['words']}) were decoded to one histogram, which uses nothing else.{error}",
         ]
+
+
+class HistogramChoice(NamedTuple):
+    """All that can answer, and what is chosen.
+
+    Attributes:
+        target: What is wanted.
+        own: The candidates of EMD-DP that answer what is asked, best first.
+        rivals: Those of user-level DP.
+        found: All candidates of EMD-DP.
+        cannot: Why others cannot answer.
+        best: The most accurate one.
+    """
+
+    target: planning.HistogramTarget
+    own: list[Candidate]
+    rivals: list[Candidate]
+    found: list[Candidate]
+    cannot: Mapping[str, str]
+    best: Candidate
+
+
+_CHOICES: Kept[HistogramChoice] = Kept(6)
+
+
+def histogram_words(space: Space) -> str:
+    """What is released, in plain words."""
+    return f"the histogram of people's items over {space.held.items:,} items"
 
 
 def _readable(found: Sequence[Candidate], space: Space) -> list[Candidate]:
@@ -324,7 +379,7 @@ class HistogramPlan(LinearPlan):
     def description(self) -> str:
         """What is released, in plain words."""
         read = "" if self.reading is None else f", and {self.reading.what} read off the same noise"
-        return f"the histogram of people's items over {self.space.held.items:,} items{read}"
+        return histogram_words(self.space) + read
 
     @cached_property
     def reading(self) -> Reading | None:
@@ -460,8 +515,6 @@ class HistogramPlan(LinearPlan):
         """The same mechanism when other than the planned number of people report."""
         if users == self.terms.users:
             return self.made
-        from barrow.planning.histograms import kept_noise
-
         noise = "gaussian" if self.noise.p is None else "laplace"
         target = replace(self.target, terms=replace(self.terms, users=users), noise=noise)
         if self.made.kind == "edges":  # people reported the nodes that were planned

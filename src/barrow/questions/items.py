@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,13 +14,16 @@ import numpy as np
 from barrow import accounting, mechanisms, planning
 from barrow.engines import Counts
 from barrow.errors import ParameterError
+from barrow.mechanisms.itemwise import refuse_sizes
 from barrow.numerics import exact_text, float_up, whole
 from barrow.numerics.exact import near
 from barrow.planning.terms import Terms
 from barrow.privacy import Event, Guarantee, Model
 from barrow.questions.base import Question, Said
+from barrow.questions.channels import LocalChannel, Wire
 from barrow.questions.collecting import Collected, Collector, Counted, counted_of
 from barrow.questions.plan import Plan, Rows, placed
+from barrow.randomisers import MixtureRandomiser, Randomiser
 from barrow.spaces.base import Floats, Ids
 
 MOST_SAMPLES = 10**7
@@ -93,6 +97,16 @@ class ItemWiseQuestion(Question):
         made = mechanisms.reduced(choice.mechanism)
         return choice, made, accounting.price(made.event)
 
+    def channel(self, terms: Terms) -> LocalChannel:
+        """Reports on all items."""
+        _, made, guarantee = self.choose(terms)
+        return ItemsChannel(terms, self.description, guarantee, made)
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What is released, in plain words."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Items(ItemWiseQuestion):
@@ -121,25 +135,34 @@ class Items(ItemWiseQuestion):
         """Whether all reports are released one by one."""
         return self.output == "list"
 
-    def plan(self, terms: Terms) -> Plan:
-        """The randomiser that keeps the terms; it reads no data."""
-        choice, made, guarantee = self.choose(terms)
-        plan = ItemsPlan(self, terms, choice, made, guarantee)
-        reports = terms.users * plan.itemwise.items
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        return f"the {'sorted list' if self.listed else 'histogram'} of randomised items"
+
+    def choose(self, terms: Terms) -> tuple[planning.ItemChoice, mechanisms.ItemWise | mechanisms.Reduced, Guarantee]:
+        """What is too much to list, or to draw one by one, is refused."""
+        found = super().choose(terms)
+        itemwise = found[0].mechanism
+        reports = terms.users * itemwise.items
         if self.listed and reports > _MOST_LISTED:
             raise ParameterError(
                 f"The sorted list would hold {reports:,} reports.",
                 allowed=f"at most {_MOST_LISTED:,}; the histogram says the same",
                 fix="output = 'histogram'",
             )
-        most = plan.itemwise.randomiser.most_items
+        most = itemwise.randomiser.most_items
         if most is not None and reports > most and terms.model is not Model.LOCAL:
             raise ParameterError(
-                f"{plan.itemwise.randomiser.description} is drawn one by one, and there are {reports:,} items.",
+                f"{itemwise.randomiser.description} is drawn one by one, and there are {reports:,} items.",
                 allowed=f"at most {most:,} items with this randomiser",
                 fix='randomiser = "exponential", which is drawn from counts',
             )
-        return plan
+        return found
+
+    def plan(self, terms: Terms) -> Plan:
+        """The randomiser that keeps the terms; it reads no data."""
+        return ItemsPlan(self, terms, *self.choose(terms))
 
     @classmethod
     def accuracy(cls, said: Said) -> str:
@@ -237,7 +260,7 @@ class ItemsPlan(Plan):
     @property
     def description(self) -> str:
         """What is released, in plain words."""
-        return f"the {'sorted list' if self.question.listed else 'histogram'} of randomised items"
+        return self.question.description
 
     @property
     def event(self) -> Event:
@@ -309,16 +332,6 @@ class ItemsPlan(Plan):
         """How many reports there are."""
         return [f"{int(drawn.sum()):,} reports of {len(drawn):,} kinds."]
 
-    def report(self, items: Ids) -> list[int]:
-        """One person's reports, kinds in ascending order."""
-        drawn = self.mechanism.randomise(items).counts
-        numbers: list[int] = np.repeat(np.arange(len(drawn)), drawn).tolist()
-        return numbers
-
-    def collector(self) -> Collector:
-        """Counts of reports."""
-        return Counted(self.itemwise.items, self.itemwise.randomiser.reports)
-
     def guarantee_for(self, users: int) -> Guarantee:
         """What holds if the reports of ``users`` people are mixed, and not of as many as was planned."""
         made = self.itemwise
@@ -339,48 +352,6 @@ class ItemsPlan(Plan):
             mechanism=made if self.samples is None else mechanisms.reduced(made),
             guarantee=self.guarantee_for(users),
         )
-
-    @property
-    def alone(self) -> Guarantee:
-        """Without anybody's messages to hide among."""
-        if self.itemwise.model is Model.LOCAL:
-            return self.guarantee
-        alone = replace(self.itemwise, users=None, model=Model.LOCAL, delta=Fraction(0))
-        return accounting.price(alone.event if self.samples is None else mechanisms.reduced(alone).event)
-
-    @property
-    def alone_epsilon(self) -> Fraction:
-        """What the reports on all items cost together."""
-        return self.itemwise.items * self.itemwise.randomiser.alpha0_upper
-
-    @property
-    def messages(self) -> int:
-        """One for each item."""
-        return self.itemwise.items
-
-    @property
-    def message_kinds(self) -> int:
-        """As many as there are reports."""
-        return len(self.itemwise.randomiser.report_labels)
-
-    @property
-    def channel(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """Stopping weights along a tree, where the randomiser is of that kind."""
-        from barrow.questions.channels import stops_channel
-
-        made = self.itemwise
-        sampled, default = self.samples is not None, self.space.default_item
-        return stops_channel(made.randomiser, items=made.items, sampled=sampled, default=default)
-
-    @property
-    def leaves(self) -> str:
-        """What leaves a phone, in words."""
-        return f"the numbers of {self.itemwise.items:,} item(s), each replaced by a random one"
-
-    @property
-    def on_phones(self) -> str:
-        """Another randomiser."""
-        return "randomiser = 'response' in the question, with a larger error"
 
     def collected(self, collector: Collector) -> Collected:
         """The histogram of all reports."""
@@ -463,3 +434,90 @@ class ItemsPlan(Plan):
         if self.items is None:
             return []
         return [f"Bounded   every person must hold exactly {self.items:,} items; how many there are is not hidden"]
+
+
+@dataclass(frozen=True, eq=False)
+class ItemsChannel(LocalChannel):
+    """Every item of a person replaced by a random report.
+
+    Attributes:
+        mechanism: What is drawn; behind samples where people may hold any number of items.
+    """
+
+    mechanism: mechanisms.ItemWise | mechanisms.Reduced
+
+    @property
+    def itemwise(self) -> mechanisms.ItemWise:
+        """The bounded release: of the items, or of those that are drawn from each person."""
+        return self.mechanism.inner if isinstance(self.mechanism, mechanisms.Reduced) else self.mechanism
+
+    @property
+    def sampled(self) -> bool:
+        """Whether these are drawn from any number."""
+        return isinstance(self.mechanism, mechanisms.Reduced)
+
+    def check(self, items: Ids) -> None:
+        """People hold exactly as many as are reported, unless these are drawn from any number."""
+        if not self.sampled and items.size != self.itemwise.items:
+            raise refuse_sizes()
+
+    def report(self, items: Ids) -> list[int]:
+        """One person's reports, kinds in ascending order."""
+        drawn = self.mechanism.randomise(items).counts
+        numbers: list[int] = np.repeat(np.arange(len(drawn)), drawn).tolist()
+        return numbers
+
+    def collector(self) -> Counted:
+        """Counts of reports."""
+        return Counted(self.itemwise.items, self.itemwise.randomiser.reports)
+
+    @property
+    def alone(self) -> Guarantee:
+        """Without anybody's messages to hide among."""
+        if self.itemwise.model is Model.LOCAL:
+            return self.guarantee
+        alone = replace(self.itemwise, users=None, model=Model.LOCAL, delta=Fraction(0))
+        return accounting.price(alone.event if not self.sampled else mechanisms.reduced(alone).event)
+
+    @property
+    def alone_epsilon(self) -> Fraction:
+        """What the reports on all items cost together."""
+        return self.itemwise.items * self.itemwise.randomiser.alpha0_upper
+
+    @property
+    def message_kinds(self) -> int:
+        """As many as there are reports."""
+        return len(self.itemwise.randomiser.report_labels)
+
+    @property
+    def wire(self) -> Wire | None:
+        """Stopping weights along a tree, where the randomiser is of that kind."""
+        made, default = self.itemwise, self.terms.space.default_item
+        return stops_wire(made.randomiser, items=made.items, sampled=self.sampled, default=default)
+
+    @property
+    def report_description(self) -> str:
+        """What leaves a phone, in words."""
+        return f"the numbers of {self.itemwise.items:,} item(s), each replaced by a random one"
+
+    @property
+    def fallback_hint(self) -> str:
+        """Another randomiser."""
+        return "randomiser = 'response' in the question, with a larger error"
+
+
+def stops_wire(randomiser: Randomiser, *, items: int, sampled: bool, default: int) -> Wire | None:
+    """Stopping weights along a tree; None for randomisers of other kinds."""
+    if not isinstance(randomiser, MixtureRandomiser):
+        return None
+    shape = randomiser.shape
+    nodes = zip(shape.starts.tolist(), shape.ends.tolist(), shape.parents.tolist(), randomiser.stops, strict=True)
+    channel = {
+        "kind": "stops",
+        "messages": items,
+        "sampled": sampled,
+        "default": default,
+        "alpha0": str(randomiser.alpha0_upper),
+        "nodes": [[start, end, parent, str(stop)] for start, end, parent, stop in nodes],
+    }
+    return channel, {"kind": "tree", "depths": [str(depth) for depth in shape.depths]}

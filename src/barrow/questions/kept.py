@@ -19,6 +19,8 @@ from barrow.spaces import Space
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from barrow.planning.terms import Terms
+    from barrow.questions.base import Question
     from barrow.questions.linear import Linear
 
 Made = TypeVar("Made")
@@ -68,12 +70,20 @@ _QUERIES: Kept[Query] = Kept(6)
 
 def query_key(question: Linear, space: Space) -> str | None:
     """What a query depends on: the space, and all that is asked of it; None where that cannot be written down."""
-    asked = {name: value for name, value in question.asked.items() if name != "noise"}
+    return _key(question, space.digest, {name: value for name, value in question.asked.items() if name != "noise"})
+
+
+def choice_key(question: Question, terms: Terms) -> str | None:
+    """What the choice of a mechanism depends on: the terms, and all that is asked; None as above."""
+    return _key(question, terms.to_spec(), question.asked)
+
+
+def _key(question: Question, *parts: Any) -> str | None:
     try:
-        written = json.dumps(asked, sort_keys=True, default=_written)
+        written = json.dumps(parts, sort_keys=True, default=_written)
     except (TypeError, ValueError):
         return None
-    return f"{type(question).__module__}.{type(question).__qualname__} {space.digest} {written}"
+    return f"{type(question).__module__}.{type(question).__qualname__} {written}"
 
 
 def _written(value: Any) -> Any:

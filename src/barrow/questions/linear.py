@@ -22,12 +22,13 @@ from barrow.planning.terms import Terms
 from barrow.privacy import Event, Guarantee, Model
 from barrow.queries import Query
 from barrow.questions.base import Question, Said, at_alpha
-from barrow.questions.collecting import Averaged, Collected, Collector, averaged_of
+from barrow.questions.channels import NoiseChannel
+from barrow.questions.collecting import Collected, Collector, averaged_of
 from barrow.questions.kept import Kept, kept_query, query_ready
 from barrow.questions.noise_words import noise_sentence, snapping_words, value_unit
 from barrow.questions.plan import Plan, Rows, placed
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.base import Floats
 
 _QUICK = 5_000_000
 """Entries of a table up to which user-level DP is planned in milliseconds."""
@@ -113,6 +114,14 @@ class Linear(Question):
                 allowed="2 or more people",
                 fix="model='local', where each person adds noise",
             )
+
+    def channel(self, terms: Terms) -> NoiseChannel:
+        """A person's own answer with the most accurate noise that keeps the terms, by closed forms."""
+        self._check(terms)
+        found = self._over_holders(terms) if terms.space.apart is not None else self._planned(terms)
+        query, best = found.query, found.chosen
+        proved = best.user_level or query.constant_proved
+        return NoiseChannel(terms, query.description, best.guarantee, query, best.mechanism, proved=proved)
 
     def _planned(self, terms: Terms) -> LinearPlan:
         query = kept_query(self, terms.space)
@@ -419,23 +428,6 @@ class LinearPlan(Plan):
         width = self.half_width_all  # of thousands of values some pass a threshold for one value
         above = int((drawn > width).sum())
         return [f"{above:,} of {len(drawn):,} values stand out of the noise (all at once ± {width:.3g}, 95 %)."]
-
-    def report(self, items: Ids) -> list[int]:
-        """One person's answer with noise, in units of the noise's grid."""
-        center = mechanisms.UserCounts.of_users(self.space, [items]).center(self.query)
-        numbers: list[int] = self.noise.draw(center).integers.tolist()
-        return numbers
-
-    @property
-    def channel(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """A table with the scale and grid of Laplace noise, where the metric is a line or a tree."""
-        from barrow.questions.channels import laplace_channel
-
-        return laplace_channel(self.query, self.noise)
-
-    def collector(self) -> Collector:
-        """Sums of reports."""
-        return Averaged(self.noise.limits(self.query.table))
 
     def collected(self, collector: Collector) -> Collected:
         """The mean of all reports with its half widths."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from barrow.accounting import epsilon_at
 from barrow.engines import Counts
-from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms
@@ -20,7 +19,7 @@ from barrow.policy import RecordMap, describe_change, describe_move, odds_upper,
 from barrow.privacy import Emd, Event, Guarantee, Model
 from barrow.questions.base import AnyItems, Question
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
     from barrow.figures import Figure
@@ -194,66 +193,13 @@ class Plan(AnyItems, ABC):
 
     # Local: what one person reports, and what a server makes of many reports.
 
-    def report(self, items: Ids) -> list[int]:
-        """The numbers of one person's report on these item ids (local and shuffle models)."""
-        raise self._central_only()
-
-    def collector(self) -> Collector:
-        """What adds up reports."""
-        raise self._central_only()
-
     def collected(self, collector: Collector) -> Collected:
         """What the reports say together."""
-        raise self._central_only()
+        raise self.question.central_only()
 
     def for_people(self, users: int) -> Self:
         """The same channel, priced and decoded for as many people as really took part."""
         return replace(self, terms=replace(self.terms, users=users))  # type: ignore[type-var]
-
-    @property
-    def alone(self) -> Guarantee:
-        """What holds for one person's report even if everybody else colludes."""
-        return self.guarantee
-
-    @property
-    def alone_epsilon(self) -> Fraction:
-        """What one person's report may cost at most, whatever anybody knows."""
-        return Fraction(self.alone.epsilon_at(1))
-
-    @property
-    def messages(self) -> int:
-        """Into how many messages a report can be cut, none of which says whose it is."""
-        return 1
-
-    @property
-    def message_kinds(self) -> int | None:
-        """How many kinds of messages there are; None where a report cannot be cut."""
-        return None
-
-    @property
-    def channel(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """What a client does to one person's items as whole numbers, and the metric by which it proves it.
-
-        None where only a client that can plan the study again can do it (docs/collect-format.md).
-        """
-        return None
-
-    @property
-    def leaves(self) -> str:
-        """What leaves a phone, in words."""
-        return "your own answer with noise added on your phone, as whole numbers"
-
-    @property
-    def on_phones(self) -> str:
-        """What could be asked instead, if the channel cannot be written down."""
-        return "kind = 'frequency' with randomiser = 'response', or a mean or distance, with another error"
-
-    def _central_only(self) -> ParameterError:
-        return ParameterError(
-            f"The question {self.question.kind!r} is not planned for reports that people make themselves.",
-            allowed="model='local' or 'shuffle'",
-            fix="study.replace(model='local')",
-        )
 
     # What is said about it.
 

@@ -89,15 +89,19 @@ class Quantile(Question):
         """The histogram with the narrowest intervals of these quantiles; it reads no data."""
         check_line(terms.space)
         if terms.model is not Model.CENTRAL:
-            raise ParameterError(
-                "Quantiles are planned for data already held.",
-                allowed="model 'central'",
-                fix="histogram, which people can report themselves, and from which they can be read off",
-            )
+            raise self.central_only()
         plan = self.histogram.plan(terms)
         if not isinstance(plan, HistogramPlan):
             raise ParameterError("No histogram with additive noise answers here.", allowed="2 points or more", fix="")
         return QuantilePlan.of(self, plan)
+
+    def central_only(self) -> ParameterError:
+        """That they are read off what people report."""
+        return ParameterError(
+            "Quantiles are planned for data already held.",
+            allowed="model 'central'",
+            fix="histogram, which people can report themselves, and from which they can be read off",
+        )
 
     def compared(self, terms: Terms, promises: Any, epsilons: Any, **given: Any) -> Comparison:
         """By what the plan itself is chosen by, so that both say the same numbers."""

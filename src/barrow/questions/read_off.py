@@ -64,12 +64,7 @@ class ReadOff(Linear):
 
         EMD-DP and user-level DP are compared by what is read off: that is what people get.
         """
-        if terms.model is not Model.CENTRAL:
-            raise ParameterError(
-                f"{self.plural} are planned for data already held.",
-                allowed="model 'central'",
-                fix="histogram, which people can report themselves, and from which they can be read off",
-            )
+        self._check(terms)
         definition = checked_definition(self.definition)
         if not terms.promises or (self.noise != "auto" and definition == "auto"):
             return self._alone(terms)
@@ -85,6 +80,15 @@ class ReadOff(Linear):
         if definition == "user_level" or rival.error * ALIKE < own.error:
             own, rival = rival, own
         return replace(own, question=replace(own.question, definition=definition), beside=rival)
+
+    def _check(self, terms: Terms) -> None:
+        if terms.model is not Model.CENTRAL:
+            raise ParameterError(
+                f"{self.plural} are planned for data already held.",
+                allowed="model 'central'",
+                fix="histogram, which people can report themselves, and from which they can be read off",
+            )
+        super()._check(terms)
 
     def _alone(self, terms: Terms) -> ReadOffPlan:
         """The plan by the definition that is asked for."""

@@ -28,6 +28,7 @@ from barrow.planning.histograms import error_most
 from barrow.planning.terms import Terms
 from barrow.privacy import Event, Guarantee
 from barrow.questions.base import Question
+from barrow.questions.channels import LocalChannel
 from barrow.questions.collecting import Collected, Collector
 from barrow.questions.noise_words import people_words
 from barrow.questions.plan import Plan, Rows, labelled
@@ -72,6 +73,27 @@ class Sets(Collector):
     def tallies(self) -> list[tuple[Any, int]]:
         """For each level how often each group was reported, and how many reports there were."""
         return list(zip(self.counts, self.reports, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class SetsChannel(LocalChannel):
+    """A set of groups that holds one of the person's items.
+
+    Attributes:
+        made: The mechanism.
+    """
+
+    made: LocalSubsets
+
+    def report(self, items: Ids) -> list[int]:
+        """The level, the groups of the set, and nothing up to the size of all reports."""
+        made: SubsetReport = self.made.report(items)
+        numbers = [made.level, *sorted(made.members)]
+        return numbers + [_NOTHING] * (Sets(self.made).length - len(numbers))
+
+    def collector(self) -> Sets:
+        """Tallies of sets."""
+        return Sets(self.made)
 
 
 def plan_sets(
@@ -128,7 +150,7 @@ class SubsetsPlan(Plan):
     @property
     def description(self) -> str:
         """What is released, in plain words."""
-        return f"the histogram of people's items over {self.space.items:,} items"
+        return f"the histogram of people's items over {self.space.held.items:,} items"
 
     @property
     def error(self) -> float:
@@ -160,16 +182,6 @@ class SubsetsPlan(Plan):
         from barrow.noise.source import SeededSource
 
         return np.asarray(self.made.simulated(people, SeededSource(seed)))
-
-    def report(self, items: Ids) -> list[int]:
-        """The level, the groups of the set, and nothing up to the size of all reports."""
-        made: SubsetReport = self.made.report(items)
-        numbers = [made.level, *sorted(made.members)]
-        return numbers + [_NOTHING] * (Sets(self.made).length - len(numbers))
-
-    def collector(self) -> Collector:
-        """Tallies of sets."""
-        return Sets(self.made)
 
     def collected(self, collector: Collector) -> Collected:
         """The histogram decoded from all sets."""

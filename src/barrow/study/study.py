@@ -19,7 +19,8 @@ from barrow.privacy import Emd, Model, UserLevel
 from barrow.privacy.definitions import positive, probability, to_model
 from barrow.privacy.definitions import share as fraction_of
 from barrow.progress import task
-from barrow.questions import Plan, Question, question_kinds, to_question
+from barrow.questions import Question, to_question
+from barrow.questions.base import KINDS
 from barrow.spaces import Elsewhere, NoRecords, Space, parse_space, parse_spec, space_from_spec
 from barrow.study.data import Data
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from barrow.figures import Figure
     from barrow.ledger import Budget, Ledger
     from barrow.planning import Comparison
+    from barrow.questions import Plan
     from barrow.study.grid_table import GridChoice
     from barrow.study.result import Release
 
@@ -178,11 +180,11 @@ class Study(NamedOptions):
             for question in (*self.questions, *self.asked):
                 if question.label == asked:
                     return self._answering(question)
-            if self.questions and asked not in question_kinds() and "(" not in asked:
+            if self.questions and asked not in KINDS and "(" not in asked:
                 from barrow.errors import nearest_name
 
                 names = [q.label for q in self.asked]
-                close = nearest_name(asked, names) or nearest_name(asked, question_kinds())
+                close = nearest_name(asked, names) or nearest_name(asked, KINDS)
                 raise ParameterError(
                     f"The study has no question {asked!r}." + (f" Did you mean {close!r}?" if close else ""),
                     allowed=", ".join(names),

@@ -1,0 +1,107 @@
+"""What a client needs is built from question and terms: nothing is planned, simulated or decoded for a report."""
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from barrow import planning
+from barrow.errors import DataError
+from barrow.local import Client, Survey
+from barrow.planning import Terms
+from barrow.privacy import Model
+from barrow.questions import to_question
+from barrow.spaces import Discrete, Line
+from barrow.study import Study
+
+LINE = Line(0, 100, unit="years", step=1)
+PLANNED = (
+    "barrow.planning.simulate",
+    "barrow.planning.histograms",
+    "barrow.mechanisms.decoding",
+    "barrow.questions.histogram",
+)
+LINEAR = [
+    "mean",
+    "distance(to=3)",
+    "region(center=30, radius='10 years', ramp='10 years')",
+    "density(bandwidth='20 years')",
+]
+
+REPORT = """
+import sys, tempfile
+import barrow as bw
+study = bw.Study("line(low=0, high=100, step=1, unit='years')", {promises}, users=2000, model="local")
+with tempfile.TemporaryDirectory() as folder:
+    for person in "ab":
+        print(len(bw.Client(study, {asked!r}, memory=f"{{folder}}/{{person}}.json").report([20, 30]).values))
+print(*sorted(sys.modules))
+"""
+
+
+def _loaded(asked: str, promises: str = '["all, 5 years, 0.5"]') -> set[str]:
+    """The modules that a process holds after two reports; what was never loaded was never run."""
+    code = REPORT.format(asked=asked, promises=promises)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(found.stdout.split())
+
+
+@pytest.mark.parametrize("asked", ["mean", "distance(to=3)", "items(items=2)"])
+def test_a_report_loads_nothing_that_simulates_or_decodes(asked):
+    loaded = _loaded(asked)
+    assert "barrow.local.client" in loaded
+    assert not loaded & {*PLANNED, "scipy", "duckdb"}
+
+
+@pytest.mark.parametrize("asked", ["histogram(mechanism='tree')", "histogram(mechanism='cells')"])
+def test_a_mechanism_that_is_named_is_not_compared(asked, monkeypatch):
+    def refused(*_, **__):
+        raise AssertionError("simulated")
+
+    monkeypatch.setattr("barrow.planning.histograms.simulate", refused)
+    monkeypatch.setattr("barrow.planning.user_level.simulate", refused)
+    terms = Terms(LINE, 2000, given=Fraction(3), model=Model.LOCAL)
+    channel = to_question(asked).channel(terms)
+    assert len(channel.report(np.array([3, 4]))) == channel.collector().length
+    with pytest.raises(AssertionError, match="simulated"):
+        to_question(asked).plan(terms)
+
+
+def test_a_choice_is_made_once_for_all_clients_of_a_process(tmp_path, monkeypatch):
+    study = Study(Line(0, 20, step=1), alpha="3.5", users=77, model="local")
+    first = Client(study, "histogram", memory=tmp_path / "a.json")
+    monkeypatch.setattr(planning, "histogram_candidates", None)
+    second = Client(study, "histogram", memory=tmp_path / "b.json")
+    assert second.survey.digest == first.survey.digest
+    assert len(second.report([3]).values) == len(first.report([3]).values)
+
+
+@pytest.mark.parametrize("asked", [*LINEAR, "histogram", "histogram(mechanism='edges')", "histogram(definition='emd')"])
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_clients_add_the_noise_that_the_server_plans_with(asked, delta):
+    survey = Survey(Study(LINE, ["all, 5 years, 0.5"], users=500, model="local", delta=delta), asked)
+    assert (survey.channel.noise.scale, survey.channel.noise.grid) == (survey.plan.noise.scale, survey.plan.noise.grid)
+    assert survey.channel.noise.event == survey.plan.event
+    assert survey.channel.guarantee == survey.plan.guarantee
+    assert survey.channel.description == survey.plan.description
+    assert survey.channel.proved
+
+
+@pytest.mark.parametrize("asked", ["items(items=2)", "items(samples=3)", "frequency(items=2)", "histogram(items=2)"])
+@pytest.mark.parametrize("model", ["local", "shuffle"])
+def test_clients_randomise_as_the_server_plans(asked, model):
+    study = Study(Discrete(["a", "b", "c"]), alpha=6, users=100, delta="1e-6", model=model)
+    survey = Survey(study, asked)
+    assert survey.channel.guarantee == survey.plan.guarantee
+    if hasattr(survey.channel, "mechanism"):
+        assert survey.channel.mechanism.event == survey.plan.event
+    assert survey.channel.description == survey.plan.description
+
+
+def test_people_who_hold_other_numbers_of_items_are_refused_with_a_constant_text(tmp_path):
+    study = Study(Discrete(["a", "b"]), alpha=6, users=100, model="local")
+    with pytest.raises(DataError, match="exactly the public number"):
+        Client(study, "items(items=2)", memory=tmp_path / "me.json").report(["a"])
+    assert len(Client(study, "items(samples=2)", memory=tmp_path / "you.json").report(["a"]).values) == 2
