@@ -42,7 +42,7 @@ def _no_loop_of_the_browser(request: pytest.FixtureRequest):
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says for which fonts the figures could be looked at."""
-    from tests.figures.fonts import FONTS, installed
+    from tests.render.figures.fonts import FONTS, installed
 
     missing = [font for font in FONTS if font not in installed()]
     terminalreporter.write_line(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow import figures as fig
+from barrow.render import figures as fig
 from benchmarks.all import KEPT, PAGE
 
 FOLDER = PAGE.parent / "pictures"

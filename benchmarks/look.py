@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from barrow import figures as fig
-from barrow.report import Answer, Learnt, Picture, Report, Table, report_html
+from barrow.render import figures as fig
+from barrow.render.report import Answer, Learnt, Picture, Report, Table, report_html
 from benchmarks._coverage import figures as coverage
 
 Box = tuple[float, float, float, float]
@@ -94,7 +94,7 @@ spent = 0.0
 def report(*args):
     global spent
     began = time.process_time()
-    from barrow.report.release import release_files
+    from barrow.render.report.release import release_files
     found = release_files(*args)
     spent += time.process_time() - began
     return found

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from barrow import figures as fig
-from barrow.figures.svg import Floats
+from barrow.render import figures as fig
+from barrow.render.figures.svg import Floats
+from barrow.render.values import values_figure
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 EUROPE = (
@@ -225,7 +226,7 @@ def example_of(name: str, asked: str, title: str) -> fig.Figure:
     plan = study.plan(asked)
     counts = data.count(data.engine(), study.space, study.users)
     values = plan.noise.draw(plan.statistics(counts), SeededSource(2013)).values
-    return type(plan.question).figure(plan.fields(), plan.tables(values), study.space, title=title)
+    return values_figure(plan.fields(), plan.tables(values), study.space, title=title)
 
 
 def flights() -> fig.Figure:
@@ -260,8 +261,7 @@ def commutes() -> fig.Figure:
     plan = study.plan("histogram")
     noisy = plan.noise.draw(plan.statistics(data.count(data.engine(), study.space, 1200)), SeededSource(2026)).values
     tables = plan.tables(HistogramDraw(noisy, plan.made.decode(noisy)))
-    kind = type(plan.question)
-    return kind.figure(plan.fields(), tables, plan.space, bounds=plan.bounds(tables), title="Minutes to work")
+    return values_figure(plan.fields(), tables, plan.space, title="Minutes to work")
 
 
 def anyone() -> fig.Figure:

@@ -77,6 +77,7 @@ PUBLIC = [
     "Week",
     "__version__",
     "emd",
+    "plot",
     "price",
     "read",
     "read_study",

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from barrow.figures import Curve, loglog
-from barrow.report import Answer, Picture, Report, Table, report_html
+from barrow.render.figures import Curve, loglog
+from barrow.render.report import Answer, Picture, Report, Table, report_html
 from lab.paper.registry import CORRECTED, HOLDS, OPEN, UNSAFE, VACUOUS, VERDICTS, Plot, Result
 
 _TITLE = "The paper, row by row"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barrow import display
 from barrow._lazy import lazily
 from barrow._version import __version__
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         Similarity,
         Spread,
     )
+    from barrow.render import plot
     from barrow.spaces import (
         Circle,
         Clustered,
@@ -142,6 +144,7 @@ __all__ = [
     "Week",
     "__version__",
     "emd",
+    "plot",
     "price",
     "read",
     "read_study",
@@ -149,3 +152,12 @@ __all__ = [
     "verify",
     "write_study",
 ]
+
+
+def _renderer() -> display.Renderer:
+    from barrow import render
+
+    return render
+
+
+display.install(_renderer)

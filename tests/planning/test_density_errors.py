@@ -13,6 +13,7 @@ from barrow.planning import reference_distribution
 from barrow.planning.densities import snapping_moves
 from barrow.questions import Density, Terms
 from barrow.spaces import Circle, Earth, Euclidean, Line, NoRecords
+from barrow.spaces.shapes import cell_corners
 
 BOX = (40, 0, 50, 15)
 SETTINGS = {
@@ -47,7 +48,7 @@ def hats(space, query, x):
 
 def raw(space, rng, reference):
     """A raw place for each person, anywhere in a cell of the reference."""
-    lower, upper = space.corners
+    lower, upper = cell_corners(space)
     items = rng.choice(space.items, USERS, p=reference)
     return lower[items] + rng.random((USERS, lower.shape[1])) * (upper - lower)[items]
 

@@ -15,7 +15,7 @@ from barrow.noise.source import SeededSource
 from barrow.planning.terms import Terms
 from barrow.queries.coordinates import direction
 from barrow.questions import CircularMean, Density, to_question
-from barrow.report.release import release_files
+from barrow.render.report.release import release_files
 from barrow.spaces import Circle, Line, parse_space, space_from_spec
 from barrow.study import Study, read, statement_text, verify
 from barrow.study.statement import make_statement

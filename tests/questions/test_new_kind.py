@@ -123,7 +123,7 @@ def test_it_is_released_reported_verified_and_explained(above, tmp_path):
     assert "whether the mean is above 30" in (tmp_path / "out" / "report.html").read_text()
     assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=str(study.ledger)))
     assert "held against the number" in explain(release.statement)
-    assert "above" in str(release.plot())
+    assert "above" in str(bw.plot(release))
 
 
 def test_people_report_it_themselves(above, tmp_path):

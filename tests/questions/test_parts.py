@@ -20,11 +20,12 @@ from barrow.questions.holders import laplace_pair_quantile, plan_holders
 from barrow.questions.items import Items, how_many, items_counted, reports_sentence
 from barrow.questions.kept import Kept, kept_query, query_key, query_ready
 from barrow.questions.noise_words import noise_sentence, snapping_words
-from barrow.questions.pictures import Bounds, bounds_of, counted_rows, names_of, picture, places_of, unit_of, values_of
 from barrow.questions.plan import labelled, placed
 from barrow.questions.quantile import Quantile, shares_asked
 from barrow.questions.read_off import share_row
 from barrow.questions.subsets import Sets
+from barrow.questions.values import Bounds, bounds_of, counted_rows, names_of, places_of, unit_of, values_of
+from barrow.render.values import values_figure
 from barrow.spaces import Circle, Clustered, Discrete, Line, NoRecords
 
 
@@ -179,7 +180,7 @@ def test_places_of():
 def test_picture():
     rows = [{"output": "mean", "value": 31.0, "half_width_95": 0.5, "unit": "years"}]
     assert (
-        str(picture({}, {"values": rows}, None, shares=False, title="Mean"))
+        str(values_figure({"kind": "mean"}, {"values": rows}, title="Mean"))
         == "Mean. mean: 31 years, with 95 % certainty 30.5 years to 31.5 years."
     )
 

@@ -155,7 +155,7 @@ WRITERS = {
     "csv": "barrow.study.outputs.csv_text",
     "parquet": "barrow.study.outputs._parquets",
     "geojson": "barrow.study.outputs._geojson",
-    "report": "barrow.report.release.release_files",
+    "report": "barrow.render.release_files",
     "statement": "barrow.study.rehearsal.statement_text",
 }
 

@@ -75,14 +75,14 @@ def test_values_that_are_no_places_have_no_shapes():
 
 
 def test_plots_are_saved_and_read_folders_plot_too(release, tmp_path):
-    figure = release[0].plot()
+    figure = bw.plot(release[0])
     assert figure.save(tmp_path / "map.svg").read_text().startswith("<svg")
     assert "default-src 'none'" in figure.save(tmp_path / "map.html").read_text()
     pytest.importorskip("resvg_py")
     assert figure.save(tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
     again = Release.read(release[0].folder)
     assert again.space == release[0].space
-    assert again.plot().title == figure.title
+    assert bw.plot(again).title == figure.title
 
 
 def test_regions_of_other_mechanisms_come_from_drawing_again(release, tmp_path):

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from barrow.ledger import Ledger
+from barrow.render import plot
 from barrow.spaces import Earth, Line
+from barrow.spaces.shapes import cell_places
 from barrow.study import Study, read
 from barrow.study.result import Release
 
@@ -70,7 +72,7 @@ def test_regions_stand_out_and_hold_what_is_there(town):
     for shape, row in zip(shapes, rows, strict=True):
         ring = np.array(shape["geometry"]["coordinates"][0])
         area = (ring[:-1, 0] * ring[1:, 1] - ring[1:, 0] * ring[:-1, 1]).sum() / 2
-        cells = np.asarray(TOWN.shapes.corners)[numbers == row["region"]]
+        cells = np.asarray(cell_places(TOWN).corners)[numbers == row["region"]]
         sides = np.ptp(cells, axis=1)
         assert area == pytest.approx((sides[:, 0] * sides[:, 1]).sum(), rel=1e-4)  # in square degrees, of 9 digits
     again = Release.read(folder)
@@ -80,7 +82,7 @@ def test_regions_stand_out_and_hold_what_is_there(town):
 
 def test_the_map_is_hatched_by_region_and_says_so(town):
     result, _, _ = town
-    said = result.plot().description
+    said = plot(result).description
     assert said.split(",")[0] == f"{len(result.tables['regions'])} regions"
     assert "hold at once with 95 %" in said
     assert "Regions that stand out of the noise" in result.report.read_text()

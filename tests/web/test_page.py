@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from barrow.figures import at_most
+from barrow.numerics.exact import at_most
 from barrow.policy import Policy
 from barrow.spaces import Earth
 from barrow.study import Study

@@ -69,6 +69,6 @@ def compare(
 
 
 def _page(found: Any, dataset: str | None) -> Any:
-    from barrow.report.plans import comparison_report
+    from barrow.render.report.plans import comparison_report
 
     return comparison_report(found, dataset=dataset)

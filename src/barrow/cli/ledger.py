@@ -152,7 +152,7 @@ def show(
 
 
 def _page(shown: Any, file: str) -> Any:
-    from barrow.report.plans import ledger_report
+    from barrow.render.report.plans import ledger_report
 
     return ledger_report(shown, ledger=file)
 

@@ -75,7 +75,7 @@ def plan(
 
 def plan_page(plans: Any, dataset: str | None) -> Any:
     """The report of plans."""
-    from barrow.report.plans import plan_report
+    from barrow.render.report.plans import plan_report
 
     with bars():
         return plan_report(plans, dataset=dataset)

@@ -27,7 +27,7 @@ def write_page(report: Any, place: str | None, opened: bool, default: str) -> st
     """Write the page where it was asked for, and open it; None where no page was asked for."""
     if place is None and not opened:
         return None
-    from barrow.report import report_html
+    from barrow.render.report import report_html
 
     file = Path(place or default)
     page = report_html(report() if callable(report) else report)
@@ -78,7 +78,7 @@ def report(
     Example:
       barrow report release/map release/distance --out both.html --open
     """  # noqa: D301  (click reads the backspace)
-    from barrow.report.release import ledger_of, release_report
+    from barrow.render.report.release import ledger_of, release_report
     from barrow.study import Study
 
     named = file is not None or Path(DEFAULT).is_file()
@@ -88,7 +88,7 @@ def report(
     parts: dict[str, Any] = {}
     if place is not None:
         from barrow.ledger import Ledger
-        from barrow.report.plans import ledger_parts
+        from barrow.render.report.plans import ledger_parts
 
         parts = ledger_parts(Ledger.open(place).overview())
     made = release_report(releases, outline=outline, thorough=True, **parts)
@@ -99,7 +99,7 @@ def report(
 
 def _released(folder: str, study: Any, must: bool) -> Any:
     """A release with its plan, where the study is the one that it was made from."""
-    from barrow.report.release import Released
+    from barrow.render.report.release import Released
     from barrow.study.release import parameters_of
     from barrow.study.result import Release
 

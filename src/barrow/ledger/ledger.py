@@ -7,10 +7,11 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from barrow._version import __version__
+from barrow.display import Displayed
 from barrow.errors import BarrowError, ParameterError, path_text
 from barrow.ledger.anchors import check_anchor, check_head, move_anchor
 from barrow.ledger.book import Book, Record, make_row
@@ -25,13 +26,10 @@ from barrow.ledger.published import PublishedHead, marks_of
 from barrow.ledger.spending import Spender
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file
 from barrow.ledger.store import Head, Other, Row, Store
-from barrow.ledger.table import Balance, Overview, balances, ledger_figure, overview
+from barrow.ledger.table import Balance, Overview, balances, overview
 from barrow.ledger.twins import refuse_second, twins_of
 from barrow.privacy import Event
 from barrow.spaces.base import Space
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 PathLike = str | os.PathLike[str]
 Where = str | os.PathLike[str]
@@ -46,7 +44,7 @@ class HasBudget(Protocol):
         """What its releases may spend."""
 
 
-class Ledger(Spender):
+class Ledger(Displayed, Spender):
     """A budget and what was spent of it, in a store. The object may spend only in the process that opened it.
 
     Args:
@@ -297,18 +295,8 @@ class Ledger(Spender):
         book = self._fresh()
         return overview(book, self.composer, self._now(book)[1])
 
-    def plot(self, *, width: int = 720) -> Figure | None:
-        """What releases have spent, step by step, up to the limit."""
-        return ledger_figure(self.overview(), width=width)
-
     def _repr_html_(self) -> str:
         return self.overview().to_html()
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from barrow.figures import bundle
-
-        shown = self.overview()
-        return bundle("\n".join([shown.title, *shown.sentences()]), self.plot(), shown.to_html())
 
     def _same_composer(self, book: Book) -> bool:
         """Whether all that was let through was added up as here; a new budget carries what came before as sums."""

@@ -1,4 +1,4 @@
-"""A ledger for people: one line for each payment, what is left, and both over time as a figure."""
+"""A ledger for people: one line for each payment and what is left."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from barrow.ledger.book import Book
 from barrow.ledger.budget import Account, Amount, Budget
 from barrow.ledger.charges import Charge, Composer, running_totals, spent_by
 from barrow.ledger.digits import show
 from barrow.ledger.store import Head
-from barrow.numerics import exact_text, float_down, float_up
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
+from barrow.numerics import exact_text, float_up
 
 
 @dataclass(frozen=True)
@@ -329,31 +326,3 @@ def _lefts(budget: Budget, charges: list[Charge], composer: Composer) -> list[Am
 def _plain(cell: object) -> object:
     """A cell that no spreadsheet takes for a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t\r" and cell else cell
-
-
-def ledger_figure(shown: Overview, *, width: int = 720) -> Figure | None:
-    """Steps up to the limit in the newest period, of the promise that is used most; None where nothing can be spent."""
-    from barrow.figures import Step, timeline
-
-    if not shown.balances:
-        return None
-
-    def used(k: int) -> Fraction:
-        limit = shown.balances[k].limit.loss
-        return shown.balances[k].spent.loss / limit if limit else Fraction(0)
-
-    main = max(range(len(shown.balances)), key=used) if shown.budget.promises else 0
-    balance, limit = shown.balances[main], shown.balances[main].limit.loss
-    if limit <= 0:
-        return None
-    lines = [line for line in shown.lines if line.period == shown.period]
-    if not shown.budget.promises:
-        lines = [line for line in lines if line.account == balance.account]
-    total, steps = Fraction(0), []
-    for line in lines:
-        # What was left says what was spent, however it adds up; promises add up.
-        total = min(limit, total + line.epsilons[main] if shown.budget.promises else limit - line.left.loss)
-        steps.append(Step(line.question or line.what, line.when[:10], min(float_up(total), float_down(limit))))
-    sign = "ε" if shown.budget.promises or balance.symbol == "epsilon" else "α"
-    title = "The privacy budget" + (f": {balance.text}" if balance.text else "")
-    return timeline(steps, float_down(limit), unit=sign, title=title, width=width)

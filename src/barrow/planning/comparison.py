@@ -6,14 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from barrow.display import Displayed
 from barrow.numerics import float_up
 from barrow.planning.candidates import Candidate, best_first, preferred, reasons, useless
 from barrow.planning.rules import CAVEATS, PaperRule
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 PROMISES, WORST, ASKED = "keeps the same promises", "has the same worst case", "was asked for"
 """Why user-level DP is at an epsilon."""
@@ -75,7 +73,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed):
     """All mechanisms that can answer, their predicted errors, the choice, and user-level DP beside them.
 
     Attributes:
@@ -261,20 +259,6 @@ class Comparison:
             if rival.rule is not None:
                 lines.append("  " + rival.rule.sentence())
         return lines
-
-    def plot(self, *, width: int = 720) -> Figure:
-        """The error of every mechanism, the choice first."""
-        from barrow.figures import bars
-
-        found = [(c.name, c.error) for c in self.candidates]
-        found += [(f"user-level, ε = {float(r.epsilon):.3g}: {r.best.name}", r.error) for r in self.rivals]
-        names, errors = zip(*(pair for pair in found if math.isfinite(pair[1])), strict=True)
-        return bars(names, errors, unit=self.unit, title=f"Error: {self.measure}", width=width)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from barrow.figures import bundle
-
-        return bundle(str(self), self.plot())
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

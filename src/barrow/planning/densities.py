@@ -28,6 +28,7 @@ from barrow.queries import Query
 from barrow.queries.density import weights_at
 from barrow.spaces import Space, parse_distance
 from barrow.spaces.base import Floats, Ids
+from barrow.spaces.shapes import cell_corners
 
 _FINE = 2**18
 """Cells of the finer grid, at most."""
@@ -115,9 +116,10 @@ def snapping_moves(query: Query, reference: Floats, again: Callable[[Space], Que
 
 def _inside(space: Space) -> tuple[Floats, Ids, int] | None:
     """Places spread evenly over all cells, the item of each, and how many there are along a side."""
-    if space.corners is None:
+    corners = cell_corners(space)
+    if corners is None:
         return None
-    lower, upper = space.corners
+    lower, upper = corners
     sides = lower.shape[1]
     times = next((k for k in (4, 3) if space.items * k**sides <= _FINE), 2)
     steps = np.stack(np.meshgrid(*[(np.arange(times) + 0.5) / times] * sides), axis=-1).reshape(-1, sides)

@@ -7,17 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from barrow.display import Displayed
 from barrow.errors import NamedOptions, ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up
 from barrow.policy.promises import Promise, odds_sentence, odds_upper
 from barrow.policy.records import RecordMap
 from barrow.spaces import Space, parse_distance
 from barrow.spaces.spec import ANYWHERE, PRESENCE
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 PromiseLike = Promise | str | tuple[Exact, Exact, Exact] | dict[str, Any]
 
@@ -53,7 +51,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Policy(NamedOptions):
+class Policy(Displayed, NamedOptions):
     """Promises about changes of one person's data, and the largest alpha that keeps all of them.
 
     A share tau of the data moved by an average distance q is an earth mover's distance of at most tau (q + 2 rho),
@@ -231,43 +229,6 @@ class Policy(NamedOptions):
             + odds_sentence(self.worst_epsilon, self._delta_up)
         )
         return "\n".join(lines)
-
-    def plot(self, *, width: int = 720) -> Figure | None:
-        """What anyone can learn about one person, as curves; None where the worst case is not protected.
-
-        >>> from barrow.spaces import Earth
-        >>> Policy(Earth(), ["1, 1000 mi, 0.2"]).plot().title
-        'What anyone can learn about one person'
-        """
-        from barrow.policy.promises import Change, belief_figure
-
-        space = self.space
-        changes = [
-            Change(
-                describe_change(kept.promise, space),
-                float(kept.promise.share),
-                float(kept.distance) * space.diameter,
-                float(kept.promise.epsilon),
-                kept.epsilon_got,
-            )
-            for kept in self.kept
-        ]
-        return belief_figure(
-            changes,
-            cost=lambda share, reach: self.alpha_exact * share * reach,
-            worst=self.worst_epsilon,
-            unit=space.unit,
-            diameter=space.diameter,
-            delta=self._delta_up,
-            snapping=space.snapping_upper * space.diameter,
-            records=self.records,
-            width=width,
-        )
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from barrow.figures import bundle
-
-        return bundle(self.explain(), self.plot())
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``--json``; numbers rounded to the safe side."""

@@ -21,7 +21,6 @@ from barrow.registry import Registry
 from barrow.spaces import parse_call
 
 if TYPE_CHECKING:
-    from barrow.figures import Figure
     from barrow.planning import Comparison
     from barrow.planning.terms import Terms
     from barrow.policy import Promise
@@ -65,6 +64,8 @@ class Question(AnyItems, NamedOptions, ABC):
     kind: ClassVar[str] = ""
     of_shares: ClassVar[bool] = False
     """Whether its values are shares of people's items, from 0 to 1."""
+    alike: ClassVar[bool] = True
+    """Whether its values are of one kind: if not, the largest of them says nothing."""
     error_words: ClassVar[str] = "earth mover's distance"
     """What its error is."""
     each_alone: ClassVar[bool] = False
@@ -214,20 +215,6 @@ class Question(AnyItems, NamedOptions, ABC):
     @abstractmethod
     def drawn(cls, said: Said) -> list[str]:
         """How the noise was drawn, step by step."""
-
-    @classmethod
-    def figure(cls, said: Said, tables: Mapping[str, Any], space: Space | None = None, **style: Any) -> Figure:
-        """A picture of the released values.
-
-        Args:
-            said: The statement.
-            tables: The tables of values.
-            space: The study's space: with it, items are drawn where they are.
-            style: What :func:`barrow.questions.pictures.picture` takes.
-        """
-        from barrow.questions.pictures import picture
-
-        return picture(said, tables, space, shares=cls.of_shares, **style)
 
     # How it is written.
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from barrow.numerics.union import Ring, outline
 from barrow.questions.plan import Rows, labelled, placed
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
+from barrow.spaces.shapes import cell_corners, cell_places
 
 if TYPE_CHECKING:
-    from barrow.figures.union import Ring
     from barrow.mechanisms.blocks import Merged
     from barrow.mechanisms.item_intervals import ItemIntervals
 
@@ -50,8 +51,6 @@ def region_rows(space: Space, found: Merged) -> tuple[Rows, Ids]:
         space: The space of the items that are shown.
         found: The regions; items after the last of the space are people without records.
     """
-    from barrow.figures.union import outline
-
     of = found.of_unit[: space.items]
     here = np.bincount(of[of >= 0], minlength=len(found.share))
     order = np.argsort(-found.share, kind="stable")
@@ -83,10 +82,11 @@ def _middle(space: Space, inside: Ids) -> dict[str, float]:
 
 def _corners(space: Space) -> Floats | None:
     """The corners of every cell, across before up; None where cells are no shapes of a plane."""
-    if space.shapes is not None and space.shapes.corners is not None:
-        return np.asarray(space.shapes.corners)[:, :, ::-1]
+    shapes = cell_places(space)
+    if shapes is not None and shapes.corners is not None:
+        return np.asarray(shapes.corners)[:, :, ::-1]
     inner = space.innermost
-    boxes = inner.corners if inner is space and not inner.goes_round else None
+    boxes = cell_corners(inner) if inner is space and not inner.goes_round else None
     if boxes is None or boxes[0].shape[1:] != (2,):
         return None
     (a, b), (c, d) = boxes[0].T, boxes[1].T

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from barrow.accounting import epsilon_at
+from barrow.display import Displayed
 from barrow.engines import Counts
 from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms
-from barrow.policy import RecordMap, describe_change, describe_move, odds_upper, percent_up
+from barrow.policy import RecordMap, describe_move, odds_upper, percent_up
 from barrow.privacy import Emd, Event, Guarantee, Model
 from barrow.questions.base import AnyItems, Question
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
 if TYPE_CHECKING:
-    from barrow.figures import Figure
     from barrow.mechanisms import ReleasedShares
     from barrow.planning.after import OwnError
     from barrow.planning.candidates import Versus
@@ -33,7 +33,7 @@ _LOUD = 2
 """A grid that makes a promise cost so many times its distance is spoken of."""
 
 
-class Plan(AnyItems, ABC):
+class Plan(Displayed, AnyItems, ABC):
     """What a release would give: the mechanism, its error, its guarantee and its price.
 
     Attributes:
@@ -407,38 +407,6 @@ class Plan(AnyItems, ABC):
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
-
-    def plot(self, *, width: int = 720) -> Figure | None:
-        """What anyone could learn about one person, as curves; None where the worst case is not protected."""
-        from barrow.policy.promises import Change, belief_figure
-
-        space, kept = self.space, self.terms.policy.kept if self.terms.promises else ()
-        changes = [
-            Change(
-                describe_change(row.promise, space),
-                float(row.promise.share),
-                float(row.distance) * space.diameter,
-                float(row.promise.epsilon),
-                float_up(paid),
-            )
-            for row, paid in zip(kept, self.charges(), strict=True)
-        ]
-        return belief_figure(
-            changes,
-            cost=None if self.alpha is None else self.charge,
-            worst=self.worst_epsilon,
-            unit=space.unit,
-            diameter=space.diameter,
-            delta=self.worst_delta,
-            snapping=space.snapping_upper * space.diameter,
-            records=self.terms.records,
-            width=width,
-        )
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from barrow.figures import bundle
-
-        return bundle(str(self), self.plot(), self._repr_html_())
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -56,6 +56,7 @@ class Quantile(Question):
     """
 
     kind: ClassVar[str] = "quantile"
+    alike: ClassVar[bool] = False
     error_words: ClassVar[str] = "half the width of the widest 95 % interval"
     of: Exact | Sequence[Exact] = "0.5"
     noise: str = "auto"
@@ -135,11 +136,6 @@ class Quantile(Question):
             "were read off; their intervals come from the noisy values, which say at which points the share asked for "
             "may be reached.",
         ]
-
-    @classmethod
-    def figure(cls, said: Said, tables: Mapping[str, Any], space: Space | None = None, **style: Any) -> Any:
-        """A picture of the quantiles."""
-        return super().figure(said, tables, space, alike=False, **style)
 
 
 @dataclass(frozen=True, eq=False)

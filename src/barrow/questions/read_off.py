@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from barrow import planning
 from barrow.errors import ParameterError
@@ -20,16 +20,13 @@ from barrow.queries.holders import Holders, holders
 from barrow.questions.base import Said
 from barrow.questions.linear import Linear, LinearPlan, user_level_of
 from barrow.questions.noise_words import noise_sentence
-from barrow.spaces import Space
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReadOff(Linear):
     """A linear question for a curator, whose values are turned into something else with intervals of its own."""
 
+    alike: ClassVar[bool] = False
     plural: ClassVar[str] = ""
     """What it asks for, in the plural, as refusals name it."""
     intervals: ClassVar[str] = ""
@@ -49,11 +46,6 @@ class ReadOff(Linear):
     def drawn(cls, said: Said) -> list[str]:
         """How the noise was drawn, and what was made of it."""
         return [noise_sentence(said), cls.decoding]
-
-    @classmethod
-    def figure(cls, said: Said, tables: Mapping[str, Any], space: Space | None = None, **style: Any) -> Figure:
-        """A picture of the released values, which are not of one kind."""
-        return super().figure(said, tables, space, alike=False, **style)
 
     @abstractmethod
     def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:

@@ -26,7 +26,6 @@ from barrow.spaces.geometry import Floats, Geometry, Ids
 from barrow.spaces.records import Formula, Labels, Reads
 
 if TYPE_CHECKING:
-    from barrow.figures import Figure, Places
     from barrow.spaces.neighbours import NeighbourGraph
 
 Unknown = Literal["error", "nearest", "default"]
@@ -210,43 +209,6 @@ class Space(Geometry, ABC):
         return found / longest if longest > 0.0 else found
 
     @property
-    def captions(self) -> Sequence[str]:
-        """What items are called in pictures: cells by their ends, everything else by its label.
-
-        >>> from barrow.spaces import Circle
-        >>> list(Circle.hours(8).captions)
-        ['0 to 8', '8 to 16', '16 to 24']
-        """
-        return self.labels
-
-    @property
-    def shapes(self) -> Places | None:
-        """The cells of all items on a map of the Earth; None for spaces elsewhere.
-
-        >>> from barrow.spaces import Earth
-        >>> len(Earth(box=(0, 0, 1, 1), cell=60).shapes)
-        4
-        """
-        return None
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """A picture of one value for each item.
-
-        Args:
-            values: The values, in the order of items.
-            redraws: Values of other pictures that fit as well, where a map can switch between them.
-            outline: GeoJSON to draw on a map instead of the bundled coasts and borders.
-            style: ``low``, ``high``, ``noise``, ``unit``, ``title`` and ``width`` of :mod:`barrow.figures`.
-
-        >>> from barrow.spaces import Discrete
-        >>> print(Discrete(["tea", "coffee"]).figure([0.25, 0.75], title="Drinks"))
-        Drinks. The largest value is coffee: 75 %.
-        """
-        from barrow.figures import bars
-
-        return bars(self.labels, values, **style)
-
-    @property
     def snapping_upper(self) -> float:
         """rho: the largest normalised distance by which snapping to the grid moves a record; 0 where none is."""
         return 0.0
@@ -263,14 +225,6 @@ class Space(Geometry, ABC):
         For predictions only: no guarantee rests on it.
         """
         return np.full(self.items, 0.5 * self.snapping_upper)
-
-    @property
-    def corners(self) -> tuple[Floats, Floats] | None:
-        """The lower and the upper corner around every item's cell, in the coordinates of :attr:`places`; a row each.
-
-        For pictures, regions and predictions only; None where records are not snapped to cells with corners.
-        """
-        return None
 
     def coarser(self, most: int) -> tuple[Space, Ids] | None:
         """A space with the same distances and about ``most`` items at most, and to which of them each item belongs.

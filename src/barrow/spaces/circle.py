@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,9 +16,6 @@ from barrow.spaces.geometry import Lattice
 from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import Formula, LabelIndex, Labels, Moments, Reads, Turn
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 MOST_TURNS = 2.0**62
 """With ``unknown="nearest"`` a record may be this many turns away; farther off its place on the circle is not known."""
@@ -225,12 +221,6 @@ class Circle(Space):
         return self.names is None or self.reads.moments is not None
 
     @property
-    def corners(self) -> tuple[Floats, Floats]:
-        """The ends of every arc."""
-        ends = self.period * np.arange(self.items + 1)[:, None] / self.items
-        return ends[:-1], ends[1:]
-
-    @property
     def cell_range(self) -> tuple[float, float] | None:
         """From quarters to the minutes of a day."""
         return None if self.step is None else (self.period / 1440, self.period / 4)
@@ -253,22 +243,6 @@ class Circle(Space):
     def least_distance_lower(self) -> float:
         """One step round the circle, rounded down."""
         return min(1.0, 2.0 / self.items) * (1.0 - DISTANCE_ERROR)
-
-    @property
-    def captions(self) -> list[str]:
-        """Cells by their ends, names by themselves."""
-        if self.names is not None:
-            return list(self.labels)
-        ends = np.linspace(0.0, self.period, self.items + 1).tolist()
-        return [f"{a:.6g} to {b:.6g}" for a, b in pairwise(ends)]
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """A histogram on a circle."""
-        from barrow.figures import ring
-
-        style["width"] = min(style.get("width", 480), 480)
-        short = [name.replace(" to ", "–") + f" {self.unit}" if self.names is None else name for name in self.captions]
-        return ring([name.strip() for name in short], values, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The cycle of the items, or of nodes at equal gaps; its distances are the circle's."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from barrow.spaces.checks import positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import ones
 from barrow.spaces.records import LabelIndex
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,12 +140,6 @@ class Clustered(LabelledSpace):
     def least_distance_lower(self) -> float:
         """r, unless every cluster is a single item."""
         return self.r * (1.0 - DISTANCE_ERROR) if len(self.clusters) < self.size else 1.0
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """The clusters above their items."""
-        from barrow.figures import icicle
-
-        return icicle([(name, label) for name, labels in self.clusters for label in labels], values, **style)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,9 +25,6 @@ from barrow.spaces.lattices import (
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import Axis, Ball, Cells, Formula, Reads, into_ball
 from barrow.spaces.spanners import MOST_CERTIFIED, certified_graph
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 _MOST_CELLS = 10**8
 
@@ -303,24 +299,6 @@ class Euclidean(Space):
             return float(near[:, 1].min() / self._diameter) * (1.0 - 2.0**-40)
         widths = ((self.high - self.low) / np.array(self.shape))[np.array(self.shape) > 1]
         return float(widths.min() / self._diameter) * (1.0 - 2.0**-30) * (1.0 - DISTANCE_ERROR)
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """A histogram of one coordinate, a matrix of two with the second upwards; else bars."""
-        from barrow.figures import histogram, matrix
-
-        if self.dimension > 2 or self.center is not None:
-            return super().figure(values, **style)
-        ends = [np.linspace(a, b, n + 1) for a, b, n in zip(self.low, self.high, self.shape, strict=True)]
-        if self.dimension == 1:
-            return histogram(ends[0], values, axis=self.unit, **style)
-
-        def upright(numbers: Any) -> Any:
-            found = np.asarray(numbers, dtype=np.float64)
-            return found if found.size != self.items else found.reshape(self.shape).T[::-1].ravel()
-
-        names = [[f"{a:.4g} to {b:.4g}" for a, b in pairwise(end.tolist())] for end in ends]
-        turned = {key: upright(style.pop(key)) for key in ("low", "high", "noise") if style.get(key) is not None}
-        return matrix(names[1][::-1], names[0], upright(values), across_first=True, **turned, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The grid of the cells, or of nodes at equal gaps; along each of k axes gaps count 1/sqrt(k) of their width.

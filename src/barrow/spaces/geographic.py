@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from barrow.spaces.lattices import checked_spacing, mean_to_middle
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import Formula, Reads, Rows
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, box_diameter_upper, great_circle
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure, Places
 
 _MOST_CELLS = 10**8
 
@@ -114,30 +111,6 @@ class Earth(Space):
     def unit(self) -> str:
         """Kilometres; promises may speak of miles, metres or nautical miles as well."""
         return "km"
-
-    @cached_property
-    def shapes(self) -> Places:
-        """The cells of the grid."""
-        from barrow.figures import Places
-
-        lower, upper = self.corners
-        return Places.cells(lower[:, 0], lower[:, 1], upper[:, 0], upper[:, 1])
-
-    @property
-    def corners(self) -> tuple[Floats, Floats]:
-        """South-west and north-east."""
-        rows, (south, west, north, east) = self.rows, self.box
-        ends = np.linspace(south, north, len(rows.columns) + 1)
-        row = np.repeat(np.arange(len(rows.columns)), rows.columns)
-        column, wide = np.arange(self.items) - rows.first[row], (east - west) / rows.columns[row]
-        lower = np.stack([ends[row], west + column * wide], axis=1)
-        return lower, np.stack([ends[row + 1], west + (column + 1) * wide], axis=1)
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """A map of the cells."""
-        from barrow.figures import map_figure
-
-        return map_figure(self.shapes, values, box=self.box, redraws=redraws, outline=outline, **style)
 
     @cached_property
     def rows(self) -> CellRows:

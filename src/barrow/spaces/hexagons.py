@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import LabelIndex, Reads, private_numbers
 from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, great_circle
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure, Places
 
 
 def _h3() -> Any:
@@ -93,12 +90,15 @@ class Hexagons(LabelledSpace):
         return min(HALF_CIRCUMFERENCE_KM, max(2.0 * reach * EARTH_RADIUS_KM * (1.0 + 2.0**-40), 2.0 * self._reach_km))
 
     @cached_property
+    def rings(self) -> list[Floats]:
+        """The corners of each hexagon, latitude before longitude."""
+        return [np.array(_h3().cell_to_boundary(cell)) for cell in self.labels]
+
+    @cached_property
     def _reach_km(self) -> float:
         """The largest distance from a cell's centre to its corners, plus 1 % for edges that are not geodesics."""
-        h3 = _h3()
         far = 0.0
-        for (lat, lon), cell in zip(self.points, self.labels, strict=True):
-            corners = np.array(h3.cell_to_boundary(cell))
+        for (lat, lon), corners in zip(self.points, self.rings, strict=True):
             far = max(far, float(great_circle(corners[:, 0], corners[:, 1], np.array(lat), np.array(lon)).max()))
         return far * EARTH_RADIUS_KM * 1.01
 
@@ -153,25 +153,6 @@ class Hexagons(LabelledSpace):
             allowed="one column of H3 cells, or a space with a grid of its own",
             fix="add a column of H3 cells to the records, or use an Earth space: earth(box=…, cell=1)",
         )
-
-    @cached_property
-    def shapes(self) -> Places:
-        """The hexagons."""
-        from barrow.figures import Places
-
-        return Places.polygons([_h3().cell_to_boundary(cell) for cell in self.labels])
-
-    @property
-    def corners(self) -> tuple[Floats, Floats]:
-        """Of the bounding boxes of the hexagons."""
-        found = [np.array(_h3().cell_to_boundary(cell)) for cell in self.labels]
-        return np.array([c.min(axis=0) for c in found]), np.array([c.max(axis=0) for c in found])
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """A map of the hexagons."""
-        from barrow.figures import map_figure
-
-        return map_figure(self.shapes, values, redraws=redraws, outline=outline, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """A spanner of the centres; a grid of latitudes and longitudes around them if asked for, or if too many."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,7 +18,6 @@ from barrow.spaces.geometry import Lattice
 from barrow.spaces.records import Axis, Cells, Formula, Moments, Reached, Reads
 
 if TYPE_CHECKING:
-    from barrow.figures import Figure
     from barrow.spaces.neighbours import NeighbourGraph
 
 
@@ -294,29 +291,6 @@ class Line(Space):
         if self.items == 1:
             return 1.0
         return float(np.diff(self.points).min() / self.diameter) * (1.0 - DISTANCE_ERROR)
-
-    @property
-    def captions(self) -> list[str]:
-        """Cells by their ends, points by their labels."""
-        if not self.cells:
-            return list(self.labels)
-        return [f"{a:.6g} to {b:.6g}" for a, b in pairwise(self._ends.tolist())]
-
-    @property
-    def _ends(self) -> Floats:
-        """Where columns of a picture begin and end: cells, or half-way between points."""
-        points = np.asarray(self.points)
-        if self.cells:
-            return np.linspace(self.low, self.high, len(points) + 1)
-        middle = (points[1:] + points[:-1]) / 2.0
-        half = float(np.diff(points).min()) / 2.0 if len(points) > 1 else 0.5 * (self.high - self.low)
-        return np.concatenate([[points[0] - half], middle, [points[-1] + half]])
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """A histogram along the line."""
-        from barrow.figures import histogram
-
-        return histogram(self._ends, values, axis=self.unit, labels=self.captions, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The path of the points, or of nodes at equal gaps; its distances are the line's."""

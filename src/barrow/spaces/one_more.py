@@ -7,25 +7,21 @@ So nobody without records is counted as being at some corner of a map (docs/proo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_down
-from barrow.numerics.exact import near
 from barrow.spaces.base import Floats, Ids, Space, Unknown
 from barrow.spaces.geometry import Pairs
 from barrow.spaces.neighbours import Ints, NeighbourGraph
 from barrow.spaces.records import Formula, Reads
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 LABEL = "no records"
 _SAFE = 2.0**-30
@@ -95,11 +91,6 @@ class OneMore(Space):
         return super().near_pairs()
 
     @property
-    def captions(self) -> list[str]:
-        """Those inside, and the one more."""
-        return [*self.inner.captions, self.last_label]
-
-    @property
     def reads(self) -> Reads:
         """As the inner space does."""
         return self.inner.reads
@@ -107,23 +98,6 @@ class OneMore(Space):
     def columns_of(self, records: list[Any]) -> Any:
         """As the inner space reads them."""
         return self.inner.columns_of(records)
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """The picture of what is inside; its title says the value of the one more."""
-
-        def inside(numbers: Any) -> Any:
-            found = np.asarray(numbers, dtype=np.float64)
-            return found[:-1] if found.size == self.items else found
-
-        for key in ("low", "high", "noise"):
-            if style.get(key) is not None:
-                style[key] = inside(style[key])
-        if style.get("regions") is not None:
-            style["regions"] = style["regions"].first(self.inner.items)
-        away = near(float(np.asarray(values, dtype=np.float64)[-1]), style.get("unit", "%"))
-        style["title"] = f"{style.get('title', 'Values')} ({self.last_label}: {away})"
-        redrawn = [inside(numbers) for numbers in redraws]
-        return self.inner.figure(inside(values), redraws=redrawn, outline=outline, **style)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from barrow.spaces.geometry import Pairs
 from barrow.spaces.lattices import SAFE, check_nodes, rows_product
 from barrow.spaces.neighbours import WEIGHT_BITS, Ints, NeighbourGraph
 from barrow.spaces.records import Reads
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 Part = tuple[NeighbourGraph, Fraction, int, Ints]
 """A part's graph, its weight, its number of items, and the part's item of each item of the product."""
@@ -243,19 +240,6 @@ class Product(Space):
         split = self._split(np.arange(self.items))
         rows = zip(self.parts, self.weights, split, strict=True)
         return np.concatenate([part.coordinates[ids] * float(weight) for part, weight, ids in rows], axis=1)
-
-    @property
-    def captions(self) -> list[str]:
-        """Those of the parts, one after the other."""
-        return [", ".join(names) for names in itertools.product(*(part.captions for part in self.parts))]
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """A matrix of two parts; else bars."""
-        from barrow.figures import matrix
-
-        if len(self.parts) != 2:
-            return super().figure(values, **style)
-        return matrix(self.parts[0].captions, self.parts[1].captions, values, **style)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The product of the parts' graphs: one coordinate moves at a time, each at its weight."""

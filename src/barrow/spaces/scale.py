@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import Floats, Space
 from barrow.spaces.line import Line
 from barrow.spaces.records import Formula, LabelIndex, Labels, Reads
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +72,6 @@ class Scale(Line):
     def distances_from(self, record: Any) -> Floats:
         """Normalised distances of all answers from one of them."""
         return Space.distances_from(self, record)
-
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """Bars, an answer each."""
-        return Space.figure(self, values, redraws=redraws, outline=outline, **style)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""

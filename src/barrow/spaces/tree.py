@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from barrow.spaces.checks import positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import masses_below
 from barrow.spaces.records import LabelIndex
-
-if TYPE_CHECKING:
-    from barrow.figures import Figure
 
 Edge = tuple[str, str, float]
 
@@ -207,13 +204,6 @@ class Tree(LabelledSpace):
         """The least distance: the two shortest ways down to leaves from the node where they part."""
         return min(1.0, self._shortest / self._diameter) * (1.0 - DISTANCE_ERROR)
 
-    def figure(self, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
-        """The tree from its root, each leaf as wide as its value."""
-        from barrow.figures import icicle
-
-        above = {child: parent for child, parent, _ in self.edges}
-        return icicle([_way(leaf, above) for leaf in self.labels], values, **style)
-
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""
         edges = [[c, p, length] for c, p, length in self.edges]
@@ -227,14 +217,6 @@ class Tree(LabelledSpace):
         if "paths" in rest:
             return cls.nested(**rest)
         return cls([tuple(edge) for edge in rest.pop("edges")], **rest)
-
-
-def _way(leaf: str, above: Mapping[str, str]) -> list[str]:
-    """The nodes from the root to a leaf, each by what it adds to the name of the one above."""
-    names = [leaf]
-    while names[-1] in above:
-        names.append(above[names[-1]])
-    return [name.removeprefix(f"{parent}/") or name for name, parent in pairwise(names)][::-1] or [leaf]
 
 
 def _children(edges: Sequence[Edge]) -> tuple[dict[str, list[tuple[str, float]]], str]:

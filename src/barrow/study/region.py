@@ -22,6 +22,7 @@ from barrow.numerics import exact, exact_text, float_up
 from barrow.questions.plan import Rows
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
+from barrow.spaces.shapes import cell_corners
 
 _LARGEST = 2**26
 _Place = Annotated[list[float], msgspec.Meta(min_length=2)]
@@ -90,7 +91,7 @@ def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any
     Hexagons count as cut where their bounding box is.
     """
     inner = space.innermost
-    places, corners = inner.places, inner.corners
+    places, corners = inner.places, cell_corners(inner)
     if places is None or corners is None or places.shape[1:] != (2,):
         raise ParameterError(
             f"The {inner.kind} space is not in the plane.",

@@ -8,12 +8,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from barrow.display import renderer
 from barrow.engines import Counts, Engine
 from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, NoAuthorityError, Reservation, SpaceRef, Staged
@@ -30,8 +30,6 @@ from barrow.study.statement import make_statement, statement_digest, statement_t
 from barrow.study.study import Study
 
 STAGES = ("validate", "read", "reserve", "draw", "stage", "commit", "publish")
-STANDARD = ("barrow.report.release:release_files",)
-"""What every release writes beside its values, by name: reports are made above this layer, which imports none."""
 _OUTSIDE = (OSError, MemoryError, LedgerError)
 """Errors of the machine, which do not depend on the values that were drawn."""
 _STATEMENT = ("statement.json", "statement.txt")
@@ -89,10 +87,7 @@ def run_release(
 
 
 def _standard(renderers: Iterable[Renderer] | None) -> tuple[Renderer, ...]:
-    if renderers is not None:
-        return tuple(renderers)
-    found = (name.split(":") for name in STANDARD)
-    return tuple(getattr(import_module(module), name) for module, name in found)
+    return (renderer().release_files,) if renderers is None else tuple(renderers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from barrow.display import Displayed
 from barrow.errors import MissingExtraError, ParameterError
 from barrow.questions import Plan
-from barrow.questions.pictures import Bounds, bounds_of, places_of
 from barrow.questions.plan import Rows
+from barrow.questions.values import Bounds, bounds_of, places_of
 from barrow.spaces import Space
+from barrow.spaces.shapes import cell_places
 from barrow.study.outputs import columns_of, read_tables
-from barrow.study.statement import kind_of, space_of
+from barrow.study.statement import space_of
 
 if TYPE_CHECKING:
-    from barrow.figures import Figure
     from barrow.mechanisms.edge_intervals import RegionInterval
     from barrow.mechanisms.histogram_regions import ReleasedShares
 
@@ -30,7 +31,7 @@ _COLUMNS = ("value", "share", "count", "report")
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Displayed):
     """A release: everything in it may be published.
 
     Args:
@@ -155,15 +156,6 @@ class Release:
         """Intervals of the values, and the regions that stand out of the noise, as the tables hold them."""
         return bounds_of(self.statement, self.tables)
 
-    def plot(self, *, width: int = 720, outline: Any = None) -> Figure:
-        """A picture of the values: ``save`` writes it as SVG, HTML or PNG.
-
-        Args:
-            width: In pixels.
-            outline: GeoJSON for a map instead of the bundled coasts and borders.
-        """
-        return kind_of(self.statement).figure(self.statement, self.tables, self.space, width=width, outline=outline)
-
     def to_pandas(self) -> Any:
         """The values as a pandas frame."""
         return _frames("pandas", "pandas frames").DataFrame(columns_of(self.rows()))
@@ -188,11 +180,6 @@ class Release:
     def __geo_interface__(self) -> dict[str, Any]:
         """GeoJSON with the polygon of each cell, which geopandas and others read."""
         return features(self.rows(), self.space)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from barrow.figures import bundle
-
-        return bundle(str(self), self.plot(), self._repr_html_())
 
     def __str__(self) -> str:
         return "\n".join([self.text, "", *self.summary])
@@ -222,7 +209,7 @@ def features(rows: Rows, space: Space | None) -> dict[str, Any]:
             fix="to_pandas() for the values as a frame",
         )
     where = None if space is None else space.held
-    shapes = None if where is None else where.shapes
+    shapes = None if where is None else cell_places(where)
     if shapes is None or len(shapes) != len(rows):
         shapes = places_of(rows, None if where is None else getattr(where, "box", None))
     return {

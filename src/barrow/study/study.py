@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from barrow.display import Displayed
 from barrow.engines import with_tables
 from barrow.errors import NamedOptions, ParameterError, path_text, reading
 from barrow.numerics import Exact, checked_people, exact_text
@@ -25,7 +26,6 @@ from barrow.spaces import Elsewhere, NoRecords, Space, parse_space, parse_spec, 
 from barrow.study.data import Data
 
 if TYPE_CHECKING:
-    from barrow.figures import Figure
     from barrow.ledger import Budget, Ledger
     from barrow.planning import Comparison
     from barrow.questions import Plan
@@ -38,7 +38,7 @@ Asked = Question | str | Mapping[str, Any] | type[Question] | None
 
 
 @dataclass(frozen=True, repr=False)
-class Study(NamedOptions):
+class Study(Displayed, NamedOptions):
     """What a study says. Promises are kept by all releases about its data set together.
 
     Args:
@@ -286,15 +286,6 @@ class Study(NamedOptions):
         return run_release(
             study, study.question(asked), ledger=ledger, out=out, key=key, progress=progress, renderers=renderers
         )
-
-    def plot(self, *, width: int = 720) -> Figure | None:
-        """What anyone can learn about one person if all promises are used up."""
-        return self.policy.plot(width=width)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from barrow.figures import bundle
-
-        return bundle(repr(self), self.plot() if self.promises else None)
 
     @property
     def budget(self) -> Budget:

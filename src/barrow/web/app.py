@@ -20,8 +20,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from barrow.errors import BarrowError, ParameterError
-from barrow.figures import at_most, script, stylesheet
-from barrow.figures.outline import land_rings, relative_path
+from barrow.numerics.exact import at_most
+from barrow.render.figures import script, stylesheet
+from barrow.render.figures.outline import land_rings, relative_path
 from barrow.web.asked import Asked, MisfitError, at
 from barrow.web.catalogue import START, catalogue, distances, entry_of, grids
 from barrow.web.design import Design, can_preview, commands, cost, quick, toml_of

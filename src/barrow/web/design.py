@@ -12,14 +12,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from barrow import figures as fig
-from barrow.figures import at_most
 from barrow.numerics import float_up
-from barrow.numerics.exact import PERCENT
+from barrow.numerics.exact import PERCENT, at_most
 from barrow.planning.candidates import Versus
 from barrow.policy import describe_change, odds_epsilon, odds_upper
 from barrow.questions import Plan, Question
 from barrow.questions.kept import Kept
+from barrow.render import figures as fig
 from barrow.spaces import Space, parse_distance
 from barrow.study import Study
 from barrow.study.file import study_text

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from barrow import figures as fig
 from barrow.planning import reference_distribution
 from barrow.questions import Plan
 from barrow.questions.kept import Kept
+from barrow.render import figures as fig
+from barrow.render.items import item_figure
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -112,7 +113,7 @@ class Pictured:
             )
         if plan.question.each_alone or len(values) != space.items:
             return self._bars(options)
-        return space.figure(values, **options)
+        return item_figure(space, values, **options)
 
     def _bars(self, options: Mapping[str, Any]) -> fig.Figure:
         """The rows of values with their intervals; what noise hides altogether is left out."""
@@ -138,7 +139,7 @@ def _places(found: Floats, box: Any) -> tuple[fig.Places, list[str]]:
     points = np.asarray(found, dtype=np.float64)
 
     def made() -> tuple[fig.Places, list[str]]:
-        from barrow.figures.map import place_name
+        from barrow.render.figures.map import place_name
 
         places = fig.Places.around(points[:, 0], points[:, 1], box=box)
         return places, [place_name(float(a), float(b)) for a, b in points[:, :2]]

@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from barrow import figures as fig
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT
 from barrow.planning.densities import best_of
+from barrow.render import figures as fig
 from barrow.study.file import AUTO
 from barrow.study.grids import choose_grid
 from barrow.web.asked import Asked, at

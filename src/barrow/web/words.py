@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from barrow.figures import at_most
 from barrow.numerics import float_up
-from barrow.numerics.exact import PERCENT
+from barrow.numerics.exact import PERCENT, at_most
 from barrow.policy import Policy, odds_upper
 from barrow.policy.policy import Kept
 from barrow.spaces import Space

@@ -1,0 +1,19 @@
+"""Figures: numbers in, SVG text out.
+
+Every figure carries its title and its findings as text, is drawn for light and dark, reads itself out by pointer and
+keyboard where a page brings :func:`script`, and has the same bytes whenever its numbers are the same. Bounds are
+rounded to their safe side by :func:`at_most` and :func:`at_least`.
+"""
+
+from barrow.numerics.exact import at_least, at_most, between, near
+from barrow.numerics.places import Places
+from barrow.render.figures.accuracy import Here, growth, loglog, sweep, tradeoff
+from barrow.render.figures.bars import bars, histogram
+from barrow.render.figures.belief import Kept, belief, hundred
+from barrow.render.figures.curves import Curve
+from barrow.render.figures.figure import Figure, bundle, document, script, stylesheet
+from barrow.render.figures.icicle import icicle
+from barrow.render.figures.map import map_figure
+from barrow.render.figures.matrix import matrix
+from barrow.render.figures.ring import ring
+from barrow.render.figures.timeline import Step, timeline

@@ -1,0 +1,253 @@
+"""Bars with whiskers: labels side by side, and numbers along a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.numerics.exact import PERCENT, between, near
+from barrow.render.figures.figure import Figure, drawn
+from barrow.render.figures.readings import Numbers, Readings, checked_labels, finite
+from barrow.render.figures.svg import (
+    Scale,
+    bottom_axis,
+    clean,
+    element,
+    hatched,
+    left_axis,
+    mark,
+    shortened,
+    text_width,
+    ticks_width,
+)
+
+MOST_BARS = 40
+_FEW = 6
+
+
+def bars(
+    labels: Sequence[object],
+    values: Numbers,
+    *,
+    low: Numbers | None = None,
+    high: Numbers | None = None,
+    noise: Numbers | None = None,
+    unit: str = PERCENT,
+    title: str = "Values by label",
+    most: int = MOST_BARS,
+    labels_share: float = 0.36,
+    width: int = 720,
+    alike: bool = True,
+) -> Figure:
+    """One bar for each label, in the order given; only the ``most`` largest where there are more, and then it says so.
+
+    Args:
+        labels: What each bar is; any text.
+        values: How long it is.
+        low: The lower ends of 95 % intervals.
+        high: The upper ends.
+        noise: What the noise alone reaches anywhere with 5 %: bars not above it are hatched.
+        unit: "%" for shares, else the unit of the values.
+        title: What the figure is.
+        most: How many bars are drawn.
+        labels_share: How much of the width labels may take.
+        width: In pixels.
+        alike: Whether values are of one kind, so that the largest is a finding; if not, each of them is said.
+
+    >>> print(bars(["tea", "coffee"], [0.2, 0.7], low=[0.1, 0.6], high=[0.3, 0.8], title="Drinks"))
+    Drinks. The largest value is coffee: 70 %, with 95 % certainty 60 % to 80 %.
+    """
+    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    names = checked_labels(labels, len(readings))
+    said, note = largest_said(readings, names) if alike else _each_said(readings, names), ""
+    if len(readings) > most:
+        kept = readings.largest(most)
+        note = f"The {most} largest of {len(readings):,} are drawn."
+        readings, names = readings.pick(kept), [names[i] for i in kept]
+    row = 25.0
+    shown = [_ends(readings, i, width >= 500) for i in range(len(readings))]
+    room = min(max(text_width(clean(name)[:200]) for name in names) + 12, labels_share * width)
+    side = max(text_width(text, 11.5) for text in shown) + 12
+    top, bottom = 14.0, 14.0 + row * len(readings)
+    x = Scale(min(0.0, _bottom(readings)), max(readings.top, 1e-300), room, width - side - 6)
+    zero = x(0.0)
+    body = [_grid(x, top, bottom, unit)]
+    for i, name in enumerate(names):
+        y = top + row * i
+        label = element("text", text=shortened(name, room - 10), x=room - 8, y=y + 16, class_="end")
+        bar = _bar(min(zero, x(readings.value[i])), y + 4, abs(x(readings.value[i]) - zero), row - 8, readings.below[i])
+        end = x(readings.top) + 8
+        value = element("text", text=shown[i], x=end, y=y + 16, class_="tick")
+        parts = [label, bar, _level_whisker(readings, i, x, y + row / 2), value]
+        body.append(mark(*parts, at=(max(zero, x(readings.value[i])), y + row / 2), said=readings.said(i, name)))
+    body.append(element("path", d=f"M{zero:.1f},{top}V{bottom}", class_="axis"))
+    if note:
+        body.append(element("text", text=note, x=room, y=bottom + 36, class_="note"))
+    height = bottom + (46 if note else 26)
+    return drawn(
+        *body, title=title, description=f"{said}{note and ' ' + note}", width=width, height=height, kind="bars"
+    )
+
+
+def largest_said(readings: Readings, names: Sequence[object]) -> str:
+    """The finding of a histogram in a sentence or two."""
+    best = int(readings.value.argmax())
+    below = int(readings.below.sum())
+    many = f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
+    said = readings.said(best, names[best])
+    return f"{said}.{many}" if len(names) == 1 else f"The largest value is {said}.{many}"
+
+
+def _each_said(readings: Readings, names: Sequence[object]) -> str:
+    """All values with their intervals; of many the first and the last."""
+    shown = range(len(readings)) if len(readings) <= _FEW else (0, len(readings) - 1)
+    return "; ".join(readings.said(i, names[i]) for i in shown) + "."
+
+
+def _ends(readings: Readings, i: int, whole: bool) -> str:
+    if readings.below[i]:
+        return "below the noise"
+    value = near(readings.value[i], readings.unit)
+    if readings.low is None or readings.high is None or not whole:
+        return value
+    return f"{value}  ({between(readings.low[i], readings.high[i], readings.unit)})"
+
+
+def _bottom(readings: Readings) -> float:
+    least = float(readings.value.min() if readings.low is None else readings.low.min())
+    # A share is never below 0: whiskers of shares are cut there.
+    return 0.0 if readings.unit == PERCENT and float(readings.value.min()) >= 0 else least
+
+
+def _grid(x: Scale, top: float, bottom: float, unit: str) -> str:
+    parts = []
+    for tick in x.ticks(max(2, int((x.end - x.start) / 90))):
+        parts.append(element("path", d=f"M{x(tick):.1f},{top}V{bottom}", class_="grid"))
+        parts.append(element("text", text=near(tick, unit), x=x(tick), y=bottom + 16, class_="tick mid"))
+    return "".join(parts)
+
+
+def _bar(x: float, y: float, width: float, height: float, below: bool) -> str:
+    if below:
+        return element("rect", x=x, y=y, width=max(width, 0.5), height=height, class_="unsure", fill=hatched())
+    return element("rect", x=x, y=y, width=max(width, 0.5), height=height, class_="bar")
+
+
+def _level_whisker(readings: Readings, i: int, x: Scale, y: float) -> str:
+    if readings.low is None or readings.high is None:
+        return ""
+    a, b = x(max(readings.low[i], x.low)), x(readings.high[i])
+    line = f"M{a:.1f},{y:.1f}H{b:.1f}M{a:.1f},{y - 4:.1f}v8M{b:.1f},{y - 4:.1f}v8"
+    return element("path", d=line, class_="casing") + element("path", d=line, class_="whisker")
+
+
+def histogram(
+    edges: Numbers,
+    values: Numbers,
+    *,
+    low: Numbers | None = None,
+    high: Numbers | None = None,
+    noise: Numbers | None = None,
+    unit: str = PERCENT,
+    axis: str = "",
+    what: str = "share of people's records",
+    labels: Sequence[object] | None = None,
+    title: str = "Histogram",
+    width: int = 720,
+    height: int = 320,
+) -> Figure:
+    """A histogram along a line; where bins are many, each column shows the largest of its bins, and says so.
+
+    Args:
+        edges: Where the bins begin and end: one more than there are values, rising.
+        values: The share of each bin.
+        low: The lower ends of 95 % intervals.
+        high: The upper ends.
+        noise: What the noise alone reaches anywhere with 5 %: bins not above it are hatched.
+        unit: "%" for shares, else the unit of the values.
+        axis: The unit of the edges.
+        what: What the values are.
+        labels: What bins are called; by default their ends.
+        title: What the figure is.
+        width: In pixels.
+        height: In pixels.
+
+    >>> print(histogram([0, 10, 20], [0.25, 0.75], axis="years", title="Ages"))
+    Ages. The largest value is 10 to 20 years: 75 %.
+    """
+    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    ends = finite(edges, "edges").ravel()
+    if len(ends) != len(readings) + 1 or not (np.diff(ends) > 0).all():
+        raise ParameterError(
+            f"There are {len(ends)} edges for {len(readings)} values.",
+            allowed="one edge more than values, each above the one before",
+            fix="edges=[0, 10, 20]",
+        )
+
+    names = None if labels is None else checked_labels(labels, len(readings))
+
+    def name(i: int) -> str:
+        if names is not None:
+            return f"{clean(names[i])} {clean(axis)}".strip()
+        return f"{near(ends[i], digits=6)} to {near(ends[i + 1], digits=6)} {clean(axis)}".strip()
+
+    best = int(readings.value.argmax())
+    below = int(readings.below.sum())
+    said = f"The largest value is {readings.said(best, name(best))}."
+    said += f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
+    top, bottom = 34.0, height - 50.0
+    y = Scale(_bottom(readings), max(readings.top, 1e-300) * 1.04, bottom, top)
+    left = ticks_width(y, lambda t: near(t, unit))
+    right = width - 14.0
+    x = Scale(float(ends[0]), float(ends[-1]), left, right)
+    columns = _columns(readings, ends, x)
+    note = ""
+    if len(columns) < len(readings):
+        note = f"Each column shows the largest of its bins: there are {len(readings):,}."
+    body = [left_axis(y, left, clean(what), lambda t: near(t, unit), right=right)]
+    gap = 1.2 if (right - left) / len(columns) > 5 else 0.0
+    whiskers: list[str] = []
+    for i, a, b in columns:
+        zero, level = y(max(0.0, y.low)), y(readings.value[i])
+        bar = _bar(a + gap, min(zero, level), b - a - 2 * gap, abs(zero - level), readings.below[i])
+        body.append(mark(bar, at=((a + b) / 2, level), said=readings.said(i, name(i))))
+        whiskers.append(_upright_whisker(readings, i, y, (a + b) / 2, (b - a) / 2))
+    body += whiskers if (right - left) / len(columns) >= 5 else [_band(readings, columns, y)]
+    label = " ".join(part for part in (clean(axis), note) if part) if not note else f"{clean(axis)}. {note}".strip(". ")
+    body.append(bottom_axis(x, bottom, label, lambda t: near(t, digits=6)))
+    about = f"{said}{note and ' ' + note}"
+    return drawn(*body, title=title, description=about, width=width, height=height, kind="histogram", reach=10**4)
+
+
+def _columns(readings: Readings, ends: np.ndarray, x: Scale) -> list[tuple[int, float, float]]:
+    """Which bin stands where: every bin, or of the bins that begin in one column of pixels the largest."""
+    count = len(readings)
+    if count <= (x.end - x.start) / 2:
+        return [(i, x(ends[i]), x(ends[i + 1])) for i in range(count)]
+    slots = int((x.end - x.start) / 2)
+    slot = np.minimum(((ends[:-1] - ends[0]) / (ends[-1] - ends[0]) * slots).astype(np.int64), slots - 1)
+    order = np.lexsort((np.arange(count), -readings.value, slot))
+    first = np.flatnonzero(np.r_[True, np.diff(slot[order]) > 0])
+    step = (x.end - x.start) / slots
+    return [(int(i), x.start + step * slot[i], x.start + step * (slot[i] + 1)) for i in order[first]]
+
+
+def _band(readings: Readings, columns: Sequence[tuple[int, float, float]], y: Scale) -> str:
+    """All intervals as one band, where columns are too narrow for whiskers."""
+    if readings.low is None or readings.high is None:
+        return ""
+    upper = "L".join(f"{a:.1f},{y(readings.high[i]):.1f}H{b:.1f}" for i, a, b in columns)
+    lower = "L".join(f"{b:.1f},{y(max(readings.low[i], y.low)):.1f}H{a:.1f}" for i, a, b in reversed(columns))
+    return element("path", d=f"M{upper}L{lower}Z", class_="reach")
+
+
+def _upright_whisker(readings: Readings, i: int, y: Scale, x: float, half: float) -> str:
+    if readings.low is None or readings.high is None:
+        return ""
+    a, b = y(max(readings.low[i], y.low)), y(readings.high[i])
+    cap = min(4.0, max(half - 1, 0.0))
+    line = f"M{x:.1f},{b:.1f}V{a:.1f}M{x - cap:.1f},{a:.1f}h{2 * cap:.1f}M{x - cap:.1f},{b:.1f}h{2 * cap:.1f}"
+    casing = element("path", d=line, class_="casing") if half >= 4 else ""
+    return casing + element("path", d=line, class_="whisker")

@@ -1,0 +1,136 @@
+"""A matrix of colours for products of two small spaces: weekdays by hours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.numerics.exact import PERCENT, near
+from barrow.render.figures.bars import MOST_BARS, bars, largest_said
+from barrow.render.figures.figure import Figure, drawn
+from barrow.render.figures.readings import (
+    Numbers,
+    Readings,
+    checked_labels,
+    class_edges,
+    class_names,
+    classes_of,
+    finite,
+)
+from barrow.render.figures.svg import clean, element, hatched, legend, mark, shades_of, shortened, text_width
+
+MOST_CELLS = 4_000
+
+
+def matrix(
+    rows: Sequence[object],
+    columns: Sequence[object],
+    values: Numbers,
+    *,
+    low: Numbers | None = None,
+    high: Numbers | None = None,
+    noise: Numbers | None = None,
+    unit: str = PERCENT,
+    title: str = "Values by row and column",
+    width: int = 720,
+    across_first: bool = False,
+) -> Figure:
+    """A cell for each pair of row and column, coloured in classes no narrower than a 95 % interval.
+
+    Args:
+        rows: Labels from top to bottom.
+        columns: Labels from left to right.
+        values: One for each pair, row by row.
+        low: The lower ends of 95 % intervals.
+        high: The upper ends.
+        noise: What the noise alone reaches anywhere with 5 %: cells not above it are hatched.
+        unit: "%" for shares, else the unit of the values.
+        title: What the figure is.
+        width: In pixels.
+        across_first: Name the column before the row: x before y.
+
+    >>> print(matrix(["Mon", "Tue"], ["am", "pm"], [[0.1, 0.2], [0.3, 0.4]], title="When"))
+    When. The largest value is Tue, pm: 40 %.
+    """
+    shape = finite(values, "values").shape
+    if shape not in ((len(rows), len(columns)), (len(rows) * len(columns),)):
+        raise ParameterError(
+            f"values has the shape {shape} for {len(rows)} rows and {len(columns)} columns.",
+            allowed="a value for each row and column",
+            fix="values of shape (rows, columns)",
+        )
+    across, down = checked_labels(columns, len(columns)), checked_labels(rows, len(rows))
+    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    if len(readings) > MOST_CELLS:
+        return _largest(down, across, readings, title, width, across_first)
+    names = [_named(row, column, across_first) for row in down for column in across]
+    edges = class_edges(readings)
+    said_classes = class_names(edges, unit)
+    shades = shades_of(said_classes)
+    classes = np.asarray(shades)[classes_of(readings, edges)]
+    left = min(max(text_width(clean(row)[:200]) for row in down) + 12, 0.3 * width)
+    size = (width - left - 6) / len(across)
+    tall = min(max(size, 18.0), 30.0) if len(down) < 60 else max(6.0, 1400 / len(down))
+    top = 26.0
+    body = []
+    for j in range(0, len(across), max(1, math.ceil(len(across) * _widest(across) / (width - left)))):
+        text = shortened(across[j], max(size, _widest(across)), 11.5)
+        body.append(element("text", text=text, x=left + (j + 0.5) * size, y=top - 8, class_="tick mid"))
+    for i in range(0, len(down), max(1, math.ceil(14 / tall))):
+        text = shortened(down[i], left - 10)
+        body.append(element("text", text=text, x=left - 8, y=top + (i + 0.5) * tall + 4, class_="end"))
+    gap = 1.0 if size > 6 else 0.0
+    shown = [near(v, unit, digits=2) for v in readings.value]
+    fits = tall >= 18 and max(text_width(text, 12) for text in shown) + 4 <= size
+    for k, name in enumerate(names):
+        x, y = left + (k % len(across)) * size, top + (k // len(across)) * tall
+        body.append(
+            mark(
+                _cell(x, y, size - gap, tall - gap, int(classes[k])),
+                _value(shown[k], x + size / 2, y + tall / 2, int(classes[k])) if fits else "",
+                at=(x + size / 2, y + tall / 2),
+                said=readings.said(k, name),
+            )
+        )
+    bottom = top + tall * len(down) + 14
+    key, used = legend(
+        said_classes, x=left, y=bottom, width=width - left, below=bool((classes == 0).any()), classes=shades
+    )
+    said = largest_said(readings, names)
+    return drawn(*body, key, title=title, description=said, width=width, height=bottom + used, kind="matrix", reach=30)
+
+
+def _named(row: str, column: str, across_first: bool) -> str:
+    return f"{clean(column)}, {clean(row)}" if across_first else f"{clean(row)}, {clean(column)}"
+
+
+def _largest(
+    down: Sequence[str], across: Sequence[str], readings: Readings, title: str, width: int, across_first: bool
+) -> Figure:
+    """Bars of the largest cells, where a matrix would have too many."""
+    # The bars draw the first of these and count all, so only a few names are ever made.
+    kept = readings.largest(MOST_BARS)
+    names = [""] * len(readings)
+    for k in kept.tolist():
+        names[k] = _named(down[k // len(across)], across[k % len(across)], across_first)
+    r = readings
+    return bars(names, r.value, low=r.low, high=r.high, noise=r.noise, unit=r.unit, title=title, width=width)
+
+
+def _widest(labels: Sequence[str]) -> float:
+    return min(60.0, max(text_width(clean(label)[:40], 11.5) for label in labels) + 8)
+
+
+def _cell(x: float, y: float, width: float, height: float, found: int) -> str:
+    if found == 0:
+        return element("rect", x=x, y=y, width=width, height=height, class_="open") + element(
+            "rect", x=x, y=y, width=width, height=height, fill=hatched()
+        )
+    return element("rect", x=x, y=y, width=width, height=height, class_=f"cell q{found}")
+
+
+def _value(said: str, x: float, y: float, found: int) -> str:
+    return element("text", text=said, x=x, y=y + 4, class_=f"mid v{found}") if found else ""

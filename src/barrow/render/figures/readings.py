@@ -1,0 +1,200 @@
+"""The numbers of a figure, converted and checked once: values, their intervals, the noise they must stand out of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from barrow.errors import ParameterError
+from barrow.numerics.exact import PERCENT, at_most, between, near, rounded_to
+from barrow.numerics.places import Numbers, finite
+from barrow.render.figures.svg import Floats, isolated
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Values with 95 % intervals and the noise of all of them together.
+
+    ``below`` is true where a value cannot be told from 0: it is not above the simultaneous noise, or, where that is
+    not given, its interval reaches 0.
+    """
+
+    value: Floats
+    low: Floats | None
+    high: Floats | None
+    noise: Floats | None
+    unit: str
+
+    @classmethod
+    def of(
+        cls,
+        values: Numbers,
+        *,
+        low: Numbers | None = None,
+        high: Numbers | None = None,
+        noise: Numbers | None = None,
+        unit: str = PERCENT,
+    ) -> Readings:
+        """Numbers checked: finite, of one length, intervals that begin before they end."""
+        value = finite(values, "values").ravel()
+        if not len(value):
+            raise ParameterError("values is empty.", allowed="at least one value", fix="values=[0.1]")
+        if (low is None) != (high is None):
+            raise ParameterError("Only one of low and high is given.", allowed="both or none", fix="give both")
+        ends = [_spread(x, name, len(value)) for x, name in ((low, "low"), (high, "high"), (noise, "noise"))]
+        if ends[0] is not None and ends[1] is not None and (ends[0] > ends[1]).any():
+            raise ParameterError("An interval ends before it begins.", allowed="low <= high", fix="swap the two")
+        if ends[2] is not None and (ends[2] < 0).any():
+            raise ParameterError("noise is negative.", allowed="0 or more", fix="noise=0.01")
+        return cls(value, ends[0], ends[1], ends[2], unit)
+
+    def __len__(self) -> int:
+        """How many values there are."""
+        return len(self.value)
+
+    @cached_property
+    def below(self) -> npt.NDArray[np.bool_]:
+        """Which values cannot be told from 0."""
+        if self.noise is not None:
+            # A share below 0 is noise; what has a unit may be truly below 0.
+            return (self.value if self.unit == PERCENT else np.abs(self.value)) <= self.noise
+        if self.low is not None and self.high is not None:
+            return (self.low <= 0) & ((self.high >= 0) | (self.unit == PERCENT))
+        return np.zeros(len(self), dtype=bool)
+
+    @property
+    def top(self) -> float:
+        """The largest value or end of an interval."""
+        return float(max(self.value.max(), 0 if self.high is None else self.high.max()))
+
+    def pick(self, index: npt.NDArray[np.int64]) -> Readings:
+        """Some of the readings."""
+        ends = [None if x is None else x[index] for x in (self.low, self.high, self.noise)]
+        return Readings(self.value[index], ends[0], ends[1], ends[2], self.unit)
+
+    def largest(self, most: int) -> npt.NDArray[np.int64]:
+        """The places of the largest values, largest first, ties in their order."""
+        return np.argsort(-self.value, kind="stable")[:most]
+
+    def ceiling(self, i: int) -> float:
+        """What a value that cannot be told from 0 is at most: the end of its interval, or value plus noise."""
+        if self.high is not None:
+            return float(max(self.high[i], 0.0))
+        return float(max(self.value[i], 0.0) + (0.0 if self.noise is None else self.noise[i]))
+
+    def said(self, i: int, label: object) -> str:
+        """One reading in words; intervals are rounded outwards."""
+        name = isolated(label)
+        if self.below[i]:
+            return f"{name}: cannot be told from 0, at most {at_most(self.ceiling(i), self.unit, digits=2)}"
+        value = near(self.value[i], self.unit)
+        if self.low is None or self.high is None:
+            return f"{name}: {value}"
+        ends = between(_shown(self.low[i], self.unit), self.high[i], self.unit)
+        return f"{name}: {value}, with 95 % certainty {ends}"
+
+
+def _shown(low: float, unit: str) -> float:
+    """A share is never below 0, whatever its interval says."""
+    return max(0.0, float(low)) if unit == PERCENT else float(low)
+
+
+def _spread(values: Numbers | None, name: str, count: int) -> Floats | None:
+    if values is None:
+        return None
+    found = finite(values, name).ravel()
+    if len(found) not in (1, count):
+        raise ParameterError(
+            f"{name} has {len(found)} numbers for {count} values.", allowed="one, or one for each", fix=f"{name}=0.01"
+        )
+    return np.broadcast_to(found, (count,)).astype(np.float64)
+
+
+def checked_labels(labels: Sequence[object], count: int) -> list[str]:
+    """Labels as texts, as many as there are values."""
+    if len(labels) != count:
+        raise ParameterError(
+            f"There are {len(labels)} labels for {count} values.", allowed="one label a value", fix="add or drop labels"
+        )
+    return [str(label) for label in labels]
+
+
+MOST_CLASSES = 5
+_LITTLE = 1e-2
+"""Classes of colour begin at 0 where a value that stands out is so much smaller than the largest."""
+_LADDER = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+
+
+def class_edges(readings: Readings) -> list[float]:
+    """Where the classes of colour begin: above the noise, and none narrower than a 95 % interval of its members.
+
+    The edges are short decimals, so a legend says them exactly. What is below the first is class 0.
+    """
+    value = readings.value
+    top = float(value.max())
+    width = np.zeros(len(value)) if readings.low is None or readings.high is None else readings.high - readings.low
+    edges = [_first_edge(readings)]
+    if top <= edges[0]:
+        return edges
+    # The first class begins at the noise and has members: the ladder starts above the smallest value that stands out.
+    start = max(float(value[value > edges[0]].min()), top * 1e-6)
+    powers = range(int(np.floor(np.log10(start))), int(np.ceil(np.log10(top))) + 1)
+    rungs = [float(f"{m}e{k}") for k in powers for m in _LADDER]
+    for rung in rungs:
+        if not start <= rung < top:
+            continue
+        members = width[(value > edges[-1]) & (value <= rung)]
+        if rung >= 1.4 * edges[-1] and rung - edges[-1] >= (members.max() if len(members) else width.min()):
+            edges.append(rung)
+    # Some edges may go: joined classes are only wider. Those that stay are spread over the whole ladder.
+    last, steps = len(edges) - 1, MOST_CLASSES - 1
+    return [edges[k] for k in sorted({round(last * i / steps) for i in range(MOST_CLASSES)})]
+
+
+def coarse_edges(readings: Readings) -> list[float]:
+    """Classes of values that are known together and not one by one: from 0, each at least 3 times the one before.
+
+    They are spread over most of the values that stand out, and are an estimate as these are.
+    """
+    seen = readings.value[~readings.below]
+    if not len(seen) or float(seen.max()) <= 0.0:
+        return [0.0]
+    low, high = (max(float(np.quantile(seen, share)), float(seen.max()) * 1e-6) for share in (0.25, 0.995))
+    step = max(3.0, (high / low) ** (1.0 / (MOST_CLASSES - 1)))
+    wanted = [low * step**k for k in range(MOST_CLASSES - 1)]
+    rungs = [float(f"{m}e{k}") for k in range(-12, 3) for m in (1, 2, 5)]
+    found = [max((rung for rung in rungs if rung <= edge), default=rungs[0]) for edge in wanted]
+    return [0.0, *sorted({edge for edge in found if edge < float(seen.max())})]
+
+
+def _first_edge(readings: Readings) -> float:
+    """The noise, rounded up, but past no value that stands out; without noise, what all of these are above."""
+    if readings.noise is not None:
+        noise = float(readings.noise.max())
+        rounded = (float(rounded_to(Fraction(repr(noise)), digits, ROUND_CEILING)) for digits in range(2, 18))
+        above = readings.value[readings.value > noise]
+        return next(edge for edge in rounded if not (above <= edge).any()) if noise > 0 else 0.0
+    seen = readings.value[~readings.below]
+    least = float(seen.min()) if readings.below.any() and len(seen) else 0.0
+    least = least if least > _LITTLE * float(readings.value.max()) else 0.0
+    return float(rounded_to(Fraction(repr(least)) * Fraction(99, 100), 2, ROUND_FLOOR)) if least > 0 else 0.0
+
+
+def classes_of(readings: Readings, edges: Sequence[float]) -> npt.NDArray[np.int64]:
+    """The class of each value: 0 for what cannot be told from 0, then 1 for the first class of colour."""
+    found = np.searchsorted(np.asarray(edges), readings.value, side="left")
+    return np.where(readings.below, 0, np.maximum(found, 1)).astype(np.int64)
+
+
+def class_names(edges: Sequence[float], unit: str) -> list[str]:
+    """What the legend says of each class; the edges are exact, so nothing is rounded."""
+    said = [near(edge, unit) for edge in edges]
+    inner = [f"{a} to {b}" for a, b in pairwise(said)]
+    return ["cannot be told from 0", *inner, f"above {said[-1]}"]

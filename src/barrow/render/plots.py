@@ -1,0 +1,177 @@
+"""Figures of the values that people hold in their hands, and what a notebook shows of them; dispatched by type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import singledispatch
+from typing import Any
+
+from barrow.errors import ParameterError
+from barrow.ledger import Ledger
+from barrow.ledger.table import Overview
+from barrow.numerics import float_down, float_up
+from barrow.planning import Comparison
+from barrow.policy import Kept, Policy, describe_change
+from barrow.questions import Plan
+from barrow.render.figures import Figure, Step, bars, timeline
+from barrow.render.figures import bundle as figure_bundle
+from barrow.render.items import item_figure
+from barrow.render.promises import Change, belief_figure
+from barrow.render.values import values_figure
+from barrow.spaces import Space
+from barrow.study import Release, Study
+
+
+@singledispatch
+def plot(thing: object, **style: Any) -> Figure | None:
+    """A figure of ``thing``; ``save`` writes it as SVG, HTML or PNG. None where there is nothing to draw.
+
+    Args:
+        thing: A release (its values), a study, a policy or a plan (what anyone can learn about one person), a ledger
+            (what was spent), a comparison (the errors), or a space (with one value for each item).
+        style: ``width`` in pixels; of a release also ``outline``, GeoJSON for a map instead of the bundled coasts; of
+            a space first the values, then what :func:`barrow.render.items.item_figure` takes.
+
+    >>> from barrow.spaces import Discrete, Earth
+    >>> plot(Policy(Earth(), ["1, 1000 mi, 0.2"])).title
+    'What anyone can learn about one person'
+    >>> print(plot(Discrete(["tea", "coffee"]), [0.25, 0.75], title="Drinks"))
+    Drinks. The largest value is coffee: 75 %.
+    """
+    raise ParameterError(
+        f"A {type(thing).__name__} has no figure.",
+        allowed="a release, a study, a policy, a plan, a ledger, a comparison, or a space with values",
+        fix="bw.plot(study.plan('mean'))",
+    )
+
+
+@plot.register
+def _(thing: Space, values: Any, **style: Any) -> Figure:
+    return item_figure(thing, values, **style)
+
+
+@plot.register
+def _(thing: Release, *, width: int = 720, outline: Any = None) -> Figure:
+    return values_figure(thing.statement, thing.tables, thing.space, width=width, outline=outline)
+
+
+@plot.register
+def _(thing: Policy, *, width: int = 720) -> Figure | None:
+    space, paid = thing.space, (row.epsilon_got for row in thing.kept)
+    return belief_figure(
+        _changes(thing.kept, paid, space),
+        cost=lambda share, reach: thing.alpha_exact * share * reach,
+        worst=thing.worst_epsilon,
+        unit=space.unit,
+        diameter=space.diameter,
+        delta=float_up(thing.delta),
+        snapping=space.snapping_upper * space.diameter,
+        records=thing.records,
+        width=width,
+    )
+
+
+@plot.register
+def _(thing: Plan, *, width: int = 720) -> Figure | None:
+    space, promised = thing.space, thing.terms.policy.kept if thing.terms.promises else ()
+    return belief_figure(
+        _changes(promised, map(float_up, thing.charges()), space),
+        cost=None if thing.alpha is None else thing.charge,
+        worst=thing.worst_epsilon,
+        unit=space.unit,
+        diameter=space.diameter,
+        delta=thing.worst_delta,
+        snapping=space.snapping_upper * space.diameter,
+        records=thing.terms.records,
+        width=width,
+    )
+
+
+def _changes(promised: Iterable[Kept], paid: Iterable[float], space: Space) -> list[Change]:
+    """Promises in numbers, each with the epsilon that it gets."""
+    return [
+        Change(
+            describe_change(row.promise, space),
+            float(row.promise.share),
+            float(row.distance) * space.diameter,
+            float(row.promise.epsilon),
+            epsilon,
+        )
+        for row, epsilon in zip(promised, paid, strict=True)
+    ]
+
+
+@plot.register
+def _(thing: Study, *, width: int = 720) -> Figure | None:
+    return plot(thing.policy, width=width)
+
+
+@plot.register
+def comparison_figure(thing: Comparison, *, width: int = 720) -> Figure:
+    """The error of every mechanism, the choice first."""
+    found = [(c.name, c.error) for c in thing.candidates]
+    found += [(f"user-level, ε = {float(r.epsilon):.3g}: {r.best.name}", r.error) for r in thing.rivals]
+    names, errors = zip(*(pair for pair in found if math.isfinite(pair[1])), strict=True)
+    return bars(names, errors, unit=thing.unit, title=f"Error: {thing.measure}", width=width)
+
+
+@plot.register
+def _(thing: Ledger, *, width: int = 720) -> Figure | None:
+    return plot(thing.overview(), width=width)
+
+
+@plot.register
+def _(thing: Overview, *, width: int = 720) -> Figure | None:
+    """Steps up to the limit in the newest period, of the promise that is used most."""
+    if not thing.balances:
+        return None
+
+    def used(k: int) -> Fraction:
+        limit = thing.balances[k].limit.loss
+        return thing.balances[k].spent.loss / limit if limit else Fraction(0)
+
+    main = max(range(len(thing.balances)), key=used) if thing.budget.promises else 0
+    balance, limit = thing.balances[main], thing.balances[main].limit.loss
+    if limit <= 0:
+        return None
+    lines = [line for line in thing.lines if line.period == thing.period]
+    if not thing.budget.promises:
+        lines = [line for line in lines if line.account == balance.account]
+    total, steps = Fraction(0), []
+    for line in lines:
+        # What was left says what was spent, however it adds up; promises add up.
+        total = min(limit, total + line.epsilons[main] if thing.budget.promises else limit - line.left.loss)
+        steps.append(Step(line.question or line.what, line.when[:10], min(float_up(total), float_down(limit))))
+    sign = "ε" if thing.budget.promises or balance.symbol == "epsilon" else "α"
+    title = "The privacy budget" + (f": {balance.text}" if balance.text else "")
+    return timeline(steps, float_down(limit), unit=sign, title=title, width=width)
+
+
+@singledispatch
+def bundle(thing: object) -> dict[str, str]:
+    """What a notebook shows of a value: its text, and its figure above a table or sentences.
+
+    >>> from barrow.spaces import Line
+    >>> list(bundle(Study(Line(0, 9, step=1), ["all, anywhere, 0.5"], users=9).plan("mean")))
+    ['text/plain', 'text/html']
+    """
+    html = getattr(thing, "_repr_html_", None)
+    return figure_bundle(str(thing), plot(thing), "" if html is None else html())
+
+
+@bundle.register
+def _(thing: Policy) -> dict[str, str]:
+    return figure_bundle(thing.explain(), plot(thing))
+
+
+@bundle.register
+def _(thing: Study) -> dict[str, str]:
+    return figure_bundle(repr(thing), plot(thing) if thing.promises else None)
+
+
+@bundle.register
+def _(thing: Ledger) -> dict[str, str]:
+    shown = thing.overview()
+    return figure_bundle("\n".join([shown.title, *shown.sentences()]), plot(shown), shown.to_html())

@@ -1,0 +1,86 @@
+"""What anyone can learn about one person, as curves: of a policy, of a plan, of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from barrow.numerics import float_up
+from barrow.policy import RecordMap, odds_upper
+from barrow.render.figures import Curve, Figure, Kept, belief
+
+_DRAWN = (
+    (Fraction(1), "everything"),
+    (Fraction(1, 2), "half of it"),
+    (Fraction(1, 10), "1 in 10"),
+    (Fraction(1, 50), "1 in 50"),
+)
+_CERTAIN = 0.99995
+
+
+@dataclass(frozen=True)
+class Change:
+    """A promise in numbers.
+
+    Attributes:
+        words: What had been different.
+        share: Of one person's data.
+        distance: How far elsewhere, in the space's unit.
+        asked: The epsilon that was promised.
+        kept: The epsilon that it gets, rounded up.
+    """
+
+    words: str
+    share: float
+    distance: float
+    asked: float
+    kept: float
+
+
+def belief_figure(
+    changes: Sequence[Change],
+    *,
+    cost: Callable[[Fraction, Fraction], Fraction] | None,
+    worst: float,
+    unit: str,
+    diameter: float,
+    delta: float = 0.0,
+    snapping: float = 0.0,
+    records: RecordMap = RecordMap.CONTRACTION,
+    width: int = 720,
+) -> Figure | None:
+    """What a 50 % guess can become against how far elsewhere records had been; None if it can become certain.
+
+    Args:
+        changes: The promises.
+        cost: From the share of the items that move and how far, as a share of the diameter, to epsilon; None for
+            user-level DP, which is the same for every change.
+        worst: The epsilon, rounded up, if everything were different.
+        unit: Of distances.
+        diameter: How many units count as 1.
+        delta: Of the release.
+        snapping: How far snapping moves a record at most, in units.
+        records: How records become items.
+        width: In pixels.
+    """
+    top = odds_upper(worst, delta)
+    if top > _CERTAIN:
+        return None
+    reach = min(diameter, max([1.35 * change.distance for change in changes], default=0.15 * diameter) or diameter)
+    far = np.linspace(0.0, reach, 25)
+    if cost is None or records is RecordMap.FILTER:
+        curves = [Curve("any change", far, np.full(len(far), top))]
+    else:
+        whole, rho = Fraction(diameter), Fraction(snapping) / Fraction(diameter)
+        least = min([change.share for change in changes], default=0.02) / 2.0
+
+        def odds(share: Fraction, x: float) -> float:
+            epsilon = cost(*records.reach_upper(share, Fraction(x) / whole, rho))
+            return odds_upper(min(float_up(epsilon), worst), delta)
+
+        curves = [Curve(name, far, [odds(share, x) for x in far.tolist()]) for share, name in _DRAWN if share >= least]
+    kept = [Kept(c.words, c.distance, odds_upper(c.asked, delta), min(odds_upper(c.kept, delta), top)) for c in changes]
+    return belief(curves, kept, worst=top, unit=unit or "of the largest distance", width=width)

@@ -1,0 +1,385 @@
+"""A report as one page of HTML: texts, tables and figures, checked, in the order in which a reader meets them.
+
+In all texts ``**two stars**`` make bold; everything else is text and stays text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import groupby
+
+from barrow.errors import ParameterError
+from barrow.numerics import exact
+from barrow.render.figures import Figure, document, hundred, script, stylesheet
+from barrow.render.figures.svg import escape, lawful
+
+Pairs = tuple[tuple[str, str], ...]
+MOST_ROWS = 1000
+MOST_CSV = 400_000
+"""Letters of a table that are put into the page for saving; a longer file lies beside the report."""
+_SHORT, _WHOLE = 12, 20
+"""Of a table so many rows are shown at once; all of them where there are few."""
+_LONG = 18
+"""Words of more letters may be broken anywhere."""
+_MANY = 4
+"""A table of more columns may be scrolled sideways."""
+_FIXED, _TO = "\u00a0", "\u00a0to\u00a0"
+_BOLD = re.compile(r"\*\*(.+?)\*\*")
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|×|km|m|h|years?|hours?|days?|degrees|people)(?!\w))|(?<=[ε±α≤=]) (?=[=\d])")
+"""Blanks within which no line ends: before a unit, about a sign."""
+
+
+def _texts(values: Sequence[object]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise ParameterError("A list of texts is one text.", allowed="a list of texts", fix='["one", "two"]')
+    return tuple(str(value) for value in values)
+
+
+def _pairs(values: Sequence[tuple[object, object]]) -> Pairs:
+    return tuple((str(first), str(second)) for first, second in values)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with its caption, and the same figure drawn for a phone.
+
+    >>> from barrow.render.figures import bars
+    >>> Picture(bars(["a"], [1], unit="km"), "Lengths.").caption
+    'Lengths.'
+    """
+
+    figure: Figure
+    caption: str = ""
+    narrow: Figure | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of texts; a long table is folded.
+
+    Args:
+        columns: Their names.
+        rows: One text for each column.
+        numeric: Which columns are numbers, to be aligned at the right.
+        caption: What the rows are.
+        total: How many rows there are in all, where only the first are given.
+        csv: The whole table as a file that readers may save, as its exact text.
+        name: What that file is called.
+
+    >>> Table(["place", "share"], [["Paris", "3 %"]], numeric=[1]).rows
+    (('Paris', '3 %'),)
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numeric: Sequence[int] = ()
+    caption: str = "All values"
+    total: int | None = None
+    csv: str | None = None
+    name: str = "values.csv"
+
+    def __post_init__(self) -> None:
+        """Texts, as many in each row as there are columns."""
+        object.__setattr__(self, "columns", _texts(self.columns))
+        object.__setattr__(self, "rows", tuple(_texts(row) for row in self.rows))
+        object.__setattr__(self, "numeric", tuple(int(k) for k in self.numeric))
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ParameterError(
+                f"A row has another length than {len(self.columns)}.",
+                allowed="a text for each column",
+                fix="fill the row",
+            )
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What anyone can learn if something about one person had been different.
+
+    Args:
+        words: What had been different, e.g. "1 flight of 50 had been 1,000 km elsewhere".
+        probability: What a 50 % guess can become at most, rounded up.
+        worst: Whether this is the worst case; the others are numbered as in the figure.
+
+    >>> Learnt("everything had been different", 0.693).probability
+    0.693
+    """
+
+    words: str
+    probability: float
+    worst: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the probability."""
+        if not 0.5 <= self.probability <= 1:
+            raise ParameterError(f"probability is {self.probability}.", allowed="from 0.5 to 1", fix="probability=0.6")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer: what it is, its pictures, its values, and how sure they are.
+
+    >>> Answer("The map", ["Shares of visits."]).title
+    'The map'
+    """
+
+    title: str
+    text: Sequence[str] = ()
+    pictures: Sequence[Picture] = ()
+    table: Table | None = None
+    certainty: Sequence[str] = ()
+    regions: Table | None = None
+
+    def __post_init__(self) -> None:
+        """Texts as tuples."""
+        object.__setattr__(self, "text", _texts(self.text))
+        object.__setattr__(self, "certainty", _texts(self.certainty))
+        object.__setattr__(self, "pictures", tuple(self.pictures))
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that a report says. What is empty is left out, so plans, comparisons and ledgers use the same page.
+
+    Args:
+        title: The heading.
+        lead: One or two sentences below it.
+        kicker: A few words above it.
+        chips: Short facts.
+        glance: Questions that a member of the public asks, with their answers.
+        answers: What was released.
+        learnt: What anyone can learn about one person, for each promise and in the worst case.
+        belief: The figure that goes with it.
+        accuracy: Figures of privacy against accuracy, of errors by the number of people.
+        accuracy_text: Sentences before them.
+        budget: The ledger over time.
+        budget_text: Sentences before it.
+        entries: The ledger's entries.
+        warnings: What must not be overlooked.
+        technical: The technical statement, in paragraphs.
+        parameters: Every parameter with its value.
+        commands: What to type to verify.
+
+    >>> Report("Where people went", "The share of visits near each place.").title
+    'Where people went'
+    """
+
+    title: str
+    lead: str = ""
+    kicker: str = "Privacy-preserving release"
+    chips: Sequence[str] = ()
+    glance: Sequence[tuple[str, str]] = ()
+    answers: Sequence[Answer] = ()
+    learnt: Sequence[Learnt] = ()
+    belief: Picture | None = None
+    accuracy: Sequence[Picture] = ()
+    accuracy_text: Sequence[str] = ()
+    budget: Picture | None = None
+    budget_text: Sequence[str] = ()
+    entries: Table | None = None
+    warnings: Sequence[str] = ()
+    technical: Sequence[str] = ()
+    parameters: Sequence[tuple[str, str]] = ()
+    commands: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Sequences as tuples of texts."""
+        for name in ("chips", "accuracy_text", "budget_text", "warnings", "technical", "commands"):
+            object.__setattr__(self, name, _texts(getattr(self, name)))
+        for name in ("glance", "parameters"):
+            object.__setattr__(self, name, _pairs(getattr(self, name)))
+        for name in ("answers", "learnt", "accuracy"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+
+def report_html(report: Report) -> str:
+    """The report as one HTML file: strict content policy inside, complete without scripts, the same bytes every time.
+
+    >>> page = report_html(Report("A map", glance=[("Are the numbers exact?", "No: **they are noisy**.")]))
+    >>> "<h1" in page, "<b>they are noisy</b>" in page, "default-src 'none'" in page
+    (True, True, True)
+    """
+    sections = [
+        _glance(report),
+        *(_answer(answer, k, len(report.answers)) for k, answer in enumerate(report.answers)),
+        _learnt(report),
+        _accuracy(report),
+        _budget(report),
+        _technical(report),
+    ]
+    body = f"{_header(report)}{_contents(report)}<main>{''.join(sections)}</main>"
+    css = stylesheet() + _resource("report.css")
+    return document(lawful(report.title), body, css=css, js=script() + _resource("report.js"))
+
+
+@cache
+def _resource(name: str) -> str:
+    return files("barrow.render.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _text(value: str) -> str:
+    """Text as HTML: escaped, bold where two stars ask for it, and no line between a number and its sign."""
+    kept = escape(_UNIT.sub("\u00a0", lawful(value)))
+    return _BOLD.sub(r"<b>\1</b>", kept) if "**" in kept else kept
+
+
+def _paragraphs(texts: Iterable[str]) -> str:
+    """Texts one after the other; those that begin with a dash are a list."""
+    parts = []
+    for listed, group in groupby(texts, key=lambda text: text.startswith("- ")):
+        if listed:
+            items = "".join(f'<li dir="auto">{_text(text[2:])}</li>' for text in group)
+            parts.append(f'<ul class="list">{items}</ul>')
+        else:
+            parts += [f'<p dir="auto">{_text(text)}</p>' for text in group]
+    return "".join(parts)
+
+
+def _section(key: str, title: str, *parts: str) -> str:
+    inner = "".join(parts)
+    if not inner:
+        return ""
+    return f'<section aria-labelledby="{key}"><h2 id="{key}" dir="auto">{_text(title)}</h2>{inner}</section>'
+
+
+def _header(report: Report) -> str:
+    kicker = f'<p class="dim">{_text(report.kicker)}</p>' if report.kicker else ""
+    lead = f'<p class="lead" dir="auto">{_text(report.lead)}</p>' if report.lead else ""
+    chips = "".join(f'<li dir="auto">{_text(chip)}</li>' for chip in report.chips)
+    chips = f'<ul class="chips">{chips}</ul>' if chips else ""
+    warnings = "".join(f'<p class="warning" dir="auto">{_text(text)}</p>' for text in report.warnings)
+    return f'<header>{kicker}<h1 dir="auto">{_text(report.title)}</h1>{lead}{chips}{warnings}</header>'
+
+
+def _contents(report: Report) -> str:
+    """Links within the page, where it has several answers."""
+    if len(report.answers) < 2:
+        return ""
+    links = "".join(
+        f'<li><a href="#answer-{k + 1}" dir="auto">{_text(a.title)}</a></li>' for k, a in enumerate(report.answers)
+    )
+    return f'<nav aria-label="Answers"><ol>{links}</ol></nav>'
+
+
+def _glance(report: Report) -> str:
+    rows = "".join(f'<dt>{_text(q)}</dt><dd dir="auto">{_text(a)}</dd>' for q, a in report.glance)
+    return _section("glance", "At a glance", f'<dl class="card">{rows}</dl>' if rows else "")
+
+
+def _answer(answer: Answer, k: int, count: int) -> str:
+    key = f"answer-{k + 1}" if count > 1 else "answer"
+    sure = f"<h3>How sure is this?</h3>{_paragraphs(answer.certainty)}" if answer.certainty else ""
+    return _section(
+        key,
+        answer.title,
+        _paragraphs(answer.text),
+        "".join(map(_picture, answer.pictures)),
+        sure,
+        "" if answer.regions is None else _table(answer.regions, f"{key}-regions"),
+        "" if answer.table is None else _table(answer.table, key),
+    ) or _section(key, answer.title, "<p>No values are shown.</p>")
+
+
+def _learnt(report: Report) -> str:
+    cards = []
+    for k, learnt in enumerate(report.learnt):
+        most = math.ceil(exact(learnt.probability) * 100)
+        number = "Worst case" if learnt.worst else str(k + 1)
+        dots = hundred(learnt.probability, title=f"{number}: 50 in 100 become at most {most} in 100")
+        words = (
+            f'<p dir="auto"><b>{number}.</b> If <b>{_text(learnt.words)}</b>: of 100 undecided guessers 50 are right '
+            f"without this release, at most <b>{most}</b> with it.</p>"
+        )
+        cards.append(f"<div>{words}{dots.svg}</div>")
+    said = f'<div class="learnt">{"".join(cards)}</div>' if cards else ""
+    return _section("learnt", "What anyone can learn about one person", said, _maybe(report.belief))
+
+
+def _accuracy(report: Report) -> str:
+    pictures = "".join(map(_picture, report.accuracy))
+    return _section("accuracy", "Privacy against accuracy", _paragraphs(report.accuracy_text), pictures)
+
+
+def _budget(report: Report) -> str:
+    table = "" if report.entries is None else _table(report.entries, "entries")
+    return _section("budget", "The budget", _paragraphs(report.budget_text), _maybe(report.budget), table)
+
+
+def _technical(report: Report) -> str:
+    rows = "".join(
+        f'<tr><th scope="row" dir="auto">{_text(name)}</th><td{_broken(value)} dir="auto">{_text(value)}</td></tr>'
+        for name, value in report.parameters
+    )
+    table = f'<div class="scroll"><table class="parameters"><tbody>{rows}</tbody></table></div>' if rows else ""
+    lines = "\n".join(escape(lawful(line)) for line in report.commands)
+    commands = f'<h3>How to verify this</h3><pre tabindex="0"><code>{lines}</code></pre>' if lines else ""
+    return _section("technical", "Technical statement", _paragraphs(report.technical), table, commands)
+
+
+def _maybe(picture: Picture | None) -> str:
+    return "" if picture is None else _picture(picture)
+
+
+def _picture(picture: Picture) -> str:
+    """A figure; on a narrow screen its own drawing, or a box to scroll in: texts keep their size either way."""
+    caption = f'<figcaption dir="auto">{_text(picture.caption)}</figcaption>' if picture.caption else ""
+    if picture.narrow is None:
+        return f'<figure><div class="scroll keep">{picture.figure.svg}</div>{caption}</figure>'
+    wide, narrow = f'<div class="wide">{picture.figure.svg}</div>', f'<div class="narrow">{picture.narrow.svg}</div>'
+    return f"<figure>{wide}{narrow}{caption}</figure>"
+
+
+def _table(table: Table, key: str) -> str:
+    """The first rows at once, all of them folded; the whole as a file to save where it is not too long."""
+    rows, total, file = table.rows, table.total or len(table.rows), escape(lawful(table.name))
+    first = rows if total <= _WHOLE else rows[:_SHORT]
+    caption = table.caption if len(first) == total else f"{table.caption}: the first {len(first)}"
+    parts = [_grid(table, first, caption)]
+    if len(table.columns) > _MANY:
+        parts = [
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(lawful(caption))}">{parts[0]}</div>'
+        ]
+    if len(rows) > len(first):
+        shown = rows[:MOST_ROWS]
+        many = f"{len(shown):,} of {total:,} rows" if len(shown) < total else f"{total:,} rows"
+        name = f"{table.caption}: {many}"
+        inner = f'<div class="scroll tall" tabindex="0" role="region" aria-label="{escape(lawful(name))}">'
+        parts.append(f"<details><summary>{_text(name)}</summary>{inner}{_grid(table, shown, name)}</div></details>")
+    if total > min(len(rows), MOST_ROWS):
+        parts.append(f'<p class="dim">All {total:,} rows are in {file} beside this page.</p>')
+    if table.csv is not None and len(table.csv) <= MOST_CSV:
+        data = json.dumps(table.csv).replace("<", "\\u003c")
+        button = f'<button type="button" data-save="{key}-csv" data-name="{file}">Save {file}</button>'
+        parts.append(f'<p class="tools" hidden>{button}</p>')
+        parts.append(f'<script type="application/json" id="{key}-csv">{data}</script>')
+    return "".join(parts)
+
+
+def _broken(cell: str) -> str:
+    """The class of a cell with a word that no column has room for."""
+    return ' class="long"' if any(len(word) > _LONG for word in cell.split()) else ""
+
+
+def _grid(table: Table, rows: Sequence[Sequence[str]], caption: str) -> str:
+    def kind(k: int) -> str:
+        return ' class="number"' if k in table.numeric else ""
+
+    head = "".join(f'<th scope="col"{kind(k)} dir="auto">{_text(name)}</th>' for k, name in enumerate(table.columns))
+
+    def cells(row: Sequence[str]) -> str:
+        return "".join(
+            [
+                f'<td class="number" dir="auto">{_text(cell).replace(" ", _FIXED).replace(_TO, " to ")}</td>'
+                if k in table.numeric
+                else f'<td{_broken(cell)} dir="auto">{_text(cell)}</td>'
+                for k, cell in enumerate(row)
+            ]
+        )
+
+    body = "".join([f"<tr>{cells(row)}</tr>" for row in rows])
+    return f"<table><caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

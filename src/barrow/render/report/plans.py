@@ -1,0 +1,126 @@
+"""Reports of plans, comparisons and ledgers: the same page, before anything is released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from barrow.ledger import Overview
+from barrow.numerics import float_up
+from barrow.numerics.exact import at_most
+from barrow.planning import Comparison
+from barrow.policy import describe_change, odds_upper, percent_up
+from barrow.privacy import Guarantee
+from barrow.questions import Plan
+from barrow.render.plots import comparison_figure, plot
+from barrow.render.report.accuracy import NARROW, WIDE, accuracy_of
+from barrow.render.report.page import Answer, Learnt, Picture, Report, Table
+
+
+def plan_report(plans: Sequence[Plan], *, dataset: str | None = None) -> Report:
+    """What releases would give and cost; histograms are simulated at other alphas, which takes a while."""
+    one = plans[0] if len(plans) == 1 else None
+    texts, pictures = ([], []) if one is None else accuracy_of(one, thorough=True)
+    belief = None if one is None else _both(one)
+    title = ", ".join(plan.question.label for plan in plans)
+    return Report(
+        f"{dataset}: {title}" if dataset else f"Plan: {title}",
+        f"What releases about {plans[0].terms.users:,} people would give and cost.",
+        kicker="Plan: no private value was read, and nothing was spent",
+        chips=[f"{plans[0].terms.users:,} people", f"model: {plans[0].terms.model.value}"],
+        answers=[_planned(plan) for plan in plans],
+        learnt=_learnt(plans),
+        belief=belief,
+        accuracy=pictures,
+        accuracy_text=texts,
+        warnings=[text for plan in plans for text in plan.warnings],
+        commands=["barrow release"],
+    )
+
+
+def _both(thing: Plan | Overview) -> Picture | None:
+    wide = plot(thing, width=WIDE)
+    return None if wide is None else Picture(wide, wide.description, plot(thing, width=NARROW))
+
+
+def _planned(plan: Plan) -> Answer:
+    rows = [(line[:10].strip(), line[10:].strip()) for line in plan.lines()]
+    error = f"The error to expect: {at_most(plan.error, plan.error_unit)}." if plan.error == plan.error else ""
+    return Answer(
+        plan.question.label,
+        [f"{plan.description[:1].upper()}{plan.description[1:]}.", *([error] if error else [])],
+        table=Table(["", "plan"], rows, caption="The plan in full"),
+    )
+
+
+def _learnt(plans: Sequence[Plan]) -> list[Learnt]:
+    """What could be learnt from all of them together."""
+    terms = plans[0].terms
+    delta = float_up(sum((plan.delta for plan in plans), Fraction(0)))
+    last = sum(plan.worst_delta for plan in plans) * (1.0 + 2.0**-50)
+    found = []
+    for k, promise in enumerate(terms.promises):
+        words = describe_change(promise, terms.space)
+        epsilon = float(sum(plan.charges()[k] for plan in plans)) * (1.0 + 2.0**-50)
+        found.append(Learnt(words, odds_upper(epsilon, delta)))
+    worst = sum(plan.worst_epsilon for plan in plans) * (1.0 + 2.0**-50)
+    return [*found, Learnt("everything about one person had been different", odds_upper(worst, last), worst=True)]
+
+
+def comparison_report(found: Sequence[tuple[str, Comparison]], *, dataset: str | None = None) -> Report:
+    """Every mechanism that can answer each question, with ordinary user-level DP beside it."""
+    return Report(
+        ", ".join(name for name, _ in found) if dataset is None else f"{dataset}: mechanisms compared",
+        "Every mechanism that can answer, its predicted error, and ordinary user-level DP.",
+        kicker="Comparison: no private value was read, and nothing was spent",
+        answers=[_compared(name, one) for name, one in found],
+        warnings=[text for _, one in found for text in one.warnings()],
+        commands=["barrow plan"],
+    )
+
+
+def _at_worst(kept: Guarantee) -> float:
+    """What a 50 % guess can become if everything about a person had been different."""
+    return odds_upper(kept.epsilon_at(1), kept.definition.delta_at(1))
+
+
+def _compared(name: str, found: Comparison) -> Answer:
+    def error(value: float) -> str:
+        return at_most(value, found.unit) if value == value else "unknown"
+
+    own = [[c.name, c.words, error(c.error), percent_up(_at_worst(c.guarantee))] for c in found.candidates]
+    rows = own + [
+        [f"user-level: {r.best.name}", r.words, error(r.error), percent_up(_at_worst(r.best.guarantee))]
+        for r in found.rivals
+    ]
+    heads = ["mechanism", "how", "error", "worst case: a 50 % guess becomes at most"]
+    lost = [f"{other} cannot answer: {why}." for other, why in found.cannot.items()]
+    wide, narrow = (comparison_figure(found, width=width) for width in (WIDE, NARROW))
+    pictures = [Picture(wide, f"{found.measure}, predicted.", narrow)]
+    return Answer(
+        name, [f"**{found.sentence}**", *lost], pictures, Table(heads, rows, numeric=[2], caption="All mechanisms")
+    )
+
+
+def ledger_report(shown: Overview, *, ledger: str = "") -> Report:
+    """What was spent, when and on what, and what is left."""
+    return Report(
+        f"{shown.budget.dataset}: the privacy budget",
+        shown.title,
+        kicker="Ledger",
+        chips=[f"{len(shown.lines)} releases", f"head {shown.head}"[:40]],
+        **ledger_parts(shown),
+        commands=[f"barrow ledger verify {ledger or 'FILE'}"],
+    )
+
+
+def ledger_parts(shown: Overview) -> dict[str, Any]:
+    """The budget's part of a report: the ledger over time, in words, and its entries."""
+    numeric = [k for k, name in enumerate(shown.columns) if name[0] in "#αεδ"]
+    table = Table(shown.columns, shown.cells(), numeric=numeric, caption="Entries") if shown.lines else None
+    return {
+        "budget": _both(shown),
+        "budget_text": [text.strip() for text in shown.sentences()],
+        "entries": table,
+    }

@@ -1,0 +1,430 @@
+"""The report of releases: from statements and tables, and from plans where they are at hand, to what a report says."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from barrow.accounting import epsilon_at
+from barrow.errors import ParameterError
+from barrow.numerics import exact
+from barrow.policy import RecordMap, odds_upper, percent_up
+from barrow.privacy import event_from_json
+from barrow.questions import Plan
+from barrow.questions.distribution import quantile_words
+from barrow.questions.merging import REGIONS
+from barrow.questions.noise_words import off_words
+from barrow.questions.values import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
+from barrow.render.figures import Figure, at_most, bars, between, near
+from barrow.render.figures.map import place_name
+from barrow.render.items import table_names
+from barrow.render.promises import Change, belief_figure
+from barrow.render.report.accuracy import accuracy_of
+from barrow.render.report.merged import STANDS, place_digits, region_table, sure_items
+from barrow.render.report.page import MOST_ROWS, Answer, Learnt, Picture, Report, Table, report_html
+from barrow.render.values import values_figure
+from barrow.spaces import Space
+from barrow.study.outputs import csv_text
+from barrow.study.statement import kind_of, space_of, statement_text
+
+WIDE, NARROW = 720, 360
+_MOST = 250_000
+"""Beyond so many values nothing is drawn: the table has the largest."""
+_MANY = 30_000
+"""Beyond so many values a map is drawn once: twice would double the page."""
+_FRACTION = re.compile(r"-?\d{9,}/\d+|-?\d+/\d{9,}")
+_MODELS = {
+    "central": "Whoever held them before: the noise was added centrally. Only what this page says was published.",
+    "shuffle": "Nobody: each person's reports were randomised before they left, and mixed with those of all others.",
+    "local": "Nobody: each person's report was randomised before it left.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """One release as a report needs it; everything in it is public.
+
+    Attributes:
+        said: The statement.
+        tables: The tables of values.
+        space: The space, where it is known.
+        plan: The plan, where it is known.
+        folder: Where the files are, for the commands that verify them.
+    """
+
+    said: Mapping[str, Any]
+    tables: Mapping[str, Rows]
+    space: Space | None = None
+    plan: Plan | None = None
+    folder: str = ""
+
+    @property
+    def where(self) -> Space | None:
+        """The space, from wherever it is known."""
+        if self.space is not None:
+            return self.space
+        return self.plan.space if self.plan is not None else space_of(self.said)
+
+
+def release_files(said: Mapping[str, Any], tables: Mapping[str, Any], plan: Plan) -> dict[str, bytes]:
+    """``report.html`` for a release that is being made: what every release writes beside its values.
+
+    >>> from barrow.study.rehearsal import rehearse
+    >>> rehearse([release_files])  # on a public dummy
+    """
+    page = report_html(release_report([Released(said, tables, plan=plan)]))
+    return {"report.html": page.encode()}
+
+
+def release_report(releases: Sequence[Released], *, outline: Any = None, thorough: bool = False, **more: Any) -> Report:
+    """What a report says about one or several releases of a study.
+
+    ``outline`` is GeoJSON for maps instead of the bundled coasts; ``thorough`` compares with what takes long to plan;
+    ``more`` are further parts of the :class:`Report`.
+    """
+    if not releases:
+        raise ParameterError("There is no release.", allowed="one or more", fix="barrow report FOLDER")
+    about = {(r.said.get("dataset"), r.said["people"]) for r in releases}
+    if len(about) > 1:
+        raise ParameterError(
+            "The releases are about different data sets.", allowed="releases about one data set", fix="one report each"
+        )
+    first, several = releases[0].said, len(releases) > 1
+    learnt, worst = _learnt(releases)
+    texts, pictures = ([], []) if several else accuracy_of(releases[0].plan, thorough=thorough)
+    title = ", ".join(str(r.said.get("name", "release")) for r in releases)
+    lead = (
+        f"{len(releases)} releases about {first['people']:,} people; each person counts once."
+        if several
+        else kind_of(first).released(first)
+    )
+    spent = "" if several else f" (entry {first['ledger']['entry']} of the ledger)" if first.get("ledger") else ""
+    return Report(
+        f"{first['dataset']}: {title}" if first.get("dataset") else title,
+        lead,
+        kicker=f"Privacy-preserving release · {first['library']}",
+        chips=_chips(releases),
+        glance=_glance(releases, learnt, worst),
+        answers=[_answer(r, several, outline) for r in releases],
+        learnt=learnt,
+        belief=None if several else _belief(first, worst),
+        accuracy_text=texts,
+        accuracy=pictures,
+        **{
+            "budget": _budget(releases),
+            "budget_text": [f"Releases about the same people add up. {_cap(_price(releases))}{spent}."],
+            **more,
+        },
+        warnings=[w for r in releases for w in _warnings(r)],
+        technical=[line for r in releases for line in _technical(r)],
+        parameters=[pair for r in releases for pair in _parameters(r, several)],
+        commands=[
+            c for r in releases for c in (f"barrow verify {_folder(r)}", f"barrow explain {_folder(r)}/statement.json")
+        ],
+    )
+
+
+def _folder(released: Released) -> str:
+    return released.folder or str(released.said.get("name", "FOLDER"))
+
+
+def _chips(releases: Sequence[Released]) -> list[str]:
+    said = releases[0].said
+    chips = [f"data set: {said['dataset']}"] if said.get("dataset") else []
+    chips.append(f"{said['people']:,} people")
+    if len(releases) == 1:
+        chips += [text for text in (_error_text(releases[0]),) if text]
+        chips += [f"ledger entry {said['ledger']['entry']}"] if said.get("ledger") else []
+    return chips
+
+
+def _own_intervals(released: Released) -> bool:
+    """Whether every value was read off others, with an interval of its own."""
+    rows, said = released.tables["values"], released.said
+    return bool(rows) and "low_95" in rows[0] and not ("histogram" in said or "frequency" in said)
+
+
+def _error_text(released: Released) -> str:
+    """How accurate it is, in a few words; rounded up."""
+    said = released.said
+    if _own_intervals(released):
+        return "each value with its own 95 % interval"
+    return kind_of(said).accuracy(said) if math.isfinite(float(said["error"])) else ""
+
+
+def _learnt(releases: Sequence[Released]) -> tuple[list[Learnt], float]:
+    """What can be learnt from all releases together: epsilons of one promise add up."""
+    rows: dict[str, float] = {}
+    for released in releases:
+        for row in released.said["protected"]:
+            rows[row["if"]] = _added(rows.get(row["if"], 0.0), float(row["epsilon"]))
+    everywhere = [{row["if"] for row in r.said["protected"]} for r in releases]
+    kept = [words for words in rows if all(words in found for found in everywhere)]
+    worst = delta = last = 0.0
+    for released in releases:
+        worst = _added(worst, float(released.said["worst_case"]["epsilon"]))
+        delta = _added(delta, float(released.said["delta"]))
+        last = _added(last, float(released.said["worst_case"].get("delta", 0.0)))
+    found = [Learnt(words, odds_upper(rows[words], delta)) for words in kept]
+    found.append(Learnt("everything about one person had been different", odds_upper(worst, last), worst=True))
+    return found, worst
+
+
+def _added(a: float, b: float) -> float:
+    return b if a == 0.0 else math.nextafter(a + b, math.inf)
+
+
+def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float) -> list[tuple[str, str]]:
+    said = releases[0].said
+    most = percent_up(learnt[-1].probability)
+    this = "all of this" if len(releases) > 1 else "this release"
+    if worst <= 1.5:
+        found = f"Hardly. From {this} a 50 % guess can become at most **{most}**, whatever that person did"
+    elif worst <= 5:
+        found = f"Partly. If everything about a person had been different, a 50 % guess can become at most **{most}**"
+    else:
+        found = "Whether everything about a person had been different is **not hidden**"
+    delta = max(float(r.said["delta"]) for r in releases)
+    extra = f"; δ = {at_most(delta)} comes on top of it" if delta else ""
+    rows = [
+        ("Can anyone find out what one person did?", f"{found}, even for who knows everybody else's data{extra}."),
+    ]
+    small = [entry for entry in learnt if not entry.worst]
+    if small:
+        texts = " ".join(f"If {e.words}: at most **{percent_up(e.probability)}**." for e in small)
+        rows.append(("Are smaller changes hidden better?", texts))
+    elif said.get("alpha") is not None:
+        rows.append(("Are smaller changes hidden better?", "Yes: the closer two lives are, the harder to tell apart."))
+    hidden = "; ".join(said["not_hidden"])
+    rows.append(("What is not hidden?", f"{_cap(hidden)}."))
+    rows.append(("Who saw the raw data?", _MODELS[said["model"]]))
+    exact_text = [text for r in releases if (text := _error_text(r))]
+    sure = f": {exact_text[0]}" if len(releases) == 1 and exact_text else ""
+    rows.append(("Are the numbers exact?", f"No. Noise was added on purpose{sure}."))
+    return rows
+
+
+def _answer(released: Released, several: bool, outline: Any) -> Answer:
+    said, rows = released.said, counted_rows(released.tables["values"])
+    kind = kind_of(said)
+
+    def draw(width: int) -> Any:
+        return values_figure(said, released.tables, released.where, width=width, outline=outline)
+
+    bounds = bounds_of(said, released.tables)
+    title = str(said.get("name", "The answer")) if several else "The answer"
+    text = [kind.released(said)] if several else []
+    table = _table(released, rows, bounds)
+    if len(rows) > _MOST:
+        much = f"There are {len(rows):,} values, too many to draw: the table has the largest."
+        return Answer(_cap(title), [*text, much], table=table, certainty=_sure(released, bounds))
+    if not any(row.get("determined", True) for row in rows):
+        return Answer(_cap(title), [*text, "The noise leaves no value determined."], table=table)
+    wide = draw(WIDE)
+    narrow = draw(NARROW) if len(rows) <= _MANY else None
+    caption = wide.description
+    if bounds.low is not None and bounds.regions is None and len(rows) > 1:
+        caption += " Places two or more shades apart differ by more than the noise." if "map" in wide.svg[:400] else ""
+    pictures = [Picture(wide, caption, narrow)]
+    regions = region_table(released.tables) if REGIONS in released.tables else None
+    return Answer(_cap(title), text, pictures, table, _sure(released, bounds), regions)
+
+
+def _sure(released: Released, bounds: Bounds) -> list[str]:
+    said, texts = released.said, []
+    shares = kind_of(said).of_shares
+    unit = "%" if shares else str(said.get("unit_of_values", ""))
+    if "histogram" in said:
+        found = said["histogram"]
+        texts.append(off_words(said, float(found["emd_predicted"]), float(found["emd_most"])))
+        texts += sure_items(found, str(said["unit"]), bounds)
+        texts += quantile_words(released.tables.get("quantiles", []))
+    elif "frequency" in said and bounds.low is not None:
+        texts.append(f"{STANDS} Variances are estimated from the reports, so this is about right, and not proved.")
+    elif _own_intervals(released):
+        many = "All intervals hold at once" if len(released.tables["values"]) > 1 else "The interval holds"
+        texts.append(f"{many} with probability 95 %: worked out from the noisy values that were released.")
+    elif said.get("half_width_95") is not None:
+        each, every = float(said["half_width_95"]), said.get("half_width_95_all")
+        texts.append(f"Each value is within ± {at_most(each, unit)} of the true one with probability 95 %.")
+        if every is not None and said.get("outputs", 1) > 1:
+            texts.append(f"All {said['outputs']:,} at once are within ± {at_most(float(every), unit)} (95 %).")
+    moved = said.get("snapping_values")
+    if moved and not said.get("snapping_included", True) and not shares:
+        texts.append(f"Snapping records to the grid may move a value by up to {at_most(float(moved), unit)} more.")
+    return texts
+
+
+def _table(released: Released, rows: Rows, bounds: Bounds) -> Table:
+    said = released.said
+    unit = unit_of(said, rows, kind_of(said).of_shares)
+    values, names = values_of(rows), _names(released, rows)
+    order = np.argsort(-values, kind="stable")[:MOST_ROWS].tolist() if len(rows) > 24 else range(len(rows))
+    digits = 12 if unit == "reports" else 4
+    limits = "histogram" in said or "frequency" in said
+    shown = []
+    for i in order:
+        known = math.isfinite(values[i])
+        value = near(float(values[i]), unit, digits=digits, zeros=unit != "reports") if known else "not determined"
+        cells = [names[i], value]
+        if bounds.low is not None and bounds.high is not None:
+            low = max(float(bounds.low[i]), 0.0) if unit == "%" else float(bounds.low[i])
+            high = float(bounds.high[i])
+            known = math.isfinite(low) and math.isfinite(high)
+            cells.append(_ends(low, high, unit, limits) if known else "not determined")
+        shown.append(cells)
+    heads = [
+        "place" if "lat" in rows[0] else "item" if "item" in rows[0] else "value of",
+        "value",
+        *(["95 % interval"] if bounds.low is not None else []),
+    ]
+    whole = csv_text(released.tables["values"]) if len(rows) <= MOST_ROWS * 8 else None
+    caption = "The largest values" if len(rows) > 24 else "All values"
+    return Table(heads, shown, numeric=range(1, len(heads)), caption=caption, total=len(rows), csv=whole)
+
+
+def _ends(low: float, high: float, unit: str, limits: bool) -> str:
+    """An interval; of a share that does not stand out its upper limit alone."""
+    return f"at most {at_most(high, unit)}" if limits and low <= 0.0 else between(low, high, unit, zeros=True)
+
+
+def _names(released: Released, rows: Rows) -> list[str]:
+    """What each value is, as the picture calls it: places by their coordinates, cells by their ends."""
+    if "lat" in rows[0] and "lon" in rows[0]:
+        return [place_name(row["lat"], row["lon"], place_digits(rows)) for row in rows]
+    where = released.where
+    inner = None if where is None else where.held
+    if inner is not None and "item" in rows[0] and inner.size == len(rows):
+        return table_names(inner)
+    return names_of(rows)
+
+
+def _belief(said: Mapping[str, Any], worst: float) -> Picture | None:
+    """What a 50 % guess can become, from the statement's numbers, each rounded up."""
+    rows = [row for row in said["protected"] if "distance" in row]
+    changes = [
+        Change(
+            row["if"],
+            float(row["share"]),
+            float(row["distance"]),
+            float(row["epsilon_promised"]),
+            float(row["epsilon"]),
+        )
+        for row in rows
+    ]
+    event, delta = event_from_json(said["event"]), exact(said["guarantee"]["definition"]["delta"], "delta")
+
+    @cache
+    def cost(share: Fraction, reach: Fraction) -> Fraction:
+        return epsilon_at(event, share, reach, delta)
+
+    def draw(width: int) -> Figure | None:
+        return belief_figure(
+            changes,
+            cost=None if said["alpha"] is None else cost,
+            worst=worst,
+            unit=str(said["unit"]),
+            diameter=float(said["diameter"]),
+            delta=float(said["worst_case"].get("delta", 0.0)),
+            snapping=float(said["snapping"]),
+            records=RecordMap(said.get("records", "contraction")),
+            width=width,
+        )
+
+    wide = draw(WIDE)
+    if wide is None:
+        return None
+    numbers = "The numbers are the promises: the bar is what was promised, the circle what is kept. " if rows else ""
+    curve = "Each curve is a share of one person's data that had been elsewhere. No curve passes the dashed line."
+    return Picture(wide, numbers + curve, draw(NARROW))
+
+
+def _budget(releases: Sequence[Released]) -> Picture | None:
+    """How much of every promise the releases use."""
+    rows = [row for row in releases[0].said["protected"] if float(row["epsilon_promised"]) > 0]
+    if not rows:
+        return None
+    used = []
+    for row in rows:
+        same = [r for released in releases for r in released.said["protected"] if r["if"] == row["if"]]
+        used.append(math.fsum(float(r["epsilon"]) for r in same) / float(row["epsilon_promised"]))
+    names = [f"{k}. if {row['if']}" for k, row in enumerate(rows, 1)]
+    title = "What is used of every promise"
+
+    def draw(width: int) -> Any:
+        said = names if width > NARROW else [f"promise {k}" for k in range(1, len(rows) + 1)]
+        return bars(said, [min(1.0, share) for share in used], title=title, width=width, labels_share=0.55)
+
+    many = "These releases use" if len(releases) > 1 else "This release uses"
+    return Picture(draw(WIDE), f"{many} so much of what each promise allows to all releases together.", draw(NARROW))
+
+
+def _price(releases: Sequence[Released]) -> str:
+    if len(releases) == 1:
+        return f"this release cost {releases[0].said['price']}"
+    return "; ".join(f"{r.said.get('name', 'release')} cost {r.said['price']}" for r in releases)
+
+
+def _warnings(released: Released) -> list[str]:
+    texts = [str(released.said["warning"])] if released.said.get("warning") else []
+    plan = released.plan
+    return [*texts, *([] if plan is None else [text for text in plan.warnings if text not in texts])]
+
+
+def _technical(released: Released) -> list[str]:
+    return [" ".join(text.split()) for text in _paragraphs(statement_text(released.said))]
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Lines that were wrapped, joined again."""
+    found: list[str] = []
+    for line in text.splitlines():
+        if found and not line.startswith("- ") and not found[-1].endswith((".", ";", ":")):
+            found[-1] += " " + line.strip()
+        else:
+            found.append(line.strip())
+    return found
+
+
+def _parameters(released: Released, several: bool) -> list[tuple[str, str]]:
+    said = released.said
+    before = f"{said.get('name')}: " if several else ""
+    rows: list[tuple[str, str]] = [("definition", str(said["definition"])), ("theorem", str(said["theorem"]))]
+    for group in ("noise", "event", "ledger", "parameters"):
+        rows += _flat(group, said.get(group) or {})
+    rows.append(("space digest", str(said.get("space_digest", ""))))
+    return [(before + name, value) for name, value in rows if value not in ("", "None")]
+
+
+def _flat(name: str, value: Any) -> list[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        before = "" if name == "parameters" else f"{name} "
+        return [pair for key, inner in value.items() for pair in _flat(name if key == name else before + key, inner)]
+    text = _listed(value)
+    if _FRACTION.fullmatch(text):
+        text = f"{near(exact(text), digits=6)} (rounded; exactly {text})"
+    return [(name, text if len(text) <= 400 else f"{text[:400]}…")]
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, list):
+        return ("; " if any(isinstance(inner, list) for inner in value) else ", ").join(map(_listed, value))
+    return str(value)
+
+
+def _cap(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def ledger_of(said: Mapping[str, Any]) -> str | None:
+    """The ledger's file that a statement names, if it is there."""
+    place = (said.get("ledger") or {}).get("ledger")
+    return str(place) if place and Path(str(place)).is_file() else None
