@@ -81,6 +81,7 @@ else:
             ".privacy": "DiscreteEmd Emd Guarantee ItemMetric Model UserLevel",
             ".questions": "CircularMean Density Distance Frequency Function Histogram Items Mean Plan Projection "
             "Quantile Question Region Similarity Spread",
+            ".render": "plot",
             ".spaces": "Circle Clustered Covariates Discrete Earth Embedding Euclidean Finite Graph Hexagons Line "
             "Product Scale Space Tree Week space_from_spec",
             ".study": "Data Release Study read read_study verify write_study",

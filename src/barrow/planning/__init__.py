@@ -35,11 +35,11 @@ else:
             ".densities": "DensityMap bandwidth_errors best_of",
             ".histograms": "HistogramTarget histogram_candidates",
             ".items": "ItemChoice choose_items",
-            ".linear": "kept_errors linear_errors",
+            ".linear": "kept_errors linear_errors shuffled_epsilon0 user_level_errors",
             ".rules": "CAVEATS REASONS_FOR Caveat PaperRule paper_rule_central paper_rule_linear paper_rule_local",
             ".simulate": "Simulated reference_distribution",
             ".terms": "Terms",
-            ".user_level": "released_user_level shuffled_epsilon0 user_level_errors user_level_histograms",
+            ".user_level": "released_user_level user_level_histograms",
             ".worst_case": "edges_by_stand_in",
         },
     )

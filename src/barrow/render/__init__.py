@@ -8,4 +8,10 @@ if TYPE_CHECKING:
     from barrow.render.plots import bundle, plot
     from barrow.render.report.release import release_files
 else:
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".plots": "bundle plot",
+            ".report.release": "release_files",
+        },
+    )

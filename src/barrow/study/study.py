@@ -21,7 +21,7 @@ from barrow.privacy.definitions import positive, probability, to_model
 from barrow.privacy.definitions import share as fraction_of
 from barrow.progress import task
 from barrow.questions import Question, to_question
-from barrow.questions.base import KINDS
+from barrow.questions.base import QUESTIONS
 from barrow.spaces import Elsewhere, NoRecords, Space, parse_space, parse_spec, space_from_spec
 from barrow.study.data import Data
 
@@ -180,11 +180,11 @@ class Study(Displayed, NamedOptions):
             for question in (*self.questions, *self.asked):
                 if question.label == asked:
                     return self._answering(question)
-            if self.questions and asked not in KINDS and "(" not in asked:
+            if self.questions and asked not in QUESTIONS and "(" not in asked:
                 from barrow.errors import nearest_name
 
                 names = [q.label for q in self.asked]
-                close = nearest_name(asked, names) or nearest_name(asked, KINDS)
+                close = nearest_name(asked, names) or nearest_name(asked, QUESTIONS)
                 raise ParameterError(
                     f"The study has no question {asked!r}." + (f" Did you mean {close!r}?" if close else ""),
                     allowed=", ".join(names),
