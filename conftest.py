@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio.events
+import os
+import resource
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -15,6 +18,46 @@ TOGETHER = {
     "tests/collect/test_demo_page.py": "demo page",
 }
 """Tests that share something slow to start run in one process; everything else goes where there is room."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What scripts/test hands on."""
+    parser.addoption("--thorough", action="store_true", help="also repeat what is tried a few times otherwise")
+    parser.addoption("--cpu-seconds", type=float, metavar="N", help="leave out the tests for which no CPU time is left")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests read how often they repeat something when they are imported: ``tests.thorough.often``."""
+    config.addinivalue_line("markers", "thorough: says more of the same, and runs with --thorough only")
+    if config.getoption("--thorough"):
+        os.environ["BARROW_THOROUGH"] = "1"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Repetitions are skipped unless they are asked for."""
+    if not config.getoption("--thorough"):
+        for item in items:
+            if item.get_closest_marker("thorough"):
+                item.add_marker(pytest.mark.skip(reason="a repetition: --thorough runs it"))
+
+
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """A test for which no CPU time is left does not run; the summary says so."""
+    most = item.config.getoption("--cpu-seconds")
+    if most is None or _cpu_seconds() < most:
+        return None
+    item.config.stash.setdefault(LEFT_OUT, Counter())[item.nodeid.partition("::")[0]] += 1
+    return True
+
+
+def _cpu_seconds() -> float:
+    """What this process and those that it waited for have used."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -40,8 +83,12 @@ def _no_loop_of_the_browser(request: pytest.FixtureRequest):
         asyncio.events._set_running_loop(running)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says for which fonts the figures could be looked at."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says for which fonts the figures could be looked at, and what was left out."""
+    left = config.stash.get(LEFT_OUT, Counter())
+    if left:
+        files = ", ".join(f"{name} ({count})" for name, count in left.items())
+        terminalreporter.write_line(f"left out, because no CPU time was left: {files}")
     from tests.render.figures.fonts import FONTS, installed
 
     missing = [font for font in FONTS if font not in installed()]

@@ -37,31 +37,37 @@ def files_in(text: str) -> set[str]:
     return set(re.findall(r"`([a-z_]+/[\w/]+\.py)`", text))
 
 
-def passed_by(run: Callable[[], object], within: Callable[[FrameType], bool] = lambda frame: True) -> set[str]:
-    """The files of the package in which something is called meanwhile."""
-    found: set[str] = set()
+def passed_by(run: Callable[[], object], begins: Callable[[FrameType], bool] | None = None) -> set[str]:
+    """The files of the package in which something is called meanwhile; with ``begins``, only below what it says.
+
+    A module that is imported on the way is not below it.
+    """
+    files: set[str] = set()
+    inside: list[tuple[FrameType, bool]] = [] if begins else [(sys._getframe(), True)]
 
     def look(frame, event, argument):
-        name = frame.f_code.co_filename
-        if event == "call" and name.startswith(str(SOURCE)) and within(frame):
-            found.add(Path(name).relative_to(SOURCE).as_posix())
+        code = frame.f_code
+        if event == "return" and inside and inside[-1][0] is frame:
+            inside.pop()
+        if event != "call":
+            return
+        if begins and (code.co_name == "<module>" or begins(frame)):
+            inside.append((frame, code.co_name != "<module>"))
+        if inside and inside[-1][1]:
+            files.add(code.co_filename)
 
     sys.setprofile(look)
     try:
         run()
     finally:
         sys.setprofile(None)
-    return found
+    return {Path(name).relative_to(SOURCE).as_posix() for name in files if name.startswith(str(SOURCE))}
 
 
-def of_records(frame: FrameType | None) -> bool:
-    """Whether it works on what records are, or on what is computed from them before it is released."""
-    while frame is not None and frame.f_code.co_name != "<module>":
-        above = frame.f_back
-        if above and frame.f_code.co_name in STEPS and above.f_code.co_filename.endswith("study/release.py"):
-            return True
-        frame = above
-    return False
+def of_records(frame: FrameType) -> bool:
+    """Whether it is given what records are, or what is computed from them before it is released."""
+    above = frame.f_back
+    return frame.f_code.co_name in STEPS and above is not None and above.f_code.co_filename.endswith("study/release.py")
 
 
 def test_every_name_on_the_page_exists():

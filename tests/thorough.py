@@ -1,9 +1,10 @@
-"""The mark of tests that take long and say more of the same."""
+"""How often something is repeated: more often where --thorough is given."""
 
 from __future__ import annotations
 
 import os
 
-import pytest
 
-thorough = pytest.mark.skipif("BARROW_THOROUGH" not in os.environ, reason="it takes long: set BARROW_THOROUGH=1")
+def often(usual: int, thorough: int) -> int:
+    """How often to repeat; ``usual`` shows the claim by itself, with its power."""
+    return thorough if "BARROW_THOROUGH" in os.environ else usual

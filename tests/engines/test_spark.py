@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 from tests.engines.conftest import without_spark
 from tests.engines.suite import SECRET, EngineSuite, as_list, pytest_generate_tests
-from tests.thorough import thorough
 
 from barrow.engines import Columns, MemoryEngine, Source, SparkEngine, engine_for
 from barrow.engines.conformance import conformance
@@ -56,7 +55,7 @@ def silent(error):
         error = error.__cause__ or error.__context__
 
 
-@thorough
+@pytest.mark.thorough
 def test_sessions_may_have_other_settings(spark):
     """ANSI off, escapes in literals taken as they are, another zone, interpreted and not compiled: the same items."""
     odd = {
@@ -474,7 +473,7 @@ def test_errors_and_logs_repeat_no_value(spark, spark_logs, tmp_path, capfd):
     assert not [line for line in lines if "CAST_INVALID_INPUT" not in line]
 
 
-@thorough
+@pytest.mark.thorough
 def test_a_session_that_has_ended(spark, tmp_path):
     """In a process of its own, because the tests share one session."""
     import subprocess

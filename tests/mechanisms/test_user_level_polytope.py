@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, spatial, stats
+from scipy.special import gammaincc
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.additive import NoiseDistribution
 from barrow.mechanisms.user_level import query_polytope, user_level_candidates, user_level_noise
+from barrow.mechanisms.user_level.noise import _gamma_tail
 from barrow.noise import Center
 from barrow.noise.additive.polytope import Polytope, PolytopeNoise, rounded_polytope
 from barrow.noise.source import SeededSource
@@ -178,3 +180,9 @@ def test_many_corners_are_held_too():
     rows = np.array([[float(a) for a in row] for row in polytope.facets])
     apart = (points[:, None] - points[None]).reshape(-1, 3) / float(unit)
     assert np.abs(apart @ rows.T).max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("shape", [1, 2, 4, 6])
+def test_the_tail_of_gamma_is_the_one_of_scipy(shape):
+    x = np.concatenate([[0.0], np.geomspace(1e-6, 700.0, 60)])
+    np.testing.assert_allclose(_gamma_tail(shape, x), gammaincc(shape, x), rtol=1e-11)

@@ -17,7 +17,6 @@ from barrow.spaces import Circle, Earth, Product
 from barrow.study import Study
 from barrow.study.file import auto_spec
 from barrow.study.grids import _MOST_ITEMS, _sizes, searched
-from tests.thorough import thorough
 
 PROMISES = ["1 of 10, 5 km and 2 hours, 0.5", "all, 1 km and 0.5 hours, 1"]
 LINE = "line(low=0, high=40, unit='km', step={})"
@@ -53,7 +52,7 @@ def test_one_part_is_chosen_and_plans_like_a_size_typed_by_hand():
     assert chosen.charged[1] == pytest.approx(0.5 * (1.0 + moved[0]) / 40.0 + 0.5 * (0.5 + moved[1]) / 12.0)
 
 
-@thorough
+@pytest.mark.thorough
 def test_two_parts_are_as_good_as_the_best_of_all_grids():
     weighted = "3/4 line(low=0, high=40, unit='km', step={}) x 1/4 hours(step={})"
     study = study_on(weighted.format("'auto'", "'auto'"), users=200)
@@ -98,7 +97,7 @@ def test_tables_of_parts_choose_the_same_as_texts_and_write_what_was_chosen(tmp_
     assert Study.read(tmp_path / "chosen.toml").space == by_text.space
 
 
-@thorough
+@pytest.mark.thorough
 def test_init_chooses_for_every_part_without_a_size(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 

@@ -199,12 +199,11 @@ class QueryNoise:
     def _width(self, sizes: Floats) -> float:
         """Where P(G Y > t) is 5 %, G ~ Gamma(d + 1) and Y among ``sizes``, whose sampling error is counted."""
         from scipy.optimize import brentq
-        from scipy.special import gammaincc
 
         some = np.maximum(sizes, 1e-12)
 
         def excess(t: float) -> float:
-            tails = gammaincc(self.dimension + 1.0, t / some)
+            tails = _gamma_tail(self.dimension + 1, t / some)
             error = _ERRORS * float(tails.std()) / math.sqrt(len(some))
             return float(tails.mean()) + error - (1.0 - CONFIDENCE)
 
@@ -215,6 +214,14 @@ class QueryNoise:
     def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
         """``center`` plus noise, exactly rounded to the grid."""
         return rounded_polytope(center, self.scale, self.polytope, grid=self.grid, source=source)
+
+
+def _gamma_tail(shape: int, x: Floats) -> Floats:
+    """P(G > x) for G ~ Gamma(shape): fewer than ``shape`` events of a Poisson process until x."""
+    terms = np.ones_like(x)
+    for k in range(shape - 1, 0, -1):
+        terms = 1.0 + terms * x / k
+    return np.asarray(terms * np.exp(-x))
 
 
 UserLevelNoise = AdditiveNoise | QueryNoise
