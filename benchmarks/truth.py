@@ -174,6 +174,8 @@ def report(rows: Sequence[Found], made_up: Sequence[Found]) -> dict[str, Any]:
         "used_for": {
             "how blocks are screened, references of predictions": "used lines and maps, airports by state",
             "the reference of rough weights": "planes, carriers, stones (tree)",
+            "towns with rough cells, the reference of maps and products": "all maps and products, for errors before",
+            "whole=True": "flights delay, OFP, flights arrival, planes year: after looking at their errors",
             "the rule of upper limits": "added after a first run on all sets: limits_coverage is no fresh figure",
         },
         "sources": SOURCES,
@@ -222,7 +224,7 @@ def main() -> None:
         finish({"pictures": save()})
         return
     sets = [*_real_sets.lines(), *_real_sets.maps(), *_real_sets.trees(), *_real_sets.products()]
-    draws = {"line": Draws(60, 40, 3), "map": Draws(150, 6, 1), "tree": Draws(150, 60, 5), "product": Draws(150, 6, 3)}
+    draws = {"line": Draws(60, 40, 6), "map": Draws(150, 6, 1), "tree": Draws(150, 60, 5), "product": Draws(150, 6, 3)}
     if given.quick:
         few = {"PSID hours", "Housing", "OFP", "depredations", "riots", "planes", "weather"}
         sets = [one for one in sets if one.name in few]

@@ -10,6 +10,7 @@ import pytest
 from benchmarks._airports import airports, flights
 
 import barrow as bw
+from barrow.mechanisms.multiscale import mixed_reference
 from barrow.noise.source import SeededSource
 from barrow.planning.after import between, own_error, single_items, too_coarse
 from barrow.planning.candidates import useless
@@ -18,7 +19,7 @@ from barrow.planning.references import most_error, other_references
 from barrow.planning.simulate import reference_distribution
 from barrow.questions import Histogram
 from barrow.questions.histogram import HistogramPlan
-from barrow.spaces import Clustered, Discrete, Euclidean, Line, NoRecords
+from barrow.spaces import Clustered, Discrete, Euclidean, Line, NoRecords, Product
 from barrow.transport import measure_of
 from tests.mechanisms.test_screened import skewed
 
@@ -179,6 +180,25 @@ def test_reports_are_useless_from_half_of_a_guess_on():
     assert "nearly useless" in weak.warnings[0]
     assert strong.choice.distortion < guess / 2
     assert strong.warnings == []
+
+
+@pytest.mark.parametrize("space", [Euclidean([0, 0], [1, 1], step=1 / 16), Product([Line(0, 15, step=1)] * 2)])
+def test_places_are_predicted_where_no_cell_is_like_the_next(space):
+    """Between towns a smooth reference would flatter decoders; one that is rough alone has no towns."""
+    found = reference_distribution(space)
+    graph = space.graph()
+    near = np.abs(found[graph.tails] - found[graph.heads]).sum() / (found[graph.tails] + found[graph.heads]).sum()
+    smooth = mixed_reference(space)
+    alike = np.abs(smooth[graph.tails] - smooth[graph.heads]).sum()
+    alike /= (smooth[graph.tails] + smooth[graph.heads]).sum()
+    assert near > 1.1 * alike
+    blocks = np.bincount(np.arange(256) // 64 * 4 + np.arange(256) % 16 // 4, found, 16)
+    assert blocks.max() > 1.5 / 16
+    assert blocks.min() < 0.6 / 16
+
+
+def test_a_line_is_predicted_at_towns_and_single_cells():
+    assert np.allclose(reference_distribution(LINE), mixed_reference(LINE))
 
 
 # After.

@@ -44,9 +44,10 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
         space: The public space.
         reference: ``"uniform"``; ``"rough"`` (fixed weights like those of a distribution drawn evenly from all that
             there are); ``"zipf"`` (the i-th item in the space's order has weight 1/i); ``"mixed"`` (half in clusters,
-            half in single cells, for spaces with a geometry); a list of weights, one for each item; or weights by
-            label, 0 for the others. ``"auto"`` is mixed where there is a geometry, else rough. Others flatter decoders:
-            these turn noise into what is even, and in the order of names neighbours are not alike.
+            half in single cells, for spaces with a geometry; rough weights times these where it is no line); a list of
+            weights, one for each item; or weights by label, 0 for the others. ``"auto"`` is mixed where there is a
+            geometry, else rough. Others flatter decoders: these turn noise into what is even, and neither names nor
+            places are like those next to them.
 
     >>> from barrow.spaces import Discrete
     >>> reference_distribution(Discrete(["a", "b", "c"]), {"a": 3, "c": 1}).tolist()
@@ -56,18 +57,19 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
     if space.apart is not None and isinstance(reference, str):
         return np.append(WITH_RECORDS * reference_distribution(space.held, reference), 1.0 - WITH_RECORDS)
     if isinstance(reference, str):
+        geometric = space.has_map or bool(space.summands)
         if reference == "auto":
-            reference = "mixed" if space.has_map else "rough"
-        if reference == "mixed" and space.has_map:
-            return mixed_reference(space)
-        if reference not in ("uniform", "rough", "zipf"):
+            reference = "mixed" if geometric else "rough"
+        plain = {"uniform": np.ones(k), "rough": _rough(k), "zipf": 1.0 / np.arange(1, k + 1)}
+        if reference == "mixed" and geometric:
+            plain["mixed"] = mixed_reference(space) * (1.0 if space.on_line else plain["rough"])
+        if reference not in plain:
             raise ParameterError(
                 f"The reference distribution is {reference!r}.",
                 allowed="'auto', 'uniform', 'rough', 'zipf', 'mixed' (with a geometry), or public weights",
                 fix="reference='uniform'",
             )
-        rough, ranks = -np.log(even_numbers(k)), np.arange(1, k + 1)
-        values = {"uniform": np.ones(k), "rough": rough, "zipf": 1.0 / ranks}[reference]
+        values = plain[reference]
     elif isinstance(reference, Mapping):
         values = np.zeros(k)
         values[space.encode(list(reference))] = list(reference.values())
@@ -90,6 +92,11 @@ def even_numbers(items: int) -> Floats:
     True
     """
     return np.asarray(np.maximum((SeededSource(_EVEN_SEED).words(items) >> np.uint64(11)) * 2.0**-53, 1e-3))
+
+
+def _rough(items: int) -> Floats:
+    """Weights like those of a distribution drawn evenly from all that there are."""
+    return np.asarray(-np.log(even_numbers(items)))
 
 
 class Simulable(Protocol):
