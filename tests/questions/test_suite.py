@@ -34,17 +34,17 @@ CASES = (
     QuestionCase("mean", Mean(), LINE, KM),
     QuestionCase("spread", Spread(), LINE, KM),
     QuestionCase("quantile", Quantile(of="1/2"), LINE, KM),
-    QuestionCase("region", Region(low=0, high=10), LINE, KM),
+    QuestionCase("region", Region(center=5, radius="3 km", ramp="3 km"), LINE, KM),
     QuestionCase("distance", Distance(to=3), LINE, KM),
     QuestionCase("density", Density(bandwidth="3 km"), LINE, KM),
     QuestionCase("circular mean", CircularMean(), Circle.hours(2), HOURS),
     QuestionCase("histogram of a line", Histogram(), LINE, KM),
     QuestionCase("histogram of a tree", Histogram(), Clustered({"x": ["a", "b"], "y": ["c", "d"]}, r="1/4")),
     QuestionCase("function", Function(values=[[0.0], [1.0], [0.5]]), NAMES),
-    QuestionCase("similarity", Similarity(to="a"), WORDS),
+    QuestionCase("similarity", Similarity(to=[[1.0, 0.0]]), WORDS),
     QuestionCase("projection", Projection(matrix=[[1.0, 0.0]]), WORDS),
-    QuestionCase("items", Items(items=2), NAMES, TWO),
-    QuestionCase("frequency", Frequency(items=2), NAMES, TWO),
+    QuestionCase("items", Items(samples=2), NAMES, TWO),
+    QuestionCase("frequency", Frequency(samples=2), NAMES, TWO),
 )
 
 
