@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
@@ -18,7 +19,7 @@ import pytest
 
 import barrow as bw
 from barrow.cli.main import cli
-from barrow.questions import Plan, Question, kept, question_kinds
+from barrow.questions import Plan, Question, kept
 from barrow.spaces import Space
 from barrow.spaces.spec import space_kinds
 
@@ -224,7 +225,8 @@ def asks_of_kinds(source: str, kinds: set[str]) -> list[str]:
 
 
 def test_nothing_outside_questions_asks_of_what_kind_one_is():
-    _ = list(question_kinds().values())  # loads them
+    for path in (SOURCE / "questions").glob("*.py"):
+        import_module(f"barrow.questions.{path.stem}")
     kinds = kinds_below(Question, Plan)
     assert {"Mean", "Linear", "LinearPlan", "ItemsPlan", "SubsetsPlan"} <= kinds
     planted = [

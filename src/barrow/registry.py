@@ -156,15 +156,11 @@ def package_of(kind: type) -> str:
     return next((_package(x) for x in entries if x.module.partition(".")[0] == root), f"{kind.__module__} (no version)")
 
 
-def declared(what: str, owner: str, rests: str) -> str:
+def declared(what: str, owner: str, rests: str) -> list[str]:
     """What a plan, a statement and a ledger say of what is not built in; nothing where it has no other owner.
 
     >>> declared("space 'prefixes'", "prefixes 1.0", "its distances")  # doctest: +ELLIPSIS
-    "The space 'prefixes' is declared by prefixes 1.0, unproved: its distances are that package's word, and if they ..."
+    ["The space 'prefixes' is declared by prefixes 1.0, unproved: its distances are that package's word, and ..."]
     """
-    if not owner:
-        return ""
-    return (
-        f"The {what} is declared by {owner}, unproved: {rests} are that package's word, and if they are wrong, no "
-        "promise of this statement holds."
-    )
+    told = f"The {what} is declared by {owner}, unproved: {rests} are that package's word, and if they are wrong, no "
+    return [f"{told}promise of this statement holds."] if owner else []

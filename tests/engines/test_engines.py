@@ -9,9 +9,10 @@ import sqlite3
 import duckdb
 import numpy as np
 import pytest
-from tests.engines.suite import PAIRS, EngineSuite, pytest_generate_tests
 
 from barrow.engines import DuckDBEngine, MemoryEngine, Source
+from barrow.testing.cases import pytest_generate_tests
+from barrow.testing.engines import PAIRS, EngineSuite
 
 __all__ = ["pytest_generate_tests"]
 

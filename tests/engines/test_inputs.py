@@ -10,7 +10,6 @@ from collections import Counter
 import duckdb
 import numpy as np
 import pytest
-from tests.engines.suite import as_list
 
 from barrow.engines import Columns, DuckDBEngine, MemoryEngine, Source
 from barrow.engines.duckdb import engine as duckdb_engine
@@ -19,6 +18,7 @@ from barrow.engines.sampling import RunSampler
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.noise.source import SeededSource
 from barrow.spaces import Circle, Discrete, Earth, Line
+from barrow.testing.engines import as_list
 
 ENGINE = DuckDBEngine(progress=False)
 AB, UID = Discrete(["a", "b"]), Columns("uid", "item")

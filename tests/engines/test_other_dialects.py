@@ -11,7 +11,6 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.engines.suite import EngineSuite, as_list, pytest_generate_tests
 
 from barrow.engines import Columns, MemoryEngine
 from barrow.engines.conformance import every_case, items_in_python, items_in_sql
@@ -21,6 +20,8 @@ from barrow.engines.sql.pushdown import SqlEngine
 from barrow.engines.values import BLANKS
 from barrow.errors import DataError
 from barrow.spaces import Circle, Discrete, Line
+from barrow.testing.cases import pytest_generate_tests
+from barrow.testing.engines import EngineSuite, as_list
 
 __all__ = ["pytest_generate_tests"]
 AT = Columns("uid", "at")

@@ -13,7 +13,6 @@ import time
 from urllib.parse import quote
 
 import pytest
-from tests.engines.suite import PAIRS, SECRET, EngineSuite, as_list, pytest_generate_tests
 from tests.postgres_cluster import Cluster, unavailable
 
 from barrow.engines import Columns, MemoryEngine, Source, engine_for
@@ -21,6 +20,8 @@ from barrow.engines.conformance import conformance
 from barrow.engines.sql.postgres import PostgresEngine, PostgresReader
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.spaces import Discrete, Line
+from barrow.testing.cases import pytest_generate_tests
+from barrow.testing.engines import PAIRS, SECRET, EngineSuite, as_list
 
 __all__ = ["pytest_generate_tests"]
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=str(unavailable()))

@@ -6,13 +6,13 @@ import sqlite3
 
 import duckdb
 import pytest
-from tests.engines.suite import SECRET, as_list
 
 from barrow.engines import Columns, DuckDBEngine, Source
 from barrow.engines.queries import admit
 from barrow.engines.sql.dialects import DUCKDB, POSTGRES, SPARK
 from barrow.errors import ParameterError
 from barrow.spaces import Discrete, Line
+from barrow.testing.engines import SECRET, as_list
 
 ENGINE = DuckDBEngine(progress=False)
 AGES, UID = Line(0, 100, step=1, cells=True), Columns("uid", "age")

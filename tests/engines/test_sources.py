@@ -16,7 +16,6 @@ import duckdb
 import numpy as np
 import pytest
 from tests.engines import test_engines as suites
-from tests.engines.suite import SECRET, as_list
 
 from barrow.engines import CheckReport, Columns, Counts, DuckDBEngine, MemoryEngine, Source, engine_for
 from barrow.engines.duckdb.session import SpillFolder, sweep
@@ -24,6 +23,7 @@ from barrow.engines.sql.pushdown import Reading
 from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
 from barrow.progress import told_to
 from barrow.spaces import Discrete, Earth, Line
+from barrow.testing.engines import SECRET, as_list
 
 AB = Discrete(["a", "b"])
 UID = Columns("uid", "item")

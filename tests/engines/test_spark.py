@@ -6,12 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 from tests.engines.conftest import without_spark
-from tests.engines.suite import SECRET, EngineSuite, as_list, pytest_generate_tests
 
 from barrow.engines import Columns, MemoryEngine, Source, SparkEngine, engine_for
 from barrow.engines.conformance import conformance
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Discrete, Line
+from barrow.testing.cases import pytest_generate_tests
+from barrow.testing.engines import SECRET, EngineSuite, as_list
 
 __all__ = ["pytest_generate_tests"]
 pytestmark = [

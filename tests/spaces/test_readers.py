@@ -214,7 +214,7 @@ def test_weekdays_read_from_timestamps_cost_what_midnight_costs():
     assert space.distance(a, b).item() <= q + 2 * space.snapping_upper
 
 
-NAMED = [case.space for case in CASES if case.draw is None] + [Scale(["never", "often", "always"]), Circle.months()]
+NAMED = [case.space for case in CASES if case.records is None] + [Scale(["never", "often", "always"]), Circle.months()]
 
 
 @pytest.mark.parametrize("space", NAMED, ids=lambda space: f"{space.kind} {space.items}")

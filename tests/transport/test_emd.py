@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, Tree
+from barrow.testing import SpaceCase
 from barrow.transport import coupling, emd, emd_between, histogram, kr_norm
 from barrow.transport.emd import assign, pot
-from tests.spaces.cases import CASES, IDS, Case
+from tests.spaces.cases import CASES, IDS
 
 
 @pytest.fixture(params=CASES, ids=IDS)
-def case(request: pytest.FixtureRequest) -> Case:
+def case(request: pytest.FixtureRequest) -> SpaceCase:
     return request.param
 
 

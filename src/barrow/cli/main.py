@@ -15,6 +15,7 @@ import click
 from barrow._version import __version__
 from barrow.cli.terminal import echo, echo_json, echo_usage
 from barrow.errors import BarrowError
+from barrow.registry import usable
 
 _COMMANDS = {
     "demo": ("barrow.cli.demo", "Release from bundled real data, in seconds."),
@@ -38,6 +39,10 @@ _COMMANDS = {
     "audit": ("barrow.cli.audit", "Try to break every mechanism, exactly, on tiny spaces."),
 }
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""
+
+
+_OTHERS = ("explain", "report", "verify", "local", "collect")
+"""Sub-commands that read what other people wrote; all others run a person's own study, and load its plug-ins."""
 
 
 class _Lazy(click.Group):
@@ -80,11 +85,15 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     callback=_print_version,
     help="Show the versions that matter and exit.",
 )
-def cli() -> None:
+@click.option("--plugins", is_flag=True, help="Load installed plug-ins for what other people wrote, too.")
+@click.pass_context
+def cli(ctx: click.Context, plugins: bool) -> None:
     """User-level metric differential privacy via the earth mover's distance.
 
     Start with:  barrow demo, or barrow init FILE
     """
+    if plugins or ctx.invoked_subcommand not in _OTHERS:
+        ctx.with_resource(usable("installed"))
 
 
 def tell(as_json: bool, quiet: bool, told: Any, short: str | None, *lines: str) -> None:

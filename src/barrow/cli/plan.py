@@ -66,6 +66,8 @@ def plan(
         if len(plans) > 1:
             echo(f"── {made.question.label}")
         echo(str(made))
+        if study.data is not None and study.data.source is not None and study.data.source.consequence:
+            echo(f"Records   {study.data.source.consequence}")
     if not quiet:
         many = f" Each of {times:,} releases gets this." if times > 1 else ""
         if wrote is not None:

@@ -270,9 +270,8 @@ class Source:
         """
         told = declared(f"engine of {self.kind!r}", ENGINES.owner(self.kind), "its counts")
         if self.acknowledged and (self.sql is not None or self.table is not None):
-            query = _UNCHECKED.format("The query" if self.sql is not None else f"The table {self.table!r}")
-            return f"{query} {told}".strip()
-        return told or None
+            told.insert(0, _UNCHECKED.format("The query" if self.sql is not None else f"The table {self.table!r}"))
+        return " ".join(told) or None
 
     @property
     def parameters(self) -> dict[str, str]:

@@ -16,7 +16,8 @@ from barrow.noise import system_source
 from barrow.numerics import digest_of
 from barrow.policy import RecordMap
 from barrow.privacy import Emd, Guarantee, Model
-from barrow.questions import Collector, Plan
+from barrow.questions import Collector, Plan, declared_parts
+from barrow.registry import PluginError
 from barrow.spaces.base import Ids, Unknown
 from barrow.study.study import Asked, Study
 
@@ -45,6 +46,12 @@ class Survey:
                 fix="study.replace(model='local'), or barrow release for data already held",
             )
         self.study, self.question = study, study.question(asked)
+        for told in declared_parts(self.question, study.space):
+            raise PluginError(
+                f"Clients prove what they promise. {told}",
+                allowed="kinds of spaces and questions that are built in",
+                fix="do not report to it; ask whoever made the study for one of these",
+            )
         self.terms = study.terms(self.question)
         self.channel = self.question.channel(self.terms)
 

@@ -9,7 +9,7 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.planning.terms import Terms
-    from barrow.questions.base import Question, question_kinds, to_question
+    from barrow.questions.base import Question, declared_parts, question_kinds, to_question
     from barrow.questions.circular_mean import CircularMean
     from barrow.questions.collecting import Collected, Collector
     from barrow.questions.density import Density
@@ -30,7 +30,7 @@ else:
         __name__,
         {
             "barrow.planning.terms": "Terms",
-            ".base": "Question question_kinds to_question",
+            ".base": "Question declared_parts question_kinds to_question",
             ".circular_mean": "CircularMean",
             ".collecting": "Collected Collector",
             ".density": "Density",

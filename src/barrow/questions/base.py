@@ -17,8 +17,8 @@ from barrow.errors import NamedOptions, ParameterError, nearest_name
 from barrow.numerics import exact_text
 from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.privacy.definitions import share
-from barrow.registry import Registry
-from barrow.spaces import parse_call
+from barrow.registry import Registry, declared, package_of
+from barrow.spaces import declared_spaces, parse_call
 
 if TYPE_CHECKING:
     from barrow.planning import Comparison
@@ -279,6 +279,18 @@ def question_kinds() -> Registry[Question]:
     'Mean'
     """
     return QUESTIONS
+
+
+def declared_parts(asked: Question | type[Question], space: Space) -> list[str]:
+    """What a plan, a statement and a ledger say where a question or its space is another package's word.
+
+    >>> from barrow.spaces import Line
+    >>> declared_parts(QUESTIONS["mean"], Line(0, 1))
+    []
+    """
+    kind = asked if isinstance(asked, type) else type(asked)
+    own = declared(f"question {kind.kind!r}", package_of(kind), "its constants and how it adds noise")
+    return [*own, *declared_spaces(space)]
 
 
 def to_question(asked: Question | str | Mapping[str, Any] | type[Question]) -> Question:

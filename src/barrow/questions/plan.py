@@ -18,7 +18,7 @@ from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms
 from barrow.policy import RecordMap, describe_move, odds_upper, percent_up
 from barrow.privacy import Emd, Event, Guarantee, Model
-from barrow.questions.base import AnyItems, Question
+from barrow.questions.base import AnyItems, Question, declared_parts
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -391,7 +391,8 @@ class Plan(Displayed, AnyItems, ABC):
             lines.append(f"Space     {space.caveat}")
         lines += self._missing_lines()
         lines += self.answer_lines()
-        lines += [f"Warning   {text}" for text in [self.declared, *self.warnings] if text]
+        others = declared_parts(self.question, space)
+        lines += [f"Warning   {text}" for text in [self.declared, *others, *self.warnings] if text]
         lines.append(f"Worst     all data of one person different: ε ≤ {at_most(self.worst_epsilon)}")
         lines.append(f"Price     {self.price_words}{'' if self.terms.promises else ' of the budget'}")
         return [*lines, *self.other_lines()]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barrow.spaces.spanners import certified_graph, spanner_graph, star_graph
     from barrow.spaces.spec import (
         cell_key,
+        declared_spaces,
         parse_call,
         parse_distance,
         parse_space,
@@ -60,7 +61,8 @@ else:
             ".product": "Product",
             ".scale": "Scale",
             ".spanners": "certified_graph spanner_graph star_graph",
-            ".spec": "cell_key parse_call parse_distance parse_space parse_spec space_from_spec space_kinds units_of",
+            ".spec": "cell_key declared_spaces parse_call parse_distance parse_space parse_spec space_from_spec "
+            "space_kinds units_of",
             ".sphere": "EARTH_RADIUS_KM HALF_CIRCUMFERENCE_KM",
             ".tree": "Tree",
             ".week": "Week",

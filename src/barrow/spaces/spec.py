@@ -99,8 +99,8 @@ def declared_spaces(space: Space) -> list[str]:
     """
     parts = [part for part, _ in space.summands] or [x for x in (space.held, space.innermost) if x is not space]
     rests = "its distances, its constants and how it snaps records"
-    told = declared(f"space {space.kind!r}", package_of(type(space)), rests)
-    return list(dict.fromkeys([*([told] if told else []), *(text for part in parts for text in declared_spaces(part))]))
+    own = declared(f"space {space.kind!r}", package_of(type(space)), rests)
+    return list(dict.fromkeys([*own, *(text for part in parts for text in declared_spaces(part))]))
 
 
 def cell_key(name: object) -> str:

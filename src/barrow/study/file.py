@@ -22,6 +22,7 @@ from barrow.errors import ParameterError, nearest_name, path_text, plain_file, p
 from barrow.numerics import exact_text
 from barrow.policy import Promise
 from barrow.privacy import Model, UserLevel
+from barrow.registry import usable
 from barrow.spaces import cell_key, parse_spec, space_from_spec
 from barrow.study.data import Data
 
@@ -348,7 +349,8 @@ def study_from_text(text: str) -> Study:
             allowed="a study that holds everything itself",
             fix="ask whoever published it for one that names no files",
         )
-    return study_from_spec(spec)
+    with usable("built in"):
+        return study_from_spec(spec)
 
 
 def _text(spec: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, NoAuthorityError, Reservation, SpaceRef, Staged
 from barrow.progress import task
 from barrow.queries.base import plain
-from barrow.questions import Plan, Question
+from barrow.questions import Plan, Question, declared_parts
 from barrow.questions.plan import Rows
 from barrow.study.bars import bars
 from barrow.study.data import Data
@@ -453,12 +453,14 @@ def _room(plan: Plan) -> int:
 def parameters_of(study: Study, plan: Plan) -> dict[str, Any]:
     """Every public number on which the distribution of the values depends, and which records they are about."""
     named = {} if study.data is None else study.data.named()
+    others = declared_parts(plan.question, plan.space)
     asked = {key: value for key, value in plan.question.asked.items() if key not in ("values", "matrix", "to")}
     return {
         "dataset": study.dataset,
         **plan.terms.to_spec(),
         "question": msgspec.json.decode(json.dumps(plain_deep(asked), default=str)),
         **plan.parameters(),
+        **({"declared": others} if others else {}),
         "data": named,
     }
 

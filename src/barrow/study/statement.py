@@ -14,7 +14,8 @@ from barrow.numerics import digest_of, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.policy import RecordMap, describe_change, odds_upper, percent_up
 from barrow.privacy import Guarantee
-from barrow.questions import Plan, Question, question_kinds
+from barrow.questions import Plan, Question, declared_parts, question_kinds
+from barrow.registry import PluginError
 from barrow.spaces import Space, space_from_spec
 from barrow.study.study import Study
 
@@ -133,6 +134,8 @@ def space_of(said: Mapping[str, Any]) -> Space | None:
         return None
     try:
         space = space_from_spec(dict(spec))
+    except PluginError:
+        raise
     except BarrowError:
         return None
     return space if space.digest == said.get("space_digest") else None
@@ -185,7 +188,8 @@ def _not_covered(study: Study, plan: Plan) -> list[str]:
     source = None if study.data is None else study.data.source
     if source is not None and source.consequence:
         found.append(source.consequence)
-    return [*found, *(text for text in (plan.declared, plan.space.caveat) if text)]
+    others = declared_parts(plan.question, plan.space)
+    return [*found, *(text for text in (plan.declared, *others, plan.space.caveat) if text)]
 
 
 def kind_of(said: Mapping[str, Any]) -> type[Question]:

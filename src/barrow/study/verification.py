@@ -18,10 +18,11 @@ import msgspec
 from barrow.errors import BarrowError, ParameterError, path_text
 from barrow.ledger import CorruptLedgerError, Head, Ledger, MissingLedgerError, PublishedHead, Record, read_fingerprint
 from barrow.ledger.published import FILE as HEAD
+from barrow.registry import PluginError
 from barrow.study.folders import ReleaseFolder, read_regular
 from barrow.study.restated import contradictions, owner_only
 from barrow.study.schemas import Statement
-from barrow.study.statement import STATEMENT_VERSION, statement_digest, statement_text
+from barrow.study.statement import STATEMENT_VERSION, kind_of, space_of, statement_digest, statement_text
 
 _LARGEST = 2**26
 _FORGED = (BarrowError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
@@ -104,6 +105,7 @@ def verify(
         )
     wanted = None if signer is None else read_fingerprint(signer)
     said = read_statement(folder)
+    _refuse_plugins(said)
     place = Path(folder) if Path(folder).is_dir() else Path(folder).parent
     found, book = ReleaseFolder(place, said), None if ledger is None else _opened(ledger)
     paid = [] if book is None else [_paid(found, said, book, head, anchor)]
@@ -119,6 +121,17 @@ def verify(
     ]
     confirmed = any(check.holds for check in (*paid, *published))
     return checks if confirmed or paid else [*checks, _unconfirmed(said, published)]
+
+
+def _refuse_plugins(said: Mapping[str, Any]) -> None:
+    """A folder may be a stranger's: what it names of other packages is not loaded."""
+    try:
+        kind_of(said)
+        space_of(said)
+    except PluginError:
+        raise
+    except _FORGED:  # which the checks say
+        return
 
 
 def _files(found: ReleaseFolder) -> list[Check]:

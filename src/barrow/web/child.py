@@ -23,6 +23,7 @@ from barrow.engines import Source, engine_for
 from barrow.errors import BarrowError
 from barrow.ledger import Ledger
 from barrow.questions import Question
+from barrow.registry import usable
 from barrow.study import Study
 from barrow.study.release import parameters_of, run_release
 
@@ -136,4 +137,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with usable("installed"):  # whoever looks at the page runs their own study
+        main()

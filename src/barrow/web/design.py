@@ -16,7 +16,7 @@ from barrow.numerics import float_up
 from barrow.numerics.exact import PERCENT, at_most
 from barrow.planning.candidates import Versus
 from barrow.policy import describe_change, odds_epsilon, odds_upper
-from barrow.questions import Plan, Question
+from barrow.questions import Plan, Question, declared_parts
 from barrow.questions.kept import Kept
 from barrow.render import figures as fig
 from barrow.spaces import Space, parse_distance
@@ -94,7 +94,11 @@ class Design:
             "picture_words": f"{self.pictured.words.capitalize()}, with the noise that these promises ask for; no data "
             "of yours are in it.",
             "sentence": self.sentence,
-            "warnings": [*self.plan.warnings, *([self.plan.declared] if self.plan.declared else [])],
+            "warnings": [
+                *self.plan.warnings,
+                *([self.plan.declared] if self.plan.declared else []),
+                *declared_parts(self.plan.question, study.space),
+            ],
             "figures": {name: figure.svg for name, figure in drawn.items() if figure is not None},
             "said": {name: figure.description for name, figure in drawn.items() if figure is not None},
             "plan": self.plan.lines() if self.exact else [],

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from barrow.engines import Columns
+from barrow.engines import Columns, Counts, Engine
 from barrow.engines.base import flat_groups
 from barrow.errors import BarrowError, DataError
 from barrow.spaces import (
@@ -25,35 +27,45 @@ from barrow.spaces import (
     Graph,
     Line,
     Product,
+    Space,
     Tree,
 )
+from barrow.spaces.base import Unknown
 
-SECRET = "SECRET-73913"
+Values = tuple[Any, ...]
+"""What the item columns of one record hold."""
+Rows = list[tuple[Any, Values]]
+"""A user and the values of each record."""
+SECRET = "SECRET-73913"  # noqa: S105  (no password: what errors must not repeat)
 
 
 @dataclass(frozen=True)
 class Case:
     """A space with good records, records outside it, and records that no rule can place."""
 
-    space: object
-    good: list
-    outside: list = field(default_factory=list)
-    hopeless: list = field(default_factory=list)
+    space: Space
+    good: list[Values]
+    outside: list[Values] = field(default_factory=list)
+    hopeless: list[Values] = field(default_factory=list)
 
     @property
-    def columns(self):
+    def columns(self) -> Columns:
+        """The columns of its records."""
         return Columns("uid", [f"c{i}" for i in range(self.space.reads.columns)])
 
     @property
-    def modes(self):
+    def modes(self) -> tuple[Unknown, ...]:
+        """What may be asked to happen to records outside."""
         return ("error", "default", "nearest") if self.outside else ("error", "default")
 
 
-def labels(*names):
+def labels(*names: str | None) -> list[Values]:
+    """Records of one label each."""
     return [(name,) for name in names]
 
 
-def points(*values):
+def points(*values: tuple[float, ...]) -> list[Values]:
+    """Records of numbers."""
     return [tuple(float(x) for x in value) for value in values]
 
 
@@ -61,7 +73,7 @@ LABELS = ["a", "b", " b", "B", "é", "a b", "7"]
 BAD_LABELS = labels(None, "", "b ", "zz", "A", "07")
 STEPS = [0.1 * i for i in range(31)]
 EDGES = [x for s in STEPS for x in (s, math.nextafter(s, 9), math.nextafter(s, -9)) if 0 <= x <= 3]
-NO_NUMBERS = [(None,), (math.nan,)]
+NO_NUMBERS: list[Values] = [(None,), (math.nan,)]
 
 CASES = {
     "discrete": Case(Discrete(LABELS), labels(*LABELS), hopeless=BAD_LABELS),
@@ -128,83 +140,96 @@ CASES = {
     ),
 }  # fmt: skip
 
-PAIRS = [(name, mode) for name, case in CASES.items() for mode in case.modes]
-SOME = [("discrete", "error"), ("discrete-default", "default"), ("line", "nearest"), ("box", "error"),
-        ("earth", "default"), ("product", "default")]  # fmt: skip
+PAIRS: list[tuple[str, Unknown]] = [(name, mode) for name, case in CASES.items() for mode in case.modes]
+SOME: list[tuple[str, Unknown]] = [
+    ("discrete", "error"), ("discrete-default", "default"), ("line", "nearest"), ("box", "error"),
+    ("earth", "default"), ("product", "default"),
+]  # fmt: skip
 
 
-def encode_one(space, values, mode):
+def encode_one(space: Space, values: Values, mode: Unknown) -> int:
     """One record through the space itself."""
-    if isinstance(space, Product):
-        groups = []
-        start = 0
-        for part in space.parts:
-            chunk = values[start : start + part.reads.columns]
-            groups.append(_record(part, chunk))
-            start += part.reads.columns
-        records = groups
-    else:
-        records = _record(space, values)
     with np.errstate(all="ignore"):
-        return int(space.encode(records, unknown=mode)[0])
+        return int(space.encode(_record(space, values), unknown=mode)[0])
 
 
-def _record(space, chunk):
-    if isinstance(space, Product):
+def _record(space: Space, chunk: Values) -> Any:
+    if space.summands:
         groups, start = [], 0
-        for part in space.parts:
+        for part, _ in space.summands:
             groups.append(_record(part, chunk[start : start + part.reads.columns]))
             start += part.reads.columns
         return groups
     return [chunk[0]] if len(chunk) == 1 else [tuple(chunk)]
 
 
-def reference(rows, space, mode="error"):
+def reference(rows: Rows, space: Space, mode: Unknown = "error") -> tuple[list[tuple[int, int, int]], int]:
     """C[item, size] in plain Python: rows are (user, values)."""
     sizes = Counter(user for user, _ in rows)
     counted = Counter((encode_one(space, values, mode), sizes[user]) for user, values in rows)
     return [(item, size, counted[item, size]) for item, size in sorted(counted)], len(sizes)
 
 
-def as_list(counts):
+def as_list(counts: Counts) -> list[tuple[int, int, int]]:
+    """Item, size and count of every row."""
     return list(zip(counts.items.tolist(), counts.sizes.tolist(), counts.counts.tolist(), strict=True))
 
 
-def some_rows(case, mode, seed, number=120):
+def some_rows(case: Case, mode: Unknown, number: int = 120) -> Rows:
     """Users of different sizes with records of the case; sizes from 1 to many."""
-    rng = random.Random(seed)
     pool = case.good + (case.outside if mode in ("nearest", "default") else [])
     pool = pool + (case.hopeless if mode == "default" else [])
-    return [(f"u{int(rng.random() ** 2 * 25)}", rng.choice(pool)) for _ in range(number)]
+    return [(f"u{i * i % 25 if i % 3 else 0}", pool[(7 * i * i + 3 * i) % len(pool)]) for i in range(number)]
 
 
-def numeric(case):
+def in_another_order(rows: Rows, turn: int) -> Rows:
+    """The same rows, the last first, or by steps that visit each once."""
+    step = next(s for s in range(7 + turn, 10**4) if math.gcd(s, len(rows)) == 1)
+    return rows[::-1] if turn == 0 else [rows[i * step % len(rows)] for i in range(len(rows))]
+
+
+def numeric(case: Case) -> list[bool]:
     """For each item column: whether it holds numbers."""
     return [reads.numbers for _, group, reads in flat_groups(case.columns, case.space) for _ in group]
 
 
 class EngineSuite:
-    """Subclasses say how rows become a source of their engine."""
+    """Inherit it, and say how rows become a source of your engine.
 
-    pairs = SOME
-    lost = 3
-    orders = 2
-    numbered = True
+    >>> from barrow.engines import MemoryEngine
+    >>> class TestMemory(EngineSuite):
+    ...     def make(self, tmp_path, names, rows, numbers):
+    ...         return MemoryEngine(), {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    >>> TestMemory().test_public_number_of_users(Path())
+    """
 
-    def make(self, tmp_path, names, rows, numbers):
+    pairs: ClassVar[Sequence[tuple[str, Unknown]]] = SOME
+    """Spaces, by their names in ``CASES``, with what happens to records outside."""
+    lost: ClassVar[int] = 3
+    """How many odd records are tried in each space."""
+    orders: ClassVar[int] = 2
+    """In how many orders the same rows are given."""
+    numbered: ClassVar[bool] = True
+    """Whether a check knows the numbers of rows."""
+
+    def make(
+        self, tmp_path: Path, names: Sequence[str], rows: Sequence[Values], numbers: Sequence[bool]
+    ) -> tuple[Engine, Any]:
         """(engine, source) that holds ``rows`` (user, values…) under ``names``; ``numbers`` says which are numbers."""
         raise NotImplementedError
 
-    def table(self, tmp_path, case, rows):
+    def table(self, tmp_path: Path, case: Case, rows: Rows) -> tuple[Engine, Any]:
+        """The engine, and a source that holds these rows."""
         names = ["uid", *case.columns.items]
         return self.make(tmp_path, names, [(user, *values) for user, values in rows], numeric(case))
 
-    def test_counts_are_the_reference_in_any_order(self, tmp_path, name, mode):
+    def test_counts_are_the_reference_in_any_order(self, tmp_path: Path, name: str, mode: Unknown) -> None:
+        """The same integers as plain Python counts."""
         case = CASES[name]
-        rows = some_rows(case, mode, seed=name)
+        rows = some_rows(case, mode)
         expected, users = reference(rows, case.space, mode)
         for turn in range(self.orders):
-            shuffled = random.Random(turn).sample(rows, len(rows))
+            shuffled = in_another_order(rows, turn)
             folder = tmp_path / str(turn)
             folder.mkdir()
             engine, source = self.table(folder, case, shuffled)
@@ -212,31 +237,35 @@ class EngineSuite:
             assert as_list(counts) == expected
             assert counts.users == users
 
-    @pytest.mark.parametrize("which", SOME, ids=lambda pair: "-".join(pair))
-    def test_samples_are_drawn_from_the_records_of_each_user(self, tmp_path, which):
+    @pytest.mark.parametrize("which", SOME, ids=["-".join(pair) for pair in SOME])
+    def test_samples_are_drawn_from_the_records_of_each_user(self, tmp_path: Path, which: tuple[str, Unknown]) -> None:
+        """As often as each user holds them, within six standard deviations."""
         name, mode = which
         case = CASES[name]
-        rows = some_rows(case, mode, seed=name)
+        rows = some_rows(case, mode)
         users = sorted({user for user, _ in rows})
         engine, source = self.table(tmp_path, case, rows)
         drawn = engine.sample(source, case.columns, case.space, samples=400, unknown=mode)
         held = {u: Counter(encode_one(case.space, v, mode) for w, v in rows if w == u) for u in users}
-        mean = Counter()
+        mean: dict[int, float] = {}
         for mine in held.values():
             for item, count in mine.items():
-                mean[item] += 400 * count / sum(mine.values())
+                mean[item] = mean.get(item, 0.0) + 400 * count / sum(mine.values())
         assert set(drawn.items.tolist()) <= set(mean)
         assert (drawn.users, int(drawn.counts.sum())) == (len(users), 400 * len(users))
         found = dict(zip(drawn.items.tolist(), drawn.counts.tolist(), strict=True))
         # Six standard deviations of a sum of binomials, whose variance is below its mean.
         assert all(abs(found.get(item, 0) - m) <= 6 * math.sqrt(m) + 6 for item, m in mean.items())
 
-    def refused(self, tmp_path, rows, space="discrete", mode="error", **options):
+    def refused(
+        self, tmp_path: Path, rows: Rows, space: str = "discrete", mode: Unknown = "error", **options: Any
+    ) -> BarrowError:
+        """The refusal of these rows, which tells nothing about them and is the same for counts and samples."""
         case = CASES[space]
         engine, source = self.table(tmp_path, case, rows)
         with pytest.raises(BarrowError) as caught:
             engine.count(source, case.columns, case.space, unknown=mode, **options)
-        error = caught.value
+        error: BaseException | None = caught.value
         while error is not None:
             assert SECRET not in str(error)
             assert "u1" not in str(error)
@@ -247,7 +276,8 @@ class EngineSuite:
         return caught.value
 
     @pytest.mark.parametrize("space", ["discrete", "line", "earth", "ball", "product"])
-    def test_lost_items_are_refused_with_a_constant_text(self, tmp_path, space):
+    def test_lost_items_are_refused_with_a_constant_text(self, tmp_path: Path, space: str) -> None:
+        """Whatever is lost, however often."""
         case = CASES[space]
         texts = set()
         for turn, lost in enumerate([*case.hopeless, *case.outside][-self.lost :]):
@@ -259,21 +289,25 @@ class EngineSuite:
             texts.add(str(error))
         assert len(texts) == 1
 
-    def test_nearest_does_not_save_what_is_no_number(self, tmp_path):
+    def test_nearest_does_not_save_what_is_no_number(self, tmp_path: Path) -> None:
+        """Nothing is near what is missing."""
         for turn, lost in enumerate(NO_NUMBERS):
             folder = tmp_path / str(turn)
             folder.mkdir()
             assert isinstance(self.refused(folder, [("u1", (1.0,)), ("u2", lost)], "line", "nearest"), DataError)
 
-    def test_null_users_are_always_refused(self, tmp_path):
-        for mode in ("error", "default"):
+    def test_null_users_are_always_refused(self, tmp_path: Path) -> None:
+        """A record without a user is nobody's."""
+        modes: tuple[Unknown, ...] = ("error", "default")
+        for mode in modes:
             folder = tmp_path / mode
             folder.mkdir()
             error = self.refused(folder, [("u1", ("a",)), (None, ("a",))], mode=mode)
             assert isinstance(error, DataError)
             assert error.problem == "Some records have no user."
 
-    def test_public_number_of_users(self, tmp_path):
+    def test_public_number_of_users(self, tmp_path: Path) -> None:
+        """People without records hold the default item; more than said are refused."""
         case = CASES["discrete-default"]
         engine, source = self.table(tmp_path, case, [("u1", ("a",)), ("u1", ("a",)), ("u2", ("B",))])
         counts = engine.count(source, case.columns, case.space, users=10)
@@ -281,7 +315,8 @@ class EngineSuite:
         with pytest.raises(DataError, match="more users"):
             engine.count(source, case.columns, case.space, users=1)
 
-    def test_check_tells_the_curator(self, tmp_path):
+    def test_check_tells_the_curator(self, tmp_path: Path) -> None:
+        """Private numbers and examples, for the curator alone."""
         case = CASES["discrete"]
         rows = [("u1", ("a",)), ("u1", (SECRET,)), (None, ("a",)), ("u2", ("a",)), ("u1", (None,))]
         engine, source = self.table(tmp_path, case, rows)
@@ -297,14 +332,16 @@ class EngineSuite:
         assert str(report).startswith("PRIVATE")
         assert SECRET in str(report)
 
-    def test_check_agrees_with_count(self, tmp_path):
+    def test_check_agrees_with_count(self, tmp_path: Path) -> None:
+        """A check is fine where a count is."""
         case = CASES["earth"]
-        engine, source = self.table(tmp_path, case, some_rows(case, "default", seed=3))
+        engine, source = self.table(tmp_path, case, some_rows(case, "default"))
         assert engine.check(source, case.columns, case.space, unknown="default").usable
         assert not engine.check(source, case.columns, case.space).usable
         assert not engine.check(source, case.columns, case.space, unknown="default", users=1).usable
 
-    def test_missing_column_is_named_with_the_nearest(self, tmp_path):
+    def test_missing_column_is_named_with_the_nearest(self, tmp_path: Path) -> None:
+        """Names of columns are public."""
         case = CASES["discrete"]
         engine, source = self.table(tmp_path, case, [("u1", ("a",))])
         with pytest.raises(BarrowError, match=r"There is no column 'UIDs'\. Did you mean 'uid'"):
@@ -313,11 +350,6 @@ class EngineSuite:
             engine.validate(source, Columns("uid", "C0"), case.space)
         assert set(engine.columns(source)) == {"uid", "c0"}
 
-    def test_no_rows(self, tmp_path):
+    def test_no_rows(self, tmp_path: Path) -> None:
+        """A source without records is refused."""
         assert self.refused(tmp_path, []).problem == "The source holds no records."
-
-
-def pytest_generate_tests(metafunc):
-    """Spaces and modes for the classes that inherit the suite."""
-    if {"name", "mode"} <= set(metafunc.fixturenames) and metafunc.cls is not None:
-        metafunc.parametrize(("name", "mode"), metafunc.cls.pairs)
