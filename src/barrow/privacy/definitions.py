@@ -20,7 +20,7 @@ collections of n users that differ in the data of one user, and n is public.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -83,11 +83,27 @@ def share(value: Exact, name: str) -> Fraction:
     return number
 
 
-@dataclass(frozen=True)
 class Definition:
-    """What all nine definitions share: a unit of distance, a model, boundedness, and the map from w to (eps, delta)."""
+    """What all nine definitions share: a unit of distance, a model, boundedness, and the map from w to (eps, delta).
 
+    ``loss`` is the alpha or the epsilon, and ``symbol`` says which.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     distance: ClassVar[Distance]
+    symbol: ClassVar[Literal["alpha", "epsilon"]]
+    delta: Fraction
+    model: Model
+    bounded: bool
+
+    @property
+    def loss(self) -> Fraction:
+        """Alpha, or epsilon.
+
+        >>> Emd(25).loss, UserLevel("0.5").loss
+        (Fraction(25, 1), Fraction(1, 2))
+        """
+        return self.parameters[self.symbol]
 
     @property
     def parameters(self) -> dict[str, Fraction]:
@@ -123,7 +139,7 @@ def _distance(w: Exact) -> Fraction:
     return share(w, "w") if w != 0 else Fraction(0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ItemMetric(Definition):
     """(alpha, delta)-d_X-DP of one item (Definition ``def:metric-dp``).
 
@@ -134,8 +150,9 @@ class ItemMetric(Definition):
     alpha: Fraction
     delta: Fraction
     distance: ClassVar[Distance] = "item"
-    model: ClassVar[Model] = Model.LOCAL
-    bounded: ClassVar[bool] = True
+    symbol: ClassVar[Literal["alpha", "epsilon"]] = "alpha"
+    model = Model.LOCAL
+    bounded = True
 
     def __init__(self, alpha: Exact, delta: Exact = 0) -> None:
         object.__setattr__(self, "alpha", positive(alpha, "alpha"))
@@ -153,7 +170,7 @@ class ItemMetric(Definition):
         return f"(α={_show(self.alpha)}, δ={_show(self.delta)})-d_X-DP for one item (local)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class UserLevel(Definition):
     """(epsilon, delta)-user-level DP (``def:user-level-dp-local``, ``def:user-level-central-dp``).
 
@@ -168,6 +185,7 @@ class UserLevel(Definition):
     model: Model
     bounded: bool
     distance: ClassVar[Distance] = "user"
+    symbol: ClassVar[Literal["alpha", "epsilon"]] = "epsilon"
 
     def __init__(self, epsilon: Exact, delta: Exact = 0, *, model: str = "central", bounded: bool = False) -> None:
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
@@ -189,7 +207,7 @@ class UserLevel(Definition):
         return f"(ε={_show(self.epsilon)}, δ={_show(self.delta)})-{_size(self)} user-level DP ({self.model.value})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Emd(Definition):
     """(alpha, delta)-EMD-DP, bounded or unbounded, in any model (``def:emd-dp``, ``def:emd-dp-central``).
 
@@ -205,6 +223,7 @@ class Emd(Definition):
     model: Model
     bounded: bool
     distance: ClassVar[Distance] = "EMD"
+    symbol: ClassVar[Literal["alpha", "epsilon"]] = "alpha"
 
     def __init__(self, alpha: Exact, delta: Exact = 0, *, model: str = "central", bounded: bool = False) -> None:
         object.__setattr__(self, "alpha", positive(alpha, "alpha"))
@@ -225,7 +244,7 @@ class Emd(Definition):
         return f"(α={_show(self.alpha)}, δ={_show(self.delta)})-{_size(self)} EMD-DP ({self.model.value})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class DiscreteEmd(Definition):
     """(epsilon, delta, r)-discrete EMD-DP (``def:discrete-emd-dp-local``, ``def:discrete-emd-dp-central``).
 
@@ -243,7 +262,8 @@ class DiscreteEmd(Definition):
     radius: Fraction
     model: Model
     distance: ClassVar[Distance] = "EMD"
-    bounded: ClassVar[bool] = False
+    symbol: ClassVar[Literal["alpha", "epsilon"]] = "epsilon"
+    bounded = False
 
     def __init__(self, epsilon: Exact, delta: Exact = 0, *, radius: Exact, model: str = "central") -> None:
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
