@@ -23,7 +23,7 @@ from barrow.accounting import (
     theorem_alpha0_lower,
 )
 from barrow.accounting.blanket import _Excess, blanket_tail_profile, class_rate_upper
-from barrow.accounting.releases import part_of
+from barrow.accounting.pricing import accountant
 from barrow.mechanisms import item_wise
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.privacy import SampledItems, ShuffledReports
@@ -130,7 +130,7 @@ NAMED = {"reports": 10**7, "items": 1000, "delta": "1e-9", "model": "central", "
 def test_composition_takes_the_smaller_profile_at_each_distance():
     named, plain = (ShuffledReports(4, randomiser=name, **NAMED) for name in ("gkrr:10x10:0.05", None))
     tail = Fraction("1e-12")
-    part, black = part_of(named, tail, Fraction(0)), part_of(plain, tail, Fraction(0))
+    part, black = (accountant(event).pair(tail, Fraction(0)) for event in (named, plain))
     profile = blanket_tail_profile(ResponseRandomiser(10, 10, "0.05"), 4.0, reports=10**7, items=1000, tail=1e-12)
     assert profile.head_upper <= part.delta <= tail
     w = np.geomspace(1e-4, 1.0, 40)

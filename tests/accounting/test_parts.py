@@ -34,10 +34,9 @@ from barrow.accounting.matrix_blanket import (
     first_order_matrix,
 )
 from barrow.accounting.one_step import mean_excess_upper, sign_excess_upper
-from barrow.accounting.pricing import model_of, price_knorm
 from barrow.accounting.profile import SQRT_TWO_PI, inflation_upper, log_mean_excess_upper, rate_from_lines, rate_upper
 from barrow.numerics.gdp import mills
-from barrow.privacy.events import ItemChannel, KNormNoise, PureRelease
+from barrow.privacy.events import ItemChannel, KNormNoise
 
 
 def test_with_entries():
@@ -92,8 +91,8 @@ def test_tail_profile():
     assert profile.head_upper <= 1e-15
 
 
-def test_price_knorm():
-    assert str(price_knorm(KNormNoise(alpha=25, model="local", range_ratio="1/5"))) == (
+def test_the_guarantee_of_knorm_noise():
+    assert str(KNormNoise(alpha=25, model="local", range_ratio="1/5").guarantee()) == (
         "(α=25, δ=0)-unbounded EMD-DP (local) by knorm [lemma:lin]; "
         "worst case (ε=5, δ=0)-unbounded user-level DP (local)"
     )
@@ -179,10 +178,6 @@ def test_sign_excess_upper():
 
 def test_mean_excess_upper():
     assert 0.0 < mean_excess_upper(0.9, 1.0, 60) < mean_excess_upper(0.1, 1.0, 60)
-
-
-def test_model_of():
-    assert model_of(PureRelease(1, model="local")).value == "local"
 
 
 def test_log_mean_excess_upper():

@@ -24,6 +24,7 @@ from barrow.privacy import (
     Event,
     GaussianNoise,
     KNormNoise,
+    Model,
     PureRelease,
     SampledItems,
     ShuffledReports,
@@ -112,7 +113,7 @@ def test_epsilon_grows_with_the_distance_and_with_the_share():
 
 @dataclass(frozen=True)
 class Novelty(Event):
-    pass
+    model = Model.CENTRAL
 
 
 @pytest.mark.parametrize(

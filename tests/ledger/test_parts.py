@@ -10,7 +10,7 @@ from barrow.ledger import AdditiveComposer, Amount, Budget, Charge, Head, Ledger
 from barrow.ledger.anchors import Anchor, check_head, move_anchor
 from barrow.ledger.book import Book, make_row
 from barrow.ledger.budget import show_amount
-from barrow.ledger.charges import amount_of, as_limit, charge_for, running_totals, spent_by, worst_case
+from barrow.ledger.charges import as_limit, charge_for, running_totals, spent_by, worst_case
 from barrow.ledger.digits import typed_down
 from barrow.ledger.errors import CorruptLedgerError
 from barrow.ledger.joining import joined, replace_limit
@@ -20,7 +20,7 @@ from barrow.ledger.promises import PromiseLimit, promises_from_json, reach_upper
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file, raise_translated
 from barrow.ledger.store import GENESIS, Row, canonical, digest, link, lost_rows
 from barrow.ledger.table import Overview, balances, ledger_figure, overview
-from barrow.privacy import Emd, Guarantee, PureRelease, UserLevel
+from barrow.privacy import Emd, Guarantee, PureRelease
 from barrow.privacy.definitions import DiscreteEmd
 
 GRID = SpaceRef("line", "sha256:00", 10, "km")
@@ -60,7 +60,6 @@ def test_who_pays_and_how_much():
     paid = charge_for(budget, asked, made, space=GRID, dataset="visits", users=1083)
     assert (paid.account, paid.amount.loss) == ("main", 121)
     assert worst_case(Guarantee(Emd(5, model="central"), "pure", "def:emd-dp")).epsilon == 5
-    assert amount_of(UserLevel("0.5")).loss == Fraction(1, 2)
     each = [charge(1, period) for period in ("2026-10", "2026-11")]
     assert [len(spent_by(each, "main", period)) for period in ("2026-11", None)] == [1, 2]
     totals = running_totals(ALPHA, [charge("1/3")] * 3, AdditiveComposer())

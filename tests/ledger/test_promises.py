@@ -44,7 +44,6 @@ from barrow.privacy import (
     PureRelease,
     UserLevel,
     UserLevelRelease,
-    within,
 )
 from barrow.spaces import Circle, Discrete, Earth, Line
 from tests.ledger.helpers import OUTPUTS, MemoryStore
@@ -207,11 +206,11 @@ def test_models_of_less_trust_pay_and_of_more_do_not(tmp_path: Path) -> None:
 
 def test_discrete_definitions_go_by_steps() -> None:
     sampled = DiscreteEmd("0.1", radius="1/10", model="central")
-    assert within(sampled, "1/20") == (Fraction(1, 10), Fraction(0))
-    assert within(sampled, "1/4") == (Fraction(3, 10), Fraction(0))
-    assert within(sampled, 1) == (Fraction(1), Fraction(0))
+    assert sampled.within("1/20") == (Fraction(1, 10), Fraction(0))
+    assert sampled.within("1/4") == (Fraction(3, 10), Fraction(0))
+    assert sampled.within(1) == (Fraction(1), Fraction(0))
     with pytest.raises(ParameterError, match="promises nothing"):
-        within(DiscreteEmd(5, "1e-3", radius="1/100", model="central"), 1)
+        DiscreteEmd(5, "1e-3", radius="1/100", model="central").within(1)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         matrix_blanket_profile,
     )
     from barrow.accounting.one_step import one_step_delta_upper
-    from barrow.accounting.pricing import epsilon_at, gaussian_alpha_upper, gaussian_mu_lower, price
+    from barrow.accounting.pricing import accountant, epsilon_at, gaussian_alpha_upper, gaussian_mu_lower, price
     from barrow.accounting.releases import compose
     from barrow.accounting.sampling import (
         best_projection,
@@ -69,7 +69,7 @@ else:
             ".matrix_blanket": "MatrixFamily channel_arrays matrix_alpha0_upper matrix_blanket_alpha0_lower "
             "matrix_blanket_alpha_upper matrix_blanket_profile",
             ".one_step": "one_step_delta_upper",
-            ".pricing": "epsilon_at gaussian_alpha_upper gaussian_mu_lower price",
+            ".pricing": "accountant epsilon_at gaussian_alpha_upper gaussian_mu_lower price",
             ".releases": "compose",
             ".sampling": "best_projection inner_alpha_for inner_alpha_within projection_distance_paper "
             "projection_distance_upper sampled_alpha_upper sampled_epsilon_upper",

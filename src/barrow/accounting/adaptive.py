@@ -14,10 +14,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from barrow.accounting.inputs import SMALLEST_DELTA
-from barrow.accounting.releases import Part, largest_rate, part_of
+from barrow.accounting.releases import largest_rate
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down
-from barrow.privacy import Event, GaussianNoise, KNormNoise, PureRelease
+from barrow.privacy import Event
+from barrow.privacy.pairs import Pair
 
 _SLOPE = math.sqrt(math.pi / 2.0) * (1.0 + 1e-13)
 
@@ -42,6 +43,7 @@ def adaptive_alpha_upper(events: Sequence[Event], delta: Exact) -> Fraction:
 
     Only additive noise and other pure releases; it may be more than the sum of the alphas.
 
+    >>> from barrow.privacy import KNormNoise
     >>> many = [KNormNoise("0.2", model="central")] * 100
     >>> adaptive_alpha_upper(many, "1e-6") < 15 < sum(e.alpha for e in many)
     True
@@ -57,14 +59,14 @@ def adaptive_alpha_upper(events: Sequence[Event], delta: Exact) -> Fraction:
     return Fraction(largest_rate(parts, float_down(total), math.inf)) if parts else Fraction(0)
 
 
-def _gaussian(event: Event) -> Part:
-    if not isinstance(event, GaussianNoise | KNormNoise | PureRelease):
+def _gaussian(event: Event) -> Pair:
+    if not (event.pure or event.needs_delta):
         raise ParameterError(
             f"A {type(event).__name__} is not known to compose in quadrature when releases are chosen as one goes.",
             allowed="GaussianNoise, KNormNoise, PureRelease",
             fix="a ledger that adds alphas",
         )
-    part = part_of(event, Fraction(0), Fraction(0))
+    part = event.pair(Fraction(0), Fraction(0))
     if part.kind == "gaussian":
         return part
     return replace(part, kind="gaussian", at=_mu_of(part.at), slope=part.slope * _SLOPE)

@@ -10,177 +10,51 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Literal, TypeGuard
 
-from barrow.accounting.blanket import blanket_tail_profile, parse_randomiser
-from barrow.accounting.flow import FlowProfile, tail_profile
-from barrow.accounting.inputs import SMALLEST_DELTA, alpha0_up
+from barrow.accounting.inputs import SMALLEST_DELTA
 from barrow.accounting.losses import compose_losses, composed_epsilon_upper
-from barrow.accounting.matrix_blanket import channel_profile
-from barrow.accounting.pricing import epsilon_at, model_of, price
-from barrow.accounting.sampling import best_projection, sampled_alpha_upper, sampled_epsilon_upper
+from barrow.accounting.pricing import accountant, epsilon_at, price
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down, float_up, gdp_delta_upper
 from barrow.numerics.gdp import gdp_epsilon_upper
-from barrow.privacy import (
-    Definition,
-    DiscreteEmd,
-    Emd,
-    Event,
-    GaussianNoise,
-    Guarantee,
-    KNormNoise,
-    Model,
-    PureRelease,
-    SampledItems,
-    ShuffledReports,
-    UserLevel,
-    UserLevelRelease,
-)
+from barrow.privacy import Definition, DiscreteEmd, Emd, Event, Guarantee, Model, UserLevel
 from barrow.privacy.definitions import probability
-from barrow.privacy.events import unpriced
+from barrow.privacy.events import LEAST_EPSILON
+from barrow.privacy.pairs import UP, Pair
 
 _PAGE = "docs/proofs/composition.md"
 _TAIL_SHARE = Fraction(1, 1000)
 _PROJECTION_SHARE = Fraction(1, 2)
 _TOLERANCE = 4e-3
 """How far above the largest rate seen a cell may be bounded; it is the looseness of the numeric composition."""
-_UP = 1.0 + 1e-13
 
 
-@dataclass(frozen=True)
-class Part:
-    """A pair that dominates one release at every distance up to w.
-
-    Args:
-        kind: Which pair.
-        at: Its parameter at w: increasing, and at(w)/w does not increase where ``slope`` is finite.
-        delta: What it adds to delta.
-        slope: The limit of at(w)/w as w goes to 0; infinite where the parameter does not shrink.
-        cap: Where the parameter stops growing.
-        times: How many such releases there are.
-    """
-
-    kind: Literal["gaussian", "laplace", "pure"]
-    at: Callable[[float], float]
-    delta: Fraction
-    slope: float
-    cap: float = 1.0
-    times: int = 1
-
-
-def _reach(ratio: Fraction | None) -> float:
-    return 1.0 if ratio is None else float_up(ratio)
-
-
-def _linear(value: Fraction, ratio: Fraction | None = None) -> Callable[[float], float]:
-    slope, cap = float_up(value), _reach(ratio)
-    return lambda w: slope * min(w, cap) * _UP
-
-
-def _pair(kind: Literal["gaussian", "laplace", "pure"], value: Fraction, ratio: Fraction | None = None) -> Part:
-    return Part(kind, _linear(value, ratio), Fraction(0), float_up(value) * _UP, _reach(ratio))
-
-
-def _shuffled(event: ShuffledReports, tail: Fraction) -> Part:
-    profiles = _tail_profiles(event, float_down(tail)) if tail > 0 else []
-    if not profiles:
-        return _pair("pure", event.alpha0 * event.items)
-    # Each profile is about the same release, so at each distance the smallest mu holds, with the largest of the tails.
-    return Part(
-        "gaussian",
-        lambda w: min(profile.mu_upper(w) for profile in profiles),
-        Fraction(max(profile.head_upper for profile in profiles)),
-        min(profile.slope_upper for profile in profiles),
-    )
-
-
-def _tail_profiles(event: ShuffledReports, tail: float) -> list[FlowProfile]:
-    """The better flow, and the blanket where the randomiser is named and it is better somewhere."""
-    n, m, found = event.reports, event.items, []
-    for clones in ("strong", "standard"):
-        profile = tail_profile(
-            event.alpha0, reports=n, items=m, tail=tail, clones=clones, least_distance=event.least_distance
-        )
-        if profile is not None:
-            found.append(profile)
-            break
-    if event.randomiser is not None:
-        known = parse_randomiser(event.randomiser)
-        profile = blanket_tail_profile(known, alpha0_up(event.alpha0), reports=n, items=m, tail=tail)
-        if profile is not None:
-            found.append(profile)
-    if event.channel is not None:
-        head = tail * (1.0 - 1e-6)
-        profile = channel_profile(event.channel, reports=n, items=m, head=head, floor=head)
-        if profile is not None:
-            found.append(profile)
-    return found
-
-
-def part_of(event: Event, tail: Fraction, projection: Fraction) -> Part:
-    """The dominating pair; ``tail`` and ``projection`` are what this event may add to delta."""
-    if isinstance(event, KNormNoise):
-        return _pair("laplace", event.alpha, event.range_ratio)
-    if isinstance(event, PureRelease):
-        return _pair("pure", event.alpha)
-    if isinstance(event, GaussianNoise):
-        return _pair("gaussian", event.mu, event.range_ratio)
-    if isinstance(event, ShuffledReports):
-        return _shuffled(event, tail)
-    if isinstance(event, UserLevelRelease):
-        epsilon = float_up(event.epsilon)
-        return Part("pure", lambda w: epsilon, event.delta, math.inf)
-    if isinstance(event, SampledItems):
-        if event.radius is None and projection > 0:
-            return _sampled(event, projection)
-        inner = part_of(event.inner, tail, Fraction(0))
-        if projection == 0 or event.radius is None or isinstance(event.inner, UserLevelRelease):
-            return Part(inner.kind, lambda w: inner.at(1.0), inner.delta, math.inf)
-        c, _ = best_projection(event.radius, event.samples, projection)
-        # At EMD up to the radius the samples are within c; farther away within 1.
-        near = float_down(event.radius)
-        return Part(inner.kind, lambda w: inner.at(c if w <= near else 1.0), inner.delta + projection, math.inf)
-    raise unpriced(event)
-
-
-def _sampled(event: SampledItems, delta: Fraction) -> Part:
-    """Samples as a pure pair at every distance, beside the delta at which their inner release is priced."""
-    rate = price(event.inner.at_delta(delta)).definition.parameters
-    alpha, s = rate["alpha"], event.samples
-
-    def at(w: float) -> float:
-        return sampled_epsilon_upper(alpha, s, Fraction(min(w, 1.0))) * _UP
-
-    return Part("pure", at, rate["delta"], sampled_alpha_upper(alpha, s) * _UP)
-
-
-def _epsilon_at(parts: Sequence[Part], w: float, delta: float) -> float:
+def _epsilon_at(parts: Sequence[Pair], w: float, delta: float) -> float:
     """The smallest certified epsilon of all parts together at every distance up to ``w``; delta > 0."""
-    mu = math.sqrt(math.fsum(p.times * p.at(w) ** 2 for p in parts if p.kind == "gaussian")) * _UP
+    mu = math.sqrt(math.fsum(p.times * p.at(w) ** 2 for p in parts if p.kind == "gaussian")) * UP
     laplace = [e for p in parts if p.kind == "laplace" for e in [p.at(w)] * p.times]
     pure = [e for p in parts if p.kind == "pure" for e in [p.at(w)] * p.times]
-    total = (math.fsum(laplace) + math.fsum(pure)) * _UP
+    total = (math.fsum(laplace) + math.fsum(pure)) * UP
     if total == 0.0:
         return gdp_epsilon_upper(mu, delta) if mu > 0.0 else 0.0
     ceiling = total + (gdp_epsilon_upper(mu, delta) if mu > 0.0 else 0.0)
-    return composed_epsilon_upper(compose_losses(laplace, pure), mu, delta, ceiling * _UP)
+    return composed_epsilon_upper(compose_losses(laplace, pure), mu, delta, ceiling * UP)
 
 
-def largest_rate(parts: Sequence[Part], delta: float, enough: float) -> float:
+def largest_rate(parts: Sequence[Pair], delta: float, enough: float) -> float:
     """The largest eps(w)/w over w in (0, 1], rounded up; infinite once it is known to reach ``enough``.
 
     Cells are laid from w = 1 down: [low, high] is safe at rate eps(high)/low, so low is chosen to keep that just above
     the largest eps(high)/high seen so far. Where epsilon is 0 it is 0 at every smaller distance.
     """
     gaussian_only = all(p.kind == "gaussian" for p in parts)
-    steep = math.sqrt(math.fsum(p.times * p.slope**2 for p in parts)) * _UP
+    steep = math.sqrt(math.fsum(p.times * p.slope**2 for p in parts)) * UP
     if gaussian_only and all(p.at(1.0) >= p.slope for p in parts):
         # mu(w) is linear, so w = 1 is the worst distance (B1).
-        return gdp_epsilon_upper(steep, delta) * _UP
+        return gdp_epsilon_upper(steep, delta) * UP
     # A coarse look first: with the largest rate known, cells away from it may be wide.
     best = max(_epsilon_at(parts, 2.0**-j, delta) * 2.0**j for j in range(0, 21, 2))
     best = max(best, max(_epsilon_at(parts, cap, delta) / cap for cap in {p.cap for p in parts}))
@@ -191,10 +65,10 @@ def largest_rate(parts: Sequence[Part], delta: float, enough: float) -> float:
         if best >= enough:
             return math.inf
         if epsilon == 0.0:
-            return rate * _UP
+            return rate * UP
         if gaussian_only and gdp_delta_upper(steep * high, best * high) <= delta:
             # Below here mu is at most its slope at 0 times w, for which this w is the worst (B1).
-            return max(rate, best * (1.0 + _TOLERANCE)) * _UP
+            return max(rate, best * (1.0 + _TOLERANCE)) * UP
         low = min(epsilon / (best * (1.0 + _TOLERANCE)), high * (1.0 - 1e-9))
         rate = max(rate, epsilon / low)
         high = low
@@ -202,16 +76,15 @@ def largest_rate(parts: Sequence[Part], delta: float, enough: float) -> float:
 
 def _distances(events: Sequence[Event]) -> tuple[str, Fraction]:
     """Which definition the composition can have, and the distance at which it is taken."""
-    whole = [e for e in events if not isinstance(e, SampledItems) or e.radius is None]
-    if any(isinstance(_innermost(e), UserLevelRelease) for e in whole):
+    if any(e.innermost.whole_user for e in events if e.radius is None):
         return "user", Fraction(1)
-    radii = [e.radius for e in events if isinstance(e, SampledItems) and e.radius is not None]
+    radii = [e.radius for e in events if e.radius is not None]
     return ("discrete", min(radii)) if radii else ("emd", Fraction(1))
 
 
 def _additive(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction) -> Fraction:
     """The sum of the prices, each at its share of delta, as alpha (kind emd) or as epsilon within ``w``."""
-    stored = [_stored_delta(e) for e in events]
+    stored = [e.delta for e in events]
     asking = sum(not e.pure for e in events)
     keep = sum(stored, Fraction(0)) <= delta
     known: dict[tuple[Event, Fraction], Fraction] = {}
@@ -226,37 +99,24 @@ def _additive(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction) 
 
 def _single(event: Event, delta: Fraction, kind: str, w: Fraction) -> Fraction:
     if kind == "emd":
-        return price(event.at_delta(delta)).definition.parameters["alpha"]
-    if isinstance(event, SampledItems):
-        guarantee = price((event.at(w) if event.radius is None else event).at_delta(delta))
-        definition = guarantee.worst_case if kind == "user" and guarantee.worst_case else guarantee.definition
-        return definition.parameters["epsilon"]
-    return epsilon_at(event, Fraction(1), w, delta)
-
-
-def _stored_delta(event: Event) -> Fraction:
-    if isinstance(event, GaussianNoise | ShuffledReports | SampledItems | UserLevelRelease):
-        return event.delta
-    return Fraction(0)
+        return price(event.at_delta(delta)).definition.loss
+    if event.innermost is event:
+        return epsilon_at(event, Fraction(1), w, delta)
+    guarantee = price((event.at(w) if event.radius is None else event).at_delta(delta))
+    return (guarantee.worst_case if kind == "user" and guarantee.worst_case else guarantee.definition).loss
 
 
 def _check(events: Sequence[Event], delta: Fraction) -> None:
     if not events:
         raise ParameterError("There are no events to compose.", allowed="one event or more", fix="price(event)")
-    for event in events:
-        model_of(event)
-    fixed = sum((e.delta for e in events if isinstance(e, UserLevelRelease)), Fraction(0))
-    approximate = any(isinstance(_innermost(e), GaussianNoise) for e in events)
+    fixed = sum((e.delta for e in events if e.whole_user), Fraction(0))
+    approximate = any(e.innermost.needs_delta for e in events)
     if (approximate and delta < SMALLEST_DELTA) or fixed > delta:
         raise ParameterError(
             f"delta is {float(delta):g}, but the releases need more.",
             allowed=f"more than {float(fixed):g}" if fixed > delta else "a number above 0 (Gaussian noise is not pure)",
             fix="delta=1e-9",
         )
-
-
-def _innermost(event: Event) -> Event:
-    return _innermost(event.inner) if isinstance(event, SampledItems) else event
 
 
 def _numeric(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction, enough: Fraction) -> Fraction | None:
@@ -267,21 +127,16 @@ def _numeric(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction, e
     """
     ways = [list(events)]
     if kind == "discrete":
-        ways.append([e.at(None) if _pays_in_alpha(e) else e for e in events])
+        ways.append([e if e.innermost.whole_user else e.at(None) for e in events])
     found = [x for way in ways if (x := _composed(way, delta, kind, w, enough)) is not None]
     return min(found, default=None)
 
 
-def _pays_in_alpha(event: Event) -> TypeGuard[SampledItems]:
-    return isinstance(event, SampledItems) and not isinstance(event.inner, UserLevelRelease)
-
-
 def _composed(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction, enough: Fraction) -> Fraction | None:
-    tails = [e for e in events if isinstance(_innermost(e), ShuffledReports)]
-    sampled = [e for e in events if isinstance(e, SampledItems)]
-    tail = delta * _TAIL_SHARE / max(len(tails), 1)
-    projection = delta * _PROJECTION_SHARE / max(len(sampled), 1) if kind != "user" else Fraction(0)
-    parts = [replace(part_of(e, tail, projection), times=count) for e, count in Counter(events).items()]
+    tails, sampled = sum(e.innermost.has_tail for e in events), sum(e.innermost is not e for e in events)
+    tail = delta * _TAIL_SHARE / max(tails, 1)
+    projection = delta * _PROJECTION_SHARE / max(sampled, 1) if kind != "user" else Fraction(0)
+    parts = [replace(accountant(e).pair(tail, projection), times=count) for e, count in Counter(events).items()]
     room = delta - sum((p.delta * p.times for p in parts), Fraction(0))
     if room < SMALLEST_DELTA:
         return None
@@ -297,6 +152,7 @@ def compose(events: Sequence[Event], delta: Exact) -> Guarantee:
     A list with user-level releases has a user-level guarantee; else a list with sampled items of a radius has a
     discrete one of the smallest radius; else it is EMD-DP, bounded if one of the releases is.
 
+    >>> from barrow.privacy import KNormNoise
     >>> laplace = [KNormNoise("0.2", model="central")] * 20
     >>> guarantee = compose(laplace, "1e-6")
     >>> guarantee.method, 3.6 < guarantee.definition.alpha < 3.7
@@ -313,9 +169,9 @@ def compose(events: Sequence[Event], delta: Exact) -> Guarantee:
         if found is not None and 0 < found < best:
             best, method = found, "composition_numeric"
     order = [Model.LOCAL, Model.SHUFFLE, Model.CENTRAL]
-    model = max((model_of(e) for e in listed), key=order.index)
-    bounded = any(isinstance(e, ShuffledReports) or (isinstance(e, PureRelease) and e.bounded) for e in listed)
-    best = max(best, Fraction(1, 10**12))
+    model = max((e.model for e in listed), key=order.index)
+    bounded = any(e.bounded for e in listed)
+    best = max(best, LEAST_EPSILON)
     definition: Definition
     if kind == "user":
         definition = UserLevel(best, total, model=model, bounded=bounded)
@@ -325,19 +181,19 @@ def compose(events: Sequence[Event], delta: Exact) -> Guarantee:
         definition = Emd(best, total, model=model, bounded=bounded)
     if len(listed) == 1 and method == "composition_additive":
         return price(listed[0].at_delta(total))
-    return Guarantee(definition, method, _PAGE, _worst_case(listed, total, definition, model, bounded))
+    return Guarantee(definition, method, _PAGE, _worst_case(listed, total, kind, definition, model, bounded))
 
 
 def _worst_case(
-    events: Sequence[Event], delta: Fraction, definition: Definition, model: Model, bounded: bool
+    events: Sequence[Event], delta: Fraction, kind: str, definition: Definition, model: Model, bounded: bool
 ) -> UserLevel | None:
     """The epsilon at w = 1, where it is below alpha times the diameter."""
-    if isinstance(definition, UserLevel):
-        return definition
+    if kind == "user":
+        return UserLevel(definition.loss, delta, model=model, bounded=bounded)
     best = _additive(events, delta, "user", Fraction(1))
     if delta > 0:
         found = _numeric(events, delta, "user", Fraction(1), best)
-        best = best if found is None else min(best, max(found, Fraction(1, 10**12)))
-    if isinstance(definition, Emd) and best >= definition.alpha:
+        best = best if found is None else min(best, max(found, LEAST_EPSILON))
+    if kind == "emd" and best >= definition.loss:
         return None
     return UserLevel(best, delta, model=model, bounded=bounded)

@@ -279,15 +279,15 @@ class Budget:
             )
         object.__setattr__(self, "dataset", visible_name(dataset))
         object.__setattr__(self, "users", checked_people(users))
-        object.__setattr__(self, "space", None if isinstance(limit, Promises) else _space(space))
-        object.__setattr__(self, "metric", _metric(space) if isinstance(limit, Promises) else None)
         object.__setattr__(self, "limit", limit)
+        object.__setattr__(self, "space", _space(space) if self.promised is None else None)
+        object.__setattr__(self, "metric", None if self.promised is None else _metric(space))
         object.__setattr__(self, "items", None if items is None else whole(items, "items"))
         if per is not None and per not in PERIODS:
             raise ParameterError(f"per is {per!r}.", allowed=", ".join(map(repr, PERIODS)), fix="per='month'")
         object.__setattr__(self, "per", per)
         object.__setattr__(self, "user_level", user_level)
-        if isinstance(limit, Promises) and user_level is not None:
+        if self.promised is not None and user_level is not None:
             raise ParameterError(
                 "A budget of promises has a separate user-level budget.",
                 allowed="promises alone: user-level releases pay their epsilon at every promise",
@@ -298,7 +298,7 @@ class Budget:
             raise ParameterError(
                 f"composition is {composition!r}.", allowed="'additive' or 'quadrature'", fix="composition='additive'"
             )
-        if composition == "quadrature" and not (isinstance(limit, Emd) and limit.delta > 0):
+        if composition == "quadrature" and not (limit.symbol == "alpha" and limit.delta > 0):
             raise ParameterError(
                 f"composition is 'quadrature' for the budget {limit}.",
                 allowed="a budget of EMD-DP with delta above 0",
@@ -306,14 +306,24 @@ class Budget:
             )
 
     @property
+    def promised(self) -> Promises | None:
+        """The limit, where it is promises."""
+        return self.limit if isinstance(self.limit, Promises) else None
+
+    @property
+    def single(self) -> Definition | None:
+        """The limit, where it is one definition."""
+        return None if isinstance(self.limit, Promises) else self.limit
+
+    @property
     def promises(self) -> tuple[PromiseLimit, ...]:
         """The promises; none where the budget is an alpha or an epsilon."""
-        return self.limit.promises if isinstance(self.limit, Promises) else ()
+        return () if self.promised is None else self.promised.promises
 
     @property
     def symbol(self) -> str:
         """What the main budget counts: ``"alpha"``, or ``"epsilon"`` for promises and discrete EMD-DP."""
-        return "alpha" if isinstance(self.limit, Emd) else "epsilon"
+        return self.limit.symbol
 
     def symbol_of(self, account: Account) -> str:
         """What ``account`` counts: ``"alpha"`` or ``"epsilon"``."""
@@ -328,12 +338,10 @@ class Budget:
 
     def limit_of(self, account: Account) -> Amount:
         """The most that ``account`` may spend (in each period, where there are periods)."""
-        if isinstance(self.limit, Promises):
-            return Amount(self.limit.promises[self.number_of(account)].epsilon, self.limit.delta)
-        limit = self.limit if account == "main" else self.user_level
-        if limit is None:
-            return Amount(0, 0)
-        return Amount(limit.alpha if isinstance(limit, Emd) else limit.epsilon, limit.delta)
+        if self.promises:
+            return Amount(self.promises[self.number_of(account)].epsilon, self.limit.delta)
+        limit = self.single if account == "main" else self.user_level
+        return Amount(0, 0) if limit is None else Amount(limit.loss, limit.delta)
 
     def __repr__(self) -> str:
         names = ("items", "per", "user_level", "composition")

@@ -31,19 +31,7 @@ from barrow.ledger.budget import Account, Amount, Budget, SpaceRef, amounts_sum
 from barrow.ledger.errors import NotCoveredError
 from barrow.ledger.promises import Price, Promises, cost_of
 from barrow.numerics import Exact, exact
-from barrow.privacy import (
-    Definition,
-    DiscreteEmd,
-    Emd,
-    Event,
-    Guarantee,
-    SampledItems,
-    UserLevel,
-    to_bounded,
-    to_discrete,
-    to_model_of,
-    to_user_level,
-)
+from barrow.privacy import Definition, Event, Guarantee, UserLevel, to_bounded, to_model_of
 
 PROMISES = "promises"
 """The account that a charge to a budget of promises names."""
@@ -55,7 +43,7 @@ class Charge:
 
     In a budget of promises ``epsilons`` is the cost at each of them, and ``amount`` the largest, with the delta.
 
-    >>> from barrow.privacy import PureRelease
+    >>> from barrow.privacy import Emd, PureRelease
     >>> e, g = PureRelease(5, model="central"), Guarantee(Emd(5, model="central"), "pure", "def:emd-dp")
     >>> Charge("main", Amount(5, 0), e, g).amount.loss
     Fraction(5, 1)
@@ -89,7 +77,7 @@ class Composer(Protocol):
 class AdditiveComposer:
     """Losses add and deltas add: basic composition, valid for every definition and any adaptive choice.
 
-    >>> from barrow.privacy import PureRelease
+    >>> from barrow.privacy import Emd, PureRelease
     >>> g = Guarantee(Emd("1/3", model="central"), "pure", "def:emd-dp")
     >>> charge = Charge("main", Amount("1/3", 0), PureRelease("1/3", model="central"), g)
     >>> AdditiveComposer().total([charge] * 3, Amount(1, 0)).loss
@@ -167,11 +155,11 @@ def charge_for(
             fix="use that data set's own ledger, or make one: barrow ledger init",
         )
     definition = guarantee.definition
-    if isinstance(definition, Emd | UserLevel) and definition.bounded:
+    if definition.bounded and definition.distance != "item":
         _check_items(budget, items)
-    if isinstance(budget.limit, Promises):
-        return _promised(budget, budget.limit, event, guarantee, space, charges)
-    if charges is not None or budget.space is None:
+    if budget.promised is not None:
+        return _promised(budget, budget.promised, event, guarantee, space, charges)
+    if charges is not None or budget.space is None or budget.single is None:
         raise ParameterError(
             "Charges are given for promises, but the budget is an alpha or an epsilon.",
             allowed="charges with a budget of promises",
@@ -180,9 +168,8 @@ def charge_for(
     reason = ""
     if space.pays_in(budget.space):
         try:
-            return Charge(
-                "main", amount_of(as_limit(_at_radius(budget, event, definition), budget.limit)), event, guarantee
-            )
+            own = as_limit(_at_radius(budget.single, event, definition), budget.single)
+            return Charge("main", Amount(own.loss, own.delta), event, guarantee)
         except ParameterError as error:
             reason = error.problem
     elif space.filtered:
@@ -206,7 +193,7 @@ def charge_for(
             allowed=f"releases that imply {budget.user_level}",
             fix="release in the model and with the boundedness of the budget",
         ) from None
-    return Charge("user", amount_of(worst), event, guarantee)
+    return Charge("user", Amount(worst.loss, worst.delta), event, guarantee)
 
 
 def _promised(
@@ -219,13 +206,13 @@ def _promised(
 ) -> Charge:
     definition, metric = guarantee.definition, str(budget.metric)
     try:
-        if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
+        if definition.distance == "item":
             raise ParameterError(f"{definition} is about one item, a promise about a person.")
         to_model_of(definition, limit.model)
         cost = None if charges is None else _given(charges, definition, limit)
         if cost is None or space.metric != metric or space.filtered:
             # Of another metric, or behind a filter, a change is the largest there is, whatever its caller computed.
-            own = cost_of(event, definition.parameters["delta"], space, limit.promises, metric)
+            own = cost_of(event, definition.delta, space, limit.promises, metric)
             cost = own if cost is None else _larger(cost, own)
     except ParameterError as error:
         raise NotCoveredError(
@@ -246,7 +233,7 @@ def _given(charges: Sequence[Exact] | Price, definition: Definition, limit: Prom
     if isinstance(charges, Price):
         made = Price(tuple(exact(charge, "a charge") for charge in charges.epsilons), exact(charges.delta, "delta"))
     else:
-        made = Price(tuple(exact(charge, "a charge") for charge in charges), definition.parameters["delta"])
+        made = Price(tuple(exact(charge, "a charge") for charge in charges), definition.delta)
     if len(made.epsilons) != len(limit.promises) or min(made.epsilons, default=-1) < 0 or made.delta < 0:
         raise ParameterError(
             f"There are {len(made.epsilons)} charges for {len(limit.promises)} promises, or one is below 0.",
@@ -255,22 +242,19 @@ def _given(charges: Sequence[Exact] | Price, definition: Definition, limit: Prom
     return made
 
 
-def _at_radius(budget: Budget, event: Event, definition: Definition) -> Definition:
+def _at_radius(limit: Definition, event: Event, definition: Definition) -> Definition:
     """What a release of samples promises in the budget's terms: the same release, priced at its radius or in alpha."""
-    limit = budget.limit
-    if not isinstance(event, SampledItems) or isinstance(limit, UserLevel):
-        return definition
-    radius = limit.radius if isinstance(limit, DiscreteEmd) else None
-    if event.radius == radius:
+    there = event.at(limit.radius)
+    if there == event:
         return definition
     from barrow.accounting import price  # opening a ledger needs no accountant
 
-    return price(event.at(radius)).definition
+    return price(there).definition
 
 
 def _another_ledger(definition: Definition, budget: Budget) -> str:
     separate = "make a ledger with a separate user-level budget: barrow ledger init … --user-epsilon 1"
-    if not isinstance(definition, DiscreteEmd) or isinstance(budget.limit, DiscreteEmd):
+    if definition.radius is None or budget.limit.radius is not None:
         return separate
     return f"charge the event itself (samples pay in alpha), not its discrete guarantee alone; or {separate}"
 
@@ -279,34 +263,21 @@ def worst_case(guarantee: Guarantee) -> UserLevel:
     """The user-level DP of a release: what it says itself, or alpha times the diameter, or group privacy."""
     if guarantee.worst_case is not None:
         return guarantee.worst_case
-    definition = guarantee.definition
-    if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
-        raise ParameterError(f"{definition} promises nothing about a whole user.")
-    implied = to_user_level(definition).definition
-    if not isinstance(implied, UserLevel):
-        raise ParameterError(f"{definition} promises nothing about a whole user.")
-    return implied
+    return guarantee.definition.user_level()
 
 
-def as_limit(definition: Definition, limit: Emd | DiscreteEmd | UserLevel) -> Emd | DiscreteEmd | UserLevel:
+def as_limit(definition: Definition, limit: Definition) -> Definition:
     """``definition`` in the terms of ``limit``, by implications only; ParameterError where there is none."""
-    if not isinstance(definition, Emd | DiscreteEmd | UserLevel):
+    if definition.distance == "item":
         raise ParameterError(f"{definition} is about one item, the budget about a user.")
     implied = to_model_of(definition, limit.model).definition
-    if isinstance(limit, DiscreteEmd) and isinstance(implied, Emd | DiscreteEmd | UserLevel):
-        # Also at the same radius: to_discrete is then the identity.
-        implied = to_discrete(implied, radius=limit.radius).definition
-    elif isinstance(implied, Emd | UserLevel) and limit.bounded and not implied.bounded:
+    if limit.radius is not None:
+        implied = implied.discrete(limit.radius)  # also at the same radius, where it is the identity
+    elif implied.radius is None and limit.bounded and not implied.bounded:
         implied = to_bounded(implied).definition
-    if isinstance(implied, type(limit)) and implied.bounded == limit.bounded:
+    if type(implied) is type(limit) and implied.bounded == limit.bounded:
         return implied
     raise ParameterError(f"{definition} says nothing in terms of the budget, {limit}.")
-
-
-def amount_of(definition: Emd | DiscreteEmd | UserLevel) -> Amount:
-    """The two numbers of a definition as an amount."""
-    loss = definition.alpha if isinstance(definition, Emd) else definition.epsilon
-    return Amount(loss, definition.delta)
 
 
 def spent_by(charges: Sequence[Charge], account: Account, period: str | None) -> list[Charge]:

@@ -21,7 +21,6 @@ from barrow.ledger.charges import PROMISES, AdditiveComposer, Charge, spent_by, 
 from barrow.ledger.digits import show
 from barrow.ledger.errors import NotCoveredError
 from barrow.ledger.promises import Price, PromiseLimit, Promises, cost_of, reach_upper
-from barrow.privacy import within
 
 
 @dataclass(frozen=True)
@@ -57,17 +56,17 @@ def joined(book: Book, asked: Budget, *, tighten: bool = False) -> NewBudget | N
                 f"The ledger of {own.dataset!r} is about {name} {mine!r}, the study about {theirs!r}.",
                 "what the ledger was made for",
             )
-    if not isinstance(asked.limit, Promises):
+    if asked.promised is None:
         raise _refused(
             f"The ledger of {own.dataset!r} has the budget {own.limit}, the study asks for {asked.limit}.",
             "the budget that was frozen when the ledger was made"
             + ("" if own.promises else ", or promises, into which it is carried"),
         )
     if own.promises and asked.metric != own.metric:
-        _check_other_metric(own, asked.limit)
+        _check_other_metric(own, asked.promised)
         return None
     if own.promises:
-        merged = _merged(own, asked.limit)
+        merged = _merged(own, asked.promised)
         if merged == own.limit:
             return None
         if not tighten:
@@ -94,7 +93,7 @@ def check_joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = ()) 
         NotCoveredError: The study has not joined, or promises something else than it did then.
     """
     own = book.budget
-    if not isinstance(asked.limit, Promises):
+    if asked.promised is None:
         return  # alpha itself: a statement says the alpha of its release, and the ledger charges that
     asked = Budget(asked.dataset, asked.users, str(asked.metric), asked.limit, items=asked.items, per=own.per)
     if not own.promises and _keeps(own, asked, spaces):
@@ -109,13 +108,13 @@ def check_joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = ()) 
 
 def _keeps(own: Budget, asked: Budget, spaces: Sequence[SpaceRef]) -> bool:
     """Whether a ledger of alpha that is spent in full keeps every promise of a study about its space."""
-    if isinstance(own.limit, Promises) or own.space is None or _fixed(own, asked) != _fixed(own, own):
+    if own.single is None or own.space is None or _fixed(own, asked) != _fixed(own, own):
         return False
     ref = next((space for space in spaces if own.space.digest == space.digest or space.pays_in(own.space)), own.space)
     more, slack = (0, 0) if own.user_level is None else (own.user_level.epsilon, own.user_level.delta)
     for promise in asked.promises:
         share, reach = reach_upper(promise, ref, str(asked.metric))
-        epsilon, delta = within(own.limit, share * reach)
+        epsilon, delta = own.single.within(share * reach)
         if epsilon + more > promise.epsilon or delta + slack > asked.limit.delta:
             return False
     return True

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from barrow.errors import ParameterError
 from barrow.ledger.digits import show
@@ -124,6 +124,8 @@ class Promises:
     ['all data by 0.3: ε ≤ 1', 'a share of 1/30 of the data by 10: ε ≤ 0.5']
     """
 
+    symbol: ClassVar[str] = "epsilon"
+    radius: ClassVar[None] = None
     promises: tuple[PromiseLimit, ...]
     delta: Fraction
     model: Model

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         to_emd,
         to_model_of,
         to_user_level,
-        within,
     )
 else:
     __getattr__, __dir__ = lazily(
@@ -50,6 +49,6 @@ else:
             ".events": "EVENT_VERSION EVENTS Event GaussianNoise KNormNoise PureRelease SampledItems ShuffledReports "
             "UserLevelRelease event_from_json",
             ".guarantees": "Conversion Guarantee definition_from_json emd_rate_from guarantee_from_json item_to_emd "
-            "to_bounded to_discrete to_emd to_model_of to_user_level within",
+            "to_bounded to_discrete to_emd to_model_of to_user_level",
         },
     )

@@ -20,7 +20,7 @@ collections of n users that differ in the data of one user, and n is public.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -29,6 +29,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_up
 
 Distance = Literal["item", "user", "EMD"]
+Symbol = Literal["alpha", "epsilon"]
 
 
 class Model(StrEnum):
@@ -83,11 +84,58 @@ def share(value: Exact, name: str) -> Fraction:
     return number
 
 
-@dataclass(frozen=True)
 class Definition:
-    """What all nine definitions share: a unit of distance, a model, boundedness, and the map from w to (eps, delta)."""
+    """What all nine definitions share: a unit of distance, a model, boundedness, and the map from w to (eps, delta).
 
+    ``loss`` is the alpha or the epsilon, and ``symbol`` says which; ``radius`` is None but for discrete EMD-DP.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     distance: ClassVar[Distance]
+    symbol: ClassVar[Symbol]
+    label: ClassVar[str]
+    delta: Fraction
+    model: Model
+    bounded: bool
+    radius: Fraction | None = None
+
+    @property
+    def loss(self) -> Fraction:
+        """Alpha, or epsilon.
+
+        >>> Emd(25).loss, UserLevel("0.5").loss
+        (Fraction(25, 1), Fraction(1, 2))
+        """
+        return self.parameters[self.symbol]
+
+    def user_level(self, largest_distance: Fraction = Fraction(1)) -> UserLevel:
+        """The user-level DP that it implies if no two users are farther apart than ``largest_distance``."""
+        raise ParameterError(f"{self} promises nothing about a whole user.")
+
+    def discrete(self, radius: Fraction) -> DiscreteEmd:
+        """The discrete EMD-DP of a radius that it implies."""
+        raise ParameterError(f"{self} promises nothing about a whole user.")
+
+    def within(self, emd: Exact) -> tuple[Fraction, Fraction]:
+        """What it alone says of every EMD up to ``emd``: (epsilon, delta), exact.
+
+        A release costs what its event says (:meth:`barrow.privacy.Event.epsilon_at`); a limit has no event.
+
+        >>> Emd(6, "1e-9").within("1/30")
+        (Fraction(1, 5), Fraction(1, 1000000000))
+        >>> DiscreteEmd("0.1", radius="1/10").within("1/4")  # three steps
+        (Fraction(3, 10), Fraction(0, 1))
+        """
+        implied = self.discrete(share(emd, "emd"))
+        return implied.epsilon, implied.delta
+
+    def _unbounded(self) -> None:
+        if self.bounded:
+            raise ParameterError(
+                f"{self} holds for data sets of one public size; discrete EMD-DP is about all sizes.",
+                allowed="an unbounded definition, or the reduction by sampling",
+                fix="release the mean over users, or sample a fixed number of items from each user",
+            )
 
     @property
     def parameters(self) -> dict[str, Fraction]:
@@ -123,7 +171,7 @@ def _distance(w: Exact) -> Fraction:
     return share(w, "w") if w != 0 else Fraction(0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ItemMetric(Definition):
     """(alpha, delta)-d_X-DP of one item (Definition ``def:metric-dp``).
 
@@ -134,8 +182,9 @@ class ItemMetric(Definition):
     alpha: Fraction
     delta: Fraction
     distance: ClassVar[Distance] = "item"
-    model: ClassVar[Model] = Model.LOCAL
-    bounded: ClassVar[bool] = True
+    symbol: ClassVar[Symbol] = "alpha"
+    model = Model.LOCAL
+    bounded = True
 
     def __init__(self, alpha: Exact, delta: Exact = 0) -> None:
         object.__setattr__(self, "alpha", positive(alpha, "alpha"))
@@ -153,7 +202,7 @@ class ItemMetric(Definition):
         return f"(α={_show(self.alpha)}, δ={_show(self.delta)})-d_X-DP for one item (local)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class UserLevel(Definition):
     """(epsilon, delta)-user-level DP (``def:user-level-dp-local``, ``def:user-level-central-dp``).
 
@@ -168,6 +217,8 @@ class UserLevel(Definition):
     model: Model
     bounded: bool
     distance: ClassVar[Distance] = "user"
+    symbol: ClassVar[Symbol] = "epsilon"
+    label: ClassVar[str] = "def:user-level-central-dp"
 
     def __init__(self, epsilon: Exact, delta: Exact = 0, *, model: str = "central", bounded: bool = False) -> None:
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
@@ -188,8 +239,22 @@ class UserLevel(Definition):
     def __str__(self) -> str:
         return f"(ε={_show(self.epsilon)}, δ={_show(self.delta)})-{_size(self)} user-level DP ({self.model.value})"
 
+    def user_level(self, largest_distance: Fraction = Fraction(1)) -> UserLevel:
+        """Itself."""
+        return self
 
-@dataclass(frozen=True)
+    def discrete(self, radius: Fraction) -> DiscreteEmd:
+        """The same epsilon at every radius."""
+        self._unbounded()
+        return DiscreteEmd(self.epsilon, self.delta, radius=radius, model=self.model)
+
+    def within(self, emd: Exact) -> tuple[Fraction, Fraction]:
+        """Its own two numbers."""
+        share(emd, "emd")
+        return self.epsilon, self.delta
+
+
+@dataclass(frozen=True, init=False)
 class Emd(Definition):
     """(alpha, delta)-EMD-DP, bounded or unbounded, in any model (``def:emd-dp``, ``def:emd-dp-central``).
 
@@ -205,6 +270,8 @@ class Emd(Definition):
     model: Model
     bounded: bool
     distance: ClassVar[Distance] = "EMD"
+    symbol: ClassVar[Symbol] = "alpha"
+    label: ClassVar[str] = "def:emd-dp"
 
     def __init__(self, alpha: Exact, delta: Exact = 0, *, model: str = "central", bounded: bool = False) -> None:
         object.__setattr__(self, "alpha", positive(alpha, "alpha"))
@@ -224,8 +291,21 @@ class Emd(Definition):
     def __str__(self) -> str:
         return f"(α={_show(self.alpha)}, δ={_show(self.delta)})-{_size(self)} EMD-DP ({self.model.value})"
 
+    def user_level(self, largest_distance: Fraction = Fraction(1)) -> UserLevel:
+        """Alpha times the largest distance (Section 8 of the paper)."""
+        return UserLevel(self.alpha * largest_distance, self.delta, model=self.model, bounded=self.bounded)
 
-@dataclass(frozen=True)
+    def discrete(self, radius: Fraction) -> DiscreteEmd:
+        """Alpha times the radius."""
+        self._unbounded()
+        return DiscreteEmd(self.alpha * radius, self.delta, radius=radius, model=self.model)
+
+    def within(self, emd: Exact) -> tuple[Fraction, Fraction]:
+        """Alpha times the distance."""
+        return self.alpha * share(emd, "emd"), self.delta
+
+
+@dataclass(frozen=True, init=False)
 class DiscreteEmd(Definition):
     """(epsilon, delta, r)-discrete EMD-DP (``def:discrete-emd-dp-local``, ``def:discrete-emd-dp-central``).
 
@@ -243,7 +323,9 @@ class DiscreteEmd(Definition):
     radius: Fraction
     model: Model
     distance: ClassVar[Distance] = "EMD"
-    bounded: ClassVar[bool] = False
+    symbol: ClassVar[Symbol] = "epsilon"
+    label: ClassVar[str] = "def:discrete-emd-dp-central"
+    bounded = False
 
     def __init__(self, epsilon: Exact, delta: Exact = 0, *, radius: Exact, model: str = "central") -> None:
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
@@ -272,6 +354,27 @@ class DiscreteEmd(Definition):
             f"(ε={_show(self.epsilon)}, δ={_show(self.delta)}, r={_show(self.radius)})"
             f"-discrete EMD-DP ({self.model.value})"
         )
+
+    def user_level(self, largest_distance: Fraction = Fraction(1)) -> UserLevel:
+        """By group privacy."""
+        epsilon, delta = self._in_steps(largest_distance)
+        return UserLevel(epsilon, delta, model=self.model)
+
+    def discrete(self, radius: Fraction) -> DiscreteEmd:
+        """By group privacy, where the radius is larger; else the same numbers."""
+        epsilon, delta = self._in_steps(radius)
+        return DiscreteEmd(epsilon, delta, radius=radius, model=self.model)
+
+    def _in_steps(self, w: Fraction) -> tuple[Fraction, Fraction]:
+        steps = self.steps_at(w)
+        delta = group_delta_upper(self.epsilon, self.delta, steps)
+        if not delta < 1.0 or math.isnan(delta):
+            raise ParameterError(
+                "Group privacy over so many steps gives a delta of 1, which promises nothing.",
+                allowed="a smaller delta, a smaller epsilon or a larger radius",
+                fix="reduce delta, or ask about a shorter distance",
+            )
+        return self.epsilon * steps, exact(delta, "delta") if steps > 1 else self.delta
 
 
 def group_delta_upper(epsilon: Exact, delta: Exact, steps: int) -> float:

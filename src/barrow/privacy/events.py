@@ -4,15 +4,18 @@ Mechanisms cause events, accountants price them, the ledger stores them. Neither
 accountant refuses an event that it does not know. Events are frozen, versioned and serialise to JSON with exact
 numbers, so an old ledger can be priced again by a better accountant.
 
-What a release costs at a promise is said by its event alone: :meth:`Event.epsilon_at`, asked through
-:func:`barrow.accounting.epsilon_at`, which answers in place of the events whose price takes an accountant.
+What a release costs at a promise is said by its event alone: :meth:`Event.epsilon_at`. Shuffled reports and samples
+have no closed form: :func:`barrow.accounting.accountant` answers in their place, with the same methods. All that
+differs by kind of event is a method or an attribute of the event, so that a new kind is a class and a row of
+:data:`EVENTS`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -20,23 +23,43 @@ from barrow.errors import ParameterError, plain_table, reading
 from barrow.numerics import Exact, exact_text, float_down, float_up, whole
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.privacy.channels import ItemChannel, to_channel
-from barrow.privacy.definitions import Model, positive, probability, share, to_model
+from barrow.privacy.definitions import Emd, Model, UserLevel, positive, probability, share, to_model
+from barrow.privacy.guarantees import Guarantee
+from barrow.privacy.pairs import Pair, linear_pair
 
 EVENT_VERSION = 1
 LEAST_EPSILON = Fraction(1, 10**12)
 """An epsilon of 0 is not a definition; a release that costs less than this is charged this much."""
 
 
-@dataclass(frozen=True)
-class Event:
-    """Root of all events.
+_ONE = Fraction(1)
 
-    A kind whose price has a closed form overrides :meth:`epsilon_at`. Shuffled reports and samples take an accountant,
-    which stands above events: ask :func:`barrow.accounting.epsilon_at`, which knows every kind.
+
+class Event:
+    """Root of all events; every kind is a frozen dataclass, whose fields are what is stored.
+
+    Attributes:
+        model: Where the noise was added.
+        delta: At which the guarantee is stated; 0 where it is pure.
+        radius: Up to which distance changes are protected at one epsilon; None for every distance.
+        bounded: Whether it holds for data of one public size.
+        method: What its price is called.
+        pure: Whether it has a guarantee at delta = 0, and no other.
+        needs_delta: Whether it has none at delta = 0.
+        whole_user: Whether its epsilon is the same at every distance.
+        has_tail: Whether a little delta buys it a better pair for composition.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+    method: ClassVar[str]
     pure: ClassVar[bool] = False
-    """Whether it has a guarantee at delta = 0, and no other."""
+    needs_delta: ClassVar[bool] = False
+    whole_user: ClassVar[bool] = False
+    has_tail: ClassVar[bool] = False
+    model: Model
+    delta: Fraction = Fraction(0)
+    radius: Fraction | None = None
+    bounded: bool = False
 
     def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
         """The smallest certified epsilon at ``delta``, exact or above, where a part of one person's items moves.
@@ -47,7 +70,31 @@ class Event:
                 and a share of 1 stands for every change of this EMD.
             delta: At which it is stated.
         """
-        raise unpriced(self)
+        raise self._unpriced()
+
+    def within(self, w: Fraction, delta: Fraction) -> tuple[Fraction, str]:
+        """The smallest certified epsilon at every EMD up to ``w``, and the method."""
+        return self.epsilon_at(_ONE, w, delta), self.method
+
+    def guarantee(self) -> Guarantee:
+        """The best certified guarantee, at its own delta."""
+        raise self._unpriced()
+
+    def pair(self, tail: Fraction, projection: Fraction) -> Pair:
+        """A pair that dominates it; ``tail`` and ``projection`` are what it may add to delta for a better one."""
+        raise self._unpriced()
+
+    @property
+    def innermost(self) -> Event:
+        """The release itself: of samples, what was released about them."""
+        return self
+
+    def check_sampled(self, samples: int) -> None:
+        """Refuses a release that cannot be one about so many samples of each user."""
+
+    def at(self, radius: Exact | None) -> Event:
+        """The same release, its guarantee stated at another radius, where it has one."""
+        return self
 
     def at_delta(self, delta: Exact) -> Event:
         """The same release, its guarantee stated at another delta; a pure one is as it was."""
@@ -64,14 +111,12 @@ class Event:
             data[field.name] = _plain(getattr(self, field.name))
         return data
 
-
-def unpriced(event: object) -> ParameterError:
-    """The error for an event that has no price."""
-    return ParameterError(
-        f"An event of kind {type(event).__name__} has no price.",
-        allowed="KNormNoise, GaussianNoise, PureRelease, ShuffledReports, SampledItems or UserLevelRelease",
-        fix="install the version of barrow that knows it",
-    )
+    def _unpriced(self) -> ParameterError:
+        return ParameterError(
+            f"An event of kind {type(self).__name__} has no price.",
+            allowed=", ".join(EVENTS),
+            fix="install the version of barrow that knows it",
+        )
 
 
 def _plain(value: object) -> object:
@@ -82,7 +127,7 @@ def _plain(value: object) -> object:
     return value.to_json() if isinstance(value, Event | ItemChannel) else value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class KNormNoise(Event):
     """Additive noise with density proportional to exp(-alpha ||x|| / ell): Laplace (1-norm) and its relatives.
 
@@ -97,6 +142,7 @@ class KNormNoise(Event):
     Fraction(1, 10)
     """
 
+    method: ClassVar[str] = "knorm"
     pure: ClassVar[bool] = True
     alpha: Fraction
     model: Model
@@ -111,8 +157,16 @@ class KNormNoise(Event):
         """Alpha tau min(reach, B/ell) (docs/proofs/promises.md)."""
         return self.alpha * share * _seen(reach, self.range_ratio)
 
+    def guarantee(self) -> Guarantee:
+        """(alpha, 0), unbounded, with worst case alpha B/ell."""
+        return Guarantee(Emd(self.alpha, 0, model=self.model), self.method, "lemma:lin", _worst(self, self.range_ratio))
 
-@dataclass(frozen=True)
+    def pair(self, tail: Fraction, projection: Fraction) -> Pair:
+        """Two Laplace distributions."""
+        return linear_pair("laplace", self.alpha, self.range_ratio)
+
+
+@dataclass(frozen=True, init=False)
 class GaussianNoise(Event):
     """Gaussian noise: mu-GDP per unit of EMD, mu = ell/(n sigma) (docs/proofs/gaussian.md).
 
@@ -129,6 +183,8 @@ class GaussianNoise(Event):
     0.2602
     """
 
+    method: ClassVar[str] = "gaussian"
+    needs_delta: ClassVar[bool] = True
     mu: Fraction
     delta: Fraction
     model: Model
@@ -149,12 +205,27 @@ class GaussianNoise(Event):
         found = gdp_epsilon_upper(float_up(self.mu_at(share, reach)), float_down(_open_probability(delta)))
         return max(LEAST_EPSILON, Fraction(found))
 
+    def guarantee(self) -> Guarantee:
+        """At its delta, unbounded: w = 1 is the worst distance for (alpha w, delta). The worst case is that at B/ell.
+
+        >>> guarantee = GaussianNoise(mu=3, delta="1e-12", model="central", range_ratio="0.1").guarantee()
+        >>> print(guarantee.definition, "|", guarantee.worst_case)
+        (α=25.0896, δ=1e-12)-unbounded EMD-DP (central) | (ε=2.01836, δ=1e-12)-unbounded user-level DP (central)
+        """
+        alpha = replace(self, range_ratio=None).epsilon_at(_ONE, _ONE, self.delta)
+        definition = Emd(alpha, self.delta, model=self.model)
+        return Guarantee(definition, self.method, "docs/proofs/gaussian.md", _worst(self, self.range_ratio))
+
+    def pair(self, tail: Fraction, projection: Fraction) -> Pair:
+        """Two normal distributions."""
+        return linear_pair("gaussian", self.mu, self.range_ratio)
+
     def at_delta(self, delta: Exact) -> GaussianNoise:
         """The same noise, its guarantee stated at another delta."""
         return replace(self, delta=delta)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class PureRelease(Event):
     """Any release known only to be (alpha, 0)-EMD-DP.
 
@@ -162,6 +233,7 @@ class PureRelease(Event):
     False
     """
 
+    method: ClassVar[str] = "pure"
     pure: ClassVar[bool] = True
     alpha: Fraction
     model: Model
@@ -176,8 +248,16 @@ class PureRelease(Event):
         """Alpha times the EMD."""
         return self.alpha * share * reach
 
+    def guarantee(self) -> Guarantee:
+        """(alpha, 0), bounded or not."""
+        return Guarantee(Emd(self.alpha, 0, model=self.model, bounded=self.bounded), self.method, "def:emd-dp")
 
-@dataclass(frozen=True)
+    def pair(self, tail: Fraction, projection: Fraction) -> Pair:
+        """Randomised response."""
+        return linear_pair("pure", self.alpha)
+
+
+@dataclass(frozen=True, init=False)
 class ShuffledReports(Event):
     """The multiset of ``reports`` outputs of an (alpha0, 0)-d_X-DP randomiser, ``items`` of them from each user.
 
@@ -197,6 +277,8 @@ class ShuffledReports(Event):
     100000000
     """
 
+    has_tail: ClassVar[bool] = True
+    bounded = True
     alpha0: Fraction
     reports: int
     items: int
@@ -234,12 +316,21 @@ class ShuffledReports(Event):
                 fix=f"reports={items} in the local model, or items times users in the central model",
             )
 
+    def check_sampled(self, samples: int) -> None:
+        """As many reports of a user as samples."""
+        if self.items != samples:
+            raise ParameterError(
+                f"The inner release shuffles {self.items} reports of a user, but {samples} items were sampled.",
+                allowed="as many reports of a user as samples",
+                fix=f"items={samples}",
+            )
+
     def at_delta(self, delta: Exact) -> ShuffledReports:
         """The same reports, their guarantee stated at another delta."""
         return replace(self, delta=delta)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class SampledItems(Event):
     """``samples`` items drawn with replacement from each user, then a bounded release (docs/proofs/sampling.md).
 
@@ -265,6 +356,16 @@ class SampledItems(Event):
         object.__setattr__(self, "radius", None if radius is None else share(radius, "radius"))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "inner", inner)
+        object.__setattr__(self, "model", inner.model)
+
+    @property
+    def innermost(self) -> Event:
+        """What was released about the samples."""
+        return self.inner.innermost
+
+    def check_sampled(self, samples: int) -> None:
+        """Samples of samples have no price."""
+        raise ParameterError("The inner release samples again.", allowed="one projection", fix="sample once")
 
     def at(self, radius: Exact | None) -> SampledItems:
         """The same release, its guarantee stated at another radius, or in alpha (None).
@@ -280,7 +381,7 @@ class SampledItems(Event):
         return SampledItems(samples=self.samples, radius=self.radius, delta=delta, inner=self.inner.at_delta(delta))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class UserLevelRelease(Event):
     """A release of ordinary (epsilon, delta)-user-level DP, e.g. a baseline.
 
@@ -288,6 +389,8 @@ class UserLevelRelease(Event):
     Fraction(0, 1)
     """
 
+    method: ClassVar[str] = "user_level"
+    whole_user: ClassVar[bool] = True
     epsilon: Fraction
     delta: Fraction
     model: Model
@@ -306,6 +409,16 @@ class UserLevelRelease(Event):
                 fix="raise the total delta",
             )
         return self.epsilon
+
+    def guarantee(self) -> Guarantee:
+        """What it says."""
+        definition = UserLevel(self.epsilon, self.delta, model=self.model)
+        return Guarantee(definition, self.method, "def:user-level-central-dp", definition)
+
+    def pair(self, tail: Fraction, projection: Fraction) -> Pair:
+        """Randomised response of one parameter at every distance."""
+        epsilon = float_up(self.epsilon)
+        return Pair("pure", lambda w: epsilon, self.delta, math.inf)
 
 
 EVENTS: dict[str, type[Event]] = {
@@ -347,6 +460,13 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
 def _seen(reach: Fraction, ratio: Fraction | None) -> Fraction:
     """How far the answer can be moved by items that move by ``reach``, in units of its Lipschitz constant."""
     return reach if ratio is None else min(reach, ratio)
+
+
+def _worst(event: KNormNoise | GaussianNoise, ratio: Fraction | None) -> UserLevel | None:
+    """The user-level DP of noise whose query changes by at most B/ell of its constant (docs/proofs/worst-case.md)."""
+    if ratio is None:
+        return None
+    return UserLevel(event.epsilon_at(_ONE, _ONE, event.delta), event.delta, model=event.model)
 
 
 def _ratio(value: Exact | None) -> Fraction | None:

@@ -7,7 +7,6 @@ docs/proofs/definitions.md and docs/proofs/group-privacy.md.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,7 +21,6 @@ from barrow.privacy.definitions import (
     ItemMetric,
     Model,
     UserLevel,
-    group_delta_upper,
     share,
     to_model,
 )
@@ -126,7 +124,7 @@ class Conversion:
     theorem: str
 
 
-def to_user_level(definition: Emd | DiscreteEmd | UserLevel, *, largest_distance: Exact = 1) -> Conversion:
+def to_user_level(definition: Definition, *, largest_distance: Exact = 1) -> Conversion:
     """The user-level DP that a definition implies (d_max translation of Section 8; group privacy if discrete).
 
     No EMD between the data of two users exceeds ``largest_distance``, at most 1 (the normalised diameter).
@@ -136,18 +134,10 @@ def to_user_level(definition: Emd | DiscreteEmd | UserLevel, *, largest_distance
     >>> print(to_user_level(DiscreteEmd("0.2", 0, radius="0.3", model="local")).definition)
     (ε=0.8, δ=0)-unbounded user-level DP (local)
     """
-    d_max = share(largest_distance, "largest_distance")
-    if isinstance(definition, UserLevel):
-        return Conversion(definition, "def:user-level-central-dp")
-    if isinstance(definition, Emd):
-        implied = UserLevel(
-            definition.alpha * d_max, definition.delta, model=definition.model, bounded=definition.bounded
-        )
-        return Conversion(implied, "sec:interpret")
-    steps = definition.steps_at(d_max)
-    delta = group_delta_upper(definition.epsilon, definition.delta, steps)
-    _refuse_vacuous(delta)
-    return Conversion(UserLevel(definition.epsilon * steps, delta, model=definition.model), "ref:group")
+    implied = definition.user_level(share(largest_distance, "largest_distance"))
+    if definition.distance == "user":
+        return Conversion(implied, definition.label)
+    return Conversion(implied, "sec:interpret" if definition.radius is None else "ref:group")
 
 
 def to_emd(definition: UserLevel, *, items: int, least_distance: Exact) -> Conversion:
@@ -166,7 +156,7 @@ def to_emd(definition: UserLevel, *, items: int, least_distance: Exact) -> Conve
     return Conversion(implied, "sec:interpret")
 
 
-def to_discrete(definition: Emd | DiscreteEmd | UserLevel, *, radius: Exact) -> Conversion:
+def to_discrete(definition: Definition, *, radius: Exact) -> Conversion:
     """The discrete EMD-DP of a given radius that a definition implies.
 
     >>> to_discrete(Emd(25, model="central"), radius="0.01").definition.epsilon
@@ -174,60 +164,21 @@ def to_discrete(definition: Emd | DiscreteEmd | UserLevel, *, radius: Exact) -> 
     >>> to_discrete(DiscreteEmd(1, 0, radius="0.1", model="central"), radius="0.25").definition.epsilon
     Fraction(3, 1)
     """
-    r = share(radius, "radius")
-    if isinstance(definition, DiscreteEmd):
-        steps = definition.steps_at(r)
-        delta = group_delta_upper(definition.epsilon, definition.delta, steps)
-        _refuse_vacuous(delta)
-        implied = DiscreteEmd(
-            definition.epsilon * steps,
-            delta if steps > 1 else definition.delta,
-            radius=r,
-            model=definition.model,
-        )
-        return Conversion(implied, "ref:group" if steps > 1 else "def:discrete-emd-dp-central")
-    if definition.bounded:
-        raise ParameterError(
-            f"{definition} holds for data sets of one public size; discrete EMD-DP is about all sizes.",
-            allowed="an unbounded definition, or the reduction by sampling",
-            fix="release the mean over users, or sample a fixed number of items from each user",
-        )
-    if isinstance(definition, Emd):
-        implied = DiscreteEmd(definition.alpha * r, definition.delta, radius=r, model=definition.model)
-        return Conversion(implied, "def:discrete-emd-dp-central")
-    implied = DiscreteEmd(definition.epsilon, definition.delta, radius=r, model=definition.model)
-    return Conversion(implied, "def:discrete-emd-dp-central")
+    implied = definition.discrete(share(radius, "radius"))
+    by_group = definition.radius is not None and implied.epsilon != definition.loss
+    return Conversion(implied, "ref:group" if by_group else implied.label)
 
 
-def within(definition: Emd | DiscreteEmd | UserLevel, emd: Exact) -> tuple[Fraction, Fraction]:
-    """What a definition alone says of every EMD up to ``emd``: (epsilon, delta), exact.
-
-    A release costs what its event says (:meth:`barrow.privacy.Event.epsilon_at`); a limit has no event.
-
-    >>> within(Emd(6, "1e-9"), "1/30")
-    (Fraction(1, 5), Fraction(1, 1000000000))
-    >>> within(DiscreteEmd("0.1", radius="1/10"), "1/4")  # three steps
-    (Fraction(3, 10), Fraction(0, 1))
-    """
-    radius = share(emd, "emd")
-    if isinstance(definition, Emd):
-        return definition.alpha * radius, definition.delta
-    implied = definition if isinstance(definition, UserLevel) else to_discrete(definition, radius=radius).definition
-    numbers = implied.parameters
-    return numbers["epsilon"], numbers["delta"]
-
-
-def to_bounded(definition: Emd | UserLevel) -> Conversion:
+def to_bounded(definition: Definition) -> Conversion:
     """The same numbers for data sets of one size: fewer pairs of neighbours, so nothing is lost.
 
     >>> to_bounded(Emd(25, model="local")).definition.bounded
     True
     """
-    theorem = "def:emd-dp" if isinstance(definition, Emd) else "def:user-level-central-dp"
-    return Conversion(replace(definition, bounded=True), theorem)
+    return Conversion(replace(definition, bounded=True), definition.label)
 
 
-def to_model_of(definition: Emd | DiscreteEmd | UserLevel, model: str) -> Conversion:
+def to_model_of(definition: Definition, model: str) -> Conversion:
     """The same numbers in a model of more trust: local implies shuffle implies central.
 
     Users add their noise independently, so when one user's data change only that user's report does.
@@ -272,12 +223,3 @@ def item_to_emd(definition: ItemMetric, *, items: int, model: str = "local") -> 
             fix="use a pure randomiser",
         )
     return Conversion(Emd(definition.alpha * whole(items, "items"), 0, model=to_model(model), bounded=True), "lem:bvn")
-
-
-def _refuse_vacuous(delta: float) -> None:
-    if not delta < 1.0 or math.isnan(delta):
-        raise ParameterError(
-            "Group privacy over so many steps gives a delta of 1, which promises nothing.",
-            allowed="a smaller delta, a smaller epsilon or a larger radius",
-            fix="reduce delta, or ask about a shorter distance",
-        )
