@@ -20,6 +20,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -114,6 +115,18 @@ class MissingExtraError(BarrowError, ImportError):
             f"{purpose} need the library {library!r}, which is not installed.",
             fix=f"pip install 'barrow[{extra}]'",
         )
+
+
+def optional_library(name: str, *, extra: str, purpose: str) -> Any:
+    """A library of an extra, loaded when it is needed; without it the error says what to install.
+
+    >>> optional_library("json", extra="frames", purpose="Frames").dumps(1)
+    '1'
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingExtraError.for_extra(name.partition(".")[0], extra=extra, purpose=purpose) from None
 
 
 class LedgerError(BarrowError):

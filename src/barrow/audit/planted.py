@@ -105,6 +105,11 @@ def _as_if(forgotten: RecordMap) -> Patch:
     return make
 
 
+def _after(change: Callable[[Any], Any]) -> Patch:
+    """The shipped piece, with its result changed."""
+    return lambda shipped: lambda *args, **options: change(shipped(*args, **options))
+
+
 def _half_scale(draw: Any) -> Any:
     return lambda self, center, source=None: draw(
         replace(self, scale=self.scale / 2, grid=self.grid / 2), center, source
@@ -112,24 +117,15 @@ def _half_scale(draw: Any) -> Any:
 
 
 def _scaled_constants(lipschitz: float, span: float) -> Patch:
-    def make(constants: Any) -> Any:
-        def broken(self: Any, norms: Any) -> Any:
-            return [
-                replace(c, lipschitz_upper=c.lipschitz_upper * lipschitz, range_upper=c.range_upper * span)
-                for c in constants(self, norms)
-            ]
-
-        return broken
-
-    return make
+    return _after(
+        lambda found: [
+            replace(c, lipschitz_upper=c.lipschitz_upper * lipschitz, range_upper=c.range_upper * span) for c in found
+        ]
+    )
 
 
-def _rounded_center(center: Any) -> Any:
-    def broken(self: Any, query: Any) -> Center:
-        exact = center(self, query)
-        return Center.from_fractions([Fraction(round(exact.exact_entry(j) * 8), 8) for j in range(len(exact))])
-
-    return broken
+def _rounded(exact: Center) -> Center:
+    return Center.from_fractions([Fraction(round(exact.exact_entry(j) * 8), 8) for j in range(len(exact))])
 
 
 def _weighted_by_records(center: Any) -> Any:
@@ -154,14 +150,6 @@ def _one_word(init: Any) -> Any:
     return lambda self, magnitude, words, source: init(self, magnitude, np.full_like(words, words[0]), source)
 
 
-def _one_sided(approximate: Any) -> Any:
-    def broken(self: Any) -> Any:
-        found = approximate(self)
-        return replace(found, values=np.abs(found.values))
-
-    return broken
-
-
 def _cut_off(approximate: Any) -> Any:
     return lambda self, uniforms: approximate(self, np.maximum(uniforms, 0.05))
 
@@ -177,10 +165,6 @@ def _resampled(reach: Any) -> Any:
 
 def _smaller_shape(init: Any) -> Any:
     return lambda self, shape, source: init(self, max(1, shape - 1), source)
-
-
-def _surface_direction(variate: Any) -> Any:
-    return lambda p, source: variate(Fraction(1), source)
 
 
 def _truth_in_eight(from_items: Any) -> Any:
@@ -212,14 +196,10 @@ def _biased_bits(by_bits: Any) -> Any:
     return broken
 
 
-def _half_price(price: Any) -> Any:
-    def broken(event: Any) -> Any:
-        found = price(event)
-        true = found.definition
-        half = definitions.Emd(true.alpha / 2, true.delta, model=true.model.value, bounded=true.bounded)
-        return replace(found, definition=half, worst_case=None)
-
-    return broken
+def _half_price(found: Any) -> Any:
+    true = found.definition
+    half = definitions.Emd(true.alpha / 2, true.delta, model=true.model.value, bounded=true.bounded)
+    return replace(found, definition=half, worst_case=None)
 
 
 def _in_order(randomise: Any) -> Any:
@@ -251,16 +231,8 @@ def _one_item(event: Any) -> Any:
     return property(broken)
 
 
-def _committed_only(spent_by: Any) -> Any:
-    return lambda charges, account, period: spent_by(charges, account, period)[1:]
-
-
 def _times(factor: float | Fraction) -> Patch:
-    return lambda function: lambda *args, **options: function(*args, **options) * factor
-
-
-def _first_only(places: Any) -> Any:
-    return lambda bounds, *, source=None: places(bounds, source=source) // 2
+    return _after(lambda found: found * factor)
 
 
 def _longer_edges(init: Any) -> Any:
@@ -270,36 +242,13 @@ def _longer_edges(init: Any) -> Any:
     return broken
 
 
-def _flat_cones(cones: Any) -> Any:
-    def broken(lengths: Any) -> Any:
-        signs = cones(lengths)[0]
-        return signs, tuple(4 if row[0] == 0 else 1 for row in signs)
-
-    return broken
-
-
-def _private(private: Any) -> Any:
-    return property(lambda self: True)
-
-
-def _divided_twice(checked_model: Any) -> Any:
-    def broken(model: Any, users: Any) -> Any:
-        place, divisor = checked_model(model, users)
-        return place, divisor**2
-
-    return broken
+def _flat_cones(found: Any) -> Any:
+    signs = found[0]
+    return signs, tuple(4 if row[0] == 0 else 1 for row in signs)
 
 
 def _as_laplace(center: Any, scale: Any, p: Any, *, grid: Any = None, source: Any = None) -> Any:
     return rounded.rounded_laplace(center, scale, grid=grid, source=source)
-
-
-def _half_claim(worst: Any) -> Any:
-    def broken(weights: Any, space: Any) -> Any:
-        found = worst(weights, space)
-        return type(found)(found.alpha0_upper / 2, 0, 0, 0)
-
-    return broken
 
 
 def _heavier(set_weight: Any) -> Any:
@@ -310,14 +259,6 @@ def _bolder(agree: Any) -> Any:
     return lambda budget: agree(budget * Fraction(5, 4))
 
 
-def _smaller(polytope: Any) -> Any:
-    def broken(query: Any) -> Any:
-        found, unit = polytope(query)
-        return found, unit / 2
-
-    return broken
-
-
 def _raised(bits: int) -> Patch:
     """A limit that says more bits than it should."""
     return lambda shipped: bits if shipped < 64 else 2**bits
@@ -326,13 +267,19 @@ def _raised(bits: int) -> Patch:
 _NOISE = additive.AdditiveNoise
 _QUERY = base.Query
 _half_range = _scaled_constants(1.0, 0.5)
+_one_sided = _after(lambda found: replace(found, values=np.abs(found.values)))
+_divided_twice = _after(lambda found: (found[0], found[1] ** 2))
+_half_claim = _after(lambda found: type(found)(found.alpha0_upper / 2, 0, 0, 0))
+_smaller = _after(lambda found: (found[0], found[1] / 2))
+_first_only = _after(lambda found: found // 2)
+_committed_only = _after(lambda found: found[1:])
 
 BUGS: tuple[Bug, ...] = (
     Bug("half the scale", "Laplace", _NOISE, "draw", _half_scale),
     Bug("a sensitivity off by 2", "Laplace", _QUERY, "constants", _scaled_constants(0.5, 0.5)),
     Bug("a constant in the wrong norm", "l2", _QUERY, "constants", _scaled_constants(1 / math.sqrt(2), 1.0)),
     Bug("noise divided by the users twice", "tree histogram", linear, "checked_model", _divided_twice),
-    Bug("rounding before the noise", "Laplace", statistics.UserCounts, "center", _rounded_center),
+    Bug("rounding before the noise", "Laplace", statistics.UserCounts, "center", _after(_rounded)),
     Bug("records weighted instead of users", "cells", statistics.UserCounts, "center", _weighted_by_records),
     Bug("too little Gaussian noise", "Gaussian", linear, "gdp_mu_lower", _times(1.25)),
     Bug("one word for all outputs", "tree histogram", variates.SymmetricVariates, "__init__", _one_word),
@@ -341,9 +288,9 @@ BUGS: tuple[Bug, ...] = (
     Bug("resampling instead of refining", "Laplace", lazy_uniform.LazyUniform, "reach", _resampled),
     Bug("too short a radius (l2)", "l2", knorm.GammaRadius, "__init__", _smaller_shape),
     Bug("sphere for ball (linf)", "linf", knorm.GammaRadius, "__init__", _smaller_shape),
-    Bug("surface for cone measure", "l3", knorm, "PowerVariate", _surface_direction),
+    Bug("surface for cone measure", "l3", knorm, "PowerVariate", lambda f: lambda p, source: f(Fraction(1), source)),
     Bug("Laplace noise for the l2 norm", "l2", additive, "rounded_knorm", lambda f: _as_laplace),
-    Bug("cones of a cycle by count, not by volume", "edge noise, cycles", edges, "cones", _flat_cones),
+    Bug("cones of a cycle by count, not by volume", "edge noise, cycles", edges, "cones", _after(_flat_cones)),
     Bug("edges as long as they look on the map", "edge noise", edges.NodeSums, "__init__", _longer_edges),
     Bug("the truth now and then", "exponential", matrix.MatrixRandomiser, "from_items", _truth_in_eight),
     Bug("one word for all items", "exponential", matrix.MatrixRandomiser, "from_items", _same_word),
@@ -353,7 +300,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("a biased binomial in a release", "planar_laplace", binomial, "_by_bits", _biased_bits),
     Bug("a uniform number that is not", "user level subset", subsets, "uniform_below", _first_only),
     Bug("linked reports", "exponential", itemwise.ItemWise, "randomise", _in_order),
-    Bug("half the price of reports", "exponential", pricing, "_price_shuffled", _half_price),
+    Bug("half the price of reports", "exponential", pricing, "_price_shuffled", _after(_half_price)),
     Bug("the price of one item for all", "gkrr", itemwise.ItemWise, "event", _one_item),
     Bug("samples that are not uniform", "sampled", reduction, "uniform_places", _first_only),
     Bug("samples taken for nothing", "sampled", pricing, "sampled_alpha_upper", _times(0.25)),
@@ -366,7 +313,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("a record outside taken for near", "promises", RecordMap, "reach_upper", _as_if(RecordMap.JUMPS)),
     Bug("budget given back", "ledger", spending, "spent_by", _committed_only),
     Bug("a reservation for many draws", "ledger", opened.Reservation, "take", lambda f: lambda self: None),
-    Bug("replayable noise called private", "samplers", SeededSource, "private", _private),
+    Bug("replayable noise called private", "samplers", SeededSource, "private", lambda f: property(lambda self: True)),
     Bug("a weight beyond its table", "limits", holders, "TABLE_BITS", _raised(62)),
     Bug("tables of any size", "limits", quantised.Quantised, "__post_init__", lambda f: lambda self: None),
     Bug("limbs that are too wide", "limits", statistics, "_LIMB", _raised(40)),

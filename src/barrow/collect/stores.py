@@ -6,10 +6,11 @@ import contextlib
 import os
 import shutil
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from barrow.errors import BarrowError, MissingExtraError, ParameterError
+from barrow.errors import BarrowError, ParameterError, optional_library
 from barrow.passwords import by_scram
 
 _BUSY_MS = 10_000
@@ -25,36 +26,54 @@ class StoreError(BarrowError):
     """What was received cannot be stored now; nothing of it was acknowledged."""
 
 
-class ReportStore(Protocol):
+class ReportStore(ABC):
     """Reports of one survey."""
+
+    _number = 0
 
     def add(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> list[bool]:
         """Store rows (id, text) and counts of refusals in one durable step; which rows were new."""
-        ...
-
-    def known(self, ids: Sequence[bytes]) -> set[bytes]:
-        """Those of some ids that are stored."""
-        ...
+        left, said = self._insert(rows, refused), []
+        self._number += len(left)
+        for name, _ in rows:  # of copies in one step only the first is new
+            said.append(name in left)
+            left.discard(name)
+        return said
 
     def count(self) -> int:
         """How many reports are stored."""
-        ...
-
-    def refused(self) -> dict[str, int]:
-        """How many were refused, by reason."""
-        ...
+        return self._number
 
     def texts(self) -> Iterator[str]:
-        """All reports, in the order of their random ids."""
-        ...
+        """All reports, in the order of their random ids, some at a time."""
+        last = b""
+        while page := self._page(last):
+            yield from (bytes(body).decode() for _, body in page)
+            last = page[-1][0]
 
+    @abstractmethod
+    def _insert(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> set[bytes]:
+        """Store them; the ids that were new."""
+
+    @abstractmethod
+    def _page(self, last: bytes) -> list[tuple[bytes, bytes]]:
+        """The next reports after an id."""
+
+    @abstractmethod
+    def known(self, ids: Sequence[bytes]) -> set[bytes]:
+        """Those of some ids that are stored."""
+
+    @abstractmethod
+    def refused(self) -> dict[str, int]:
+        """How many were refused, by reason."""
+
+    @abstractmethod
     def check(self) -> None:
         """Write something durably, or say that it cannot be done."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of it."""
-        ...
 
 
 def open_store(place: str | os.PathLike[str], survey: str) -> ReportStore:
@@ -137,7 +156,7 @@ def touch(link: sqlite3.Connection) -> None:
 _COUNT = "INSERT INTO refused VALUES (?, ?) ON CONFLICT (reason) DO UPDATE SET number = number + excluded.number"
 
 
-class SqliteReports:
+class SqliteReports(ReportStore):
     """Reports in one file."""
 
     def __init__(self, path: str | os.PathLike[str], survey: str) -> None:
@@ -149,8 +168,7 @@ class SqliteReports:
         self._link.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         self._number = int(self._link.execute("SELECT count(*) FROM reports").fetchone()[0])
 
-    def add(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> list[bool]:
-        """Store rows and refusals; which rows were new."""
+    def _insert(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> set[bytes]:
         found: set[bytes] = set()
         with writing(self._link) as link:
             for start in range(0, len(rows), _ROWS):
@@ -158,8 +176,7 @@ class SqliteReports:
                 insert = f"INSERT OR IGNORE INTO reports VALUES {','.join(['(?, ?)'] * len(some))} RETURNING id"  # noqa: S608
                 found.update(row[0] for row in link.execute(insert, [x for row in some for x in row]).fetchall())
             link.executemany(_COUNT, refused.items())
-        self._number += len(found)
-        return _first(rows, found)
+        return found
 
     def known(self, ids: Sequence[bytes]) -> set[bytes]:
         """Those of some ids that are stored."""
@@ -170,25 +187,13 @@ class SqliteReports:
             found.update(row[0] for row in self._link.execute(query, some))
         return found
 
-    def count(self) -> int:
-        """How many reports are stored."""
-        return self._number
-
     def refused(self) -> dict[str, int]:
         """How many were refused, by reason."""
         return dict(self._link.execute("SELECT reason, number FROM refused").fetchall())
 
-    def texts(self) -> Iterator[str]:
-        """All reports, in the order of their ids, some at a time."""
-        last = b""
-        while True:
-            page = self._link.execute(
-                "SELECT id, body FROM reports WHERE id > ? ORDER BY id LIMIT ?", [last, _PAGE]
-            ).fetchall()
-            if not page:
-                return
-            yield from (bytes(body).decode() for _, body in page)
-            last = page[-1][0]
+    def _page(self, last: bytes) -> list[tuple[bytes, bytes]]:
+        query = "SELECT id, body FROM reports WHERE id > ? ORDER BY id LIMIT ?"
+        return self._link.execute(query, [last, _PAGE]).fetchall()
 
     def check(self) -> None:
         """Write something durably, or say that it cannot be done."""
@@ -199,17 +204,14 @@ class SqliteReports:
         self._link.close()
 
 
-class PostgresReports:
+class PostgresReports(ReportStore):
     """Reports in a Postgres database, every commit synchronous.
 
     The password belongs into ``~/.pgpass`` or ``PGPASSWORD``.
     """
 
     def __init__(self, url: str, survey: str) -> None:
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtraError.for_extra("psycopg", extra="postgres", purpose="Reports in Postgres") from None
+        psycopg = optional_library("psycopg", extra="postgres", purpose="Reports in Postgres")
         self._errors: Any = psycopg.Error
         self._survey = survey
         try:
@@ -234,40 +236,36 @@ class PostgresReports:
             ) from None
         self._number = int(found[0])
 
-    def add(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> list[bool]:
-        """Store rows and refusals; which rows were new."""
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
         try:
-            with self._link.transaction(), self._link.cursor() as cursor:
-                ids, bodies = [row[0] for row in rows], [row[1] for row in rows]
-                # Sorted, so that two collectors that store the same rows do not wait for each other in a circle.
-                cursor.execute(
-                    "INSERT INTO barrow_reports SELECT %s, * FROM (SELECT DISTINCT ON (i) i, b FROM "
-                    "unnest(%s::bytea[], %s::bytea[]) AS t (i, b) ORDER BY i) AS u ON CONFLICT DO NOTHING RETURNING id",
-                    [self._survey, ids, bodies],
-                )
-                new = {bytes(row[0]) for row in cursor.fetchall()}
-                for reason, number in refused.items():
-                    cursor.execute(
-                        "INSERT INTO barrow_refused VALUES (%s, %s, %s) ON CONFLICT (survey, reason) DO UPDATE SET "
-                        "number = barrow_refused.number + excluded.number",
-                        [self._survey, reason, number],
-                    )
+            yield
         except self._errors as error:
             raise StoreError("It cannot be stored now.", allowed="a database that answers", fix="start it") from error
-        self._number += len(new)
-        return _first(rows, new)
+
+    def _insert(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> set[bytes]:
+        with self._answering(), self._link.transaction(), self._link.cursor() as cursor:
+            ids, bodies = [row[0] for row in rows], [row[1] for row in rows]
+            # Sorted, so that two collectors that store the same rows do not wait for each other in a circle.
+            cursor.execute(
+                "INSERT INTO barrow_reports SELECT %s, * FROM (SELECT DISTINCT ON (i) i, b FROM "
+                "unnest(%s::bytea[], %s::bytea[]) AS t (i, b) ORDER BY i) AS u ON CONFLICT DO NOTHING RETURNING id",
+                [self._survey, ids, bodies],
+            )
+            new = {bytes(row[0]) for row in cursor.fetchall()}
+            for reason, number in refused.items():
+                cursor.execute(
+                    "INSERT INTO barrow_refused VALUES (%s, %s, %s) ON CONFLICT (survey, reason) DO UPDATE SET "
+                    "number = barrow_refused.number + excluded.number",
+                    [self._survey, reason, number],
+                )
+        return new
 
     def known(self, ids: Sequence[bytes]) -> set[bytes]:
         """Those of some ids that are stored."""
         query = "SELECT id FROM barrow_reports WHERE survey = %s AND id = ANY(%s)"
-        try:
+        with self._answering():
             return {bytes(row[0]) for row in self._link.execute(query, [self._survey, list(ids)]).fetchall()}
-        except self._errors as error:
-            raise StoreError("It cannot be stored now.", allowed="a database that answers", fix="start it") from error
-
-    def count(self) -> int:
-        """How many reports are stored."""
-        return self._number
 
     def refused(self) -> dict[str, int]:
         """How many were refused, by reason."""
@@ -276,13 +274,9 @@ class PostgresReports:
         )
         return {str(reason): int(number) for reason, number in rows.fetchall()}
 
-    def texts(self) -> Iterator[str]:
-        """All reports, in the order of their ids, some at a time."""
-        last = b""
+    def _page(self, last: bytes) -> list[tuple[bytes, bytes]]:
         query = "SELECT id, body FROM barrow_reports WHERE survey = %s AND id > %s ORDER BY id LIMIT %s"
-        while page := self._link.execute(query, [self._survey, last, _PAGE]).fetchall():
-            yield from (bytes(body).decode() for _, body in page)
-            last = page[-1][0]
+        return list(self._link.execute(query, [self._survey, last, _PAGE]).fetchall())
 
     def check(self) -> None:
         """Write something durably, or say that it cannot be done."""
@@ -291,12 +285,3 @@ class PostgresReports:
     def close(self) -> None:
         """Let go of the connection."""
         self._link.close()
-
-
-def _first(rows: Sequence[tuple[bytes, bytes]], new: set[bytes]) -> list[bool]:
-    """Which rows are the new ones; of copies in one step only the first."""
-    left, said = set(new), []
-    for name, _ in rows:
-        said.append(name in left)
-        left.discard(name)
-    return said

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from barrow.engines.counts import PrivateTextError
-from barrow.errors import MissingExtraError, ParameterError
+from barrow.errors import ParameterError, optional_library
 
 
 def arrow_table(frame: Any, columns: tuple[str, ...] | None = None) -> Any:
@@ -16,10 +15,7 @@ def arrow_table(frame: Any, columns: tuple[str, ...] | None = None) -> Any:
         wrapped = wrapped.select(list(dict.fromkeys(columns)))
     if hasattr(wrapped, "collect"):
         wrapped = wrapped.collect()
-    try:
-        pa = importlib.import_module("pyarrow")
-    except ImportError:
-        raise MissingExtraError.for_extra("pyarrow", extra="frames", purpose="Frames") from None
+    pa = optional_library("pyarrow", extra="frames", purpose="Frames")
     try:
         return wrapped.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, UnicodeError) as error:
@@ -29,10 +25,7 @@ def arrow_table(frame: Any, columns: tuple[str, ...] | None = None) -> Any:
 
 def narwhal(frame: Any) -> Any:
     """The frame behind the one interface that narwhals gives to all of them."""
-    try:
-        import narwhals as nw
-    except ImportError:
-        raise MissingExtraError.for_extra("narwhals", extra="frames", purpose="Frames") from None
+    nw = optional_library("narwhals", extra="frames", purpose="Frames")
     try:
         return nw.from_native(frame)
     except TypeError:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from barrow.planning.linear import kept_errors, linear_errors, shuffled_epsilon0, user_level_errors
     from barrow.planning.rules import (
         CAVEATS,
-        REASONS_FOR,
         Caveat,
         PaperRule,
         paper_rule_central,
@@ -36,7 +35,7 @@ else:
             ".histograms": "HistogramTarget histogram_candidates",
             ".items": "ItemChoice choose_items",
             ".linear": "kept_errors linear_errors shuffled_epsilon0 user_level_errors",
-            ".rules": "CAVEATS REASONS_FOR Caveat PaperRule paper_rule_central paper_rule_linear paper_rule_local",
+            ".rules": "CAVEATS Caveat PaperRule paper_rule_central paper_rule_linear paper_rule_local",
             ".simulate": "Simulated reference_distribution",
             ".terms": "Terms",
             ".user_level": "released_user_level user_level_histograms",

@@ -178,25 +178,3 @@ CAVEATS: tuple[Caveat, ...] = (
     ),
 )
 """When EMD-DP is the wrong choice, or gains nothing."""
-
-REASONS_FOR: tuple[Caveat, ...] = (
-    Caveat(
-        "People are alike",
-        "Where people's data are known to be near each other, as with the whereabouts of colleagues on weekdays, the "
-        "far pairs that user-level DP guards do not occur.",
-        "Section 8",
-    ),
-    Caveat(
-        "Routine is public, the exception is not",
-        "Where a person's routine is known anyway and a short deviation from it is the secret, EMD-DP protects what "
-        "needs it.",
-        "Section 8",
-    ),
-    Caveat(
-        "The parameter is prescribed",
-        "At the same number, alpha = epsilon, EMD-DP is the stronger promise, and for linear queries with a range of "
-        "about their Lipschitz constant it costs no accuracy.",
-        "Section 8",
-    ),
-)
-"""When EMD-DP is the better choice, according to the paper."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.errors import MissingExtraError, ParameterError
+from barrow.errors import ParameterError, optional_library
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Unknown
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.latitudes import scattered_graph
@@ -20,12 +19,7 @@ from barrow.spaces.records import LabelIndex, Reads, private_numbers
 from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, great_circle
 
-
-def _h3() -> Any:
-    try:
-        return importlib.import_module("h3")
-    except ImportError:
-        raise MissingExtraError.for_extra("h3", extra="geo", purpose="H3 cells") from None
+_h3 = partial(optional_library, "h3", extra="geo", purpose="H3 cells")
 
 
 @dataclass(frozen=True, eq=False)

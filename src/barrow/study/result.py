@@ -6,7 +6,6 @@ import html
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import msgspec
 import numpy as np
 
 from barrow.display import Displayed
-from barrow.errors import MissingExtraError, ParameterError
+from barrow.errors import ParameterError, optional_library
 from barrow.questions import Plan
 from barrow.questions.plan import Rows
 from barrow.questions.values import Bounds, bounds_of, places_of
@@ -158,15 +157,15 @@ class Release(Displayed):
 
     def to_pandas(self) -> Any:
         """The values as a pandas frame."""
-        return _frames("pandas", "pandas frames").DataFrame(columns_of(self.rows()))
+        return optional_library("pandas", extra="frames", purpose="pandas frames").DataFrame(columns_of(self.rows()))
 
     def to_polars(self) -> Any:
         """The values as a Polars frame."""
-        return _frames("polars", "Polars frames").DataFrame(self.rows())
+        return optional_library("polars", extra="frames", purpose="Polars frames").DataFrame(self.rows())
 
     def to_arrow(self) -> Any:
         """The values as a pyarrow table."""
-        return _frames("pyarrow", "Arrow tables").table(self)
+        return optional_library("pyarrow", extra="frames", purpose="Arrow tables").table(self)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         import duckdb  # which needs no pyarrow for it
@@ -191,13 +190,6 @@ class Release(Displayed):
         more = "" if len(self.rows()) <= 20 else f"<p>… and {len(self.rows()) - 20:,} more</p>"
         words = "".join(f"<p>{html.escape(line)}</p>" for line in self.text.splitlines() if line)
         return f"{words}<table><tr>{head}</tr>{body}</table>{more}"
-
-
-def _frames(library: str, purpose: str) -> Any:
-    try:
-        return import_module(library)
-    except ImportError:
-        raise MissingExtraError.for_extra(library, extra="frames", purpose=purpose) from None
 
 
 def features(rows: Rows, space: Space | None) -> dict[str, Any]:

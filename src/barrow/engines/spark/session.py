@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 
 from barrow.engines.addresses import spark_master, spark_options
 from barrow.engines.counts import PrivateTextError, refuse_stopped
-from barrow.errors import BarrowError, MissingExtraError, ParameterError
+from barrow.errors import BarrowError, ParameterError, optional_library
 
 T = TypeVar("T")
 
@@ -79,10 +78,7 @@ def _started(master: str) -> Any:
 
 def pyspark(module: str) -> Any:
     """A module of pyspark, or the error that says what to install."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise MissingExtraError.for_extra("pyspark", extra="spark", purpose="Sources in Spark") from None
+    return optional_library(module, extra="spark", purpose="Sources in Spark")
 
 
 def stopped(session: Any) -> bool:

@@ -8,7 +8,6 @@ that a read-only replica will do. The server's own messages quote values, so non
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,10 +22,11 @@ from barrow.engines.queries import GENERATED, VIEW, VIRTUAL, Selection, admit, m
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import POSTGRES, Dialect, Table
 from barrow.engines.sql.pushdown import SqlEngine
-from barrow.errors import DataError, MissingExtraError, ParameterError
+from barrow.errors import DataError, ParameterError, optional_library
 from barrow.passwords import by_scram
 
 T = TypeVar("T")
+_psycopg = partial(optional_library, "psycopg", extra="postgres", purpose="Sources in Postgres")
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _KINDS = {
@@ -263,13 +263,6 @@ def _kind(type_text: str) -> str:
     if type_text.startswith("timestamp"):
         return "time"
     return _KINDS.get(type_text, "other")
-
-
-def _psycopg() -> Any:
-    try:
-        return importlib.import_module("psycopg")
-    except ImportError:
-        raise MissingExtraError.for_extra("psycopg", extra="postgres", purpose="Sources in Postgres") from None
 
 
 def _connected(address: str) -> Any:

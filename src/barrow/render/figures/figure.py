@@ -18,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from barrow.errors import MissingExtraError, ParameterError
+from barrow.errors import ParameterError, optional_library
 from barrow.render.figures.svg import KEY, clean, element, hatch, lawful
 
 Theme = Literal["auto", "light", "dark"]
@@ -195,10 +195,7 @@ def _digest(text: str) -> str:
 
 
 def _png(svg: str, scale: float) -> bytes:
-    try:
-        import resvg_py
-    except ImportError:
-        raise MissingExtraError.for_extra("resvg_py", extra="png", purpose="PNG files") from None
+    resvg_py = optional_library("resvg_py", extra="png", purpose="PNG files")
 
     def render(text: str, zoom: float) -> bytes:
         return bytes(resvg_py.svg_to_bytes(svg_string=text, zoom=zoom, sans_serif_family="DejaVu Sans"))
