@@ -23,6 +23,7 @@ from benchmarks._timing import finish
 from benchmarks._truth import SORTS, Draws, Found, Setting, measured
 from benchmarks._truth_decoders import extremes
 from benchmarks._truth_pictures import save
+from benchmarks._truth_tables import save as save_tables
 
 PEOPLE = (300, 3000, 30_000)
 FEW = 20
@@ -218,10 +219,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few sets, few draws: two minutes")
     parser.add_argument("--only", default="", choices=["line", "map", "tree", "product"], help="one kind of sets")
     parser.add_argument("--processes", type=int, default=2, help="how many settings are measured at a time")
-    parser.add_argument("--pictures", action="store_true", help="measure nothing: draw the pictures of what is kept")
+    parser.add_argument("--pictures", action="store_true", help="measure nothing: pictures and tables of what is kept")
     given = parser.parse_args()
     if given.pictures:
-        finish({"pictures": save()})
+        finish({"pictures": save(), "tables": save_tables()})
         return
     sets = [*_real_sets.lines(), *_real_sets.maps(), *_real_sets.trees(), *_real_sets.products()]
     draws = {"line": Draws(60, 40, 6), "map": Draws(150, 6, 1), "tree": Draws(150, 60, 5), "product": Draws(150, 6, 3)}
