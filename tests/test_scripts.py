@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from scripts import count_lines
+from scripts import choose_tests, count_lines
 
 ROOT = Path(__file__).parent.parent
 SOURCE = '''"""Of the module.
@@ -69,3 +71,51 @@ def test_lines_of_a_commit_are_those_of_its_files(tmp_path, monkeypatch, capsys)
     with pytest.raises(SystemExit):
         count_lines.main(["src", "--at", "nowhere"])
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_the_nearest_tests_come_first_and_what_is_left_out_is_said():
+    files, left_out = choose_tests.chosen(["src/barrow/transport/emd.py", "tests/spaces/test_week.py"])
+    assert files[0] == "tests/spaces/test_week.py"
+    emd, doctests, elsewhere = map(
+        files.index, ("tests/transport/test_emd.py", "src/barrow/transport", "tests/mechanisms/test_itemwise.py")
+    )
+    assert emd < doctests < elsewhere
+    assert "tests/mechanisms" in left_out
+    assert "tests/noise" not in left_out
+    assert len(files) == len(set(files)) <= 80
+    assert all((ROOT / name).exists() for name in files)
+
+
+def test_what_starts_something_large_comes_last_and_nothing_changed_chooses_nothing():
+    files, _ = choose_tests.chosen(["src/barrow/engines/sql/encoding.py"])
+    assert files[0] == "tests/engines/test_encoding.py"
+    assert files.index("tests/engines/test_spark.py") > files.index("tests/test_architecture.py")
+    assert choose_tests.chosen([]) == ([], [])
+    assert choose_tests.chosen(["docs/limits.md"]) == (["tests/test_docs.py"], [])
+
+
+REPEATED = """
+import pytest
+from tests.thorough import often
+
+@pytest.mark.thorough
+def test_repetition():
+    assert often(1, 1000) == 1000
+
+def test_claim():
+    assert often(1, 1000) in (1, 1000)
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [([], "1 passed, 1 skipped"), (["--thorough"], "2 passed"), (["--cpu-seconds", "0"], "left out, because")],
+)
+def test_repetitions_are_asked_for_and_cpu_time_has_an_end(tmp_path, options, said):
+    file = tmp_path / "test_repeated.py"
+    file.write_text(REPEATED)
+    named = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "conftest", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-v", *named, str(file), *options]
+    clean = {name: value for name, value in os.environ.items() if name != "BARROW_THOROUGH"}
+    ended = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, check=False)
+    assert said in ended.stdout, ended.stdout + ended.stderr

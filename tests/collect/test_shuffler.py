@@ -136,7 +136,7 @@ def test_two_who_mix_at_the_same_time_make_one_batch(loose, tmp_path, monkeypatc
     """The second comes while the first writes its batch, and waits; then there is nothing left to mix."""
     pool = open_pool(tmp_path / "pool.db", loose)
     pool.add([item(loose) for _ in range(10)])
-    writing, go_on, ends = threading.Event(), threading.Event(), []
+    writing, go_on, ends = threading.Event(), threading.Event(), {}
 
     def slowly(*args, **named):
         writing.set()
@@ -146,9 +146,9 @@ def test_two_who_mix_at_the_same_time_make_one_batch(loose, tmp_path, monkeypatc
     def mix(name):
         try:
             mine = open_pool(tmp_path / "pool.db", loose)
-            ends.append(mix_and_forget(loose, mine, tmp_path / name, key("shuffler")).id)
+            ends[name] = mix_and_forget(loose, mine, tmp_path / name, key("shuffler")).id
         except ParameterError as error:
-            ends.append(error.problem)
+            ends[name] = error.problem
 
     monkeypatch.setattr("barrow.collect.shuffler.write_batch", slowly)
     first, second = (threading.Thread(target=mix, args=[name]) for name in ("a.batch", "b.batch"))
@@ -162,7 +162,7 @@ def test_two_who_mix_at_the_same_time_make_one_batch(loose, tmp_path, monkeypatc
     second.join(60)
     assert not entered
     assert sorted(file.name for file in tmp_path.glob("*.batch")) == ["a.batch"]
-    assert ends == [pool.batch, "These messages were mixed before and are forgotten."]
+    assert ends == {"a.batch": pool.batch, "b.batch": "These messages were mixed before and are forgotten."}
 
 
 def test_an_interrupted_mixing_goes_on(loose, tmp_path, monkeypatch):
