@@ -12,7 +12,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.user_level import LocalSubsets, SubsetReport, local_subsets
-from barrow.mechanisms.user_level.histograms import USER_LEVEL_KINDS, user_level_histogram
+from barrow.mechanisms.user_level.histograms import USER_LEVEL, user_level_histogram
 from barrow.mechanisms.user_level.subsets import SubsetSelection
 from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_mu_lower
@@ -32,7 +32,7 @@ SPACES = {
 CASES = [
     (name, kind)
     for name in SPACES
-    for kind in USER_LEVEL_KINDS
+    for kind in USER_LEVEL
     if not (kind == "levels" and name in ("line", "discrete")) and not (kind == "multiscale" and name != "line")
 ]
 

@@ -179,7 +179,7 @@ def _merged(own: Budget, asked: Promises) -> Promises:
             f"{show(own.limit.delta)}.",
             "the delta that was frozen when the ledger was made, or less",
         )
-    return Promises([*kept, *by_change.values()], asked.delta, model=asked.model.value, bounded=asked.bounded)
+    return Promises([*kept, *by_change.values()], asked.delta, model=asked.model, bounded=asked.bounded)
 
 
 def _added(own: Budget, merged: Promises) -> str:

@@ -136,7 +136,7 @@ class Promises:
         promises: Sequence[PromiseLimit | tuple[Exact, Exact | None, Exact]],
         delta: Exact = 0,
         *,
-        model: str = "central",
+        model: str = Model.CENTRAL,
         bounded: bool = False,
     ) -> None:
         made = tuple(p if isinstance(p, PromiseLimit) else PromiseLimit(*p) for p in promises)

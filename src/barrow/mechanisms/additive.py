@@ -314,11 +314,11 @@ def wanted_norms(noise: str | Exact, dimension: int, delta: Fraction) -> list[st
 
 def checked_model(model: str, users: int | None) -> tuple[Model, int]:
     """The model, and the number by which a user's influence is divided."""
-    if model == "local":
+    if model == Model.LOCAL:
         return Model.LOCAL, 1
-    if model != "central":
+    if model != Model.CENTRAL:
         raise ParameterError(
-            f"model is {model!r}.",
+            f"model is {str(model)!r}.",
             allowed="'local' (each user adds noise) or 'central' (a curator adds noise to the mean over users)",
             fix="model='central'",
         )

@@ -9,6 +9,7 @@ graphs the noise of single edges must stay unknown.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -29,6 +30,8 @@ from barrow.queries.edges import hats, node_query
 from barrow.spaces import NeighbourGraph, Space
 from barrow.spaces.spanners import check_memory
 
+Spacing = Exact | Sequence[Exact | None] | None
+"""The widest gap between nodes, in the space's unit; one for each part of a product."""
 BLOCKS = ("faces", "edges")
 """How noise is drawn: cycles of four together where the graph names them, or every edge alone."""
 _FEW_NODES = 2000
@@ -159,8 +162,8 @@ def edge_histogram(
     alpha: Exact,
     *,
     users: int,
-    model: str = "central",
-    spacing: Any = None,
+    model: str = Model.CENTRAL,
+    spacing: Spacing = None,
     graph: NeighbourGraph | None = None,
     blocks: str = "faces",
     grid: Exact | None = None,
@@ -176,7 +179,7 @@ def edge_histogram(
         raise ParameterError(f"blocks is {blocks!r}.", allowed="'faces' or 'edges'", fix="blocks='faces'")
     rate = positive(alpha, "alpha")
     place, divisor = checked_model(model, users)
-    _, n = checked_model("central", users)
+    _, n = checked_model(Model.CENTRAL, users)
     if graph is None:
         net = space.graph(spacing)
         query = node_query(space, net, spacing)

@@ -21,6 +21,7 @@ from barrow.mechanisms.channel import Channel
 from barrow.mechanisms.spans import SpanMoments, Spans, spans_of
 from barrow.noise.source import SeededSource
 from barrow.numerics import whole
+from barrow.privacy import Model
 from barrow.spaces import Clustered, Space
 from barrow.spaces.base import Floats
 from barrow.transport import kr_norm
@@ -220,7 +221,9 @@ def gkrr_rate_upper(*, k: int, alpha0: float, reports: int) -> float:
     return scale * (4.0 + 2.0 / alpha0) * _LOOSE
 
 
-def paper_remark_upper(*, k: int, items: int, users: int, alpha: float, delta: float, model: str = "local") -> float:
+def paper_remark_upper(
+    *, k: int, items: int, users: int, alpha: float, delta: float, model: str = Model.LOCAL
+) -> float:
     """The paper's closed expressions after Theorem 6.6 (local) and its corollary (central), to the letter.
 
     4 sqrt(k^3/(m n)) + 64 k^(3/2)/(alpha x) sqrt(ln(4 m e^alpha/delta)), with x = sqrt(n) locally and n centrally.
@@ -232,7 +235,7 @@ def paper_remark_upper(*, k: int, items: int, users: int, alpha: float, delta: f
     if model not in ("local", "central"):
         raise ParameterError(f"model is {model!r}.", allowed="'local' or 'central'", fix="model='central'")
     weight = math.log(4.0 * items / delta) + alpha
-    people = math.sqrt(users) if model == "local" else float(users)
+    people = math.sqrt(users) if model == Model.LOCAL else float(users)
     return 4.0 * math.sqrt(k**3 / (items * users)) + 64.0 * math.sqrt(float(k) ** 3 * weight) / (alpha * people)
 
 

@@ -11,21 +11,22 @@ mass below), so Laplace noise of scale 1/(alpha n) on each is (alpha, 0)-EMD-DP,
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise, checked_model
 from barrow.mechanisms.decoding import CellNoise, cells_decoder, decode, nearest_in_simplex
-from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
+from barrow.mechanisms.edge_histogram import Spacing, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.linear import MuFor, linear_candidates
-from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
+from barrow.mechanisms.multiscale import multiscale_density
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, float_up
@@ -35,8 +36,6 @@ from barrow.queries import Query, histogram, tree_edges
 from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.base import Floats
 
-KINDS = ("edges", "tree", "multiscale", "cells")
-"""The ways by name."""
 MANY = 30
 """The mean of so many reports is taken as Gaussian, for decoding and for predictions only."""
 HOW = ("auto", "nearest")
@@ -48,7 +47,7 @@ class HistogramNoise:
     """A histogram by additive noise on a query, ready to draw; everything in it is public.
 
     Attributes:
-        kind: One of ``KINDS``.
+        family: Of what kind it is.
         query: What noise is added to.
         noise: The noise: :class:`AdditiveNoise` or :class:`EdgeNoise`.
         factors: Each output is a share divided by its factor.
@@ -63,7 +62,7 @@ class HistogramNoise:
     (6, [2.67, 2.67, 8.0, 8.0, 8.0, 8.0])
     """
 
-    kind: str
+    family: HistogramKind
     query: Query
     noise: Any
     factors: Floats
@@ -71,6 +70,11 @@ class HistogramNoise:
     undecoded: float | None = None
     upper: float = 1.0
     reports: int = 1
+
+    @property
+    def kind(self) -> str:
+        """The name of its kind."""
+        return self.family.name
 
     @property
     def space(self) -> Space:
@@ -99,7 +103,7 @@ class HistogramNoise:
         if isinstance(self.noise, EdgeNoise):
             fine, gap = self.noise.plan.graph.weights is None, self.query.arguments.get("spacing")
             return {"determined": fine, "gap": gap if not fine and isinstance(gap, int | float) else None}
-        return {"determined": self.kind != "multiscale", "gap": None}
+        return {"determined": self.family.fine, "gap": None}
 
     @property
     def half_width(self) -> float:
@@ -126,6 +130,194 @@ class HistogramNoise:
         return table.T.tocsr() if self.query.table.sparse else np.ascontiguousarray(table.T)
 
 
+@dataclass(frozen=True)
+class NoiseTarget:
+    """What a histogram by additive noise is asked for with, whatever its kind; see :func:`histogram_noise`."""
+
+    space: Space
+    alpha: Exact
+    delta: Exact
+    users: int
+    model: Model
+    noise: str
+    how: str
+    spacing: Spacing
+    mu_for: MuFor | None
+
+    @property
+    def reports(self) -> int:
+        """How many noisy values are averaged for each output."""
+        return self.users if self.model is Model.LOCAL else 1
+
+
+class HistogramKind(ABC):
+    """One way to a histogram by additive noise.
+
+    Attributes:
+        name: What it is called in a study.
+        words: What is done, in words.
+        outputs: What the released values speak for, in words.
+        user_level_words: What is done under user-level DP.
+        fine: Whether its values determine the share of every item, if they do so on no coarser nodes.
+        spaced: Whether its noise is on nodes, which may be coarser than items.
+    """
+
+    name: ClassVar[str]
+    words: ClassVar[str]
+    outputs: ClassVar[str]
+    user_level_words: ClassVar[str]
+    fine: ClassVar[bool] = True
+    spaced: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, target: NoiseTarget) -> HistogramNoise:
+        """The histogram, ready to draw."""
+
+    def check(self, space: Space) -> None:  # noqa: B027  (most kinds refuse none)
+        """Refuses a space on which another kind does the same, and decodes it better."""
+
+
+class EdgesKind(HistogramKind):
+    """Laplace noise along the edges of the space's graph."""
+
+    name = "edges"
+    words = "noise along the edges of the space's graph, decoded along it"
+    outputs = "what each node of the graph carries"
+    spaced = True
+
+    def build(self, target: NoiseTarget) -> HistogramNoise:
+        """The nearest histogram along the graph has a proven bound where nodes are items."""
+        if target.noise not in ("auto", "laplace"):
+            raise ParameterError(
+                f"noise is {target.noise!r}, but noise along edges is Laplace.",
+                allowed="'auto' or 'laplace'",
+                fix="noise='auto'",
+            )
+        plan = edge_histogram(
+            target.space, target.alpha, users=target.users, model=target.model, spacing=target.spacing
+        )
+        graph, how = plan.graph, target.how
+        upper = 1.0
+        if graph.weights is None:
+            # Along the graph the nearest histogram is off by at most twice the noise (2 % more by its solver), and
+            # paths are at most ``stretch`` times too short. Means of reports: by the standard deviations of the edges.
+            cost = plan.noise_cost_upper
+            if plan.reports > 1:
+                cost = min(cost, graph.edges * float_up(plan.scale) * math.sqrt(2.0 / plan.reports))
+            upper = min(1.0, 2.05 * cost * float_up(graph.stretch))
+        return HistogramNoise(
+            self,
+            plan.query,
+            EdgeNoise(plan),
+            np.ones(graph.nodes),
+            lambda values: plan.decoder.decode(values, how),
+            upper=upper,
+            reports=plan.reports,
+        )
+
+    def check(self, space: Space) -> None:
+        """Along a tree the noise of edges is that of the tree, which has decoders of its own."""
+        if space.items == 1:
+            raise ParameterError("The space has one item, so its graph has no edges.")
+        if space.has_tree and not space.on_line:
+            raise ParameterError("The space is a tree, and noise along its edges is what the mechanism 'tree' adds.")
+
+
+class TreeKind(HistogramKind):
+    """Noise of one size on every edge of a tree."""
+
+    name = "tree"
+    words = "noise on every edge of the tree, decoded along it"
+    outputs = "what lies below each edge of the tree"
+    user_level_words = "noise on every edge of the tree, as EMD-DP at alpha = epsilon"
+
+    def build(self, target: NoiseTarget) -> HistogramNoise:
+        """Decoded along the tree."""
+        made = tree_histogram(
+            target.space,
+            target.alpha,
+            target.delta,
+            users=target.users,
+            noise=target.noise,
+            model=target.model,
+            mu_for=target.mu_for,
+        )
+        tree, how, variance, distribution = made.tree, target.how, made.variance, made.distribution
+        return HistogramNoise(
+            self,
+            made.query,
+            made.noise,
+            1.0 / tree.lengths,
+            lambda values: decode(tree, values, how=how, variances=variance, distribution=distribution),
+            made.undecoded_error,
+            min(made.nearest_error_upper, 1.0),
+            target.reports,
+        )
+
+
+class MultiscaleKind(HistogramKind):
+    """Noise on densities at several scales, of a curator."""
+
+    name = "multiscale"
+    words = "noise on densities at several scales, decoded to one map"
+    outputs = "the surroundings of each place, at each scale"
+    user_level_words = "noise on densities at several scales"
+    fine = False
+
+    def build(self, target: NoiseTarget) -> HistogramNoise:
+        """Decoded to one map."""
+        if target.model is Model.LOCAL:
+            raise ParameterError("Noise at several scales is made for a curator who holds all data.")
+        scales = multiscale_density(
+            target.space, target.alpha, target.delta, users=target.users, noise=target.noise, mu_for=target.mu_for
+        )
+        levels, k = scales.query.levels, scales.query.space.items
+        factors = np.concatenate([np.full(level.query.dimension, 1.0 / level.weight) for level in levels])
+        finest = max((level.weight for level in levels if level.name == "cells"), default=0.0)
+        spread = math.sqrt(k * scales.query.dimension) * scales.noise.deviation
+        method = "nearest" if target.how == "nearest" else "smooth"
+        return HistogramNoise(
+            self,
+            scales.query,
+            scales.noise,
+            factors,
+            lambda values: scales.decode(values, method=method).weights,
+            upper=min(1.0, 0.5 * spread / finest) if finest > 0.0 else 1.0,
+        )
+
+
+class CellsKind(HistogramKind):
+    """Noise on the share of every item."""
+
+    name = "cells"
+    words = user_level_words = "noise on every item's share"
+    outputs = "each item"
+
+    def build(self, target: NoiseTarget) -> HistogramNoise:
+        """Brought to the shares of a histogram."""
+        query, reports = histogram(target.space), target.reports
+        noise = linear_candidates(
+            query,
+            target.alpha,
+            target.delta,
+            noise=target.noise,
+            model=target.model,
+            users=None if target.model is Model.LOCAL else target.users,
+            mu_for=target.mu_for,
+        )[0]
+        k, deviation = query.space.items, noise.deviation / math.sqrt(reports)
+        decoder = nearest_in_simplex if target.how == "nearest" else cells_decoder(query.space, _law(noise, reports))
+        # Projections bring points of a convex set no farther apart, and EMD <= 1-norm/2 <= sqrt(k) 2-norm/2.
+        upper = min(1.0, 0.5 * k * deviation)
+        undecoded = _undecoded(query.space, noise) if reports == 1 else None
+        return HistogramNoise(self, query, noise, np.ones(k), decoder, undecoded, upper, reports)
+
+
+EDGES, TREE, MULTISCALE, CELLS = EdgesKind(), TreeKind(), MultiscaleKind(), CellsKind()
+HISTOGRAMS: dict[str, HistogramKind] = {"edges": EDGES, "tree": TREE, "multiscale": MULTISCALE, "cells": CELLS}
+"""The ways by name."""
+
+
 def histogram_noise(
     space: Space,
     kind: str,
@@ -133,10 +325,10 @@ def histogram_noise(
     delta: Exact = 0,
     *,
     users: int,
-    model: str = "central",
+    model: str = Model.CENTRAL,
     noise: str = "auto",
     how: str = "auto",
-    spacing: Any = None,
+    spacing: Spacing = None,
     mu_for: MuFor | None = None,
 ) -> HistogramNoise:
     """A histogram of one kind under (alpha, delta)-EMD-DP, unbounded.
@@ -156,81 +348,9 @@ def histogram_noise(
     """
     if how not in HOW:
         raise ParameterError(f"decode is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="decode = 'auto'")
-    reports = users if model == "local" else 1
-    if kind == "edges":
-        return _of_edges(edge_histogram(space, alpha, users=users, model=model, spacing=spacing), how, noise)
-    if kind == "tree":
-        made = tree_histogram(space, alpha, delta, users=users, noise=noise, model=model, mu_for=mu_for)
-        tree, variance, distribution = made.tree, made.variance, made.distribution
-        return HistogramNoise(
-            kind,
-            made.query,
-            made.noise,
-            1.0 / tree.lengths,
-            lambda values: decode(tree, values, how=how, variances=variance, distribution=distribution),
-            made.undecoded_error,
-            min(made.nearest_error_upper, 1.0),
-            reports,
-        )
-    if kind == "multiscale":
-        if model == "local":
-            raise ParameterError("Noise at several scales is made for a curator who holds all data.")
-        return _of_scales(multiscale_density(space, alpha, delta, users=users, noise=noise, mu_for=mu_for), how)
-    if kind == "cells":
-        query = histogram(space)
-        n = None if model == "local" else users
-        best = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n, mu_for=mu_for)[0]
-        return _of_cells(query, best, how, reports)
-    raise ParameterError(f"The kind of histogram is {kind!r}.", allowed=", ".join(KINDS), fix="kind='cells'")
-
-
-def _of_edges(plan: EdgeHistogram, how: str, noise: str) -> HistogramNoise:
-    if noise not in ("auto", "laplace"):
-        raise ParameterError(
-            f"noise is {noise!r}, but noise along edges is Laplace.", allowed="'auto' or 'laplace'", fix="noise='auto'"
-        )
-    graph = plan.graph
-    upper = 1.0
-    if graph.weights is None:
-        # Along the graph the nearest histogram is off by at most twice the noise (2 % more by its solver), and paths
-        # are at most ``stretch`` times too short. Means of reports: by the standard deviations of the edges.
-        cost = plan.noise_cost_upper
-        if plan.reports > 1:
-            cost = min(cost, graph.edges * float_up(plan.scale) * math.sqrt(2.0 / plan.reports))
-        upper = min(1.0, 2.05 * cost * float_up(graph.stretch))
-    return HistogramNoise(
-        "edges",
-        plan.query,
-        EdgeNoise(plan),
-        np.ones(graph.nodes),
-        lambda values: plan.decoder.decode(values, how),
-        upper=upper,
-        reports=plan.reports,
-    )
-
-
-def _of_scales(scales: MultiscaleDensity, how: str) -> HistogramNoise:
-    levels, k = scales.query.levels, scales.query.space.items
-    factors = np.concatenate([np.full(level.query.dimension, 1.0 / level.weight) for level in levels])
-    finest = max((level.weight for level in levels if level.name == "cells"), default=0.0)
-    spread = math.sqrt(k * scales.query.dimension) * scales.noise.deviation
-    return HistogramNoise(
-        "multiscale",
-        scales.query,
-        scales.noise,
-        factors,
-        lambda values: scales.decode(values, method="nearest" if how == "nearest" else "smooth").weights,
-        upper=min(1.0, 0.5 * spread / finest) if finest > 0.0 else 1.0,
-    )
-
-
-def _of_cells(query: Query, noise: AdditiveNoise, how: str, reports: int = 1) -> HistogramNoise:
-    k, deviation = query.space.items, noise.deviation / math.sqrt(reports)
-    decoder = nearest_in_simplex if how == "nearest" else cells_decoder(query.space, _law(noise, reports))
-    # Projections bring points of a convex set no farther apart, and EMD <= 1-norm/2 <= sqrt(k) 2-norm/2.
-    upper = min(1.0, 0.5 * k * deviation)
-    undecoded = _undecoded(query.space, noise) if reports == 1 else None
-    return HistogramNoise("cells", query, noise, np.ones(k), decoder, undecoded, upper, reports)
+    if kind not in HISTOGRAMS:
+        raise ParameterError(f"The kind of histogram is {kind!r}.", allowed=", ".join(HISTOGRAMS), fix="kind='cells'")
+    return HISTOGRAMS[kind].build(NoiseTarget(space, alpha, delta, users, Model(model), noise, how, spacing, mu_for))
 
 
 def _undecoded(space: Space, noise: AdditiveNoise) -> float | None:
@@ -331,7 +451,7 @@ def tree_histogram(
     delta: Exact = 0,
     *,
     users: int,
-    model: str = "central",
+    model: str = Model.CENTRAL,
     noise: str = "auto",
     grid: Exact | None = None,
     mu_for: MuFor | None = None,
@@ -348,12 +468,12 @@ def tree_histogram(
     if noise not in ("auto", "laplace", "gaussian"):
         raise ParameterError(f"noise is {noise!r}.", allowed="'auto', 'laplace' or 'gaussian'", fix="noise='auto'")
     place, _ = checked_model(model, users)
-    _, n = checked_model("central", users)
+    _, n = checked_model(Model.CENTRAL, users)
     query = tree_edges(space)
     wanted = [noise] if noise != "auto" else ["laplace", "gaussian"] if probability(delta) > 0 else ["laplace"]
     plans = []
     for each in wanted:
-        reported = None if model == "local" else n
+        reported = None if place is Model.LOCAL else n
         made = linear_candidates(query, alpha, delta, noise=each, model=model, users=reported, grid=grid, mu_for=mu_for)
         plans.append(TreeHistogram(query, made[0], n, place))
     return min(plans, key=lambda plan: plan.mean_size)

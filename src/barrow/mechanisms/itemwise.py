@@ -129,7 +129,7 @@ def item_wise(
     *,
     items: int,
     users: int | None = None,
-    model: str = "central",
+    model: str = Model.CENTRAL,
     delta: Exact = 0,
 ) -> ItemWise:
     """PrivEMDItemWise with ``randomiser`` on each of the ``items`` items of each user.

@@ -20,7 +20,7 @@ from barrow.mechanisms.additive import (
 )
 from barrow.noise.additive.values import checked_grid
 from barrow.numerics import Exact, float_down, gdp_mu_lower
-from barrow.privacy import GaussianNoise, KNormNoise
+from barrow.privacy import GaussianNoise, KNormNoise, Model
 from barrow.privacy.definitions import positive, probability
 from barrow.queries import Query, norm_order
 
@@ -34,7 +34,7 @@ def linear_candidates(
     delta: Exact = 0,
     *,
     noise: str | Exact = "auto",
-    model: str = "central",
+    model: str = Model.CENTRAL,
     users: int | None = None,
     grid: Exact | None = None,
     mu_for: MuFor | None = None,
@@ -92,7 +92,7 @@ def linear_noise(
     delta: Exact = 0,
     *,
     noise: str | Exact = "auto",
-    model: str = "central",
+    model: str = Model.CENTRAL,
     users: int | None = None,
     grid: Exact | None = None,
     mu_for: MuFor | None = None,

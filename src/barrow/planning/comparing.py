@@ -25,6 +25,7 @@ from barrow.planning.terms import Terms
 from barrow.planning.user_level import released_user_level, user_level_histograms
 from barrow.policy import Policy, describe_move
 from barrow.policy.policy import PromiseLike
+from barrow.privacy import Model
 from barrow.privacy.definitions import positive, probability, to_model
 from barrow.queries import Query, query_from_spec
 from barrow.spaces import Space
@@ -40,7 +41,7 @@ def compare(
     *,
     users: int,
     items: int | None = None,
-    model: str = "central",
+    model: str = Model.CENTRAL,
     promises: Policy | Sequence[PromiseLike] | None = None,
     epsilons: Sequence[Exact] = (),
     reference: Reference = "auto",
@@ -115,9 +116,9 @@ def _snapped(query: Query, found: list[Candidate]) -> list[Candidate]:
 def _histogram(target: HistogramTarget) -> Asked:
     """A histogram: errors are earth mover's distances after decoding."""
     terms, items = target.terms, target.items
-    space, delta, users, model = terms.space, terms.delta, terms.users, terms.model.value
+    space, delta, users, model = terms.space, terms.delta, terms.users, terms.model
     # In the local model edge noise at alpha = epsilon is a competitor where there is a tree, and better than items.
-    slow = items is not None and model != "central" and not (model == "local" and space.has_tree)
+    slow = items is not None and model != Model.CENTRAL and not (model == Model.LOCAL and space.has_tree)
 
     def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
         found = released_user_level(target, epsilon) or user_level_histograms(
@@ -135,7 +136,7 @@ def _histogram(target: HistogramTarget) -> Asked:
         if delta == 0 or items is None:
             return None
         sizes = {"items": space.items, "users_items": items}
-        if model == "local":
+        if model == Model.LOCAL:
             return paper_rule_local(epsilon, delta, **sizes)
         return paper_rule_central(epsilon, delta, **sizes, users=users)
 

@@ -18,7 +18,8 @@ import numpy as np
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise
-from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
+from barrow.mechanisms.edge_histogram import Spacing
+from barrow.mechanisms.histograms import HISTOGRAMS, HistogramKind, HistogramNoise, NoiseTarget
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.edges import best_spacing
 from barrow.planning.items import ItemChoice, choose_items, most_accurate_items
@@ -32,12 +33,6 @@ from barrow.spaces.base import Floats
 from barrow.transport import measure_of
 from barrow.transport.measure import MOST_MEASURED
 
-WORDS = {
-    "edges": "noise along the edges of the space's graph, decoded along it",
-    "tree": "noise on every edge of the tree, decoded along it",
-    "multiscale": "noise on densities at several scales, decoded to one map",
-    "cells": "noise on every item's share",
-}
 _FEW_ITEMS, _SOME_ITEMS, _MANY_ITEMS = 300, 500, 2000
 _SURE, _MOST_DRAWS = 0.08, 40
 """Up to some items, the best has at most this relative standard error, or comes from so many releases."""
@@ -106,7 +101,7 @@ def histogram_candidates(
     """
     made: list[Candidate] = []
     cannot: dict[str, str] = {}
-    additive = {kind: _additive(kind) for kind in WORDS}
+    additive = {name: _additive(kind) for name, kind in HISTOGRAMS.items()}
     builders: dict[str, Callable[[HistogramTarget], Candidate]] = {
         **({} if target.terms.model is Model.SHUFFLE else additive),
         "frequency": _frequency,
@@ -205,14 +200,14 @@ def _hopeless(target: HistogramTarget) -> dict[str, str]:
     }
 
 
-def _additive(kind: str) -> Callable[[HistogramTarget], Candidate]:
+def _additive(kind: HistogramKind) -> Callable[[HistogramTarget], Candidate]:
     def build(target: HistogramTarget) -> Candidate:
-        terms, made = target.terms, kept_noise(target, kind)
+        terms, made = target.terms, kept_noise(target, kind.name)
         found, size = _predicted(made, target), terms.space.diameter
         whose = "each person's " if terms.model is Model.LOCAL else ""
         return Candidate(
-            kind,
-            f"{whose}{WORDS[kind]} ({made.noise.name})",
+            kind.name,
+            f"{whose}{kind.words} ({made.noise.name})",
             price(made.event),
             found.mean,
             None if made.undecoded is None else made.undecoded * size,
@@ -230,13 +225,13 @@ def _predicted(
 ) -> Simulated:
     """The simulated error: on a coarser grid where nodes are few and items very many."""
     space = target.terms.space
-    if made.kind != "edges" or space.items <= most:
+    if not made.family.spaced or space.items <= most:
         return simulate(made, target.reference, draws or _first_draws(space), most, **seed)
     here = stand_in(space, target.reference, made.noise.dimension, most)
     if here.space is space:
         return simulate(made, target.reference, draws, most, **seed)
     plan = made.noise.plan
-    alike = _noise_of(target, "edges", plan.alpha, plan.query.arguments.get("spacing"), here.space)
+    alike = _noise_of(target, made.family, plan.alpha, plan.query.arguments.get("spacing"), here.space)
     found = simulate(alike, here.reference, draws, most, **seed)
     decoded = here.error(found.decoded / space.diameter)
     mean = raw_error(decoded, float(target.reference @ space.snapping_means))
@@ -267,14 +262,12 @@ def _first_draws(space: Space) -> int | None:
 
 def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
     """The noise of one kind with the largest alpha that keeps the terms: what the answer cannot show costs nothing."""
-    terms = target.terms
-    spacing = None
-    if kind == "edges":
-        _check_edges(target)
-        spacing = target.spacing
+    terms, family = target.terms, HISTOGRAMS[kind]
+    family.check(terms.space)
+    spacing = target.spacing if family.spaced else None
 
-    def at(alpha: Fraction, spacing: Any, space: Space = terms.space) -> HistogramNoise:
-        return _noise_of(target, kind, alpha, spacing, space)
+    def at(alpha: Fraction, spacing: Spacing, space: Space = terms.space) -> HistogramNoise:
+        return _noise_of(target, family, alpha, spacing, space)
 
     most = target.report_values if terms.model is Model.LOCAL else None
     if isinstance(spacing, str):
@@ -294,29 +287,15 @@ def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
     return better if terms.alpha_for(Fraction(getattr(better.event, "range_ratio", None) or 1)) >= larger else made
 
 
-def _noise_of(target: HistogramTarget, kind: str, alpha: Fraction, spacing: Any, space: Space) -> HistogramNoise:
+def _noise_of(
+    target: HistogramTarget, kind: HistogramKind, alpha: Fraction, spacing: Spacing, space: Space
+) -> HistogramNoise:
     terms = target.terms
-    return histogram_noise(
-        space,
-        kind,
-        alpha,
-        terms.delta,
-        users=terms.users,
-        model=terms.model.value,
-        noise=target.noise,
-        how=target.decode,
-        spacing=spacing,
-        mu_for=terms.mu_for,
+    return kind.build(
+        NoiseTarget(
+            space, alpha, terms.delta, terms.users, terms.model, target.noise, target.decode, spacing, terms.mu_for
+        )
     )
-
-
-def _check_edges(target: HistogramTarget) -> None:
-    """Along a tree the noise of edges is that of the tree, which has decoders of its own."""
-    space = target.terms.space
-    if space.items == 1:
-        raise ParameterError("The space has one item, so its graph has no edges.")
-    if space.has_tree and not space.on_line:
-        raise ParameterError("The space is a tree, and noise along its edges is what the mechanism 'tree' adds.")
 
 
 def _items(target: HistogramTarget) -> int:
@@ -328,14 +307,15 @@ def _items(target: HistogramTarget) -> int:
 
 
 @lru_cache(maxsize=16)
-def _calibrated(space: Space, alpha: Fraction, delta: Fraction, items: int, users: int, model: str) -> ItemChoice:
+def _calibrated(space: Space, alpha: Fraction, delta: Fraction, items: int, users: int, model: Model) -> ItemChoice:
     """One calibration for all candidates that need it: it takes a second."""
-    return choose_items(space, alpha, delta, items=items, users=None if model == "local" else users, model=model)
+    alone = model is Model.LOCAL
+    return choose_items(space, alpha, delta, items=items, users=None if alone else users, model=model)
 
 
 def _choice(target: HistogramTarget) -> ItemChoice:
     terms = target.terms
-    return _calibrated(terms.space, terms.alpha, terms.delta, _items(target), terms.users, terms.model.value)
+    return _calibrated(terms.space, terms.alpha, terms.delta, _items(target), terms.users, terms.model)
 
 
 def _frequency(target: HistogramTarget) -> Candidate:
@@ -355,7 +335,7 @@ def _paper(target: HistogramTarget) -> Candidate:
     methods = choice.calibration.methods
     alpha0 = max(methods.get("theorem") or 0.0, float(choice.calibration.composition))
     randomiser = randomiser_from_spec(terms.space, Fraction(alpha0), None)
-    made = item_wise(randomiser, items=_items(target), users=n, model=terms.model.value, delta=terms.delta)
+    made = item_wise(randomiser, items=_items(target), users=n, model=terms.model, delta=terms.delta)
     words = "every item randomised (GKRR) with the alpha0 of the paper's Theorem 4.4"
     return _estimated("paper", words, FrequencyEstimator(made, terms.users), target)
 

@@ -110,7 +110,7 @@ def choose_items(
     *,
     items: int,
     users: int | None = None,
-    model: str = "central",
+    model: str = Model.CENTRAL,
     randomiser: Mapping[str, Any] | str | None = None,
 ) -> ItemChoice:
     """The item-wise release with the largest alpha0 that is certified for (alpha, delta)-bounded EMD-DP.
@@ -171,7 +171,7 @@ def choose_items(
 
 
 def most_accurate_items(
-    space: Space, alpha: Exact, delta: Exact, *, items: int, users: int, model: str = "central"
+    space: Space, alpha: Exact, delta: Exact, *, items: int, users: int, model: str = Model.CENTRAL
 ) -> ItemWise | None:
     """A release about as accurate as :func:`choose_items` could find, with no guarantee: to see if it is worth it.
 
@@ -282,6 +282,6 @@ class ItemHelp:
         sampled = had.pop("samples", self.samples)
         people = had.pop("users")
         hiding = {Model.LOCAL: None, Model.SHUFFLE: terms.hiding_among(people)}.get(terms.model, people)
-        made = item_wise(self.wanted, users=hiding, model=terms.model.value, **had)
+        made = item_wise(self.wanted, users=hiding, model=terms.model, **had)
         found: Fraction = price(reduced(made).event if sampled else made.event).definition.parameters["alpha"]
         return found

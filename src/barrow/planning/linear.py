@@ -30,7 +30,7 @@ def linear_errors(
     delta: Exact = 0,
     *,
     users: int,
-    model: str = "central",
+    model: str = Model.CENTRAL,
     noise: str = "auto",
     mu_for: MuFor | None = None,
 ) -> list[Candidate]:
@@ -45,7 +45,7 @@ def linear_errors(
     >>> found[0].name, round(found[0].error, 3)
     ('laplace', 0.012)
     """
-    n = None if model == "local" else users
+    n = None if model == Model.LOCAL else users
     made = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n, mu_for=mu_for)
     return best_first([noise_candidate(each, users, "") for each in made])
 
@@ -63,7 +63,7 @@ def kept_errors(query: Query, terms: Terms, noise: str = "auto") -> list[Candida
     ['laplace']
     """
     found: list[Candidate] = []
-    people, model = terms.users, terms.model.value
+    people, model = terms.users, terms.model
     for each in _norms(noise, query, terms.delta):
         alpha = terms.alpha_for(query.range_ratio(2 if each == "gaussian" else _ORDER.get(each, each)))
         found += linear_errors(query, alpha, terms.delta, users=people, model=model, noise=each, mu_for=terms.mu_for)
@@ -111,7 +111,7 @@ def shuffled_epsilon0(epsilon: Fraction, delta: Fraction, users: int) -> Fractio
 
 
 def user_level_errors(
-    query: Query, epsilon: Exact, delta: Exact = 0, *, users: int, model: str = "central"
+    query: Query, epsilon: Exact, delta: Exact = 0, *, users: int, model: str = Model.CENTRAL
 ) -> list[Candidate]:
     """Every mechanism for a linear query under (epsilon, delta)-user-level DP, with its 95 % half width.
 
@@ -129,13 +129,13 @@ def user_level_errors(
     (True, 0.3)
     """
     budget, slack = positive(epsilon, "epsilon"), probability(delta)
-    if model == "central":
+    if model == Model.CENTRAL:
         made = _noises(query, budget, slack, users)
         return best_first([noise_candidate(each, users, "user-level: ") for each in made])
     own, event = local_budget(budget, slack, users, model)
     # Amplified reports have all of delta spent on shuffling.
-    noises = _noises(query, own, Fraction(0) if model == "shuffle" else slack, None)
-    if model == "shuffle":
+    noises = _noises(query, own, Fraction(0) if model == Model.SHUFFLE else slack, None)
+    if model == Model.SHUFFLE:
         noises = [replace(each, event=event) for each in noises]
     found = [noise_candidate(each, users, "user-level: ") for each in noises]
     if query.table.shape[0] * query.dimension <= MOST_ENTRIES:
@@ -148,7 +148,7 @@ def user_level_errors(
 
 def _noises(query: Query, budget: Fraction, slack: Fraction, users: int | None) -> list[UserLevelNoise]:
     """Additive noise for the mean over ``users``, or for one answer; on sparse tables other norms lose to Laplace."""
-    model = "local" if users is None else "central"
+    model = Model.LOCAL if users is None else "central"
     if not query.table.sparse:
         return user_level_candidates(query, budget, slack, model=model, users=users)
     kinds = ["laplace", *(["gaussian"] if slack else [])]
@@ -161,8 +161,8 @@ def _noises(query: Query, budget: Fraction, slack: Fraction, users: int | None) 
 
 def local_budget(budget: Fraction, slack: Fraction, users: int, model: str) -> tuple[Fraction, UserLevelRelease]:
     """The epsilon of one report, and the event of all of them."""
-    if model == "local":
+    if model == Model.LOCAL:
         return budget, UserLevelRelease(budget, model=model)
-    if model == "shuffle":
+    if model == Model.SHUFFLE:
         return shuffled_epsilon0(budget, slack, users), UserLevelRelease(budget, delta=slack, model=model)
-    raise ParameterError(f"model is {model!r}.", allowed="'central', 'shuffle' or 'local'", fix="model='central'")
+    raise ParameterError(f"model is {str(model)!r}.", allowed="'central', 'shuffle' or 'local'", fix="model='central'")

@@ -32,12 +32,6 @@ DRAWS, FEW_DRAWS, _FIRST_DRAWS = 12, 4, 3
 """Simulated releases behind each error; fewer where outputs are many, or decoding takes long."""
 _MANY_OUTPUTS, _MANY_ITEMS, _CLOSE = 500, 2000, 1.3
 _SETTLED = 0.02
-_WORDS = {
-    "levels": "noise on groups of items and on the items, each level at its weight",
-    "tree": "noise on every edge of the tree, as EMD-DP at alpha = epsilon",
-    "multiscale": "noise on densities at several scales",
-    "cells": "noise on every item's share",
-}
 
 
 def user_level_histograms(
@@ -46,7 +40,7 @@ def user_level_histograms(
     delta: Exact = 0,
     *,
     users: int,
-    model: str = "central",
+    model: str = Model.CENTRAL,
     reference: Reference = "auto",
     decode: str = "auto",
     draws: int = DRAWS,
@@ -72,7 +66,7 @@ def user_level_histograms(
     """
     budget, slack = positive(epsilon, "epsilon"), probability(delta)
     guess = reference_distribution(space, reference)
-    if model == "central":
+    if model == Model.CENTRAL:
         made = _central(space, budget, slack, users, decode)
         return best_first([_simulated(name, each, guess, draws) for name, each in made])
     own, event = local_budget(budget, slack, users, model)
@@ -80,7 +74,7 @@ def user_level_histograms(
         _reported(local_subsets(space, own, users=users, levels=levels, event=event), guess, draws)
         for levels in ((False, True) if has_levels(space) else (False,))
     ]
-    if model == "local" and space.has_tree:
+    if model == Model.LOCAL and space.has_tree:
         found.append(_local_tree(space, budget, slack, users, guess, draws))
     return best_first(found)
 
@@ -116,7 +110,7 @@ def _simulated(kind: str, made: HistogramNoise, guess: Floats, draws: int) -> Ca
     found, size = simulate(made, guess, min(draws, most), MOST_RANKED), made.space.diameter
     return Candidate(
         kind,
-        f"user-level: {_WORDS[kind]} ({made.noise.name})",
+        f"user-level: {made.family.user_level_words} ({made.noise.name})",
         price(made.event),
         found.mean,
         None if made.undecoded is None else made.undecoded * size,
@@ -142,8 +136,8 @@ def _reported(made: LocalSubsets, guess: Floats, draws: int) -> Candidate:
 
 def _local_tree(space: Space, budget: Fraction, slack: Fraction, users: int, guess: Floats, draws: int) -> Candidate:
     """EMD-DP itself at alpha = epsilon: distances are at most 1, so it is user-level DP at epsilon."""
-    made = histogram_noise(space, "tree", budget, slack, users=users, model="local")
-    event = UserLevelRelease(budget, delta=0 if made.noise.p is not None else slack, model="local")
+    made = histogram_noise(space, "tree", budget, slack, users=users, model=Model.LOCAL)
+    event = UserLevelRelease(budget, delta=0 if made.noise.p is not None else slack, model=Model.LOCAL)
     return _simulated("tree", replace(made, noise=replace(made.noise, event=event)), guess, draws)
 
 
@@ -167,7 +161,7 @@ def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Cand
         epsilon,
         Fraction(0) if target.noise == "laplace" else terms.delta,
         users=terms.users,
-        model=terms.model.value,
+        model=terms.model,
         reference=target.reference,
         decode=target.decode,
         draws=_FIRST_DRAWS,

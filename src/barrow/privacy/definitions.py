@@ -220,7 +220,7 @@ class UserLevel(Definition):
     symbol: ClassVar[Symbol] = "epsilon"
     label: ClassVar[str] = "def:user-level-central-dp"
 
-    def __init__(self, epsilon: Exact, delta: Exact = 0, *, model: str = "central", bounded: bool = False) -> None:
+    def __init__(self, epsilon: Exact, delta: Exact = 0, *, model: str = Model.CENTRAL, bounded: bool = False) -> None:
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "model", to_model(model))
@@ -273,7 +273,7 @@ class Emd(Definition):
     symbol: ClassVar[Symbol] = "alpha"
     label: ClassVar[str] = "def:emd-dp"
 
-    def __init__(self, alpha: Exact, delta: Exact = 0, *, model: str = "central", bounded: bool = False) -> None:
+    def __init__(self, alpha: Exact, delta: Exact = 0, *, model: str = Model.CENTRAL, bounded: bool = False) -> None:
         object.__setattr__(self, "alpha", positive(alpha, "alpha"))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "model", to_model(model))
@@ -327,7 +327,7 @@ class DiscreteEmd(Definition):
     label: ClassVar[str] = "def:discrete-emd-dp-central"
     bounded = False
 
-    def __init__(self, epsilon: Exact, delta: Exact = 0, *, radius: Exact, model: str = "central") -> None:
+    def __init__(self, epsilon: Exact, delta: Exact = 0, *, radius: Exact, model: str = Model.CENTRAL) -> None:
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "radius", share(radius, "radius"))

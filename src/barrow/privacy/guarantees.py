@@ -208,7 +208,7 @@ def emd_rate_from(definition: DiscreteEmd) -> Fraction:
     return 2 * definition.epsilon / definition.radius
 
 
-def item_to_emd(definition: ItemMetric, *, items: int, model: str = "local") -> Conversion:
+def item_to_emd(definition: ItemMetric, *, items: int, model: str = Model.LOCAL) -> Conversion:
     """Bounded EMD-DP of releasing all ``items`` outputs of an item randomiser, by composition: alpha0 * m.
 
     Only for delta = 0: sum_i alpha0 d(x_i, x'_i) = alpha0 m w along the best matching (``lem:bvn``).

@@ -13,7 +13,7 @@ import numpy as np
 from barrow import mechanisms, planning
 from barrow.accounting import price
 from barrow.errors import ParameterError
-from barrow.mechanisms.histograms import KINDS
+from barrow.mechanisms.histograms import HISTOGRAMS
 from barrow.numerics import Exact, exact_text, float_up, whole
 from barrow.numerics.exact import at_most, near
 from barrow.planning.candidates import Candidate, checked_definition, kept_user_level, preferred, reasons, useless
@@ -39,13 +39,6 @@ from barrow.spaces.base import Floats
 if TYPE_CHECKING:
     from barrow.planning.after import OwnError
 
-_OUTPUTS = {
-    "edges": "what each node of the graph carries",
-    "tree": "what lies below each edge of the tree",
-    "multiscale": "the surroundings of each place, at each scale",
-    "cells": "each item",
-    "levels": "each group of items and of each item",
-}
 _MANY = 2000
 """On larger spaces a plan takes seconds, and is not made again for the sake of a comparison."""
 
@@ -157,7 +150,7 @@ class Histogram(Question):
     def channel(self, terms: Terms) -> LocalChannel:
         """What people report; a mechanism that is named needs no comparison."""
         words = histogram_words(terms.space)
-        if self.mechanism in KINDS and self.definition != "user_level":
+        if self.mechanism in HISTOGRAMS and self.definition != "user_level":
             made = kept_noise(self.target(terms), self.mechanism)
             return NoiseChannel(terms, words, price(made.event), made.query, made.noise)
         best = self._choice(terms).best
@@ -517,7 +510,7 @@ class HistogramPlan(LinearPlan):
             return self.made
         noise = "gaussian" if self.noise.p is None else "laplace"
         target = replace(self.target, terms=replace(self.terms, users=users), noise=noise)
-        if self.made.kind == "edges":  # people reported the nodes that were planned
+        if self.made.family.spaced:  # people reported the nodes that were planned
             target = replace(target, spacing=self.query.arguments.get("spacing"))
         return kept_noise(target, self.made.kind)
 
@@ -528,7 +521,7 @@ class HistogramPlan(LinearPlan):
     @property
     def read_from(self) -> dict[str, Any]:
         """What mechanism it was, and what its noise is on."""
-        outputs = _OUTPUTS[self.made.kind]
+        outputs = self.made.family.outputs
         return {"mechanism": self.chosen.name, "words": self.chosen.words, "unbiased_outputs": outputs}
 
     def fields(self) -> dict[str, Any]:
@@ -632,7 +625,7 @@ class HistogramPlan(LinearPlan):
             lines.append(
                 f"Quantiles {self.reading.what} ± {wide} (95 %) if items were spread uniformly; no further cost"
             )
-        return [*lines, f"Intervals the share of {_OUTPUTS[self.made.kind]} {each} (95 %), released too"]
+        return [*lines, f"Intervals the share of {self.made.family.outputs} {each} (95 %), released too"]
 
     def other_lines(self) -> list[str]:
         """The mechanisms that lose, and those that were not tried; a comparison says why."""

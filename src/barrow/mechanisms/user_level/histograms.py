@@ -10,6 +10,7 @@ others, and the weight of their output is the largest that leaves the range of t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -19,7 +20,14 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding import decode
 from barrow.mechanisms.decoding.cells import without_added
-from barrow.mechanisms.histograms import KINDS, HistogramNoise, histogram_noise
+from barrow.mechanisms.histograms import (
+    HISTOGRAMS,
+    MULTISCALE,
+    TREE,
+    HistogramKind,
+    HistogramNoise,
+    NoiseTarget,
+)
 from barrow.mechanisms.multiscale import map_of
 from barrow.mechanisms.user_level.levels import (
     PARTS,
@@ -42,8 +50,6 @@ from barrow.spaces import EdgeTree, Space, edge_names
 from barrow.spaces.base import Floats
 
 _UP = 1.0 + 2.0**-40
-USER_LEVEL_KINDS = ("levels", *(kind for kind in KINDS if kind != "edges"))
-"""The ways by name."""
 _TURNS = 6
 _MARGIN = 1 - Fraction(1, 10**7)
 
@@ -79,16 +85,15 @@ def user_level_histogram(
         raise ParameterError(
             "delta is 0, but Gaussian noise has no pure guarantee.", allowed="a delta above 0", fix="delta=1e-9"
         )
-    if kind not in USER_LEVEL_KINDS:
+    if kind not in USER_LEVEL:
         raise ParameterError(
-            f"The kind of histogram is {kind!r}.", allowed=", ".join(map(repr, USER_LEVEL_KINDS)), fix="kind='cells'"
+            f"The kind of histogram is {kind!r}.", allowed=", ".join(map(repr, USER_LEVEL)), fix="kind='cells'"
         )
     asked = _Asked(space, budget, slack, users, noise, how)
-    if kind == "levels":
-        return _levels(asked)
-    if kind != "cells" and space.innermost is not space:
-        return _scales(asked) if kind == "multiscale" else _edges(asked)
-    made = asked.at_worst(space, kind)
+    with_others = USER_LEVEL[kind]
+    if with_others is not None and (kind not in HISTOGRAMS or space.innermost is not space):
+        return with_others(asked)
+    made = asked.at_worst(space, HISTOGRAMS[kind])
     event = UserLevelRelease(budget, delta=slack, model=Model.CENTRAL)
     return replace(made, noise=replace(_additive(made), event=event))
 
@@ -114,14 +119,16 @@ class _Asked:
         whole = with_added(query, self.space, 1 if self.noise == "laplace" else 2) if self.added else query
         return whole, axis_candidates(whole, self.budget, self.slack, noise=self.noise, users=self.users)[0]
 
-    def at_worst(self, space: Space, kind: str) -> HistogramNoise:
+    def at_worst(self, space: Space, kind: HistogramKind) -> HistogramNoise:
         """The histogram at the largest alpha found whose worst case is the budget; alpha = epsilon always serves."""
         slack = self.slack
         limit = Fraction(gdp_mu_lower(float_down(self.budget), float_down(slack))) if slack else self.budget
         alpha = self.budget
         best: HistogramNoise | None = None
         for _ in range(_TURNS):
-            made = histogram_noise(space, kind, alpha, slack, users=self.users, noise=self.noise, how=self.how)
+            made = kind.build(
+                NoiseTarget(space, alpha, slack, self.users, Model.CENTRAL, self.noise, self.how, None, None)
+            )
             rate, ratio = _rate_and_ratio(made)
             if rate * ratio <= limit:
                 if best is not None and made.noise.scale >= best.noise.scale:
@@ -166,22 +173,37 @@ def levelled(space: Space) -> Grouped:
     return grouped(space)
 
 
+class LevelsKind(HistogramKind):
+    """Noise on groups of items and on the items, each level at its weight: of user-level DP alone."""
+
+    name = "levels"
+    words = user_level_words = "noise on groups of items and on the items, each level at its weight"
+    outputs = "each group of items and of each item"
+
+    def build(self, target: NoiseTarget) -> HistogramNoise:
+        """Under EMD-DP it has no answer: its weights are about a person's whole data."""
+        raise ParameterError("Noise by levels is for user-level DP.", allowed=", ".join(HISTOGRAMS), fix="kind='cells'")
+
+
+LEVELS = LevelsKind()
+
+
 def _levels(asked: _Asked) -> HistogramNoise:
     inner = asked.space.innermost
     levels = levelled(inner)
     weights = _weights(levels.tree, asked.noise)
     query = weighted_masses(inner, levels.tree, weights, levels.order, lambda: levels.names, Fraction(1, PARTS))
-    return _along("levels", asked, levels, query, PARTS / np.array(weights, dtype=np.float64)[levels.tree.depths])
+    return _along(LEVELS, asked, levels, query, PARTS / np.array(weights, dtype=np.float64)[levels.tree.depths])
 
 
 def _edges(asked: _Asked) -> HistogramNoise:
     """EMD-DP's noise along the tree of the space inside, and on the added items."""
     inner = asked.space.innermost
     levels = Grouped(np.arange(inner.items), levelled_tree(inner), tuple)
-    return _along("tree", asked, levels, tree_edges(inner), 1.0 / levels.tree.lengths)
+    return _along(TREE, asked, levels, tree_edges(inner), 1.0 / levels.tree.lengths)
 
 
-def _along(kind: str, asked: _Asked, levels: Grouped, query: Query, factors: Floats) -> HistogramNoise:
+def _along(kind: HistogramKind, asked: _Asked, levels: Grouped, query: Query, factors: Floats) -> HistogramNoise:
     """Noise on what lies below every edge, and on each added item, decoded along the tree."""
     space, added, tree = asked.space, asked.added, levels.tree
     whole, made = asked.noisy(query)
@@ -205,13 +227,13 @@ def _along(kind: str, asked: _Asked, levels: Grouped, query: Query, factors: Flo
 
 def _scales(asked: _Asked) -> HistogramNoise:
     """Densities of the space inside at several scales, and the added items."""
-    inside = asked.at_worst(asked.space.innermost, "multiscale")
+    inside = asked.at_worst(asked.space.innermost, MULTISCALE)
     query, added = inside.query, asked.added
     if not isinstance(query, MultiscaleQuery):
         raise ParameterError("The histogram is not made at several scales.", allowed="a multiscale query", fix="")
     whole, made = asked.noisy(query)
     method = "nearest" if asked.how == "nearest" else "smooth"
-    found = HistogramNoise("multiscale", whole, made, np.append(inside.factors, _own_factors(whole)), np.asarray)
+    found = HistogramNoise(MULTISCALE, whole, made, np.append(inside.factors, _own_factors(whole)), np.asarray)
 
     def across(values: Floats) -> Floats:
         return map_of(query, found.matrix, values, deviation=made.deviation, method=method, added=added).weights
@@ -270,3 +292,12 @@ def with_added(query: Query, space: Space, p: float) -> Query:
         ClosedForm(lambda order: span(order) / space.least_distance_lower, range_bound=span, quantised=True),
         lambda: [*query.outputs, *(space.label(item) for item in range(known, space.items))],
     )
+
+
+USER_LEVEL: dict[str, Callable[[_Asked], HistogramNoise] | None] = {
+    "levels": _levels,
+    "tree": _edges,
+    "multiscale": _scales,
+    "cells": None,
+}
+"""The ways by name, and how each is built where items were added to the space (cells need no other way)."""

@@ -21,7 +21,7 @@ from barrow.mechanisms.user_level.subsets import SubsetSelection, checked_counts
 from barrow.noise import Source, exact_multinomials, uniform_below
 from barrow.noise.source import SeededSource, checked_source
 from barrow.numerics import Exact
-from barrow.privacy import UserLevelRelease
+from barrow.privacy import Model, UserLevelRelease
 from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.base import Floats
 
@@ -168,7 +168,7 @@ def local_subsets(
             times deviation least, for uniformly spread items.
         event: What it is priced by; by default a local release at ``epsilon``. Shuffled reports have another one.
     """
-    priced = UserLevelRelease(epsilon, model="local") if event is None else event
+    priced = UserLevelRelease(epsilon, model=Model.LOCAL) if event is None else event
     if not levels:
         return LocalSubsets(space, users, (SubsetSelection(space.items, epsilon),), (PARTS,), priced)
     tree = levelled_tree(space)

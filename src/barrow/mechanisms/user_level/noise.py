@@ -233,7 +233,7 @@ def user_level_candidates(
     delta: Exact = 0,
     *,
     noise: str | Exact = "auto",
-    model: str = "central",
+    model: str = Model.CENTRAL,
     users: int | None = None,
 ) -> list[UserLevelNoise]:
     """Every additive noise that makes ``query`` (epsilon, delta)-user-level DP, the most accurate first."""
@@ -258,7 +258,7 @@ def axis_candidates(
     delta: Exact = 0,
     *,
     noise: str | Exact = "auto",
-    model: str = "central",
+    model: str = Model.CENTRAL,
     users: int | None = None,
 ) -> list[AdditiveNoise]:
     """Those of :func:`user_level_candidates` that know the outputs' axes only: p-norms, and Gaussian noise."""
@@ -291,7 +291,7 @@ def user_level_noise(
     delta: Exact = 0,
     *,
     noise: str | Exact = "auto",
-    model: str = "central",
+    model: str = Model.CENTRAL,
     users: int | None = None,
 ) -> UserLevelNoise:
     """The most accurate additive noise at user level; arguments as in :func:`barrow.mechanisms.linear_noise`."""
