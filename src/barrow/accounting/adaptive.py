@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from barrow import heavy
 from barrow.accounting.inputs import SMALLEST_DELTA
 from barrow.accounting.releases import largest_rate
 from barrow.errors import ParameterError
@@ -29,13 +30,11 @@ def pure_mu_upper(epsilon: float) -> float:
     >>> round(pure_mu_upper(1.0), 6), pure_mu_upper(0.0)
     (1.232035, 0.0)
     """
-    from scipy.special import ndtri_exp
-
     if epsilon <= 0.0:
         return 0.0
     log_tail = -epsilon - math.log1p(math.exp(-epsilon))
     # The probit loses its digits near 1/2, where the slope at 0 is a bound as good.
-    return min(-2.0 * float(ndtri_exp(log_tail)) * (1.0 + 1e-12) + 1e-15, _SLOPE * epsilon)
+    return min(-2.0 * float(heavy.special.ndtri_exp(log_tail)) * (1.0 + 1e-12) + 1e-15, _SLOPE * epsilon)
 
 
 def adaptive_alpha_upper(events: Sequence[Event], delta: Exact) -> Fraction:

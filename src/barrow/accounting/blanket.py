@@ -23,6 +23,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.accounting.excess import log_excess_upper, rate_of_excess
 from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
 from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items
@@ -204,15 +205,13 @@ def _profile(
     randomiser: ResponseRandomiser, alpha0: float, n: int, m: int, head: float, floor: float
 ) -> FlowProfile | None:
     """The profile whose tests below Phi(-L) have power at most ``head``, with Phi(-L) <= ``floor``."""
-    from scipy.special import ndtri_exp
-
     if alpha0 > _LARGEST:
         return None
     n_float = float_down(Fraction(n))
     # A blanket a little smaller than it is allows for probabilities that are good to a relative ENTRY/4.
     less = np.array([1.0, 1.0 / (1.0 - ENTRY), 1.0 / (1.0 - ENTRY), 1.0 - ENTRY])
     changes = [(d, rows * less) for d, rows in randomiser.changes(alpha0)]
-    below, deepest = -float(ndtri_exp(math.log(head))), -float(ndtri_exp(math.log(floor)))
+    below, deepest = -float(heavy.special.ndtri_exp(math.log(head))), -float(heavy.special.ndtri_exp(math.log(floor)))
     first_order = max(_Excess(rows, n_float).deviation(0.0) for _, rows in changes) * 2.0 / n_float
     guess = m * first_order * 1.001
     # Few lines tell roughly how deep the level has to be; then all of them, once if the look was right.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.accounting.profile import rate_from_lines
 
 Floats = NDArray[np.float64]
@@ -145,8 +146,6 @@ def rate_of_excess(log_upper: Callable[[float], float], first: float, level: flo
         level: L.
         lines: How many slopes are used.
     """
-    from scipy.special import ndtri_exp
-
     top = first
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(_GROWTHS):
@@ -157,7 +156,7 @@ def rate_of_excess(log_upper: Callable[[float], float], first: float, level: flo
             if not (math.isfinite(before) and math.isfinite(last)):
                 return math.inf
             drop = -math.expm1(min(last - before, -1e-12))
-            reached = -float(ndtri_exp(min(before + math.log(drop) - math.log(top / lines), -1e-9)))
+            reached = -float(heavy.special.ndtri_exp(min(before + math.log(drop) - math.log(top / lines), -1e-9)))
             if reached >= level:
                 break
             # Tails that are heavier than normal ones need slopes far beyond the first guess.

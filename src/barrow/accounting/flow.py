@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.accounting.inputs import (
     LARGEST_ALPHA0,
     alpha0_up,
@@ -103,16 +104,12 @@ class FlowProfile:
     @property
     def floor_upper(self) -> float:
         """Phi(-L), rounded up: what tests of level above 1 - Phi(-L) add to delta."""
-        from scipy.special import ndtr
-
-        return float(ndtr(-self.level)) * _SLACK + 5e-324
+        return float(heavy.special.ndtr(-self.level)) * _SLACK + 5e-324
 
     @property
     def head_upper(self) -> float:
         """Phi(-L + mu(1)), rounded up: the power of any test of level below Phi(-L), at any distance."""
-        from scipy.special import ndtr
-
-        return float(ndtr(self.mu_upper(1.0) * _SLACK - self.level)) * (1.0 + 1e-9) + 5e-324
+        return float(heavy.special.ndtr(self.mu_upper(1.0) * _SLACK - self.level)) * (1.0 + 1e-9) + 5e-324
 
     @cached_property
     def _grid(self) -> tuple[Floats, Floats]:
@@ -164,14 +161,12 @@ def _profile(
     alpha0: float, reports: float, items: int, head: float, floor: float, clones: Clones, least: float
 ) -> FlowProfile | None:
     """The profile whose tests below Phi(-L) have power at most ``head``, with Phi(-L) <= ``floor``."""
-    from scipy.special import ndtri_exp
-
     nu = math.tanh(alpha0 / 2.0)
     omega = 1.0 + nu if clones == "strong" else 1.0
     largest = nu / math.sqrt(omega) if clones == "strong" else nu
     log_clones = math.log(max(reports - 1.0, 1e-300)) - alpha0
     guess = items * largest * 2.0 * math.exp(-log_clones / 2.0) * 1.001
-    below, deepest = -float(ndtri_exp(math.log(head))), -float(ndtri_exp(math.log(floor)))
+    below, deepest = -float(heavy.special.ndtri_exp(math.log(head))), -float(heavy.special.ndtri_exp(math.log(floor)))
     for _ in range(12):
         level = max(below + guess, deepest)
         if not level <= LARGEST_LEVEL:

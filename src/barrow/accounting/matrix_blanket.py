@@ -19,6 +19,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from barrow import heavy
 from barrow.accounting.blanket import ENTRY, search_alpha0, with_entries
 from barrow.accounting.excess import log_excess_upper, rate_of_excess
 from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
@@ -307,9 +308,7 @@ def matrix_blanket_profile(
 
 
 def _profile(kinds: _Kinds, n_float: float, m: int, head: float, floor: float, effort: _Effort) -> FlowProfile | None:
-    from scipy.special import ndtri_exp
-
-    below, deepest = (-float(ndtri_exp(math.log(tail))) for tail in (head, floor))
+    below, deepest = (-float(heavy.special.ndtri_exp(math.log(tail))) for tail in (head, floor))
     guess = m * 2.0 * float(kinds.scale.max()) / math.sqrt(n_float) * 1.01
     # A quick look first says how deep the levels must be; what it finds is not used otherwise.
     for tried in [effort] * 4 if effort is _FULL else [_QUICK, *[effort] * 4]:

@@ -18,6 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.numerics.gdp import SQRT_TWO_PI, mills
 
 Floats = NDArray[np.float64]
@@ -103,13 +104,11 @@ def rate_from_lines(c: Floats, log_e: Floats, level: float) -> float:
         log_e: ln of upper bounds on e(c).
         level: The bound holds for Phi(-level) <= s <= 1/2.
     """
-    from scipy.special import ndtri_exp
-
     # Any increasing edges in [0, level] are valid: line j is used between edge j and j + 1. Good ones are where
     # neighbouring lines cross.
     drop = -np.expm1(np.minimum(np.diff(log_e), -1e-300))
     log_s = np.minimum(log_e[:-1] + np.log(drop) - math.log(c[1]), -1e-9)
-    crossing = np.clip(np.maximum.accumulate(-ndtri_exp(log_s)), 0.0, level)
+    crossing = np.clip(np.maximum.accumulate(-heavy.special.ndtri_exp(log_s)), 0.0, level)
     edges = np.concatenate([[0.0], crossing, [level]])
     used = edges[1:] > edges[:-1]
     # A line against a concave function: it is enough to compare at both ends of the cell.

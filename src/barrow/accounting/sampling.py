@@ -21,6 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from barrow import heavy
 from barrow.accounting.inputs import open_delta
 from barrow.errors import ParameterError
 from barrow.noise.lazy_uniform import working_precision
@@ -191,15 +192,13 @@ def _certified(eps: Any, w: Any, rho: Fraction) -> bool:
 
     It is convex in d, and smallest at d0 = ln(w eps R E/rho)/eps; at d = 0 it is w rho (E - 1) >= 0.
     """
-    from flint import arb
-
     excess = _ball(rho)
     grown = eps.exp()
     least = (w * eps * (1 + excess) * grown / excess).log() / eps
     if least <= 0:
         return True
     if least >= 1:
-        least = arb(1)
+        least = heavy.arb(1)
     elif not (least > 0 and least < 1):
         return False
     value = least * excess + w * (grown * (excess.log1p() - eps * least).expm1() - excess)
@@ -207,16 +206,12 @@ def _certified(eps: Any, w: Any, rho: Fraction) -> bool:
 
 
 def _ball(value: Fraction) -> Any:
-    from flint import arb, fmpq
-
-    return arb(fmpq(value.numerator, value.denominator))
+    return heavy.arb(heavy.fmpq(value.numerator, value.denominator))
 
 
 def _up(ball: Any) -> float:
     """The upper end of a ball, as a float that is not below it."""
-    from flint import arb
-
     found = float(ball.upper())
-    while not arb(found) >= ball:
+    while not heavy.arb(found) >= ball:
         found = math.nextafter(found, math.inf)
     return found

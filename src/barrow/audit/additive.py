@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.accounting import price
 from barrow.audit.enumeration import ScriptedSource
 from barrow.audit.pairs import User, allowed_by, known_distances
@@ -191,13 +192,11 @@ def _refines(tally: Tally, noise: AdditiveNoise, entry: Fraction) -> None:
 
 def _shape_conforms(tally: Tally, noise: AdditiveNoise, entry: Fraction) -> None:
     """Tails near and far are those of the noise that is named, at its scale."""
-    from scipy.stats import laplace, norm
-
     steps = [Fraction(x) for x in (-8, -5, -3, -2, -1, "-1/2", 0, "1/2", 1, 2, 3, 5, 8)]
     cells = [math.floor((entry + x * noise.scale) / noise.grid) for x in steps if noise.p is not None or abs(x) < 6]
     low, high = upper_tails(noise, [entry] * len(cells), cells)
     places = np.array([float(((cell - Fraction(1, 2)) * noise.grid - entry) / noise.scale) for cell in cells])
-    ideal = (norm if noise.p is None else laplace).sf(places)
+    ideal = (heavy.stats.norm if noise.p is None else heavy.stats.laplace).sf(places)
     tally.draws += len(cells)
     slack = 1e-9 * np.minimum(ideal, 1.0 - ideal)
     if ((ideal < low - slack) | (ideal > high + slack)).any():
@@ -232,13 +231,12 @@ def _vectors_conform(tally: Tally, noise: AdditiveNoise, center: Sequence[Fracti
     if noise.p not in ("2", "inf"):
         _directions_conform(tally, noise, size)
         return
-    from scipy.special import ndtri
 
     for seed in range(200):
         words = SeededSource(seed).words(2 * size + 1).view(np.int64).astype(np.float64) / 2.0**63
         if noise.p == "2":
             radius = -np.log(np.abs(words[:size])).sum()
-            normals = -ndtri(np.abs(words[size : 2 * size]) / 2.0) * np.sign(words[size : 2 * size])
+            normals = -heavy.special.ndtri(np.abs(words[size : 2 * size]) / 2.0) * np.sign(words[size : 2 * size])
             ideal = radius * normals / np.sqrt((normals**2).sum())
         else:
             ideal = -np.log(np.abs(words[: size + 1])).sum() * words[size + 1 : 2 * size + 1]
@@ -253,8 +251,6 @@ def _vectors_conform(tally: Tally, noise: AdditiveNoise, center: Sequence[Fracti
 
 def _directions_conform(tally: Tally, noise: AdditiveNoise, size: int) -> None:
     """Density exp(-||z||_p): the p-norm is a Gamma(d) variate, and |z_1|^p/||z||^p a Beta(1/p, (d-1)/p) one."""
-    from scipy.stats import beta, gamma, kstest
-
     p = float(Fraction(noise.p or "2"))
     source = SeededSource(5)
     zero = Center.from_fractions([Fraction(0)] * size)
@@ -263,8 +259,8 @@ def _directions_conform(tally: Tally, noise: AdditiveNoise, size: int) -> None:
     length = powers.sum(axis=1)
     tally.draws += len(drawn)
     # Rounding to a grid of a thousandth of the scale is far below what so few draws can see.
-    radius = kstest(length ** (1.0 / p), gamma(size).cdf).pvalue
-    direction = kstest(powers[:, 0] / length, beta(1.0 / p, (size - 1.0) / p).cdf).pvalue
+    radius = heavy.stats.kstest(length ** (1.0 / p), heavy.stats.gamma(size).cdf).pvalue
+    direction = heavy.stats.kstest(powers[:, 0] / length, heavy.stats.beta(1.0 / p, (size - 1.0) / p).cdf).pvalue
     if min(radius, direction) < 1e-6:
         tally.violation("radius or direction of the noise are not those of its density", 1, 0)
 

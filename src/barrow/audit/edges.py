@@ -13,6 +13,7 @@ from itertools import combinations, product
 
 import numpy as np
 
+from barrow import heavy
 from barrow.accounting import price
 from barrow.audit.pairs import known_distances, small_users
 from barrow.audit.verdict import NEAR, Finding, Tally
@@ -49,8 +50,6 @@ def audit_edges(name: str, space: Space) -> list[Finding]:
 
 def _flow(one: Sequence[Fraction], other: Sequence[Fraction], paths: Floats) -> float:
     """The cost of the cheapest flow: what is too much at some nodes, in equal units, goes to where it lacks."""
-    from scipy.optimize import linear_sum_assignment
-
     moved = [a - b for a, b in zip(one, other, strict=True)]
     unit = Fraction(1, math.lcm(*(m.denominator for m in moved)))
     rows = [v for v, m in enumerate(moved) for _ in range(max(0, int(m / unit)))]
@@ -58,7 +57,7 @@ def _flow(one: Sequence[Fraction], other: Sequence[Fraction], paths: Floats) -> 
     if not rows:
         return 0.0
     costs = paths[np.ix_(rows, columns)]
-    best = linear_sum_assignment(costs)
+    best = heavy.optimize.linear_sum_assignment(costs)
     return math.fsum(costs[best].tolist()) * float(unit)
 
 
@@ -94,8 +93,6 @@ def _edges_conform(tally: Tally, plan: EdgeHistogram, center: Sequence[Fraction]
 
 def _cycles_conform(tally: Tally, plan: EdgeHistogram) -> None:
     """A cycle of four: the cheapest flow of the noise is a Gamma(3) variate, and falls into cones by their volumes."""
-    from scipy.stats import chisquare, gamma, kstest
-
     graph = plan.graph
     source = SeededSource(3)
     zero = Center.from_fractions([Fraction(0)] * graph.nodes)
@@ -128,8 +125,8 @@ def _cycles_conform(tally: Tally, plan: EdgeHistogram) -> None:
     seen = np.array(list(counts.values()), dtype=np.float64)
     expected = np.array(list(chances.values())) / sum(chances.values())
     outside = len(noise) - seen.sum()
-    radius = kstest(costs.min(axis=0), gamma(3).cdf).pvalue
-    split = chisquare(seen, expected * seen.sum()).pvalue if seen.sum() else 0.0
+    radius = heavy.stats.kstest(costs.min(axis=0), heavy.stats.gamma(3).cdf).pvalue
+    split = heavy.stats.chisquare(seen, expected * seen.sum()).pvalue if seen.sum() else 0.0
     if min(radius, split) < _UNLIKELY or outside > 0.01 * len(noise):
         tally.violation("the noise of a cycle is not distributed as its cones demand", 1, 0)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.accounting import price
 from barrow.audit.enumeration import ScriptedSource, distribution
 from barrow.audit.pairs import Chances, User, allowed_by, compare, known_distances, products, small_users
@@ -210,8 +211,6 @@ def audit_amplified(name: str, randomiser: Randomiser, *, model: str, items: int
 
     The number of ones among the reports is a sum of two binomials; others hold all zeros, all ones, or half of each.
     """
-    from scipy.stats import binom
-
     tally = Tally(name, model)
     rows = observed_rows(lambda x, source: int(randomiser.from_items([x], source=source)[0]), 2)
     plan = item_wise(randomiser, items=items, users=None if model == "local" else users, model=model, delta=delta)
@@ -224,7 +223,10 @@ def audit_amplified(name: str, randomiser: Randomiser, *, model: str, items: int
         distributions = []
         for ones in range(items + 1):
             high = ones + ones_of_others
-            parts = [binom.pmf(np.arange(n + 1), n, p) for n, p in ((total - high, chances[0]), (high, chances[1]))]
+            parts = [
+                heavy.stats.binom.pmf(np.arange(n + 1), n, p)
+                for n, p in ((total - high, chances[0]), (high, chances[1]))
+            ]
             distributions.append(np.convolve(parts[0], parts[1]))
         for i, j in permutations(range(items + 1), 2):
             epsilon, most = allowed(min(1.0, abs(i - j) / items * diameter))

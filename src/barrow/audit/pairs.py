@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.audit.verdict import Tally
 from barrow.privacy import Guarantee
 from barrow.randomisers import exceeds_exp
@@ -52,8 +53,6 @@ def distances_upper(space: Space, users: Sequence[User]) -> Floats:
     cost: a way to move all of the earth, so that its cost is never below the distance. This is a second route beside
     ``barrow.transport``.
     """
-    from scipy.optimize import linear_sum_assignment
-
     apart = space.block()
     found = np.zeros((len(users), len(users)))
     for i, one in enumerate(users):
@@ -63,7 +62,7 @@ def distances_upper(space: Space, users: Sequence[User]) -> Floats:
             rows = np.repeat(np.array(one), whole // len(one))
             columns = np.repeat(np.array(other), whole // len(other))
             costs = apart[np.ix_(rows, columns)]
-            best = linear_sum_assignment(costs)
+            best = heavy.optimize.linear_sum_assignment(costs)
             found[i, j] = found[j, i] = math.fsum(costs[best].tolist()) / whole * _ROUND_UP
     return np.minimum(found, 1.0)
 

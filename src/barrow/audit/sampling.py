@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_up
 from barrow.privacy import Guarantee
@@ -135,6 +136,4 @@ def _best_cut(one: Floats, other: Floats, epsilon: float, delta: float) -> float
 
 def _lower(hits: int, trials: int, error: float) -> float:
     """The Clopper-Pearson lower bound of a probability: it is above it with probability at most ``error``."""
-    from scipy.special import betaincinv
-
-    return 0.0 if hits == 0 else float(betaincinv(hits, trials - hits + 1, error))
+    return 0.0 if hits == 0 else float(heavy.special.betaincinv(hits, trials - hits + 1, error))

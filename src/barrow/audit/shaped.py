@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.accounting import price
 from barrow.audit.enumeration import distribution
 from barrow.audit.pairs import User, compare, known_distances
@@ -101,8 +102,6 @@ def _side(noise: BallNoise, center: Center, source: Source, seed: int) -> int:
 
 def _uniform_on_side(tally: Tally, noise: BallNoise, center: Center) -> None:
     """|<u, v>|/|v| of a report's direction u, squared, is a Beta(1/2, (d - 1)/2) variate, whatever v is."""
-    from scipy.stats import beta, kstest
-
     own = np.array([float(center.exact_entry(j) - m) for j, m in enumerate(noise.middle)])
     middle, source = np.array([float(m) for m in noise.middle]), SeededSource(11)
     drawn = np.array([noise.draw(center, source).values for _ in range(_DRAWS)]) - middle
@@ -111,7 +110,7 @@ def _uniform_on_side(tally: Tally, noise: BallNoise, center: Center) -> None:
     if np.abs(lengths - float(noise.length)).max() > 2.0 * float(noise.grid) * math.sqrt(noise.dimension):
         tally.violation("a report is not as long as it must be", 1, 0)
     squares = (drawn @ own) ** 2 / (lengths**2 * float(own @ own))
-    if kstest(squares, beta(0.5, (noise.dimension - 1) / 2.0).cdf).pvalue < _RARE:
+    if heavy.stats.kstest(squares, heavy.stats.beta(0.5, (noise.dimension - 1) / 2.0).cdf).pvalue < _RARE:
         tally.violation("a report is not uniform on its side", 1, 0)
 
 
@@ -140,20 +139,18 @@ def _scaled(center: Center, scale: Fraction) -> list[float]:
 
 def _has_its_density(tally: Tally, noise: QueryNoise, facets: Floats) -> None:
     """The norm of the noise is a Gamma(d) variate; its points on the unit sphere are those of a box, cut to K."""
-    from scipy.stats import gamma, ks_2samp, kstest
-
     d, source = noise.dimension, SeededSource(5)
     zero = Center.from_fractions([Fraction(0)] * d)
     drawn = np.array([noise.draw(zero, source).values for _ in range(_DRAWS)]) / float(noise.scale)
     norms = np.abs(drawn @ facets.T).max(axis=1)
     tally.draws += len(drawn)
-    radius = kstest(norms, gamma(d).cdf).pvalue
+    radius = heavy.stats.kstest(norms, heavy.stats.gamma(d).cdf).pvalue
     # A second way to the same directions: uniform points of a box around K, those of K kept, divided by their norm.
     reach = noise.reach_upper
     box = (SeededSource(6).words(64 * _DRAWS * d).astype(np.float64) / 2.0**63 - 1.0).reshape(-1, d) * reach
     inside = np.abs(box @ facets.T).max(axis=1)
     kept = box[inside <= 1.0] / inside[inside <= 1.0, None]
     unit = drawn / norms[:, None]
-    directions = [ks_2samp(unit[:, j], kept[:, j]).pvalue for j in range(d)]
+    directions = [heavy.stats.ks_2samp(unit[:, j], kept[:, j]).pvalue for j in range(d)]
     if min(radius, *directions) < _RARE:
         tally.violation("radius or direction of the noise are not those of its density", 1, 0)

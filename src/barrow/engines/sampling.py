@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.engines.counts import Integers, known_items, refuse_changed, refuse_states, refuse_too_many
 from barrow.noise import Source, exact_binomial, uniform_places
 from barrow.noise.source import checked_source
@@ -192,11 +193,11 @@ def _run_starts(who: NDArray[Any]) -> Integers | None:
 
 def _by_user(owner: NDArray[Any], users: int) -> tuple[NDArray[Any], Integers, Integers]:
     """Numbers of runs in the order of users, where each user's end, and the users that have some."""
-    from scipy.sparse import csr_array
-
     # From rows to columns is a counting sort: one pass, where numpy's sorts would take most of the time.
     numbers = np.arange(len(owner), dtype=np.int32)
-    row = csr_array((numbers, owner.astype(np.int32, copy=False), [0, len(owner)]), shape=(1, users)).tocsc()
+    row = heavy.sparse.csr_array(
+        (numbers, owner.astype(np.int32, copy=False), [0, len(owner)]), shape=(1, users)
+    ).tocsc()
     ends = row.indptr[1:].astype(np.int64)
     some = np.flatnonzero(np.diff(row.indptr))
     return row.data, ends[some], some

@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.noise import Center, RoundedValues, Source, rounded_gaussian, rounded_knorm
 from barrow.numerics import Exact, checked_people, exact, exact_text, float_down, float_up
@@ -61,19 +62,18 @@ class NoiseDistribution:
             return math.erfc(t / math.sqrt(2.0))
         if self._independent:
             return math.exp(-t)
-        from scipy import special
 
         d = self.dimension
         if self.p == math.inf:
             # P(G U > t) = P(G > t) - t E[1/G; G > t], G ~ Gamma(d+1), U uniform.
-            return float(special.gammaincc(d + 1, t) - t / d * special.gammaincc(d, t))
+            return float(heavy.special.gammaincc(d + 1, t) - t / d * heavy.special.gammaincc(d, t))
         spread = 14.0 * math.sqrt(d + 1.0)
         low, high = max(t, d + 1.0 - spread), max(t, d + 1.0) + spread + 80.0
         nodes, weights = _nodes()
         g = low + (high - low) * (nodes + 1.0) / 2.0
-        pdf = np.exp(d * np.log(g) - g - special.gammaln(d + 1))
+        pdf = np.exp(d * np.log(g) - g - heavy.special.gammaln(d + 1))
         share = np.clip((t / g) ** self.p, 0.0, 1.0)
-        beyond = special.betainc(1.0 + (d - 1.0) / self.p, 1.0 / self.p, 1.0 - share)
+        beyond = heavy.special.betainc(1.0 + (d - 1.0) / self.p, 1.0 / self.p, 1.0 - share)
         return float((weights * pdf * beyond).sum() * (high - low) / 2.0)
 
     def quantile(self, share: float) -> float:
@@ -82,13 +82,12 @@ class NoiseDistribution:
             raise ParameterError(f"share is {share!r}.", allowed="a number in (0, 1)", fix="share=0.05")
         if self.p is not None and self._independent:
             return -math.log(share) * (1.0 + 1e-9)
-        from scipy import optimize, special  # which take longer to load than a person's report to draw
 
         if self.p is None:
-            found = float(special.erfcinv(share)) * math.sqrt(2.0)
+            found = float(heavy.special.erfcinv(share)) * math.sqrt(2.0)
         else:
-            high = float(special.gammainccinv(self.dimension, share)) + 1.0
-            found = float(optimize.brentq(lambda t: self.tail(t) - share, 0.0, high, xtol=1e-10, rtol=1e-12))
+            high = float(heavy.special.gammainccinv(self.dimension, share)) + 1.0
+            found = float(heavy.optimize.brentq(lambda t: self.tail(t) - share, 0.0, high, xtol=1e-10, rtol=1e-12))
         return found * (1.0 + 1e-9)
 
     def simultaneous_quantile(self, share: float) -> float:
@@ -97,12 +96,10 @@ class NoiseDistribution:
         >>> round(NoiseDistribution(math.inf, 3).simultaneous_quantile(0.05), 6)  # the norm itself is Gamma(3)
         6.295794
         """
-        from scipy import special
-
         d = self.dimension
         if self._independent:
             return self.quantile(-math.expm1(math.log1p(-share) / d))
-        norm = float(special.gammainccinv(d, share)) * (1.0 + 1e-9)
+        norm = float(heavy.special.gammainccinv(d, share)) * (1.0 + 1e-9)
         return norm if self.p == math.inf else min(norm, self.quantile(share / d))
 
     @property
@@ -273,9 +270,7 @@ class AdditiveNoise:
         if self.p is None or self.name == "Laplace":
             far = self.distribution.quantile(NEVER)
         else:
-            from scipy.special import gammainccinv
-
-            far = float(gammainccinv(self.dimension, NEVER))  # no coordinate exceeds the norm
+            far = float(heavy.special.gammainccinv(self.dimension, NEVER))  # no coordinate exceeds the norm
         return table.limits(Fraction(far) * self.scale + self.grid, self.grid)
 
     def draw(self, center: Center, source: Source | None = None) -> RoundedValues:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import checked_model
 from barrow.mechanisms.decoding.graph import GraphDecoder
@@ -112,12 +113,10 @@ class EdgeHistogram:
     @cached_property
     def covariance(self) -> Any:
         """The covariance of the decoded noise (sparse, nodes x nodes), rounding to the grid aside."""
-        from scipy.sparse import csr_array, diags_array
-
         graph = self.graph
         deviations = math.sqrt(2.0 / self.reports) * float(self.scale) / graph.lengths
         if self.faces is None:
-            return graph.incidence @ diags_array(deviations**2) @ graph.incidence.T
+            return graph.incidence @ heavy.sparse.diags_array(deviations**2) @ graph.incidence.T
         unit = float(self.scale) ** 2 / self.reports
         alone = np.ones(graph.edges, dtype=bool)
         alone[self.faces] = False
@@ -126,7 +125,7 @@ class EdgeHistogram:
         rows = np.repeat(self.faces, 4, axis=1).ravel()
         columns = np.tile(self.faces, (1, 4)).ravel()
         each = np.flatnonzero(alone)
-        of_edges = csr_array(
+        of_edges = heavy.sparse.csr_array(
             (
                 np.concatenate([moments.ravel(), deviations[each] ** 2]),
                 (np.concatenate([rows, each]), np.concatenate([columns, each])),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_sums import EdgeSum
@@ -234,11 +235,12 @@ def _flat_grid(plan: EdgeHistogram) -> tuple[int, int] | None:
 
 def _simple(plan: EdgeHistogram, weights: Floats) -> bool:
     """Whether the region and what is outside it are in one piece each."""
-    from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     graph = plan.graph
     same = weights[graph.heads] == weights[graph.tails]
     ends = (np.ones(int(same.sum())), (graph.tails[same], graph.heads[same]))
-    pieces: Any = connected_components(coo_array(ends, shape=(graph.nodes, graph.nodes)), directed=False)[0]
+    pieces: Any = connected_components(heavy.sparse.coo_array(ends, shape=(graph.nodes, graph.nodes)), directed=False)[
+        0
+    ]
     return bool(pieces == len(np.unique(weights)))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.noise.additive.edges import cones
 from barrow.spaces.base import Floats, Ids
@@ -231,26 +232,29 @@ def _log_equal_tail(count: int, x: float) -> float:
 
     Weights C(2k-j-1, k-1) 2^-(2k-j) of P[Gamma(j) > x], all of one sign.
     """
-    from scipy.special import gammaln, logsumexp
-
     k, j = count, np.arange(1, count + 1)
-    weights = gammaln(2 * k - j) - gammaln(k) - gammaln(k - j + 1) - (2 * k - j) * math.log(2.0)
+    weights = (
+        heavy.special.gammaln(2 * k - j)
+        - heavy.special.gammaln(k)
+        - heavy.special.gammaln(k - j + 1)
+        - (2 * k - j) * math.log(2.0)
+    )
     terms = (
-        np.arange(k) * math.log(x) - gammaln(np.arange(1, k + 1)) if x > 0.0 else np.append(0.0, [-np.inf] * (k - 1))
+        np.arange(k) * math.log(x) - heavy.special.gammaln(np.arange(1, k + 1))
+        if x > 0.0
+        else np.append(0.0, [-np.inf] * (k - 1))
     )
     tails = np.logaddexp.accumulate(terms) - x
-    return float(min(0.0, logsumexp(weights + np.minimum(tails, 0.0))))
+    return float(min(0.0, heavy.special.logsumexp(weights + np.minimum(tails, 0.0))))
 
 
 def equal_half_width(count: int, miss: float) -> float:
     """The sum of ``count`` Laplace variables of scale 1 is beyond this with probability at most ``miss``."""
-    from scipy.optimize import brentq
-
     goal = math.log(miss / 2.0)
     high = 4.0 * math.sqrt(count) + 2.0
     while _log_equal_tail(count, high) > goal:
         high *= 2.0
-    found = float(brentq(lambda x: _log_equal_tail(count, x) - goal, 0.0, high, xtol=1e-12, rtol=1e-13))
+    found = float(heavy.optimize.brentq(lambda x: _log_equal_tail(count, x) - goal, 0.0, high, xtol=1e-12, rtol=1e-13))
     return found * _SAFE
 
 

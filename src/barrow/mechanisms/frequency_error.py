@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.channel import Channel
 from barrow.mechanisms.spans import SpanMoments, Spans, spans_of
@@ -132,14 +133,12 @@ class EstimateError:
 
     def _simulated(self, distribution: Floats) -> float:
         """The mean error over fixed normal draws with the covariance of a single report."""
-        from scipy.special import ndtri
-
         covariance, k = self.covariance(1, distribution), len(distribution)
         # The covariance is singular (masses add up to 1); a hair more on its diagonal lets it be factored.
         root = np.linalg.cholesky(covariance + np.eye(k) * (_HAIR * float(np.trace(covariance)) / k + _HAIR))
         draws = _MOST_DRAWS if self.space.has_closed_form else max(10, min(_MOST_DRAWS // 4, 20_000 // k))
         words = SeededSource(2024).words(draws * k).astype(np.float64)
-        drawn = ndtri((words + 0.5) * 2.0**-64).reshape(draws, k) @ root.T
+        drawn = heavy.special.ndtri((words + 0.5) * 2.0**-64).reshape(draws, k) @ root.T
         drawn -= drawn.mean(axis=1, keepdims=True)
         return float(np.mean(kr_norm(self.space, drawn)))
 

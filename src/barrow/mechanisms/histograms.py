@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise, checked_model
 from barrow.mechanisms.decoding import CellNoise, cells_decoder, decode, nearest_in_simplex
@@ -357,7 +358,6 @@ def _undecoded(space: Space, noise: AdditiveNoise) -> float | None:
     """The expected EMD of noisy cells moved to the sum 1, where the space is a tree: E|error| of every edge's run."""
     if not space.has_tree or space.items == 1 or noise.p not in ("1", None):
         return None
-    from scipy.special import gammaln
 
     tree, k = edge_tree(space), space.items
     below = (tree.ends - tree.starts).astype(np.float64)
@@ -365,7 +365,9 @@ def _undecoded(space: Space, noise: AdditiveNoise) -> float | None:
     if noise.p == "1":
         # The sum of t Laplace variables is no normal one: its mean size is 2 t binom(2t, t)/4^t scales.
         t = np.maximum(np.minimum(below, k - below), 1.0)
-        mean = np.sqrt(2.0 * t) * np.exp(gammaln(2.0 * t + 1.0) - 2.0 * gammaln(t + 1.0) - t * math.log(4.0))
+        mean = np.sqrt(2.0 * t) * np.exp(
+            heavy.special.gammaln(2.0 * t + 1.0) - 2.0 * heavy.special.gammaln(t + 1.0) - t * math.log(4.0)
+        )
     return float(tree.lengths @ (mean * noise.deviation * np.sqrt(below * (1.0 - below / k))))
 
 

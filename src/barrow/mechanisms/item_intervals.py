@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.mechanisms.histogram_regions import ReleasedShares, checked_confidence
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.spaces.base import Floats
@@ -117,10 +118,9 @@ def intervals_of(made: HistogramNoise, shares: ReleasedShares | None, raw: Any) 
         return item_intervals(shares)
     if made.kind == "cells":  # noise of another norm: each share has a law, and sums of them have none that is known
         return standing_out(np.asarray(raw), lambda miss: _even(made, miss), _MISS)
-    from scipy.sparse import csr_array
 
     widths = made.noise.mean_half_width(made.reports, 2.0 * _MISS) * made.factors
-    table = csr_array(csr_array(made.matrix).T * made.factors)
+    table = heavy.sparse.csr_array(heavy.sparse.csr_array(made.matrix).T * made.factors)
     table.eliminate_zeros()
     limits = upper_limits(table, np.asarray(raw) * made.factors, np.asarray(widths))
     return ItemIntervals(np.zeros(len(limits)), limits)

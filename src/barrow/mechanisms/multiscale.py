@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
@@ -58,19 +59,17 @@ class Scales:
 @lru_cache(maxsize=4)
 def scales_of(space: Space) -> Scales:
     """The scales of ``space``."""
-    from scipy.sparse import diags_array, hstack
-
     levels = multiscale(space, bandwidths=usable_bandwidths(space)).levels
     matrices = tuple(level.query.table.floats() * float(level.query.step) for level in levels)
     bumps, prior = [], []
     for level, matrix in zip(levels, matrices, strict=True):
-        bumps.append(matrix @ diags_array(1.0 / np.asarray(matrix.sum(axis=0)).ravel()))
+        bumps.append(matrix @ heavy.sparse.diags_array(1.0 / np.asarray(matrix.sum(axis=0)).ravel()))
         prior.append(np.full(matrix.shape[1], level.width / matrix.shape[1]))
     # The uniform distribution is the broadest bump of all.
     bumps.append(np.full((space.items, 1), 1.0 / space.items))
     prior.append(np.array([2.0 * levels[0].width]))
     total = np.concatenate(prior)
-    return Scales(levels, matrices, hstack(bumps, format="csr"), total / total.sum())
+    return Scales(levels, matrices, heavy.sparse.hstack(bumps, format="csr"), total / total.sum())
 
 
 def usable_bandwidths(space: Space) -> list[str]:
@@ -143,14 +142,12 @@ def predicted_error(query: MultiscaleQuery, rate: float, shares: Sequence[Floats
 
 def _sampled_constant(level: Level) -> float:
     """About the l1-Lipschitz constant of a level, from some items and those next to them; it is no bound."""
-    from scipy.spatial import cKDTree
-
     query, space = level.query, level.query.space
     if query.cartesian is None:
         return usual_constant(query, level.width)
     points = query.cartesian[0]
     some = np.arange(0, len(points), max(1, len(points) // 1000))
-    near = np.asarray(cKDTree(points).query(points[some], k=min(9, len(points)))[1])
+    near = np.asarray(heavy.spatial.cKDTree(points).query(points[some], k=min(9, len(points)))[1])
     x, y = np.repeat(some, near.shape[1] - 1), near[:, 1:].ravel()
     change = abs(query.table.integers[x] - query.table.integers[y]).sum(axis=1) * float(query.step)
     return float((np.asarray(change).ravel() / space.distance(x, y)).max())
@@ -242,9 +239,7 @@ def map_of(
     scales = scales_of(query.space)
     atoms, prior = scales.atoms, scales.prior
     if added:
-        from scipy.sparse import block_diag
-
-        atoms = block_diag([atoms, np.eye(added)], format="csr")
+        atoms = heavy.sparse.block_diag([atoms, np.eye(added)], format="csr")
         prior = np.append(prior * (1.0 - _ADDED) ** added, np.full(added, (1.0 - (1.0 - _ADDED) ** added) / added))
     strongest = _ENTROPY * deviation * query.lipschitz_upper(1)
     return discrepancy_map(matrix, values, deviation=deviation, strongest=strongest, atoms=atoms, prior=prior)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_intervals import Mask, half_width, node_weights
 from barrow.mechanisms.edge_noise import node_half_widths
@@ -75,8 +76,6 @@ class _Border:
     """The linear programme of one region's border: all but how records are guessed to lie."""
 
     def __init__(self, plan: EdgeHistogram, carried: Any, region: Mask, free: Mask, plain: Floats) -> None:
-        from scipy.sparse import block_array, csr_array, eye_array
-
         graph, self.nodes = plan.graph, np.flatnonzero(free)
         self.plain, self.carried, self.region = plain, carried, region.astype(np.float64)
         near = np.flatnonzero(free[graph.tails] | free[graph.heads])
@@ -84,20 +83,18 @@ class _Border:
         incidence = graph.incidence[:, near].T.tocsr()
         change, constant = incidence[:, self.nodes], np.asarray(incidence @ fixed)
         held, rest = carried[:, self.nodes], region - np.asarray(carried @ fixed)
-        ones, none = eye_array(len(near)), csr_array((held.shape[0], len(near)))
-        self.table = block_array([[-held, none], [change, -ones], [-change, -ones]], format="csr")
+        ones, none = heavy.sparse.eye_array(len(near)), heavy.sparse.csr_array((held.shape[0], len(near)))
+        self.table = heavy.sparse.block_array([[-held, none], [change, -ones], [-change, -ones]], format="csr")
         self.most = np.concatenate([-rest, -constant, constant])
         self.price = 0.5 * float_up(plan.scale) / graph.lengths[near]  # for the noise of an edge that is cut
         self.bounds = [*[(_LEAST, _MOST)] * len(self.nodes), *[(0.0, None)] * len(near)]
 
     def weights(self, guess: Floats) -> Floats | None:
         """The weights of least value if records lay as guessed."""
-        from scipy.optimize import linprog
-
         value = np.asarray(self.carried.T @ guess)[self.nodes]
         cost = np.concatenate([value / value.sum(), self.price])
         table: Any = self.table
-        found = linprog(cost, A_ub=table, b_ub=self.most, bounds=self.bounds, method="highs")
+        found = heavy.optimize.linprog(cost, A_ub=table, b_ub=self.most, bounds=self.bounds, method="highs")
         if found.x is None:
             return None
         weights = self.plain.copy()
@@ -113,14 +110,11 @@ class _Border:
             values: The released values of the border's nodes.
             widths: How far these may be off.
         """
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_array, hstack
-
         near = self.carried[:, self.nodes]
-        table: Any = hstack([csr_array(self.carried @ held.T), near, -near], format="csr")
+        table: Any = heavy.sparse.hstack([heavy.sparse.csr_array(self.carried @ held.T), near, -near], format="csr")
         whole = np.append(np.ones(len(held)), np.zeros(2 * len(values)))[None, :]
         cost = np.concatenate([ends, values + widths, widths - values])
-        found = linprog(cost, A_ub=-table, b_ub=-self.region, A_eq=whole, b_eq=[1.0], method="highs")
+        found = heavy.optimize.linprog(cost, A_ub=-table, b_ub=-self.region, A_eq=whole, b_eq=[1.0], method="highs")
         if found.x is None:
             return np.eye(len(held))[ends.argmin()], np.zeros(len(values))
         part, up, down = np.split(found.x, [len(held), len(held) + len(values)])

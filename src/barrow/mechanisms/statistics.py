@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from barrow import heavy
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Center
 from barrow.numerics import MOST_RECORDS, TABLE_BITS, checked_people, float_up
@@ -134,10 +135,8 @@ class UserCounts:
     def _by_size(self) -> tuple[Ids, Any]:
         """The distinct sizes, and the counts as a sparse matrix (sizes x items)."""
         if "by_size" not in self._cache:
-            from scipy.sparse import csr_array
-
             sizes, index = np.unique(self._size, return_inverse=True)
-            table = csr_array((self._count, (index, self._item)), shape=(len(sizes), self.space.items))
+            table = heavy.sparse.csr_array((self._count, (index, self._item)), shape=(len(sizes), self.space.items))
             table.sum_duplicates()
             self._cache["by_size"] = sizes, table
         sizes, table = self._cache["by_size"]

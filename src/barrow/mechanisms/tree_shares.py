@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.mechanisms.edge_intervals import Mask
 from barrow.queries import tree_edges
 from barrow.spaces import EdgeTree, Space, edge_tree
@@ -83,8 +84,6 @@ class TreeShares:
 
     def items(self) -> tuple[Floats, Any]:
         """For each item a constant, and what each output counts in its share (sparse): few of them do."""
-        from scipy.sparse import csr_array
-
         tree, count, edges = self.tree, len(self.order) + self.added, self.tree.edges
         owned = np.flatnonzero(tree.owners >= 0)
         rows = [self.order[owned], np.arange(count - self.added, count)]
@@ -102,7 +101,7 @@ class TreeShares:
                 outputs.append(tops)
                 signs.append(-np.ones(len(tops)))
         parts = np.concatenate(signs), (np.concatenate(rows), np.concatenate(outputs))
-        return constant, csr_array(parts, shape=(count, edges + self.added))
+        return constant, heavy.sparse.csr_array(parts, shape=(count, edges + self.added))
 
     def groups(self) -> tuple[tuple[Ids, ...], tuple[Ids, ...]]:
         """The groups of every depth, the deepest first: the group of each item, and the output that is its share."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from barrow import heavy
 from barrow.noise.source import Source
 
 Ball = Any
@@ -57,11 +58,9 @@ class LazyUniform:
 
     def ball(self, precision: int) -> Ball:
         """All numbers that begin with the known bits, at least ``precision`` of them: a closed interval."""
-        from flint import arb, fmpz
-
         self.reach(precision)
-        middle = arb((fmpz(2 * self.bits + 1), fmpz(-self.length - 1)))
-        return arb(middle, arb((fmpz(1), fmpz(-self.length - 1))))
+        middle = heavy.arb((heavy.fmpz(2 * self.bits + 1), heavy.fmpz(-self.length - 1)))
+        return heavy.arb(middle, heavy.arb((heavy.fmpz(1), heavy.fmpz(-self.length - 1))))
 
 
 @contextmanager
@@ -76,14 +75,12 @@ def working_precision(bits: int) -> Iterator[None]:
     ...     ctx.prec
     300
     """
-    from flint import ctx
-
-    before = ctx.prec
-    ctx.prec = bits
+    before = heavy.ctx.prec
+    heavy.ctx.prec = bits
     try:
         yield
     finally:
-        ctx.prec = before
+        heavy.ctx.prec = before
 
 
 def decided(question: Callable[[int], Any]) -> Any:

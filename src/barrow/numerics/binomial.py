@@ -12,6 +12,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from barrow import heavy
+
 Floats = NDArray[np.float64]
 
 
@@ -22,10 +24,8 @@ def tail_error(n: ArrayLike) -> Floats:
 
 def _stirling_error(n: Floats) -> Floats:
     """Ln n! - ln(sqrt(2 pi n) (n/e)^n), to a few units of its size."""
-    from scipy.special import gammaln
-
     small = np.maximum(n, 1.0)
-    exact = gammaln(small + 1.0) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2.0 * math.pi)
+    exact = heavy.special.gammaln(small + 1.0) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2.0 * math.pi)
     square = small * small
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square) / small
     return np.where(small < 16.0, exact, series)
@@ -69,27 +69,21 @@ def binomial_log_pmf(k: ArrayLike, n: ArrayLike, p: float) -> Floats:
 
 def binomial_cdf(k: ArrayLike, n: ArrayLike, p: float, q: float) -> Floats:
     """P[Bin(n, p) <= k] with q = 1 - p given apart, so that neither loses digits."""
-    from scipy.special import betainc
-
     x, size = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64))
     inside = (x >= 0.0) & (x < size)
     a, b = np.where(inside, size - x, 1.0), np.where(inside, x + 1.0, 1.0)
     # I_q(n-k, k+1) = 1 - I_p(k+1, n-k); take the argument that is not rounded.
-    value = betainc(a, b, q) if q <= p else _complement(a, b, p)
+    value = heavy.special.betainc(a, b, q) if q <= p else _complement(a, b, p)
     return np.where(x < 0.0, 0.0, np.where(inside, value, 1.0))
 
 
 def _complement(a: Floats, b: Floats, p: float) -> Floats:
-    from scipy.special import betaincc
-
-    return np.asarray(betaincc(b, a, p))
+    return np.asarray(heavy.special.betaincc(b, a, p))
 
 
 def fair_tail(k: ArrayLike, n: ArrayLike) -> Floats:
     """P[Bin(n, 1/2) >= k], element by element."""
-    from scipy.special import betainc
-
     x, size = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64))
     inside = (x > 0.0) & (x <= size)
     a, b = np.where(inside, x, 1.0), np.where(inside, size - x + 1.0, 1.0)
-    return np.where(x <= 0.0, 1.0, np.where(inside, betainc(a, b, 0.5), 0.0))
+    return np.where(x <= 0.0, 1.0, np.where(inside, heavy.special.betainc(a, b, 0.5), 0.0))

@@ -15,6 +15,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics.search import largest_safe, smallest_safe
 
@@ -27,15 +28,11 @@ _TINY = 5e-324
 
 def mills(x: ArrayLike) -> Floats:
     """Mills' ratio Phi(-x)/phi(x), good to a few units in the last place."""
-    from scipy.special import erfcx
-
-    return np.asarray(erfcx(np.asarray(x, dtype=np.float64) / math.sqrt(2.0)) * math.sqrt(math.pi / 2.0))
+    return np.asarray(heavy.special.erfcx(np.asarray(x, dtype=np.float64) / math.sqrt(2.0)) * math.sqrt(math.pi / 2.0))
 
 
 def _mills(x: float) -> float:
-    from scipy.special import erfcx
-
-    return float(erfcx(x / math.sqrt(2.0))) * math.sqrt(math.pi / 2.0)
+    return float(heavy.special.erfcx(x / math.sqrt(2.0))) * math.sqrt(math.pi / 2.0)
 
 
 def gdp_delta_upper_array(mu: ArrayLike, epsilon: ArrayLike) -> Floats:

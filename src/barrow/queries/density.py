@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact
 from barrow.queries.base import ClosedForm, Query, check_over, plain
@@ -97,11 +98,9 @@ def _hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floa
 
 def _table(columns: Ids, weights: Floats, outputs: int, error: float) -> Quantised:
     """The sparse table of weights: row i has ``weights[i]`` in ``columns[i]``."""
-    from scipy.sparse import csr_array
-
     integers = np.rint(weights * 2.0**TABLE_BITS).astype(np.int64)
     indptr = np.arange(0, columns.size + 1, columns.shape[1])
-    table = csr_array((integers.ravel(), columns.ravel(), indptr), shape=(len(columns), outputs))
+    table = heavy.sparse.csr_array((integers.ravel(), columns.ravel(), indptr), shape=(len(columns), outputs))
     table.sum_duplicates()
     table.eliminate_zeros()
     return Quantised(table, _STEP, float(_STEP) + error)
@@ -153,13 +152,11 @@ def _tensor_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Float
 
 def _geodesic_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
     """Normalised hats max(0, 1 - d(x, c)/h) around centres about h apart."""
-    from scipy.spatial import cKDTree
-
     h = width * space.diameter
     centres = _centres(points, h)
     if len(centres) > MOST_OUTPUTS:
         raise too_many(width, space)
-    tree = cKDTree(unit_vectors(centres))
+    tree = heavy.spatial.cKDTree(unit_vectors(centres))
     vectors = unit_vectors(points)
 
     def reach(angle: float) -> float:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.queries.base import ClosedForm, Query, check_over
 from barrow.queries.quantised import Quantised, default_step
@@ -66,8 +67,6 @@ def tree_edges(space: Space, *, over: str = "people") -> Query:
 
 
 def _table(tree: EdgeTree) -> Quantised:
-    from scipy.sparse import csr_array
-
     step = default_step(float(tree.lengths.max()))
     # Rounded down: quantised lengths are those of a tree whose distances are no longer than the real ones.
     lengths = np.floor(tree.lengths / float(step)).astype(np.int64)
@@ -80,7 +79,7 @@ def _table(tree: EdgeTree) -> Quantised:
     widths = tree.ends - tree.starts
     edges = np.repeat(np.arange(tree.edges), widths)
     items = np.arange(len(edges)) - np.repeat(np.cumsum(widths) - widths, widths) + tree.starts[edges]
-    integers = csr_array((lengths[edges], (items, edges)), shape=(tree.items, tree.edges))
+    integers = heavy.sparse.csr_array((lengths[edges], (items, edges)), shape=(tree.items, tree.edges))
     return Quantised(integers, step, 2.0 * float(step))
 
 
@@ -224,15 +223,13 @@ def node_query(space: Space, graph: NeighbourGraph, spacing: Any = None, *, name
 
 def node_table(space: Space, graph: NeighbourGraph) -> Quantised:
     """The exact weights of every item on the nodes."""
-    from scipy.sparse import csr_array
-
     items, nodes = space.items, graph.nodes
     if graph.weights is None:
         if nodes < items:
             raise _mismatch(items, nodes)
         each = np.arange(items)
         ones = np.ones(items, dtype=np.int64)
-        return Quantised(csr_array((ones, (each, each)), shape=(items, nodes)), Fraction(1), 0.0)
+        return Quantised(heavy.sparse.csr_array((ones, (each, each)), shape=(items, nodes)), Fraction(1), 0.0)
     whole = graph.whole_weights
     if whole.shape[0] != items:
         raise _mismatch(items, whole.shape[0])

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, float_down
 from barrow.queries.base import ClosedForm, Query
@@ -124,11 +125,11 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
 
 def with_no_records(inner: Query, space: Space) -> Query:
     """Shares that sum to 1 over the records' outputs, and the share of people without records as one more output."""
-    from scipy.sparse import block_diag, csr_array
-
     near, one = float_down(space.apart or Fraction(1)), round(1 / inner.step)
     rows: Any = inner.table.integers
-    table = csr_array(block_diag([rows, csr_array(np.array([[one]], dtype=np.int64))], format="csr"))
+    table = heavy.sparse.csr_array(
+        heavy.sparse.block_diag([rows, heavy.sparse.csr_array(np.array([[one]], dtype=np.int64))], format="csr")
+    )
 
     largest = float(np.abs(rows).sum(axis=1).max()) * float(inner.step) * _UP  # 1, but for quantising
 

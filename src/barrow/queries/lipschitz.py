@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.queries.quantised import Quantised, relative_slack, row_norms
@@ -134,9 +135,7 @@ def by_near_pairs(
         beyond: From a norm and R to a bound on the quotients of pairs at distance at least R, non-increasing in R; by
             default range/R.
     """
-    from scipy.spatial import cKDTree
-
-    tree = cKDTree(points)
+    tree = heavy.spatial.cKDTree(points)
     radius = min(reach, 1.0)
     spans = {p: table.range_upper(p) for p in norms}
 
@@ -279,11 +278,9 @@ def _chord(space: Space, points: Floats, radius: float) -> float:
 
 
 def _near(tree: Any, points: Floats, chord: float) -> Iterator[tuple[Ids, Ids]]:
-    from scipy.spatial import cKDTree
-
     width = 4096
     for part in _slices(len(points), width):
-        local = cKDTree(points[part]).sparse_distance_matrix(tree, chord, output_type="coo_matrix")
+        local = heavy.spatial.cKDTree(points[part]).sparse_distance_matrix(tree, chord, output_type="coo_matrix")
         x, y = local.row.astype(np.int64) + part.start, local.col.astype(np.int64)
         keep = x < y
         x, y = x[keep], y[keep]

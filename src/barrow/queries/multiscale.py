@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact, exact, exact_text
 from barrow.queries.base import ClosedForm, Query, check_over, plain
@@ -173,8 +174,6 @@ def _stacked(levels: Sequence[Level]) -> Quantised:
 
     The largest weight is 1, so entries stay within 2^50; constants are those of these integers.
     """
-    from scipy.sparse import hstack
-
     parts, error = [], 0.0
     for level in levels:
         table = level.query.table
@@ -183,7 +182,7 @@ def _stacked(levels: Sequence[Level]) -> Quantised:
         part.data = np.rint(part.data * float(table.step) * level.weight * 2.0**TABLE_BITS)
         parts.append(part.astype(np.int64))
         error = max(error, level.weight * table.error_upper)
-    stacked = hstack(parts, format="csr")
+    stacked = heavy.sparse.hstack(parts, format="csr")
     stacked.eliminate_zeros()
     step = Fraction(1, 2**TABLE_BITS)
     return Quantised(stacked, step, error + 2.0 * float(step))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import Exact
 from barrow.queries.base import ClosedForm, Query, check_over, check_step, step_argument
@@ -33,10 +34,9 @@ def histogram(space: Space, *, over: str = "people") -> Query:
     (('red', 'green'), 2.0)
     """
     check_over(over)
-    from scipy.sparse import csr_array
 
     k = space.items
-    identity = csr_array((np.ones(k, dtype=np.int64), np.arange(k), np.arange(k + 1)), shape=(k, k))
+    identity = heavy.sparse.csr_array((np.ones(k, dtype=np.int64), np.arange(k), np.arange(k + 1)), shape=(k, k))
     steepness = 1.0 / space.least_distance_lower
 
     def bound(p: float) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
@@ -40,23 +41,22 @@ def exceeds_exp(ratio: Fraction, exponent: Fraction) -> bool:
     """
     if exponent == 0 or ratio <= 0:
         return ratio > 1
-    from flint import arb, ctx, fmpq
 
-    x = fmpq(exponent.numerator, exponent.denominator)
-    q = fmpq(ratio.numerator, ratio.denominator)
-    before = ctx.prec
+    x = heavy.fmpq(exponent.numerator, exponent.denominator)
+    q = heavy.fmpq(ratio.numerator, ratio.denominator)
+    before = heavy.ctx.prec
     try:
         bits = 128
         while bits <= _MOST_BITS:
-            ctx.prec = bits
-            e, r = arb(x).exp(), arb(q)
+            heavy.ctx.prec = bits
+            e, r = heavy.arb(x).exp(), heavy.arb(q)
             if r > e:
                 return True
             if r < e:
                 return False
             bits *= 2
     finally:
-        ctx.prec = before
+        heavy.ctx.prec = before
     raise ParameterError(
         "A privacy ratio is too near its claim to be told apart.", allowed="another claim", fix="lower alpha0 a little"
     )
@@ -66,19 +66,18 @@ def log_rate_upper(ratio: Fraction, distance: Fraction) -> float:
     """ln(ratio)/distance, rounded up to a float, by balls; 0 where the ratio is at most 1."""
     if ratio <= 1:
         return 0.0
-    from flint import arb, ctx, fmpq
 
-    before = ctx.prec
+    before = heavy.ctx.prec
     try:
         # A ratio near 1 costs bits: ln(1 + x) is about x, and fractions of whole weights have x > 2^-200.
-        ctx.prec = 512
-        gain = arb(fmpq(ratio.numerator, ratio.denominator)).log()
-        rate = gain / arb(fmpq(distance.numerator, distance.denominator))
+        heavy.ctx.prec = 512
+        gain = heavy.arb(heavy.fmpq(ratio.numerator, ratio.denominator)).log()
+        rate = gain / heavy.arb(heavy.fmpq(distance.numerator, distance.denominator))
         upper = float(rate.upper())
-        while not arb(upper) >= rate:
+        while not heavy.arb(upper) >= rate:
             upper = math.nextafter(upper, math.inf)
     finally:
-        ctx.prec = before
+        heavy.ctx.prec = before
     return upper
 
 

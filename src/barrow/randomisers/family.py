@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from barrow import heavy
 from barrow.numerics import exact_text
 from barrow.randomisers.base import DEEPEST, TOTAL
 from barrow.spaces import Space
@@ -68,16 +69,14 @@ class Even:
                 from the item: 1 for the item itself, T for its cluster, S T elsewhere.
             alpha0: The parameter.
         """
-        from flint import arb, fmpq
-
         widths = {self.clusters * self.members: 0, self.members: 1, 1: 2}
         if not set(weights) <= set(widths):
             return False
         with _balls():
             wanted = self._probabilities(alpha0)
-            close = arb(fmpq(CLOSE.numerator, CLOSE.denominator))
+            close = heavy.arb(heavy.fmpq(CLOSE.numerator, CLOSE.denominator))
             for width, weight in weights.items():
-                held = arb(fmpq(weight.numerator, weight.denominator)) / TOTAL
+                held = heavy.arb(heavy.fmpq(weight.numerator, weight.denominator)) / TOTAL
                 # Comparisons of balls are true only if they are certain.
                 if not abs(held / wanted[widths[width]] - 1) < close:
                     return False
@@ -85,10 +84,8 @@ class Even:
 
     def _probabilities(self, alpha0: Fraction) -> tuple[Any, Any, Any]:
         """Balls around the three probabilities: elsewhere, in the cluster, the item itself."""
-        from flint import arb, fmpq
-
         own, near = (
-            arb(fmpq(x.numerator, x.denominator)).exp() for x in (alpha0, (1 - self.radius) * alpha0)
+            heavy.arb(heavy.fmpq(x.numerator, x.denominator)).exp() for x in (alpha0, (1 - self.radius) * alpha0)
         )  # radius 1 where clusters are single items: near is then 1, and no report has it
         total = own + (self.members - 1) * near + (self.clusters - 1) * self.members
         return 1 / total, near / total, own / total
@@ -100,14 +97,12 @@ def _whole_up(ball: Any) -> int:
 
 @contextmanager
 def _balls() -> Iterator[None]:
-    from flint import ctx
-
-    before = ctx.prec
+    before = heavy.ctx.prec
     try:
-        ctx.prec = _BITS
+        heavy.ctx.prec = _BITS
         yield
     finally:
-        ctx.prec = before
+        heavy.ctx.prec = before
 
 
 def even_clusters(space: Space) -> Even | None:

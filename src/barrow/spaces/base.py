@@ -23,6 +23,7 @@ from barrow.errors import DataError, ParameterError
 from barrow.numerics import digest_of
 from barrow.spaces.checks import checked_call, remembered, without_names
 from barrow.spaces.geometry import Floats, Geometry, Ids
+from barrow.spaces.inherited import lose_formulas
 from barrow.spaces.records import Formula, Labels, Reads
 
 if TYPE_CHECKING:
@@ -482,6 +483,7 @@ class Space(Geometry, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Every space says what is wrong with its arguments, and prints as the call that makes it."""
         super().__init_subclass__(**options)
+        lose_formulas(cls, Space)
         cls.__repr__ = Space.__repr__  # type: ignore[method-assign]
         if "to_spec" in vars(cls):
             cls.to_spec = remembered(cls.to_spec)  # type: ignore[method-assign,assignment]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from barrow import heavy
 from barrow.errors import BarrowError, DataError, ParameterError, reading
 from barrow.spaces.base import Floats, Ids, Space
 from barrow.spaces.geometry import ones
@@ -257,17 +258,14 @@ def _by_network(solver: Any, costs: Floats, supply: Floats, demand: Floats) -> F
 
 
 def _by_linear_programme(costs: Floats, supply: Floats, demand: Floats) -> Floats:
-    from scipy.optimize import linprog
-    from scipy.sparse import eye_array, kron, vstack
-
     n, m = costs.shape
-    rows = kron(eye_array(n), np.ones((1, m)))
-    columns = kron(np.ones((1, n)), eye_array(m))
+    rows = heavy.sparse.kron(heavy.sparse.eye_array(n), np.ones((1, m)))
+    columns = heavy.sparse.kron(np.ones((1, n)), heavy.sparse.eye_array(m))
     # One equation follows from the others; without it rounding cannot make the programme infeasible.
-    constraints = vstack([rows, columns]).tocsr()[:-1]
+    constraints = heavy.sparse.vstack([rows, columns]).tocsr()[:-1]
     # HiGHS forgives each equation its tolerance, whatever the mass: work with large masses and a small tolerance.
     scale = 1e4 / supply.sum()
-    result = linprog(  # type: ignore[call-overload]  # the stubs do not know sparse constraints
+    result = heavy.optimize.linprog(  # type: ignore[call-overload]  # the stubs do not know sparse constraints
         costs.ravel(),
         A_eq=constraints,
         b_eq=np.concatenate([supply, demand])[:-1] * scale,
@@ -289,8 +287,6 @@ def assign(space: Space, a: Ids, b: Ids) -> tuple[float, Ids]:
     >>> assign(Line(0, 2, points=[0, 1, 2]), np.array([0, 1]), np.array([2, 0]))
     (0.25, array([1, 0]))
     """
-    from scipy.optimize import linear_sum_assignment
-
     costs = space.block(a, b)
-    rows, columns = linear_sum_assignment(costs)
+    rows, columns = heavy.optimize.linear_sum_assignment(costs)
     return float(costs[rows, columns].mean()), columns.astype(np.int64)

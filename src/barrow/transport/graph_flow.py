@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.spaces import Space
 from barrow.spaces.geometry import Floats, Ids, Pairs
@@ -136,12 +137,10 @@ class _Net:
 
     @property
     def incidence(self) -> Any:
-        from scipy.sparse import csr_array
-
         each = np.arange(len(self.lengths))
         signs = np.repeat([1.0, -1.0], len(each))
         ends = np.concatenate([self.tails, self.heads]), np.concatenate([each, each])
-        return csr_array((signs, ends), shape=(self.nodes, len(each)))
+        return heavy.sparse.csr_array((signs, ends), shape=(self.nodes, len(each)))
 
 
 def _checked(nodes: int, values: Any) -> Floats:
@@ -160,8 +159,6 @@ def _by_network(net: _Net, left: Floats, weights: Any) -> Flow | None:
 
     Every node gets room for all that may pass through it; what it does not pass on stays, at no cost.
     """
-    from scipy.sparse import coo_array
-
     solver, n = pot(), net.nodes
     if solver is None or n > EXACT_NODES or not _takes_sparse(solver):
         return None
@@ -180,7 +177,7 @@ def _by_network(net: _Net, left: Floats, weights: Any) -> Flow | None:
     shift = float(net.lengths.max())
     order = np.lexsort((costs, columns, rows))
     first = order[np.append(True, (np.diff(rows[order]) != 0) | (np.diff(columns[order]) != 0))]
-    matrix = coo_array((costs[first] + shift, (rows[first], columns[first])), shape=(n, size))
+    matrix = heavy.sparse.coo_array((costs[first] + shift, (rows[first], columns[first])), shape=(n, size))
     demand = demand * (supply.sum() / demand.sum())
     with warnings.catch_warnings():  # what it warns of is in its log, and splitting answers instead
         warnings.simplefilter("ignore", UserWarning)
@@ -235,14 +232,12 @@ def _by_splitting(net: _Net, left: Floats, weights: Any, tolerance: float) -> Fl
     In units of cost the edges' matrix is D/length. What is projected is a flow, so its cost is an upper bound; a
     potential that changes by at most the length along each edge gives a lower one.
     """
-    from scipy.sparse import diags_array, hstack
-
-    cost_side = (net.incidence @ diags_array(1.0 / net.lengths)).tocsr()
+    cost_side = (net.incidence @ heavy.sparse.diags_array(1.0 / net.lengths)).tocsr()
     edges = len(net.lengths)
     unit = 1.0
     if weights is not None:
         unit = 1.0 / float(np.median(net.lengths))
-        matrix = hstack([cost_side, unit * weights.T]).tocsr()
+        matrix = heavy.sparse.hstack([cost_side, unit * weights.T]).tocsr()
     else:
         matrix = cost_side
     turned = matrix.T.tocsr()

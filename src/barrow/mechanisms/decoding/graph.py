@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding.entropic import EntropicDual, inner
 from barrow.mechanisms.decoding.graph_scales import GraphScales, graph_scales
@@ -91,10 +92,8 @@ class GraphDecoder:
     @cached_property
     def weights(self) -> Any:
         """(items, nodes): how much of an item each node carries."""
-        from scipy.sparse import eye_array
-
         if self.graph.weights is None:
-            return eye_array(self.items, self.graph.nodes, format="csr")
+            return heavy.sparse.eye_array(self.items, self.graph.nodes, format="csr")
         return self.graph.weights.tocsr()
 
     def decode(self, values: ArrayLike, how: str = "auto") -> Floats:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.spaces.base import Floats, Ids
 from barrow.spaces.neighbours import NeighbourGraph
 
@@ -77,8 +78,6 @@ def graph_scales(graph: NeighbourGraph, items: int | None = None) -> GraphScales
 
     Where some nodes carry no item, ``items`` says how many of the first ones do.
     """
-    from scipy.sparse import csr_array, eye_array
-
     if graph.weights is not None:
         items = int(graph.weights.shape[0])
     elif items is None:
@@ -88,13 +87,13 @@ def graph_scales(graph: NeighbourGraph, items: int | None = None) -> GraphScales
     steps: list[Any] = []
     widths = [width]
     if graph.weights is None:
-        pending: Any = eye_array(items, graph.nodes, format="csr")
+        pending: Any = heavy.sparse.eye_array(items, graph.nodes, format="csr")
     else:
-        pending = _columns(csr_array(graph.weights))
+        pending = _columns(heavy.sparse.csr_array(graph.weights))
         finest = float((graph.nodes / items) ** (1.0 / _dimension(graph)))
         widths = [width * min(1.0, finest)]
         if not _is_identity(pending):
-            steps, pending, widths = [pending], eye_array(graph.nodes, format="csr"), [*widths, width]
+            steps, pending, widths = [pending], heavy.sparse.eye_array(graph.nodes, format="csr"), [*widths, width]
     while level.nodes > _FEWEST and len(widths) < _MOST_SCALES:
         step, coarser = level.coarser()
         if coarser.nodes > 0.95 * level.nodes:
@@ -102,10 +101,10 @@ def graph_scales(graph: NeighbourGraph, items: int | None = None) -> GraphScales
         level, pending = coarser, pending @ step
         now = float(np.median(level.lengths)) if len(level.lengths) else np.inf
         if now >= 1.9 * width and level.nodes >= _FEWEST:
-            pending = _columns(csr_array(pending))
+            pending = _columns(heavy.sparse.csr_array(pending))
             steps.append(pending)
             widths.append(now)
-            width, pending = now, eye_array(level.nodes, format="csr")
+            width, pending = now, heavy.sparse.eye_array(level.nodes, format="csr")
     counts = [items, *(step.shape[1] for step in steps)]
     prior = [np.full(count, w / count) for w, count in zip(widths, counts, strict=True)]
     prior.append(np.array([2.0 * widths[-1]]))
@@ -127,10 +126,8 @@ def _is_identity(matrix: Any) -> bool:
 
 def _columns(matrix: Any) -> Any:
     """The matrix with columns of sum 1; columns without entries stay empty."""
-    from scipy.sparse import diags_array
-
     sums = np.asarray(matrix.sum(axis=0)).ravel()
-    return (matrix @ diags_array(1.0 / np.where(sums > 0.0, sums, 1.0))).tocsr()
+    return (matrix @ heavy.sparse.diags_array(1.0 / np.where(sums > 0.0, sums, 1.0))).tocsr()
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,26 +146,24 @@ class _Level:
             The step, (nodes, pieces): indicators of the pieces, smoothed by half a step of a walk along the edges.
             And the graph of the pieces.
         """
-        from scipy.sparse import csr_array, diags_array, eye_array
-
         piece, off = self._pieces()
         pieces = int(piece.max()) + 1
         near = 1.0 / self.lengths**2
         ends = np.concatenate([self.tails, self.heads]), np.concatenate([self.heads, self.tails])
-        walk = csr_array((np.concatenate([near, near]), ends), shape=(self.nodes, self.nodes))
-        walk = diags_array(1.0 / np.asarray(walk.sum(axis=1)).ravel()) @ walk
-        member = csr_array((np.ones(self.nodes), (np.arange(self.nodes), piece)), shape=(self.nodes, pieces))
-        step = (0.5 * (eye_array(self.nodes) + walk).T @ member).tocsr()
+        walk = heavy.sparse.csr_array((np.concatenate([near, near]), ends), shape=(self.nodes, self.nodes))
+        walk = heavy.sparse.diags_array(1.0 / np.asarray(walk.sum(axis=1)).ravel()) @ walk
+        member = heavy.sparse.csr_array(
+            (np.ones(self.nodes), (np.arange(self.nodes), piece)), shape=(self.nodes, pieces)
+        )
+        step = (0.5 * (heavy.sparse.eye_array(self.nodes) + walk).T @ member).tocsr()
         return step, self._joined(piece, off, pieces)
 
     def _pieces(self) -> tuple[NDArray[np.int64], Floats]:
-        from scipy.sparse import coo_array
-
         both = (
             np.concatenate([self.lengths, self.lengths]),
             (np.concatenate([self.tails, self.heads]), np.concatenate([self.heads, self.tails])),
         )
-        matrix = coo_array(both, shape=(self.nodes, self.nodes)).tocsr()
+        matrix = heavy.sparse.coo_array(both, shape=(self.nodes, self.nodes)).tocsr()
         starts, heads, lengths = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
         piece, off, made = [-1] * self.nodes, [0.0] * self.nodes, 0
         for node in range(self.nodes):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
@@ -46,9 +47,7 @@ class CellNoise:
 
     def reached(self, cells: Floats, chance: Floats) -> Floats:
         """What the noise on sums of so many cells exceeds with these probabilities, about."""
-        from scipy.special import ndtri
-
-        z = -ndtri(chance)
+        z = -heavy.special.ndtri(chance)
         # Sums of t Laplace variables are nearly normal: the next term of the expansion by Cornish and Fisher.
         size = z + (z**3 - 3.0 * z) / (8.0 * cells * self.terms)
         one = np.log(0.5 / chance) / math.sqrt(2.0)
@@ -184,23 +183,19 @@ def screened_line(values: Floats, blocks: Blocks, noise: CellNoise) -> Floats:
     >>> screened_line(np.array([0.6, 0.0005, -0.0005, 0.4]), Blocks.dyadic(4), noise).round(3).tolist()
     [0.6, 0.0, 0.0, 0.4]
     """
-    from scipy.optimize import isotonic_regression
-
     kept = np.flatnonzero(kept_cells(values, blocks, noise))
     found = np.zeros(len(values))
     if len(kept) == 1:
         found[kept] = 1.0
         return found
     running = np.cumsum(moved(values[kept]))[:-1]
-    limit = np.clip(isotonic_regression(running).x, 0.0, 1.0)
+    limit = np.clip(heavy.optimize.isotonic_regression(running).x, 0.0, 1.0)
     found[kept] = np.diff(limit, prepend=0.0, append=1.0)
     return found
 
 
 def screened_map(space: Space, values: Floats, blocks: Blocks, noise: CellNoise) -> Floats:
     """The histogram on the cells that are kept, nearest to their values by the cheapest flow between near items."""
-    from scipy.sparse import csr_array
-
     kept = np.flatnonzero(kept_cells(values, blocks, noise))
     found, whole = np.zeros(len(values)), moved(values[kept])
     if (whole >= 0.0).all() or len(values) > _MOST_FLOW:
@@ -209,7 +204,7 @@ def screened_map(space: Space, values: Floats, blocks: Blocks, noise: CellNoise)
     tails, heads, nodes, lengths = near_pairs(space)
     at = np.zeros(nodes)
     at[kept] = whole
-    homes = csr_array((np.ones(len(kept)), (np.arange(len(kept)), kept)), shape=(len(kept), nodes))
+    homes = heavy.sparse.csr_array((np.ones(len(kept)), (np.arange(len(kept)), kept)), shape=(len(kept), nodes))
     stays = nearest_flow(nodes, tails, heads, lengths, at, homes).kept
     found[kept] = nearest_in_simplex(whole) if stays is None else stays
     return found

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.spaces import EdgeTree
 from barrow.spaces.base import Floats, Ids
 
@@ -135,9 +136,7 @@ def consistent(tree: EdgeTree, targets: Floats, variances: Floats) -> Floats:
 def top_down(tree: EdgeTree, targets: Floats, variances: Floats) -> Floats:
     """Histogram: the best estimates, projected so that none is negative and children add up to their parent."""
     if tree.path:
-        from scipy.optimize import isotonic_regression
-
-        limit = isotonic_regression(targets, weights=1.0 / variances).x
+        limit = heavy.optimize.isotonic_regression(targets, weights=1.0 / variances).x
         return np.diff(np.clip(limit, 0.0, 1.0), prepend=0.0, append=1.0)
     best, noise = best_below(tree, targets, variances)
     for here in tree.levels:
@@ -203,10 +202,8 @@ def _posterior(
 
 def _fitted(means: Floats, seen: Floats, beyond: Ids, likelihood: Floats) -> Floats:
     """The prior of the masses for each mean: the most likely shape and share of empty edges."""
-    from scipy.special import gammainc
-
     shape, empty = _SHAPES[:, None, None], _EMPTY[:, None, None]
-    below = gammainc(shape, shape * (1.0 - empty) / means[None, :, None] * _ENDS)
+    below = heavy.special.gammainc(shape, shape * (1.0 - empty) / means[None, :, None] * _ENDS)
     full = (1.0 - empty) * np.diff(below, axis=2)
     priors = np.concatenate([np.broadcast_to(empty, (*full.shape[:2], 1)), full], axis=2)
     flat = np.append(0.0, np.diff(_ENDS) / _ENDS[-1])

@@ -16,6 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding import decode
@@ -254,8 +255,6 @@ def with_added(query: Query, space: Space, p: float) -> Query:
         space: The space with the added items.
         p: The norm that noise is for: 1 or 2.
     """
-    from scipy.sparse import block_diag, csr_array
-
     known = query.space.items
     added, slack = space.items - known, 1.0 + relative_slack(query.dimension)
 
@@ -270,8 +269,10 @@ def with_added(query: Query, space: Space, p: float) -> Query:
     table = query.table.coarser(math.frexp(wanted / float_up(query.step))[1] - TABLE_BITS)
     step = float_up(table.step)
     weight = min(max(1, math.floor(wanted / step)), 2**TABLE_BITS)
-    alone = csr_array(weight * np.eye(added, dtype=np.int64))
-    whole = replace(table, integers=csr_array(block_diag([table.integers, alone], format="csr")))
+    alone = heavy.sparse.csr_array(weight * np.eye(added, dtype=np.int64))
+    whole = replace(
+        table, integers=heavy.sparse.csr_array(heavy.sparse.block_diag([table.integers, alone], format="csr"))
+    )
 
     def span(order: float) -> float:
         """From an item to another, from an item to an added one, and from one of these to another."""

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.queries import Query
 from barrow.queries.base import ClosedForm
@@ -72,14 +73,12 @@ def weighted_masses(
     Where the tree is over an order of the items, ``order`` holds the item at each place; ``step`` times the whole
     weights is what counts.
     """
-    from scipy.sparse import csr_array
-
     widths = tree.ends - tree.starts
     edges = np.repeat(np.arange(tree.edges), widths)
     items = np.arange(int(widths.sum())) - np.repeat(np.cumsum(widths) - widths - tree.starts, widths)
     whole = np.array(weights, dtype=np.int64)[tree.depths][edges]
     items = items if order is None else order[items]
-    table = csr_array((whole, (items, edges)), shape=(space.items, tree.edges))
+    table = heavy.sparse.csr_array((whole, (items, edges)), shape=(space.items, tree.edges))
 
     def bound(p: float) -> float:
         steep = float(step) / space.least_distance_lower

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import (
     CONFIDENCE,
@@ -75,15 +76,13 @@ def query_polytope(query: Query) -> tuple[Polytope, Fraction] | None:
 
 def _normals(points: Floats) -> Floats | None:
     """Normals of the facets of the hull of differences, one of each pair; None where all points lie in a plane."""
-    from scipy.spatial import ConvexHull, QhullError
-
     most = _MOST_CORNERS
     try:
-        corners = points[ConvexHull(points).vertices]
+        corners = points[heavy.spatial.ConvexHull(points).vertices]
         while most > points.shape[1]:
             some = _spread_out(corners, most)
             apart = (some[:, None, :] - some[None, :, :]).reshape(-1, points.shape[1])
-            sides = ConvexHull(np.unique(apart.round(12), axis=0)).equations
+            sides = heavy.spatial.ConvexHull(np.unique(apart.round(12), axis=0)).equations
             normals = sides[:, :-1] / -sides[:, -1:]
             lead = np.argmax(np.abs(normals), axis=1)
             normals = normals * np.sign(normals[np.arange(len(normals)), lead])[:, None]
@@ -91,7 +90,7 @@ def _normals(points: Floats) -> Floats | None:
             if len(kept) <= _MOST_FACETS:
                 return kept
             most //= 2
-    except (QhullError, ValueError):
+    except (heavy.spatial.QhullError, ValueError):
         pass
     return None
 
@@ -110,10 +109,8 @@ def _spread_out(corners: Floats, most: int) -> Floats:
 
 def _basis(rows: Floats) -> list[int]:
     """The order of rows with d first that bound a small parallelepiped: exchanges that enlarge their determinant."""
-    from scipy.linalg import qr
-
     d = rows.shape[1]
-    first = list(qr(rows.T, pivoting=True, mode="r")[1][:d])
+    first = list(heavy.linalg.qr(rows.T, pivoting=True, mode="r")[1][:d])
     for _ in range(100):
         factors = np.abs(rows @ np.linalg.inv(rows[first]))
         i, j = np.unravel_index(int(factors.argmax()), factors.shape)
@@ -191,15 +188,11 @@ class QueryNoise:
 
     def limits(self, table: Quantised) -> list[tuple[int, int]]:
         """The least and the largest integer that an honest report holds, for each output."""
-        from scipy.special import gammainccinv
-
-        far = float(gammainccinv(self.dimension, NEVER)) * self.reach_upper
+        far = float(heavy.special.gammainccinv(self.dimension, NEVER)) * self.reach_upper
         return table.limits(Fraction(far) * self.scale + self.grid, self.grid)
 
     def _width(self, sizes: Floats) -> float:
         """Where P(G Y > t) is 5 %, G ~ Gamma(d + 1) and Y among ``sizes``, whose sampling error is counted."""
-        from scipy.optimize import brentq
-
         some = np.maximum(sizes, 1e-12)
 
         def excess(t: float) -> float:
@@ -208,7 +201,7 @@ class QueryNoise:
             return float(tails.mean()) + error - (1.0 - CONFIDENCE)
 
         top = float(sizes.max()) * (self.dimension + 1.0) * 20.0
-        quantile = float(brentq(excess, 0.0, top, xtol=1e-9)) * (1.0 + 1e-6)
+        quantile = float(heavy.optimize.brentq(excess, 0.0, top, xtol=1e-9)) * (1.0 + 1e-6)
         return quantile * float_up(self.scale) + float_up(self.grid) / 2.0 + self.rounding_upper
 
     def draw(self, center: Center, source: Source | None = None) -> RoundedValues:

@@ -20,6 +20,7 @@ from itertools import accumulate, product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.noise.additive.rounded import Centered, Rounder
 from barrow.noise.additive.values import Center, RoundedValues, checked_scale
@@ -167,14 +168,12 @@ class NodeSums:
 
     def ball(self, index: int, precision: int) -> Ball:
         """A ball around one node's sum, from the same bits for each of its edges whenever it is asked for."""
-        from flint import arb
-
         edges, signs = self._at(index)
-        total = arb(0)
+        total = heavy.arb(0)
         for edge, sign in zip(edges.tolist(), signs.tolist(), strict=True):
             factor = sign if self.factors is None else sign * int(self.factors[edge])
             if factor:
-                total += factor * self.variates.ball(edge, precision) / arb(float(self.lengths[edge]))
+                total += factor * self.variates.ball(edge, precision) / heavy.arb(float(self.lengths[edge]))
         return total
 
     def _at(self, node: int) -> tuple[Ints, Ints]:

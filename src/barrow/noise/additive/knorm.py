@@ -18,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from barrow import heavy
 from barrow.noise.additive.variates import (
     Approximation,
     Exponential,
@@ -118,9 +119,7 @@ class PowerVariate:
     """
 
     def __init__(self, p: Fraction, source: Source) -> None:
-        from flint import fmpq
-
-        self._p = fmpq(p.numerator, p.denominator)
+        self._p = heavy.fmpq(p.numerator, p.denominator)
         self._sign, _ = LazyUniform.after_sign(int(source.words(1)[0]), source)
         while not self._proposal_is_kept(source):
             pass
@@ -135,12 +134,10 @@ class PowerVariate:
         return self._sign * self.magnitude(precision)
 
     def _proposal_is_kept(self, source: Source) -> bool:
-        from flint import arb
-
         choice, self._uniform, keep = (LazyUniform.fresh(source) for _ in range(3))
 
         def beyond_body(precision: int) -> bool | None:
-            return is_positive(choice.ball(precision) * (1 + arb(-1).exp() / self._p) - 1)
+            return is_positive(choice.ball(precision) * (1 + heavy.arb(-1).exp() / self._p) - 1)
 
         def kept(precision: int) -> bool | None:
             x = self.magnitude(precision)
@@ -157,9 +154,7 @@ class PowerNoise:
     """Density proportional to exp(-||z||_p) for any rational p >= 1: exact, but without a float path."""
 
     def __init__(self, size: int, p: Fraction, source: Source) -> None:
-        from flint import fmpq
-
-        self._p = fmpq(p.numerator, p.denominator)
+        self._p = heavy.fmpq(p.numerator, p.denominator)
         self._radius = GammaRadius(size, source)
         self._entries = [PowerVariate(p, source) for _ in range(size)]
         self._factor: tuple[int, Ball] | None = None

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.noise.additive.knorm import GammaRadius
 from barrow.noise.additive.rounded import Centered, rounded_vector
@@ -161,12 +162,10 @@ def rounded_polytope(
 
 def dot(row: Sequence[Fraction], variates: SymmetricVariates, precision: int) -> Ball:
     """The inner product of exact numbers and variates."""
-    from flint import arb, fmpq
-
-    total: Any = arb(0)
+    total: Any = heavy.arb(0)
     for j, factor in enumerate(row):
         if factor:
-            total += arb(fmpq(factor.numerator, factor.denominator)) * variates.ball(j, precision)
+            total += heavy.arb(heavy.fmpq(factor.numerator, factor.denominator)) * variates.ball(j, precision)
     return total
 
 

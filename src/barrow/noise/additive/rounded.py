@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.noise.additive.knorm import CubeNoise, EuclideanNoise, PowerNoise
 from barrow.noise.additive.values import Center, RoundedValues, checked_grid, checked_scale
@@ -191,18 +192,16 @@ class Rounder:
         return cells, open_entries
 
     def _by_balls(self, noise: Noise, index: int, entry: Fraction) -> int:
-        from flint import arb, fmpq
-
         shift = entry / self._grid + Fraction(1, 2)
-        shift_exact = fmpq(shift.numerator, shift.denominator)
-        ratio_exact = fmpq(self._ratio.numerator, self._ratio.denominator)
+        shift_exact = heavy.fmpq(shift.numerator, shift.denominator)
+        ratio_exact = heavy.fmpq(self._ratio.numerator, self._ratio.denominator)
         # The integer itself has to fit into the working precision, beside the bits behind the point.
         room = max(abs(int(shift)).bit_length(), int(self._ratio).bit_length())
 
         def attempt(precision: int) -> int | None:
             with working_precision(precision + room + 64):
                 z = noise.ball(index, precision + room)
-                cell = (arb(shift_exact) + arb(ratio_exact) * z).floor().unique_fmpz()
+                cell = (heavy.arb(shift_exact) + heavy.arb(ratio_exact) * z).floor().unique_fmpz()
             return None if cell is None else int(cell)
 
         return int(decided(attempt))

@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.noise.lazy_uniform import Ball, LazyUniform, decided
 from barrow.noise.source import Source, Words
 
@@ -83,16 +84,12 @@ class HalfNormal:
 
     def approximate(self, uniforms: Floats) -> Floats:
         """Phi^-1(U/2): the sign is set by the caller. Halving is exact."""
-        from scipy.special import ndtri
-
         uniforms *= 0.5
-        return ndtri(uniforms, out=uniforms)
+        return heavy.special.ndtri(uniforms, out=uniforms)
 
     def ball(self, uniform: Ball) -> Ball:
         """Sqrt(2) erfcinv(U)."""
-        from flint import arb
-
-        return arb(2).sqrt() * uniform.erfcinv()
+        return heavy.arb(2).sqrt() * uniform.erfcinv()
 
 
 class SymmetricVariates:

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.noise.counts.chances import Chances
 from barrow.noise.lazy_uniform import LazyUniform, decided
 from barrow.noise.source import Source
@@ -72,11 +73,10 @@ def partial_sums(n: Floats, p: Floats, q: Floats, columns: int) -> Floats:
 
 def settled(n: int, above: int, below: int, u: LazyUniform) -> int:
     """The j with P[X < j] <= U < P[X <= j], decided by balls of growing precision."""
-    from flint import arb, fmpq
 
     def question(precision: int) -> int | None:
-        q = arb(fmpq(below - above, below))
-        odds = arb(fmpq(above, below - above))
+        q = heavy.arb(heavy.fmpq(below - above, below))
+        odds = heavy.arb(heavy.fmpq(above, below - above))
         known = u.ball(precision)
         term = total = q**n
         for j in range(n):

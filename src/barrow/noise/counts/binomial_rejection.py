@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.noise.counts.chances import Chances
 from barrow.noise.lazy_uniform import LazyUniform, decided
 from barrow.noise.source import Source
@@ -256,12 +257,11 @@ def _log_binomial(n: int, above: int, below: int, k: int) -> Any:
     """ln(sqrt(2 pi n p q) P[k]) as a function of nothing, evaluated at the working precision; None if P[k] = 0."""
     if not 0 <= k <= n:
         return None
-    from flint import arb, fmpq
 
     def log() -> Any:
-        p, q = arb(fmpq(above, below)), arb(fmpq(below - above, below))
-        ways = arb(n + 1).lgamma() - arb(k + 1).lgamma() - arb(n - k + 1).lgamma()
-        return ways + k * p.log() + (n - k) * q.log() + (2 * arb.pi() * n * p * q).log() / 2
+        p, q = heavy.arb(heavy.fmpq(above, below)), heavy.arb(heavy.fmpq(below - above, below))
+        ways = heavy.arb(n + 1).lgamma() - heavy.arb(k + 1).lgamma() - heavy.arb(n - k + 1).lgamma()
+        return ways + k * p.log() + (n - k) * q.log() + (2 * heavy.arb.pi() * n * p * q).log() / 2
 
     return log
 
@@ -269,21 +269,19 @@ def _log_binomial(n: int, above: int, below: int, k: int) -> Any:
 def _log_poisson(mean: int, k: int) -> Any:
     if k < 0:
         return None
-    from flint import arb
 
     def log() -> Any:
-        m = arb(mean)
-        return k * m.log() - m - arb(k + 1).lgamma() + (2 * arb.pi() * m).log() / 2
+        m = heavy.arb(mean)
+        return k * m.log() - m - heavy.arb(k + 1).lgamma() + (2 * heavy.arb.pi() * m).log() / 2
 
     return log
 
 
 def _below(log: Any, envelope: Fraction, u: LazyUniform) -> bool:
     """U envelope < exp(log), decided by balls of growing precision."""
-    from flint import arb, fmpq
 
     def question(precision: int) -> bool | None:
-        chance = log().exp() / arb(fmpq(envelope.numerator, envelope.denominator))
+        chance = log().exp() / heavy.arb(heavy.fmpq(envelope.numerator, envelope.denominator))
         known = u.ball(precision)
         if known < chance:
             return True
