@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.special import gammainccinv
+from tests.thorough import often
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
@@ -138,11 +139,11 @@ def test_coarse_nodes_hold_a_region_between_inner_and_outer_weights():
     assert (hats @ outer >= mask - 1e-12).all()
     truth = np.random.default_rng(1).dirichlet(np.full(32, 0.2))
     source = SeededSource(2)
-    held = 0
-    for _ in range(300):
+    held, times = 0, often(100, 300)
+    for _ in range(times):
         found = region_interval(plan, hats.T @ truth + drawn(plan, source), region)
         held += found.low <= truth[region].sum() <= found.high
-    assert held >= 285
+    assert held >= 0.95 * times
 
 
 def test_nodes_without_items_take_the_side_that_cuts_less():

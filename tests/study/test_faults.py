@@ -9,11 +9,13 @@ import sys
 import pytest
 
 from tests.faults import cuts
+from tests.thorough import often
 
 
 @pytest.mark.skipif(cuts.available() is not None, reason=str(cuts.available()))
 def test_releases_survive_kills_errors_and_full_disks() -> None:
-    command = [sys.executable, "-m", "tests.faults.release", "--kills", "3", "--every", "40", "--seed", "25"]
+    often_enough = ["--kills", str(often(1, 30)), "--every", str(often(60, 10)), "--seed", "25"]
+    command = [sys.executable, "-m", "tests.faults.release", *often_enough]
     ended = subprocess.run(command, cwd=cuts.ROOT, env=cuts.environment(), capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     counts = json.loads(ended.stdout.splitlines()[-1])

@@ -32,6 +32,8 @@ _LOW, _HIGH, _HIGH_OF_MANY = 0.72, 0.8, 1.1
 """It is made stronger while the map's discrepancy, as a share of noise alone, stays below, weaker while above."""
 _MOST_CHANGES = 8
 _LOOSEST, _MANY_NODES = 0.01, 20_000
+_TIGHTEST = 1e-8
+"""Total variation below which nothing is gained: the dual's own rounding is near."""
 """Maps are as near the exact minimiser in total variation as the noise is in EMD; of fewer nodes nearer still."""
 
 
@@ -148,6 +150,7 @@ class GraphDecoder:
         """The usual strength, or by halves of a doubling the nearest one whose discrepancy suits the noise."""
         dual = self.dual(y, prior)
         tolerance = min(_LOOSEST, self.cost) * min(1.0, max(0.05, self.graph.nodes / _MANY_NODES))
+        tolerance = max(tolerance, _TIGHTEST)
         steps = 0
 
         def attempt(strength: float, start: Floats | None = None) -> GraphMap:
