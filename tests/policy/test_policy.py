@@ -23,7 +23,9 @@ from barrow.policy import (
     parse_share,
     percent_up,
 )
+from barrow.policy.policy import to_promise
 from barrow.render import plot
+from barrow.render.promises import belief_figure
 from barrow.spaces import Discrete, Earth, Line
 from barrow.transport import emd_between
 
@@ -321,3 +323,12 @@ def test_wrong_policies_are_refused():
     ):
         with pytest.raises(ParameterError, match=pattern):
             call()
+
+
+def test_belief_figure():
+    figure = belief_figure([], cost=lambda share, reach: 2 * share * reach, worst=2.0, unit="km", diameter=10.0)
+    assert str(figure) == "What anyone can learn about one person. Whatever is different: at most 88.1 %."
+
+
+def test_to_promise():
+    assert to_promise("all, 5 km, 0.5") == to_promise(("all", "5 km", "0.5"))

@@ -20,8 +20,9 @@ from barrow.render.report.accuracy import accuracy_of
 from barrow.render.report.page import report_html
 from barrow.render.report.plans import plan_report
 from barrow.render.report.release import Released, release_files, release_report
-from barrow.study import verify
+from barrow.study import Study, verify
 from barrow.study.result import Release
+from barrow.study.statement import make_statement
 from barrow.study.verification import _numbers
 from tests.study.helpers import make_ledger, make_study
 
@@ -265,3 +266,12 @@ def test_delta_is_counted_in_what_every_page_says_about_guesses(tmp_path):
     wrong = json.loads((tmp_path / "out" / "statement.json").read_text())
     wrong["protected"][0]["odds"] = odds_upper(row["epsilon"])
     assert not _numbers(wrong)[0]
+
+
+def test_release_files():
+    study = Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=1000)
+    plan = study.plan("mean")
+    said = make_statement(study, plan, entry={}, parameters={})
+    files = release_files(said, plan.tables([30.0]), plan)
+    assert sorted(files) == ["report.html"]
+    assert files == release_files(said, plan.tables([30.0]), plan)
