@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    pass
+    from flint import arb, ctx, fmpq, fmpz
+    from scipy import linalg, optimize, sparse, spatial, special, stats
 else:
     __getattr__, __dir__ = lazily(
         __name__,

@@ -190,6 +190,7 @@ class Asked:
         return drawn.with_users(everybody, self.space.default_item)
 
 
+@dataclass(frozen=True)
 class Engine(ABC):
     """Reads records where they are and gives integers; ids of users never leave it.
 
