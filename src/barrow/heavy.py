@@ -16,7 +16,7 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "flint": "arb ctx fmpq fmpz",
+            "flint": "arb ctx fmpq fmpq_mat fmpz",
             "scipy": "linalg optimize sparse spatial special stats",
         },
     )

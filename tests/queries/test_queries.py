@@ -155,7 +155,7 @@ def test_asking_for_records_explains_what_it_costs(ask):
         (lambda: mean(LINE, step=1), "too coarse a grid"),
         (lambda: mean(LINE, step="1e-30"), "step is"),
         (lambda: mean(LINE, step=0), "step is"),
-        (lambda: mean(LINE).lipschitz_upper(0.5), "no p-norm"),
+        (lambda: mean(LINE).lipschitz_upper(0.5), "is not a norm"),
         (lambda: query_from_spec(LINE, {"kind": "maen"}), "Did you mean 'mean'"),
         (lambda: query_from_spec(LINE, {"kind": "distance_to"}), "missing"),
     ],

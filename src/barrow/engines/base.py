@@ -136,6 +136,15 @@ def refuse_unknown(columns: Columns, space: Space, unknown: Unknown) -> None:
         part.encode(np.zeros((0, len(group))) if len(group) > 1 else [], unknown=unknown)
 
 
+def wrong_source(engine: str, source: Source, allowed: str) -> ParameterError:
+    """The error for a source that an engine does not read."""
+    return ParameterError(
+        f"The {engine} engine does not read a source of the kind {source.kind!r}.",
+        allowed=allowed,
+        fix="engine_for(source) chooses the engine",
+    )
+
+
 def no_header(name: str) -> ParameterError:
     """The constant refusal of a text file in whose first line no column asked for is named."""
     return ParameterError(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.engines.advice import advise
-from barrow.engines.base import Asked, Columns, Engine, check_columns, flat_groups, refuse_unknown
+from barrow.engines.base import Asked, Columns, Engine, check_columns, flat_groups, refuse_unknown, wrong_source
 from barrow.engines.counts import (
     CheckReport,
     Counts,
@@ -64,11 +64,7 @@ class MemoryEngine(Engine):
             frame = frame.collect() if hasattr(frame, "collect") else frame
             return {name: frame[name].to_list() for name in frame.columns}
         if source.kind != "table" or not isinstance(source.data, Mapping):
-            raise ParameterError(
-                f"The memory engine does not read a source of the kind {source.kind!r}.",
-                allowed="a mapping of columns, or a frame",
-                fix="engine_for(source) chooses the engine",
-            )
+            raise wrong_source("memory", source, "a mapping of columns, or a frame")
         return source.data
 
     def _table(self, source: Any) -> dict[str, Column]:

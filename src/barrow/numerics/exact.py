@@ -134,6 +134,22 @@ def whole(value: Any, name: str, *, least: int = 1, most: int | None = None, fix
     return number
 
 
+def norm_power(p: Exact) -> Fraction | None:
+    """The order of a norm as a rational of at least 1, or ``None`` for infinity.
+
+    >>> norm_power("inf"), norm_power("3/2")
+    (None, Fraction(3, 2))
+    """
+    if (isinstance(p, float) and p == math.inf) or (isinstance(p, str) and p.strip().lower() == "inf"):
+        return None
+    power = exact(p, "p")
+    if power < 1:
+        raise ParameterError(
+            f"p is {exact_text(power)}, for which ||x||_p is not a norm.", allowed='1 or more, or "inf"', fix="p=2"
+        )
+    return power
+
+
 def ungrouped(text: str, name: str) -> str:
     """A text without the commas that group thousands of its numbers; others are refused: 2,5 is not 25.
 

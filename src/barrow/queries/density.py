@@ -51,14 +51,8 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
     (11, 20.0)
     """
     check_over(over)
-    _ = space.items
+    check_places(space)
     width = float(parse_distance(bandwidth, space))
-    if not space.has_map:
-        raise ParameterError(
-            f"A density needs places, and the items of the {space.kind} space have none.",
-            allowed="a line, a circle, a Euclidean space, the Earth or hexagons",
-            fix="histogram(space), or region_share(space, members=[...], ramp=...)",
-        )
     if space.cell_width > width * space.diameter / 2.0 * (1 + 1e-9):
         raise too_coarse(space, width, space.cell_width / space.diameter)
     columns, weights, places, closed, error = _hats(space, width, space.point_rows)
@@ -75,6 +69,17 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
         places,
         None if at is None else (at, width),
     )
+
+
+def check_places(space: Space) -> None:
+    """Refuse a space without a grid, or whose items are at no places."""
+    _ = space.items
+    if not space.has_map:
+        raise ParameterError(
+            f"A density needs places, and the items of the {space.kind} space have none.",
+            allowed="a line, a circle, a Euclidean space, the Earth or hexagons",
+            fix="histogram(space), or region_share(space, members=[...], ramp=...)",
+        )
 
 
 def weights_at(query: Query, places: Floats) -> Any:

@@ -19,7 +19,7 @@ from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact, exact, exact_text
 from barrow.queries.base import ClosedForm, Query, check_over, plain
-from barrow.queries.density import density
+from barrow.queries.density import check_places, density
 from barrow.queries.quantised import Quantised
 from barrow.queries.tables import histogram
 from barrow.spaces import Space, parse_distance
@@ -107,7 +107,7 @@ def multiscale(
     (16, 26.666667)
     """
     check_over(over)
-    _check_geometry(space)
+    check_places(space)
     widths = _widths(space, bandwidths)
     parts = _shares(shares, len(widths))
     queries = [
@@ -148,7 +148,7 @@ def dyadic_bandwidths(space: Space) -> list[str]:
     >>> dyadic_bandwidths(Line(0, 100, unit="km", step=5, cells=True))
     ['50 km', '25 km', '12.5 km', 'cells']
     """
-    _check_geometry(space)
+    check_places(space)
     grid, cell = space.lattice, space.cell_width
     extent = space.diameter / 2.0**0.5 if grid is None else float((grid.high - grid.low).max())
     found: list[str] = []
@@ -218,16 +218,6 @@ def usual_constant(level_query: Query, width: float) -> float:
     if level_query.kind == "histogram":
         return 2.0 / width
     return (3.0 if grid is None else 2.0 * float(grid.dimension**0.5)) / width
-
-
-def _check_geometry(space: Space) -> None:
-    if not space.has_map:
-        raise ParameterError(
-            f"densities at several scales needs places, and the items of the {space.kind} space have none.",
-            allowed="a line, a circle, a Euclidean space, the Earth or hexagons",
-            fix="histogram(space), or a histogram along a tree",
-        )
-    _ = space.items
 
 
 def _widths(space: Space, bandwidths: Sequence[Exact]) -> list[Fraction | None]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact, exact, exact_text, float_up
+from barrow.numerics.exact import norm_power
 from barrow.spaces.base import Floats
 
 
@@ -22,14 +23,8 @@ def norm_order(p: Exact) -> float:
     >>> norm_order("inf"), norm_order(2), norm_order("3/2")
     (inf, 2.0, 1.5)
     """
-    if (isinstance(p, float) and p == math.inf) or (isinstance(p, str) and p.strip().lower() == "inf"):
-        return math.inf
-    power = exact(p, "p")
-    if power < 1:
-        raise ParameterError(
-            f"p is {p}, for which there is no p-norm.", allowed='a number of at least 1, or "inf"', fix="p=2"
-        )
-    return float(power)
+    power = norm_power(p)
+    return math.inf if power is None else float(power)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

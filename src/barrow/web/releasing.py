@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-STAGES = ("validate", "read", "reserve", "draw", "stage", "commit", "publish")
+from barrow.study.release import STAGES
+
 _COLUMNS_SECONDS = 30.0
 
 

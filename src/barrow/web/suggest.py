@@ -42,6 +42,18 @@ def suggestion(asked: Asked, over: str, width: int = 720) -> dict[str, Any]:
 Rows = tuple[list[dict[str, Any]], dict[str, Any], str]
 
 
+def _row(at: float, unit: str, error: float, error_unit: str, what: str, items: int) -> dict[str, Any]:
+    """One that was tried: how wide it is, and how far off the answer would be."""
+    return {
+        "at": at,
+        "text": f"{at:g} {unit}".strip(),
+        "error": error,
+        "unit": error_unit,
+        "what": what,
+        "items": items,
+    }
+
+
 def _grids(asked: Asked) -> Rows:
     """What ``cell = "auto"`` tries and takes."""
     study, question = asked.study, asked.question
@@ -54,17 +66,7 @@ def _grids(asked: Asked) -> Rows:
     _, found = choose_grid({**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone]))
     unit = PERCENT if question.in_percent else found.error_unit
     what = f"{question.error_words}, snapping included"
-    rows: list[dict[str, Any]] = [
-        {
-            "at": grid.cell,
-            "text": f"{grid.cell:g} {found.unit}".strip(),
-            "error": grid.total,
-            "unit": unit,
-            "what": what,
-            "items": grid.items,
-        }
-        for grid in found.grids
-    ]
+    rows = [_row(grid.cell, found.unit, grid.total, unit, what, grid.items) for grid in found.grids]
     best = next(row for row in rows if row["at"] == found.chosen)
     here, least = next(grid for grid in found.grids if grid.cell == found.chosen), min(row["error"] for row in rows)
     more = f", {math.ceil(100 * (best['error'] / least - 1))} % above the least" if best["error"] > least else ""
@@ -85,17 +87,8 @@ def _bandwidths(asked: Asked) -> Rows:
     if not tried:
         raise ParameterError("This question has no bandwidth.", allowed="a smooth map", fix="choose by hand")
     scale = 1.0 if space.unit else space.diameter
-    rows: list[dict[str, Any]] = [
-        {
-            "at": size / scale,
-            "text": f"{size / scale:g} {space.unit}".strip(),
-            "error": error,
-            "unit": space.unit,
-            "what": "earth mover's distance of the map",
-            "items": space.items,
-        }
-        for size, error in tried
-    ]
+    what = "earth mover's distance of the map"
+    rows = [_row(size / scale, space.unit, error, space.unit, what, space.items) for size, error in tried]
     size = best_of([(row["at"], row["error"]) for row in rows])
     best = next(row for row in rows if row["at"] == size)
     about = "" if space is study.space else " Worked out on a coarser grid (≈)."

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from barrow.engines.base import Columns
+from barrow.engines.base import Columns, wrong_source
 from barrow.engines.counts import quietly, refuse_empty
 from barrow.engines.duckdb.session import Session
 from barrow.engines.frames import arrow_table
@@ -97,11 +97,7 @@ def relation(session: Session, source: Source, columns: Columns | None = None) -
     if source.kind == "frame":
         session.register("frame", arrow_table(source.data))
         return Relation("frame", _types(session, "frame"), once=False)
-    raise ParameterError(
-        f"The DuckDB engine does not read a source of the kind {source.kind!r}.",
-        allowed="files, databases, queries and frames",
-        fix="engine_for(source) chooses the engine",
-    )
+    raise wrong_source("DuckDB", source, "files, databases, queries and frames")
 
 
 def reading_call(source: Source, files: Sequence[str]) -> str:

@@ -249,12 +249,6 @@ class SpillFolder:
         # Also where nobody closes it: a session that was opened to look, and never asked for records.
         self.close = weakref.finalize(self, _remove, self.path, lock)
 
-    def __enter__(self) -> Path:
-        return self.path
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def _remove(path: Path, lock: int) -> None:
     """Remove the folder and let the lock go."""

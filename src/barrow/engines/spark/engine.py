@@ -17,7 +17,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from barrow._version import __version__
-from barrow.engines.base import Asked, Columns
+from barrow.engines.base import Asked, Columns, wrong_source
 from barrow.engines.counts import Sampled, refuse_changed, refuse_empty
 from barrow.engines.sampling import Pool, RunSampler
 from barrow.engines.source import Source
@@ -69,11 +69,8 @@ class SparkEngine(SqlEngine[SparkReader]):
     @contextmanager
     def _open(self, source: Source, columns: Columns | None) -> Iterator[SparkReader]:
         if source.kind != "spark":
-            raise ParameterError(
-                f"The Spark engine does not read a source of the kind {source.kind!r}.",
-                allowed="spark://local[*]?path=FOLDER, spark://host:7077?table=NAME, or a DataFrame of Spark",
-                fix="engine_for(source) chooses the engine",
-            )
+            allowed = "spark://local[*]?path=FOLDER, spark://host:7077?table=NAME, or a DataFrame of Spark"
+            raise wrong_source("Spark", source, allowed)
         selection = judged(source, columns)  # before a session is started
         session = session_of(source)
         with settings(session, SETTINGS if source.data is None else {}):

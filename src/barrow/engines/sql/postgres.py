@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from barrow.engines.base import Columns
+from barrow.engines.base import Columns, wrong_source
 from barrow.engines.counts import PrivateTextError, quietly, refuse_gone
 from barrow.engines.queries import GENERATED, VIEW, VIRTUAL, Selection, admit, missing_table, refuse_view
 from barrow.engines.source import Source
@@ -176,11 +176,7 @@ class PostgresEngine(SqlEngine[PostgresReader]):
     @contextmanager
     def _open(self, source: Source, columns: Columns | None) -> Iterator[PostgresReader]:
         if source.kind != "postgres":
-            raise ParameterError(
-                f"The Postgres engine does not read a source of the kind {source.kind!r}.",
-                allowed="postgresql://host/database?table=NAME",
-                fix="engine_for(source) chooses the engine",
-            )
+            raise wrong_source("Postgres", source, "postgresql://host/database?table=NAME")
         # Judged before anything is sent to the server.
         judged = source.sql is not None and not source.acknowledged
         selection = admit(str(source.sql), columns) if judged else None

@@ -176,18 +176,9 @@ def _dot_error(rows: Floats, error: float) -> Floats:
 
 
 def _inverse(rows: Rows) -> Rows | None:
-    """The inverse of a square matrix of rationals, by Gauss-Jordan elimination; None if there is none."""
-    d = len(rows)
-    work = [[*row, *(Fraction(int(i == j)) for j in range(d))] for i, row in enumerate(rows)]
-    for column in range(d):
-        pivot = next((i for i in range(column, d) if work[i][column] != 0), None)
-        if pivot is None:
-            return None
-        work[column], work[pivot] = work[pivot], work[column]
-        lead = work[column][column]
-        work[column] = [x / lead for x in work[column]]
-        for i in range(d):
-            if i != column and work[i][column] != 0:
-                factor = work[i][column]
-                work[i] = [x - factor * y for x, y in zip(work[i], work[column], strict=True)]
-    return tuple(tuple(row[d:]) for row in work)
+    """The exact inverse, if there is one."""
+    try:
+        found = heavy.fmpq_mat([[heavy.fmpq(x.numerator, x.denominator) for x in row] for row in rows]).inv()
+    except ZeroDivisionError:
+        return None
+    return tuple(tuple(Fraction(int(x.p), int(x.q)) for x in row) for row in found.tolist())

@@ -8,7 +8,6 @@ evaluated in balls of growing precision, from the same bits of randomness, until
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -17,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
-from barrow.errors import ParameterError
 from barrow.noise.additive.knorm import CubeNoise, EuclideanNoise, PowerNoise
 from barrow.noise.additive.values import Center, RoundedValues, checked_grid, checked_scale
 from barrow.noise.additive.variates import Exponential, HalfNormal, Magnitude, Noise, SymmetricVariates
 from barrow.noise.lazy_uniform import decided, working_precision
 from barrow.noise.source import Source, checked_source
-from barrow.numerics import Exact, exact, exact_text, float_up
+from barrow.numerics import Exact, float_up
+from barrow.numerics.exact import norm_power
 
 Centered = Center | Sequence[Any] | NDArray[Any]
 """What noise can be added to: a :class:`Center`, or a vector of exact numbers."""
@@ -79,7 +78,7 @@ def rounded_knorm(
     >>> [len(rounded_knorm([0, 0, 0], 1, p)) for p in (1, 2, "inf", 3)]
     [3, 3, 3, 3]
     """
-    power = _checked_power(p)
+    power = norm_power(p)
     vector = Center.of(center)
     size = len(vector)
     # In one dimension every p-norm is |x|.
@@ -117,20 +116,6 @@ def _independent(
         stop = min(start + _BLOCK, len(vector))
         rounder.add(SymmetricVariates(distribution, origin.words(stop - start), origin), start, stop)
     return RoundedValues(rounder.integers(), cell, origin.private)
-
-
-def _checked_power(p: Exact) -> Fraction | None:
-    """``p`` as a rational of at least 1, or ``None`` for infinity."""
-    if (isinstance(p, float) and p == math.inf) or (isinstance(p, str) and p.strip().lower() == "inf"):
-        return None
-    power = exact(p, "p")
-    if power < 1:
-        raise ParameterError(
-            f"p is {exact_text(power)}, for which ||x||_p is not a norm.",
-            allowed='1 or more, or "inf"',
-            fix="p=2",
-        )
-    return power
 
 
 class Rounder:
