@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         space_from_spec,
     )
     from barrow.study import Data, Release, Study, read, read_study, verify, write_study
-    from barrow.transport import emd
+    from barrow.transport.emd import emd
 else:
     __getattr__, __dir__ = lazily(
         __name__,
@@ -85,7 +85,7 @@ else:
             ".spaces": "Circle Clustered Covariates Discrete Earth Embedding Euclidean Finite Graph Hexagons Line "
             "Product Scale Space Tree Week space_from_spec",
             ".study": "Data Release Study read read_study verify write_study",
-            ".transport": "emd",
+            ".transport.emd": "emd",
         },
     )
 
