@@ -7,6 +7,7 @@ import pytest
 
 from barrow.accounting import (
     ResponseRandomiser,
+    adaptive_alpha_upper,
     best_projection,
     blanket_alpha_upper,
     compose,
@@ -23,6 +24,7 @@ from barrow.privacy import (
     Emd,
     Event,
     GaussianNoise,
+    Guarantee,
     KNormNoise,
     Model,
     PureRelease,
@@ -32,6 +34,7 @@ from barrow.privacy import (
     UserLevelRelease,
     guarantee_from_json,
 )
+from barrow.privacy.pairs import linear_pair
 
 SHUFFLED = ShuffledReports("4.4", reports=10**8, items=1000, delta="1e-12", model="central")
 EXAMPLES = {
@@ -114,6 +117,36 @@ def test_epsilon_grows_with_the_distance_and_with_the_share():
 @dataclass(frozen=True)
 class Novelty(Event):
     model = Model.CENTRAL
+
+
+@dataclass(frozen=True)
+class OwnKind(Event):
+    """A kind of event that nobody but itself knows of: what differs by kind are its methods."""
+
+    model = Model.LOCAL
+    pure = True
+    method = "own"
+
+    def epsilon_at(self, share, reach, delta):
+        return 2 * share * reach
+
+    def guarantee(self):
+        return Guarantee(Emd(2, model=self.model), self.method, "def:emd-dp")
+
+    def pair(self, tail, projection):
+        return linear_pair("pure", Fraction(2))
+
+
+def test_a_new_kind_of_event_is_one_class():
+    own, known = OwnKind(), PureRelease(2, model="local")
+    assert price(own).definition == price(known).definition
+    assert epsilon_at(own, Fraction(1, 30), Fraction(1, 2), Fraction(0)) == Fraction(1, 30)
+    for delta in ("0", "1e-6"):
+        assert compose([own] * 20, delta).definition == compose([known] * 20, delta).definition
+    assert adaptive_alpha_upper([own] * 20, "1e-6") == adaptive_alpha_upper([known] * 20, "1e-6")
+    inside = [SampledItems(samples=10, radius=None, delta="1e-9", inner=inner) for inner in (own, known)]
+    assert price(inside[0]).definition == price(inside[1]).definition
+    assert compose([inside[0], own], "1e-6").definition == compose([inside[1], known], "1e-6").definition
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ _BLUR = 70.0
 """A little Gaussian noise is added to the sum (which can only raise e) so that frequencies beyond 8/noise vanish."""
 
 
-def _bend(z: NDArray[np.complexfloating] | Floats) -> NDArray[np.complexfloating] | Floats:
+def _bend(z: NDArray[np.complex128] | Floats) -> NDArray[np.complex128] | Floats:
     """e^z - 1 - z without cancellation."""
     small = np.abs(z) < 0.1
     bent = np.exp(z) - 1.0 - z
@@ -39,8 +39,8 @@ def _bend(z: NDArray[np.complexfloating] | Floats) -> NDArray[np.complexfloating
 
 
 def _log_mgf(
-    s: NDArray[np.complexfloating] | Floats, mass: Floats, xi: Floats, c: float, reports: float, blur: float
-) -> NDArray[np.complexfloating] | Floats:
+    s: NDArray[np.complex128] | Floats, mass: Floats, xi: Floats, c: float, reports: float, blur: float
+) -> NDArray[np.complex128] | Floats:
     # The mean of xi is -c exactly.
     inner = np.sum(mass[:, None] * _bend(np.multiply.outer(xi, s)), axis=0) - c * s
     return np.asarray(reports * np.log1p(inner) + 0.5 * (blur * s) ** 2)
@@ -48,7 +48,7 @@ def _log_mgf(
 
 def _log_mgf_along(
     tilt: float, step: float, nodes: int, mass: Floats, xi: Floats, c: float, reports: float, blur: float
-) -> tuple[NDArray[np.complexfloating], NDArray[np.complexfloating]]:
+) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
     """The nodes tilt + i step k, and what :func:`_log_mgf` is there.
 
     With B(z) = e^z - 1 - z and E(z) = e^z - 1, B(z + w) = B(z) + B(w) + E(z) E(w): strides and single steps are bent

@@ -47,9 +47,7 @@ def _attacks(alpha0: float, w: float) -> tuple[_Attack, _Attack]:
     return hidden, _Attack(p / (1.0 + p), 1.0 / (1.0 + p), 0.5)
 
 
-def _log_mgf(
-    attack: _Attack, s: NDArray[np.complexfloating], items: float, others: float
-) -> NDArray[np.complexfloating]:
+def _log_mgf(attack: _Attack, s: NDArray[np.complex128], items: float, others: float) -> NDArray[np.complex128]:
     moved = np.log1p(attack.up * np.expm1(s) + attack.down * np.expm1(-s))
     rest = np.log1p(attack.other * 4.0 * np.sinh(s / 2.0) ** 2)
     return np.asarray(items * moved + others * rest)
@@ -64,7 +62,7 @@ def _tails(attack: _Attack, items: float, others: float, k: Floats) -> tuple[Flo
     if items + others <= _SMALL:
         size = 1 << math.ceil(math.log2(2.0 * (items + others) + 2.0))
         tilt = min(max((float(np.median(k)) - mean) / max(variance, 1e-3), -2.0), 2.0)
-        nodes = tilt + 2j * np.pi * np.fft.fftfreq(size)
+        nodes = np.asarray(tilt + 2j * np.pi * np.fft.fftfreq(size), dtype=np.complex128)
         shift = float(_log_mgf(attack, np.array([complex(tilt)]), items, others)[0].real)
         spectrum = np.exp(_log_mgf(attack, nodes, items, others) - shift)
         values = np.fft.fft(spectrum).real / size

@@ -39,12 +39,7 @@ _ONE = Fraction(1)
 
 
 class Accountant(Protocol):
-    """What is asked of an event with a closed form, or of who answers in its place.
-
-    >>> from barrow.privacy import PureRelease
-    >>> accountant(PureRelease(5, model="central")).within(Fraction(1, 5), Fraction(0))
-    (Fraction(1, 1), 'pure')
-    """
+    """What is asked of an event with a closed form, or of who answers in its place."""
 
     def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
         """What it costs at a promise."""
@@ -60,7 +55,12 @@ class Accountant(Protocol):
 
 
 def accountant(event: Event) -> Accountant:
-    """Who says what an event costs: an accountant where there is no closed form, else the event itself."""
+    """Who says what an event costs: an accountant where there is no closed form, else the event itself.
+
+    >>> from barrow.privacy import PureRelease
+    >>> accountant(PureRelease(5, model="central")).within(Fraction(1, 5), Fraction(0))
+    (Fraction(1, 1), 'pure')
+    """
     if isinstance(event, ShuffledReports):
         return ShuffledAccountant(event)
     return SampledAccountant(event) if isinstance(event, SampledItems) else event

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from barrow import heavy
 from barrow.accounting.inputs import open_delta
@@ -27,6 +27,9 @@ from barrow.errors import ParameterError
 from barrow.noise.lazy_uniform import working_precision
 from barrow.numerics import Exact, float_down, float_up, largest_safe, smallest_safe, whole
 from barrow.privacy.definitions import positive, share
+
+if TYPE_CHECKING:
+    from flint import arb
 
 _INFLATED = (1e-14, 1e-13, 1e-12, 1e-10, 1e-8, 1e-6)
 """By how much the computed R - 1 is raised until it is certified; the first nearly always is."""
@@ -187,7 +190,7 @@ def _gap(u: float) -> float:
     return u * u * (1 / 2 + u * (1 / 6 + u * (1 / 24 + u * (1 / 120 + u * (1 / 720 + u * (1 / 5040 + u / 40320))))))
 
 
-def _certified(eps: Any, w: Any, rho: Fraction) -> bool:
+def _certified(eps: arb, w: arb, rho: Fraction) -> bool:
     """Whether d rho + w (R E e^(-eps d) - E - rho) >= 0 on [0, 1], R = 1 + rho, in balls.
 
     It is convex in d, and smallest at d0 = ln(w eps R E/rho)/eps; at d = 0 it is w rho (E - 1) >= 0.
@@ -205,11 +208,11 @@ def _certified(eps: Any, w: Any, rho: Fraction) -> bool:
     return bool(value > 0)
 
 
-def _ball(value: Fraction) -> Any:
+def _ball(value: Fraction) -> arb:
     return heavy.arb(heavy.fmpq(value.numerator, value.denominator))
 
 
-def _up(ball: Any) -> float:
+def _up(ball: arb) -> float:
     """The upper end of a ball, as a float that is not below it."""
     found = float(ball.upper())
     while not heavy.arb(found) >= ball:

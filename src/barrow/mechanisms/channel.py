@@ -309,7 +309,7 @@ def _singular(why: str) -> ParameterError:
     )
 
 
-def _run(ids: Integers) -> Integers | slice:
+def _run(ids: Integers) -> Integers | slice[int, int, None]:
     """The ids, as a slice where they follow each other: then nothing is copied to look at them."""
     follow = len(ids) > 0 and bool((np.diff(ids) == 1).all())
     return slice(int(ids[0]), int(ids[-1]) + 1) if follow else ids

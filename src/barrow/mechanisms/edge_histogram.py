@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import checked_model
 from barrow.mechanisms.decoding.graph import GraphDecoder
-from barrow.noise import RoundedValues, Source, rounded_edges
+from barrow.noise import Center, RoundedValues, Source, rounded_edges
 from barrow.noise.additive.edges import checked_edge_grid, cycle_moments
 from barrow.numerics import Exact, float_up
 from barrow.privacy import Event, KNormNoise, Model
@@ -29,7 +29,11 @@ from barrow.privacy.definitions import positive
 from barrow.queries import Query
 from barrow.queries.edges import hats, node_query
 from barrow.spaces import NeighbourGraph, Space
+from barrow.spaces.base import Ids
 from barrow.spaces.spanners import check_memory
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Spacing = Exact | Sequence[Exact | None] | None
 """The widest gap between nodes, in the space's unit; one for each part of a product."""
@@ -84,7 +88,7 @@ class EdgeHistogram:
         return 1 / (self.alpha * (1 if self.model is Model.LOCAL else self.users))
 
     @property
-    def faces(self) -> Any:
+    def faces(self) -> Ids | None:
         """The cycles whose noise is drawn together, or None."""
         return self.graph.faces if self.blocks == "faces" else None
 
@@ -111,12 +115,12 @@ class EdgeHistogram:
         return self.freedom * float_up(self.scale)
 
     @cached_property
-    def covariance(self) -> Any:
+    def covariance(self) -> csr_array[np.float64]:
         """The covariance of the decoded noise (sparse, nodes x nodes), rounding to the grid aside."""
         graph = self.graph
         deviations = math.sqrt(2.0 / self.reports) * float(self.scale) / graph.lengths
         if self.faces is None:
-            return graph.incidence @ heavy.sparse.diags_array(deviations**2) @ graph.incidence.T
+            return heavy.sparse.csr_array(graph.incidence @ heavy.sparse.diags_array(deviations**2) @ graph.incidence.T)
         unit = float(self.scale) ** 2 / self.reports
         alone = np.ones(graph.edges, dtype=bool)
         alone[self.faces] = False
@@ -132,7 +136,7 @@ class EdgeHistogram:
             ),
             shape=(graph.edges, graph.edges),
         )
-        return graph.incidence @ of_edges @ graph.incidence.T
+        return heavy.sparse.csr_array(graph.incidence @ of_edges @ graph.incidence.T)
 
     @cached_property
     def decoder(self) -> GraphDecoder:
@@ -140,7 +144,7 @@ class EdgeHistogram:
         cost = self.noise_cost_upper / math.sqrt(self.reports)
         return GraphDecoder(self.graph, self.space.items, self.covariance, cost)
 
-    def draw(self, center: Any, source: Source | None = None) -> RoundedValues:
+    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
         """``center``, one exact value for each node, with noise along the edges, exactly rounded to the grid."""
         graph = self.graph
         return rounded_edges(

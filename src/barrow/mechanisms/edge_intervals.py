@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -240,7 +239,6 @@ def _simple(plan: EdgeHistogram, weights: Floats) -> bool:
     graph = plan.graph
     same = weights[graph.heads] == weights[graph.tails]
     ends = (np.ones(int(same.sum())), (graph.tails[same], graph.heads[same]))
-    pieces: Any = connected_components(heavy.sparse.coo_array(ends, shape=(graph.nodes, graph.nodes)), directed=False)[
-        0
-    ]
+    joined = heavy.sparse.coo_array(ends, shape=(graph.nodes, graph.nodes))
+    pieces = connected_components(joined, directed=False)[0]
     return bool(pieces == len(np.unique(weights)))

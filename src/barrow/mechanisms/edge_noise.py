@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barrow.mechanisms.additive import NEVER
 from barrow.mechanisms.edge_histogram import EdgeHistogram
@@ -145,7 +145,7 @@ class EdgeNoise:
             roots = ways * np.sqrt(np.maximum(sizes, 0.0))[:, None, :]
             drawn_round = np.einsum("fij,fj->fi", roots[kinds.ravel()], normal[faces])
             flow[faces] = graph.face_signs * drawn_round
-        found: Any = graph.incidence @ flow * (float(self.scale) / math.sqrt(reports))
+        found = graph.incidence @ flow * (float(self.scale) / math.sqrt(reports))
         return np.asarray(found).reshape(nodes)
 
 
@@ -215,7 +215,7 @@ def _kinds(nodes: Ids, codes: Ids, count: int, distributions: int) -> tuple[Ids,
     return first, kinds.ravel()
 
 
-def marks(count: int) -> Any:
+def marks(count: int) -> NDArray[np.uint64]:
     """Different 64-bit numbers whose sums tell different multisets apart: the counter, thoroughly mixed."""
     x = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

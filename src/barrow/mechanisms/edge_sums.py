@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.errors import ParameterError
@@ -184,9 +184,9 @@ class _Series:
             values *= _transform(share, signed, t[0]) ** count
         values /= t
 
-        def good(x: Floats) -> Any:
+        def good(x: Floats) -> NDArray[np.bool_]:
             inside = (x + 2.0 * (np.sin(x[:, None] * t) * values).sum(axis=1)) / half
-            return 1.0 - inside <= allowed
+            return np.asarray(1.0 - inside <= allowed)
 
         low, sure = 0.4 * high, high.copy()  # lower ones are not looked for: Chernoff is no worse than that
         for _ in range(_HALVINGS):

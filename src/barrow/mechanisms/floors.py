@@ -7,9 +7,9 @@ docs/proofs/floors.md. They say what is left to gain, and claim nothing about a 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact
@@ -71,9 +71,9 @@ def _rate(alpha: Exact, users: int) -> float:
     return float(positive(alpha, "alpha")) * int(users)
 
 
-def _pairs(size: Any, loss: Any) -> Floats:
+def _pairs(size: ArrayLike, loss: ArrayLike) -> Floats:
     """Size/(1 + exp(loss)), without overflow."""
-    return np.asarray(size * np.exp(-np.logaddexp(0.0, loss)), dtype=np.float64)
+    return np.asarray(np.asarray(size) * np.exp(-np.logaddexp(0.0, loss)), dtype=np.float64)
 
 
 def _positions(gaps: Floats, goes_round: bool) -> Floats:

@@ -9,10 +9,8 @@ the reports: nothing more is spent (docs/proofs/frequency.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -296,9 +294,9 @@ class FrequencyEstimator:
             lines.append(f"Warning   {self.warning}")
         return lines
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
-        known: Mapping[str, Any] = (
+        known: dict[str, object] = (
             {}
             if self.users is None
             else {"predicted_error": self.predicted_error(), "error_upper": self.error_upper, "users": self.users}

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from barrow.privacy.definitions import probability
 from barrow.queries import Query, histogram, tree_edges
 from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.base import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MANY = 30
 """The mean of so many reports is taken as Gaussian, for decoding and for predictions only."""
@@ -99,7 +102,7 @@ class HistogramNoise:
         return np.asarray(values) * self.factors, np.asarray(widths * self.factors)
 
     @property
-    def determined(self) -> dict[str, Any]:
+    def determined(self) -> dict[str, bool | float | None]:
         """Whether cells are no finer than what noise is added to, and else how far nodes are apart, in units."""
         if isinstance(self.noise, EdgeNoise):
             fine, gap = self.noise.plan.graph.weights is None, self.query.arguments.get("spacing")
@@ -125,7 +128,7 @@ class HistogramNoise:
         return self.decode(true + noise)
 
     @cached_property
-    def matrix(self) -> Any:
+    def matrix(self) -> Floats | csr_array[np.float64]:
         """(outputs, items): the values of a histogram before noise."""
         table = self.query.table.floats() * float(self.query.step)
         return table.T.tocsr() if self.query.table.sparse else np.ascontiguousarray(table.T)
@@ -361,7 +364,7 @@ def _undecoded(space: Space, noise: AdditiveNoise) -> float | None:
 
     tree, k = edge_tree(space), space.items
     below = (tree.ends - tree.starts).astype(np.float64)
-    mean: Any = math.sqrt(2.0 / math.pi)
+    mean: float | Floats = math.sqrt(2.0 / math.pi)
     if noise.p == "1":
         # The sum of t Laplace variables is no normal one: its mean size is 2 t binom(2t, t)/4^t scales.
         t = np.maximum(np.minimum(below, k - below), 1.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from barrow.mechanisms.edge_intervals import Mask
 from barrow.queries import tree_edges
 from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.base import Floats, Ids
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,7 @@ class TreeShares:
         change = below.astype(np.float64) - above
         return float(root), np.append(change, own - root)
 
-    def items(self) -> tuple[Floats, Any]:
+    def items(self) -> tuple[Floats, csr_array[np.float64]]:
         """For each item a constant, and what each output counts in its share (sparse): few of them do."""
         tree, count, edges = self.tree, len(self.order) + self.added, self.tree.edges
         owned = np.flatnonzero(tree.owners >= 0)

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,14 @@ from barrow.spaces.base import Floats
 
 _HALVINGS = 40
 MOST_STEPS = 3000
+
+
+class _Point(NamedTuple):
+    """Where a descent is: the dual, its mixture, and what the objective is above its minimum by."""
+
+    v: Floats
+    weights: Floats
+    gap: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +90,11 @@ class EntropicDual:
         """C v."""
         return v
 
-    def units(self, strength: float, outputs: Floats) -> Any:
+    def units(self, strength: float, outputs: Floats) -> float | Floats:
         """In these units the dual's curvature is about 1 in the directions that matter most."""
         return math.sqrt(strength / max(strength, self.longest))
 
-    def gap(self, gradient: Floats, units: Any, strength: float) -> float:
+    def gap(self, gradient: Floats, units: float | Floats, strength: float) -> float:
         """What the objective is above its minimum by: half the squared gradient, by C^+."""
         return 0.5 * inner(gradient, gradient)
 
@@ -95,40 +103,41 @@ class EntropicDual:
         here = np.zeros(self.y.size) if start is None else start
         # KL(c || c*) is at most gap/strength, and total variation at most sqrt(KL/2) (Pinsker).
         enough = 2.0 * strength * tolerance**2
-        best: dict[str, Any] = {}
         steps = 0
         for most in self.rounds:
             best, taken = self._round(here, strength, enough, most)
-            steps, here = steps + taken, best["v"]
-            if best["gap"] <= enough:
+            steps, here = steps + taken, best.v
+            if best.gap <= enough:
                 break
-        weights = np.maximum(best["weights"], 0.0)
-        return EntropicFit(weights / weights.sum(), best["v"], best["gap"], steps)
+        weights = np.maximum(best.weights, 0.0)
+        return EntropicFit(weights / weights.sum(), best.v, best.gap, steps)
 
-    def _round(self, here: Floats, strength: float, enough: float, most: int) -> tuple[dict[str, Any], int]:
+    def _round(self, here: Floats, strength: float, enough: float, most: int) -> tuple[_Point, int]:
         """Steps in the units of where it begins: the best point found, and how many steps there were."""
         units = self.units(strength, self.forward(self._dual(here, strength)[1]))
-        last: dict[str, Any] = {}
+        last = best = _Point(here, here, math.inf)
 
         def objective(x: Floats) -> tuple[float, Floats]:
+            nonlocal last
             v = units * x
             value, weights, gradient = self._dual(v, strength)
-            last.update(v=v, weights=weights, gap=self.gap(gradient, units, strength))
+            last = _Point(v, weights, self.gap(gradient, units, strength))
             return value / strength, gradient * (units / strength)
+
+        def near_enough() -> bool:
+            nonlocal best
+            if last.gap < best.gap:
+                best = last
+            return bool(best.gap <= enough)
 
         first = here / units
         objective(first)
-        best = dict(last)
-
-        def near_enough() -> bool:
-            if last["gap"] < best["gap"]:
-                best.update(last)
-            return bool(best["gap"] <= enough)
-
-        if best["gap"] <= enough:
+        best = last
+        if best.gap <= enough:
             return best, 0
         # It cannot fail: whatever it stops at has a gap.
-        return best, descend(objective, first, enough=near_enough, most=most, memory=self.memory)
+        steps = descend(objective, first, enough=near_enough, most=most, memory=self.memory)
+        return best, steps
 
     def mixture(self, v: Floats, strength: float) -> Floats:
         """c(v)."""

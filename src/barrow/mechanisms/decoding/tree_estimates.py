@@ -14,8 +14,6 @@ average by test (docs/histograms.md).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,7 +44,7 @@ _FEW = 8
 """Levels with fewer values near the noise are left as they are."""
 
 
-def firsts(*keys: NDArray[Any]) -> Ids:
+def firsts(*keys: Ids | Floats | NDArray[np.bool_]) -> Ids:
     """Where each group begins, in arrays in which the entries of a group (equal in all keys) are contiguous."""
     new = np.zeros(len(keys[0]), dtype=bool)
     new[:1] = True
