@@ -169,6 +169,8 @@ def test_digest_of():
 
 
 def test_released_shares():
+    study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
+    told = make_statement(study, study.plan("mean"), parameters={"space": "?", "mechanism": "multiscale"})
     with pytest.raises(
         ParameterError,
         match=re.escape(
@@ -177,7 +179,7 @@ def test_released_shares():
             "  fix:     mechanism = 'edges' in the question of another release"
         ),
     ):
-        released_shares({"parameters": {"mechanism": "multiscale"}}, {}, Line(0, 1, step=1))
+        released_shares(told, {}, Line(0, 1, step=1))
 
 
 def test_plain_deep():

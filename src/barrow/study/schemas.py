@@ -28,7 +28,7 @@ def event_schema() -> dict[str, Any]:
 
 def statement_schema() -> dict[str, Any]:
     """The JSON Schema of ``statement.json``."""
-    schema = msgspec.json.schema(Statement)
+    schema = msgspec.json.schema(Statement, schema_hook=lambda anything: {"description": "Plain data."})
     fields = schema["$defs"]["Statement"]["properties"]
     fields["event"] = {"description": fields["event"]["description"], "$ref": "#/$defs/Event"}
     return {"$schema": _DIALECT, **schema, "$defs": {**schema["$defs"], **event_schema()["$defs"]}}

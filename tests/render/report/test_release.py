@@ -264,5 +264,5 @@ def test_delta_is_counted_in_what_every_page_says_about_guesses(tmp_path):
     assert plan_report([plan]).learnt[0].probability == pytest.approx(most, rel=1e-12)
     assert all(check.holds for check in verify(tmp_path / "out", ledger=str(study.ledger)))
     wrong = json.loads((tmp_path / "out" / "statement.json").read_text())
-    wrong["protected"][0]["odds"] = odds_upper(row["epsilon"])
+    wrong["protected"][0]["odds"] = odds_upper(row.epsilon)
     assert not _numbers(wrong)[0]
