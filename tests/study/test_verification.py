@@ -47,7 +47,8 @@ OWNER_ONLY = {
         for name in (
             "distortion", "expected_error", "frequency", "half_width_95", "half_width_95_all", "histogram", "holders",
             "items_per_person", "noise", "outputs", "quantiles", "radius_95", "read_from", "sampled",
-            "share_half_width_95", "snapping", "snapping_included", "snapping_typical", "uniform_guess", "unit", "warning",
+            "share_half_width_95", "snapping", "snapping_included", "snapping_typical", "uniform_guess", "unit",
+            "warning",
         )
     ),
 }  # fmt: skip
