@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 import barrow as bw
 from barrow.mechanisms import intervals_of
@@ -195,7 +196,11 @@ def measured(setting: Setting) -> Found:
     """One release with a ledger, and as many more draws as the setting says."""
     made, truth = setting.release(setting.asked), Truth.of(setting)
     plan: Any = made.plan
-    said, users, statistics = made.statement["histogram"], plan.terms.users, setting.statistics(plan)
+    said, users, statistics = (
+        structs.asdict(made.statement.answer.histogram),
+        plan.terms.users,
+        setting.statistics(plan),
+    )
     exact = plan.shares_of(plan.center(statistics), users)
     family = None if exact is None else exact.family()
     row = {
@@ -210,7 +215,10 @@ def measured(setting: Setting) -> Found:
         _intervals(held, plan, truth, raw, family)
     decoded = [plan.decoded(raw) for raw in raws[: setting.draws.decoded]]
     true = np.mean([truth.errors(plan, drawn.shares) for drawn in decoded], axis=0)
-    owns = [made.statement["error_after"], *(plan.own_error(each).to_json() for each in decoded[: setting.draws.own])]
+    owns = [
+        structs.asdict(made.statement.error_after),
+        *(plan.own_error(each).to_json() for each in decoded[: setting.draws.own]),
+    ]
     own = float(np.mean([each["about"] for each in owns]))
     on_line = setting.of.kind == "line"  # elsewhere the error without snapping was not measured
     about = (said["emd_predicted"], said["emd_decoded"] if on_line else said["emd_predicted"])

@@ -15,6 +15,7 @@ import numpy as np
 from barrow.render import figures as fig
 from barrow.render.figures.svg import Floats
 from barrow.render.values import values_figure
+from barrow.study.statement import make_statement
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 EUROPE = (
@@ -226,7 +227,7 @@ def example_of(name: str, asked: str, title: str) -> fig.Figure:
     plan = study.plan(asked)
     counts = data.count(data.engine(), study.space, study.users)
     values = plan.noise.draw(plan.statistics(counts), SeededSource(2013)).values
-    return values_figure(plan.fields(), plan.tables(values), study.space, title=title)
+    return values_figure(make_statement(study, plan), plan.tables(values), study.space, title=title)
 
 
 def flights() -> fig.Figure:
@@ -261,7 +262,7 @@ def commutes() -> fig.Figure:
     plan = study.plan("histogram")
     noisy = plan.noise.draw(plan.statistics(data.count(data.engine(), study.space, 1200)), SeededSource(2026)).values
     tables = plan.tables(HistogramDraw(noisy, plan.made.decode(noisy)))
-    return values_figure(plan.fields(), tables, plan.space, title="Minutes to work")
+    return values_figure(make_statement(study, plan), tables, plan.space, title="Minutes to work")
 
 
 def anyone() -> fig.Figure:

@@ -15,7 +15,7 @@ class Renderer(Protocol):
     def bundle(self, thing: object) -> dict[str, str]:
         """What a notebook shows of a value, by media type."""
 
-    def release_files(self, statement: Mapping[str, Any], tables: Mapping[str, Any], plan: Any) -> dict[str, bytes]:
+    def release_files(self, statement: Any, tables: Mapping[str, Any], plan: Any) -> dict[str, bytes]:
         """What every release writes beside its values and its statement."""
 
 

@@ -49,17 +49,17 @@ def ledger(card, tmp_path):
 def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
     release = analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
     said = release.statement
-    assert (said["model"], said["people"], said["ledger"]["entry"]) == ("shuffle", PEOPLE, 2)
+    assert (said.model, said.people, said.ledger.entry) == ("shuffle", PEOPLE, 2)
     text = " ".join(release.text.split())
     assert "at least 4 people (honest = 0.8 of 6)" in text
     assert "does not work together with whoever opened them" in text
     assert f"ε = {float(card.epsilon):.4g} for one person" in text
     assert "gave one to each person and signed once for each" in text
-    assert said["parameters"]["data"]["batch"] == read_batch(world.folder / "batch").head.id
+    assert said.parameters["data"]["batch"] == read_batch(world.folder / "batch").head.id
     assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=ledger))
     assert release.values.sum() == pytest.approx(1.0)
     # N = m * floor(n * honest), the person concerned included.
-    assert said["event"]["reports"] == 2 * 4
+    assert said.event["reports"] == 2 * 4
     # The same batch again is the same release, for free.
     again = analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
     assert again.values.tolist() == release.values.tolist()
@@ -134,7 +134,7 @@ def test_attested_people_are_an_assumption(tmp_path):
         card, some_batch(card, tmp_path / "b", 2 * PEOPLE), key("analyser"), ledger=book, out=tmp_path / "o"
     )
     assert "nobody else checked that these are different people" in " ".join(release.text.split())
-    assert release.statement["parameters"]["data"]["counted"] == "attested"
+    assert release.statement.parameters["data"]["counted"] == "attested"
 
 
 def test_the_command_line(tmp_path, monkeypatch):
@@ -170,7 +170,7 @@ def test_the_command_line(tmp_path, monkeypatch):
     pool.close()
     assert "6 messages" in run("shuffle", name, "--release", "b.batch")
     assert "Written to out" in run("analyse", name, "b.batch", "--ledger", "m.ledger", "--out", "out")
-    assert bw.Release.read("out").statement["people"] == 3
+    assert bw.Release.read("out").statement.people == 3
     local = (tmp_path / "study.toml").read_text().replace('"shuffle"', '"local"').replace("delta = 1e-6\n", "")
     (tmp_path / "local.toml").write_text(local)
     told = run("init", "local.toml", "--address", "https://c.example", "--attested")
@@ -197,7 +197,7 @@ def test_the_command_line(tmp_path, monkeypatch):
     told = run("analyse", other, "--store", "reports.db", "--ledger", "apart/l.ledger", "--out", "local")
     assert "Written to local" in told
     release = bw.Release.read("local")
-    assert (release.statement["people"], release.statement["model"]) == (1, "local")
+    assert (release.statement.people, release.statement.model) == (1, "local")
     assert "own client drew the report" in " ".join(release.text.split())
     assert CliRunner().invoke(cli, ["verify", "local", "--ledger", "apart/l.ledger"]).exit_code == 0
     for words, said in (
@@ -224,8 +224,8 @@ def test_local_releases(tmp_path, space, asked, items, tables):
     texts = [admitted(card, text) for text in made]
     book = Ledger.create(tmp_path / "d.ledger", study)
     release = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=book, out=tmp_path / "out")
-    assert release.statement["people"] == 5
-    assert release.statement["parameters"]["data"]["refused"] == {"repeated": 1, "not let in": 1}
+    assert release.statement.people == 5
+    assert release.statement.parameters["data"]["refused"] == {"repeated": 1, "not let in": 1}
     # What stands out of the noise is a table of its own, where anything does in this draw.
     assert {file.stem for file in (tmp_path / "out").glob("*.csv")} - {"regions"} == tables
     assert book.records()[-1].kind == "commit"
@@ -246,8 +246,8 @@ def test_a_local_statement_says_who_let_people_in(tmp_path, tokens):
     strange = [Report(card.survey.digest, f"{i:032x}", (0, 1)).to_text() for i in range(26_445)]
     book = Ledger.create(tmp_path / "moods.ledger", card.survey.study)
     release = analyse_reports(card, [*strange, *good], ledger=book, out=tmp_path / "out")
-    assert release.statement["people"] == 4
-    data = release.statement["parameters"]["data"]
+    assert release.statement.people == 4
+    data = release.statement.parameters["data"]
     assert data["refused"] == {"not let in": 26_445, "too many": 2}
     assert data["counted"] == card.counted
     said = "gave one to each person and signed once for each" if tokens else "the front end let in each person once"

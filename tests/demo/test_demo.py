@@ -20,6 +20,7 @@ from barrow.demo import EXAMPLES, run_demo
 from barrow.demo.examples import CONCEPTS, bundled
 from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import Ledger
+from barrow.questions.statement import Statement
 from barrow.study import LostReleaseError, Study, read_statement, read_study, verify
 
 ROOT = Path(__file__).parent.parent.parent
@@ -103,7 +104,7 @@ def test_a_further_release_is_refused(printed, tmp_path):
     assert not (tmp_path / "more").exists()
 
 
-def released(folder: str) -> tuple[np.ndarray, dict]:
+def released(folder: str) -> tuple[np.ndarray, Statement]:
     rows = duckdb.sql(f"SELECT value FROM read_csv('{folder}/values.csv')").fetchall()
     return np.array([row[0] for row in rows]), read_statement(folder)
 
@@ -111,8 +112,8 @@ def released(folder: str) -> tuple[np.ndarray, dict]:
 @pytest.mark.parametrize("folder", ["barrow-demo/map", "barrow-demo/distance", "plays/concepts"])
 def test_values_are_multiples_of_the_public_grid(printed, data, folder):
     values, said = released(folder)
-    assert len(values) == said["outputs"]
-    grid = Fraction(said["noise"]["grid"])
+    assert len(values) == said.answer.outputs
+    grid = Fraction(said.answer.noise.grid)
     multiples = [Fraction(value) / grid for value in values.tolist()]
     assert all(multiple.denominator == 1 for multiple in multiples)
     assert any(multiple % 2 for multiple in multiples) or len(multiples) < 20
@@ -138,7 +139,7 @@ def test_the_map_and_the_distance_are_near_the_truth(printed):
     far = study.space.distances_from((40.64, -73.78))[items] * study.space.diameter
     value, said = released("barrow-demo/distance")
     # Laplace noise exceeds 30 scales with probability 1e-13.
-    reach = 30 * said["noise"]["scale"]
+    reach = 30 * said.answer.noise.scale
     truth = over_people(users, far[:, None])
     assert abs(value - truth) < reach
     assert abs(far.mean() - truth) > 2 * reach  # a mean over flights would have been found out
@@ -148,12 +149,12 @@ def test_the_map_and_the_distance_are_near_the_truth(printed):
     used, positions = np.unique(items, return_inverse=True)
     table = query.table.integers[used].toarray() * float(query.step)
     truth = over_people(users, table[positions])
-    reach = 30 * said["noise"]["scale"]
+    reach = 30 * said.answer.noise.scale
     assert np.abs(values - truth).max() < reach
     assert np.abs(table[positions].mean(axis=0) - truth).max() > 0.02 > reach
     # The noise is there and of the stated size: the mean of 426 exponential variates is off by 0.35 with
     # probability 1e-9; half or double the noise would be found out.
-    assert np.abs(values - truth).mean() / said["noise"]["scale"] == pytest.approx(1.0, abs=0.35)
+    assert np.abs(values - truth).mean() / said.answer.noise.scale == pytest.approx(1.0, abs=0.35)
 
 
 def test_concepts_are_near_the_truth(data):

@@ -58,7 +58,7 @@ class Scene:
         """Whether the analyser releases what a batch says, as about so many people."""
         used = card or self.card
         release = analyse(used, batch, key("analyser"), ledger=ledger or self.ledger(used), out=self.place())
-        return bool(release.statement["people"] >= PEOPLE)
+        return bool(release.statement.people >= PEOPLE)
 
 
 def _rewritten(batch: SealedBatch, change: Callable[[dict, bytes], tuple[dict, bytes]]) -> SealedBatch:

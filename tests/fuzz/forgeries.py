@@ -20,14 +20,19 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
+from msgspec import structs
+
 import barrow as bw
 from barrow.errors import BarrowError
 from barrow.ledger import SigningKey
 from barrow.ledger.published import FILE as HEAD
+from barrow.questions.statement import Statement
 from barrow.study import Check
 from barrow.study.folders import ReleaseFolder
+from barrow.study.prose import statement_text
 from barrow.study.restated import owner_only
-from barrow.study.statement import STATEMENT_VERSION, statement_digest, statement_text
+from barrow.study.statement import STATEMENT_VERSION, statement_digest, write_statement
 
 Step = str | int
 Files = dict[str, bytes | None]
@@ -77,6 +82,11 @@ class Case:
     signer: str
     said: dict[str, Any]
     files: dict[str, bytes]
+
+    @property
+    def statement(self) -> Statement:
+        """The statement."""
+        return msgspec.convert(self.said, Statement)
 
 
 @dataclass(frozen=True)
@@ -145,12 +155,16 @@ def _without(said: Any, path: tuple[Step, ...]) -> Any:
 
 
 def statement_files(said: dict[str, Any], careful: bool) -> Files:
-    """The statement's files; the careful forger mends digest and words as far as that goes."""
-    said = {**said, "digest": statement_digest(said)} if careful and "digest" in said else said
-    files: Files = {"statement.json": json.dumps(said, indent=2, ensure_ascii=False).encode()}
+    """The statement's files, written as barrow does; the careful forger mends digest and words as far as that goes."""
+    try:
+        made = msgspec.convert(said, Statement)
+    except msgspec.ValidationError:
+        return {"statement.json": json.dumps(said, indent=2, ensure_ascii=False).encode()}
+    made = structs.replace(made, digest=statement_digest(made)) if careful and "digest" in said else made
+    files: Files = {"statement.json": write_statement(made)}
     if careful:
         with suppress(BarrowError):
-            files["statement.txt"] = (statement_text(said) + "\n").encode()
+            files["statement.txt"] = (statement_text(made) + "\n").encode()
     return files
 
 
@@ -159,7 +173,8 @@ def forged_fields(case: Case, variants: int = 3) -> Iterator[Forgery]:
     for path, how, said in _changes(case.said, variants):
         for careful in (False, True):
             where = ".".join(map(str, path))
-            yield Forgery(f"{case.kind}: {where} {how}", str(path[0]), careful, statement_files(said, careful))
+            field = ".".join(map(str, path[: 2 if path[0] == "answer" else 1]))
+            yield Forgery(f"{case.kind}: {where} {how}", field, careful, statement_files(said, careful))
 
 
 def _changes(said: dict[str, Any], variants: int) -> Iterator[tuple[tuple[Step, ...], str, dict[str, Any]]]:
@@ -242,7 +257,7 @@ def unseen(
     or a signed head, the careful forger must be noticed whatever was changed; so must the careless one, who does less.
     """
     number, missed = 0, []
-    own = {*owner_only(case.said), "note", *case.files}
+    own = {*owner_only(case.statement), "note", *case.files}
     for forgery in forgeries:
         if all(content == case.files.get(name) for name, content in forgery.files.items()):
             continue  # the careful forger repaired it

@@ -15,6 +15,7 @@ from barrow.noise.source import SeededSource
 from barrow.planning.terms import Terms
 from barrow.queries.coordinates import direction
 from barrow.questions import CircularMean, Density, to_question
+from barrow.questions.statement import LedgerEntry
 from barrow.render.report.release import release_files
 from barrow.spaces import Circle, Line, parse_space, space_from_spec
 from barrow.study import Study, read, statement_text, verify
@@ -147,7 +148,7 @@ def test_densities_decode_to_maps():
 def test_a_report_shows_what_is_not_determined(drawn):
     study = Study("hours", ["all, 2 h, 0.2"], users=100, dataset="d", questions=["circular_mean"])
     plan, values = study.plan(), np.array([*drawn, study.plan().pair.weight])
-    said = make_statement(study, plan, entry={"ledger": None, "entry": 1, "key": "k"}, parameters={})
+    said = make_statement(study, plan, entry=LedgerEntry(entry=1, key="k"))
     assert b"not determined" in release_files(said, plan.tables(values), plan)["report.html"]
 
 

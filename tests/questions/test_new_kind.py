@@ -13,7 +13,8 @@ from barrow.audit.study import audit_study
 from barrow.collect.card import _facts
 from barrow.local import Survey
 from barrow.questions import Mean, Plan, Question, question_kinds
-from barrow.study.statement import explain
+from barrow.questions.statement import AnswerFacts
+from barrow.study import explain
 from barrow.web.asked import Asked
 from barrow.web.design import Design, can_preview, quick
 from tests.study.helpers import USERS, make_ledger, make_study
@@ -34,15 +35,15 @@ def made() -> type[Question]:
             return AbovePlan(self, terms, Mean().plan(terms))
 
         @classmethod
-        def released(cls, said: Any) -> str:
-            return f"We released {said['released']} of {said['people']:,} people."
+        def released(cls, statement: Any) -> str:
+            return f"We released {statement.released} of {statement.people:,} people."
 
         @classmethod
-        def counted(cls, said: Any) -> str:
+        def counted(cls, statement: Any) -> str:
             return "Every person counts once."
 
         @classmethod
-        def drawn(cls, said: Any) -> list[str]:
+        def drawn(cls, statement: Any) -> list[str]:
             return ["Noise was added to the mean, which was held against the number."]
 
     @dataclass(frozen=True, eq=False)
@@ -83,11 +84,11 @@ def made() -> type[Question]:
         def parameters(self) -> dict[str, Any]:
             return self.mean.parameters()
 
-        def fields(self) -> dict[str, Any]:
-            return {"outputs": 1, "unit_of_values": ""}
+        def fields(self) -> AnswerFacts:
+            return AnswerFacts()
 
         def details(self) -> dict[str, Any]:
-            return self.fields()
+            return {"outputs": 1}
 
         def answer_lines(self) -> list[str]:
             return [f"Error     the mean is held against the number within {self.error:.3g}"]
@@ -120,7 +121,7 @@ def test_it_is_released_reported_verified_and_explained(above, tmp_path):
     study = make_study(tmp_path, questions=["above(than=30)"])
     release = study.release("above", ledger=make_ledger(study), out=tmp_path / "out")
     assert [set(row) for row in release.rows()] == [{"output", "value"}]
-    assert release.statement["kind"] == "above"
+    assert release.statement.kind == "above"
     assert "whether the mean is above 30" in (tmp_path / "out" / "report.html").read_text()
     assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=str(study.ledger)))
     assert "held against the number" in explain(release.statement)

@@ -203,7 +203,7 @@ def test_a_declared_constant_is_somebodys_word_wherever_people_without_records_a
     ledger = Ledger.create(str(study.ledger), study)
     result = study.release()
     assert "declared by whoever wrote the study and is not proved" in " ".join(result.text.split())
-    assert result.statement["parameters"]["constant"] == "declared"
+    assert result.statement.parameters["constant"] == "declared"
     reserved = next(record.data for record in ledger.records() if record.kind == "reserve")
     assert reserved["parameters"]["constant"] == "declared"
     pair = holders(Function(question["values"], lipschitz=2.2).query(space), NoRecords(space))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level import local_subsets
@@ -23,10 +25,18 @@ from barrow.questions.noise_words import noise_sentence, snapping_words
 from barrow.questions.plan import labelled, placed
 from barrow.questions.quantile import Quantile, shares_asked
 from barrow.questions.read_off import share_row
+from barrow.questions.statement import AnswerFacts, NoiseFacts, Statement
 from barrow.questions.subsets import Sets
 from barrow.questions.values import Bounds, bounds_of, counted_rows, names_of, places_of, unit_of, values_of
 from barrow.render.values import values_figure
 from barrow.spaces import Circle, Clustered, Discrete, Line, NoRecords
+from barrow.study import Study, make_statement
+
+
+def statement_of(**facts: Any) -> Statement:
+    """A statement of a mean, with other facts."""
+    study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
+    return structs.replace(make_statement(study, study.plan("mean")), **facts)
 
 
 def test_circular_mean_plan():
@@ -83,19 +93,20 @@ def test_laplace_pair_quantile():
 
 
 def test_how_many():
-    assert how_many({"items_per_person": 30}) == "each holding exactly 30 items"
+    assert how_many(AnswerFacts(items_per_person=30)) == "each holding exactly 30 items"
 
 
 def test_items_counted():
     assert (
-        items_counted({"people": 9, "items_per_person": 30})
+        items_counted(statement_of(people=9, answer=AnswerFacts(items_per_person=30)))
         == "The items of all 9 people, exactly 30 of each, were counted together."
     )
 
 
 def test_reports_sentence():
-    noise = {"distribution": "randomised response", "alpha0": 1.0, "method": "flow_strong"}
-    assert reports_sentence({"noise": noise})[:45] == "Every item was replaced by a random report (r"
+    noise = NoiseFacts(distribution="randomised response", alpha0=1.0, method="flow_strong")
+    found = reports_sentence(statement_of(answer=AnswerFacts(noise=noise)))
+    assert found[:45] == "Every item was replaced by a random report (r"
 
 
 def test_items_plan():
@@ -135,15 +146,12 @@ def test_query_ready():
 
 
 def test_snapping_words():
-    assert (
-        snapping_words({"snapping_values": 0.5, "snapping_included": True, "unit_of_values": "years"})
-        == " (0.5 years of it for snapping to the grid)"
-    )
+    assert snapping_words(AnswerFacts(snapping=0.5, unit="years")) == " (0.5 years of it for snapping to the grid)"
 
 
 def test_noise_sentence():
-    noise = {"distribution": "Laplace", "scale": 0.5, "grid": "1/1024"}
-    assert noise_sentence({"noise": noise, "unit_of_values": "km"}).startswith("Laplace noise of scale 0.5 km ")
+    noise = NoiseFacts(distribution="Laplace", scale=0.5, grid="1/1024")
+    assert noise_sentence(AnswerFacts(noise=noise, unit="km")).startswith("Laplace noise of scale 0.5 km ")
 
 
 def test_bounds():
@@ -166,11 +174,14 @@ def test_names_of():
 
 
 def test_bounds_of():
-    assert bounds_of({"half_width_95_all": 0.5}, {"values": [{"value": 2.0, "half_width_95": 0.25}] * 20}).noise == 0.5
+    assert (
+        bounds_of(AnswerFacts(half_width_95_all=0.5), {"values": [{"value": 2.0, "half_width_95": 0.25}] * 20}).noise
+        == 0.5
+    )
 
 
 def test_unit_of():
-    assert unit_of({"unit_of_values": "km"}, [{"value": 1.0}], False) == "km"
+    assert unit_of(AnswerFacts(unit="km"), [{"value": 1.0}], False) == "km"
 
 
 def test_places_of():
@@ -180,7 +191,7 @@ def test_places_of():
 def test_picture():
     rows = [{"output": "mean", "value": 31.0, "half_width_95": 0.5, "unit": "years"}]
     assert (
-        str(values_figure({"kind": "mean"}, {"values": rows}, title="Mean"))
+        str(values_figure(statement_of(), {"values": rows}, title="Mean"))
         == "Mean. mean: 31 years, with 95 % certainty 30.5 years to 31.5 years."
     )
 

@@ -16,6 +16,7 @@ from barrow.planning.terms import Terms
 from barrow.questions import Spread
 from barrow.render.values import values_figure
 from barrow.spaces import Circle, Line, NoRecords
+from barrow.study import Study, make_statement
 
 AGES = Line(0, 100, unit="years", step=5)
 
@@ -96,8 +97,8 @@ def test_a_release_holds_the_truth(tmp_path):
 
 def test_its_figure_says_both():
     plan = planned()
-    said = {"kind": "spread", "released": plan.description}
-    figure = values_figure(said, plan.tables(values_of(plan, [20.0, 40.0, 60.0], 1.0)))
+    statement = make_statement(Study(AGES, alpha=40, users=200), plan)
+    figure = values_figure(statement, plan.tables(values_of(plan, [20.0, 40.0, 60.0], 1.0)))
     mean, spread = figure.description.removesuffix(".").split("; ")
     assert mean.startswith("mean: 40 years, with 95 % certainty")
     assert spread.startswith("standard deviation: 16.3 years, with 95 % certainty")

@@ -30,7 +30,7 @@ def test_an_acknowledged_query_stands_in_statement_ledger_and_key(tmp_path):
     record = next(record for record in ledger.records() if record.kind == "reserve")
     assert MIXES in str(record.data["parameters"]["data"])
     plain = study.release()
-    assert plain.statement["ledger"]["key"] != result.statement["ledger"]["key"]
+    assert plain.statement.ledger.key != result.statement.ledger.key
     assert "Not covered" not in plain.text
 
 
@@ -80,5 +80,5 @@ def test_another_version_of_columns_in_memory_is_another_release(tmp_path):
     new = read({**ages, "age": [60.0] * 40}, user="uid", item="age", version="2026-11")
     first, again, other = (study.release(data=data) for data in (old, old, new))
     assert first.values[0] == again.values[0]
-    assert first.statement["ledger"]["key"] == again.statement["ledger"]["key"] != other.statement["ledger"]["key"]
-    assert other.statement["ledger"]["entry"] > first.statement["ledger"]["entry"]
+    assert first.statement.ledger.key == again.statement.ledger.key != other.statement.ledger.key
+    assert other.statement.ledger.entry > first.statement.ledger.entry

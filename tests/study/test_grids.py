@@ -11,6 +11,7 @@ import pytest
 from barrow.cli.main import main
 from barrow.errors import ParameterError
 from barrow.planning.histograms import check_size
+from barrow.questions.statement import LedgerEntry
 from barrow.spaces import Earth, Euclidean, Line, parse_space
 from barrow.study import Study, statement_text
 from barrow.study.file import auto_spec
@@ -103,7 +104,7 @@ def test_what_would_take_minutes_is_refused_with_a_grid_that_does_not():
 def test_epsilons_and_snapping_in_statements_are_rounded_up():
     study = Study("line(low=0, high=7, step=1)", ["1 of 3, anywhere, 1", "all, anywhere, 2"], users=10, dataset="d")
     plan = study.plan("mean")
-    text = statement_text(make_statement(study, plan, entry={"ledger": None, "entry": 1, "key": "k"}, parameters={}))
+    text = statement_text(make_statement(study, plan, entry=LedgerEntry(entry=1, key="k")))
     for epsilon in [*map(float, plan.charges()), plan.worst_epsilon]:
         shown = [float(x) for x in re.findall(r"ε = ([\d.]+)", text)]
         assert min(abs(x - epsilon) for x in shown) < 0.01 * epsilon

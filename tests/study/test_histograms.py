@@ -18,7 +18,7 @@ from barrow.privacy import Emd, GaussianNoise, SampledItems, ShuffledReports
 from barrow.questions.frequency import FrequencyPlan
 from barrow.questions.histogram import HistogramPlan
 from barrow.spaces import Clustered, Earth, Euclidean, Finite, Line
-from barrow.study import Study, explain, read, verify
+from barrow.study import Study, explain, read, read_statement, verify
 from barrow.transport import emd
 
 SPACE = Clustered.grid(4, 5, r=0.1)
@@ -78,8 +78,8 @@ def test_a_histogram_takes_people_of_all_sizes_and_is_as_accurate_as_planned(tmp
     assert float(emd(plan.space, found, np.append(truth, 0.0))) < 4 * plan.error
     assert float(emd(plan.space, found, np.append(truth, 0.0))) <= plan.chosen.upper
     assert all(check.holds for check in verify(tmp_path / "out", ledger=study.ledger))
-    said = json.loads((tmp_path / "out" / "statement.json").read_text())
-    assert said["kind"] == "histogram"
+    said = read_statement(tmp_path / "out")
+    assert said.kind == "histogram"
     assert "earth mover" in result.text
     assert "decoded" in explain(said)
     assert ledger.left().loss == 80
@@ -186,7 +186,7 @@ def one_price(plan, ledger, result):
     charged = plan.charges()
     spent = [balance.spent.loss for balance in ledger.balances()]
     assert spent == list(Price(charged, plan.delta).epsilons)
-    assert [row["epsilon"] for row in result.statement["protected"]] == [float_up(epsilon) for epsilon in charged]
+    assert [row.epsilon for row in result.statement.protected] == [float_up(epsilon) for epsilon in charged]
     for epsilon, promised, kept in zip(charged, plan.terms.epsilons, plan.terms.kept, strict=True):
         assert epsilon <= promised
         assert epsilon == epsilon_at(plan.event, kept.share, kept.reach, plan.delta)

@@ -50,8 +50,8 @@ def town(tmp_path_factory):
 
 def test_no_cell_has_two_ends_where_nodes_share_cells(town):
     result, truth, _ = town
-    assert result.statement["histogram"]["determined"] is False
-    assert result.statement["histogram"]["gap"] > 2.0
+    assert result.statement.answer.histogram.determined is False
+    assert result.statement.answer.histogram.gap > 2.0
     found = result.intervals()
     assert (found.low == 0.0).all()
     assert (truth <= found.high).mean() > 0.97

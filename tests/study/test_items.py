@@ -64,14 +64,14 @@ def test_from_study_to_verified_statement(tmp_path, model):
     assert int(result.values.sum()) == USERS * ITEMS
     assert len(result.values) == SPACE.items
     said = result.statement
-    assert said["alpha"] <= 20.0
-    assert said["event"]["event"] == "ShuffledReports"
-    assert said["event"]["reports"] == (ITEMS if model == "local" else USERS * ITEMS)
-    assert said["noise"]["method"] == result.plan.guarantee.method
-    assert f"(({model})" in f"({said['definition'][said['definition'].index('(') :]}" or model in said["definition"]
-    assert "bounded" in said["definition"]
+    assert said.alpha <= 20.0
+    assert said.event["event"] == "ShuffledReports"
+    assert said.event["reports"] == (ITEMS if model == "local" else USERS * ITEMS)
+    assert said.answer.noise.method == result.plan.guarantee.method
+    assert f"(({model})" in f"({said.definition[said.definition.index('(') :]}" or model in said.definition
+    assert "bounded" in said.definition
     assert "each holding exactly 10 items" in " ".join(result.text.split())
-    assert "that each person holds exactly 10 items" in said["not_hidden"]
+    assert "that each person holds exactly 10 items" in said.not_hidden
     assert all(check.holds for check in verify(result.folder, ledger=ledger))
     assert "α₀" in explain(said)
     rows = result.rows()
@@ -151,8 +151,8 @@ def test_plans_read_no_data_and_warn():
 def test_promises_are_kept(tmp_path):
     study = make_study(tmp_path, alpha=None, promises=["all, 0.1, 2", "1/10, 1, 2"])
     result = study.release(ledger=Ledger.create(str(study.ledger), study))
-    for row in result.statement["protected"]:
-        assert row["epsilon"] <= row["epsilon_promised"]
+    for row in result.statement.protected:
+        assert row.epsilon <= row.epsilon_promised
 
 
 def test_wrong_questions():

@@ -29,7 +29,7 @@ def test_a_release_counts_what_is_elsewhere(tmp_path):
     assert shares["elsewhere"] == pytest.approx(0.5, abs=0.01)
     assert shares["0.5"] == pytest.approx(0.25, abs=0.01)
     text = statement_text(result.statement)
-    assert result.statement["outside"] == "elsewhere"
+    assert result.statement.outside == "elsewhere"
     assert "'elsewhere'" in explain(result.statement)
     assert "do not cover records that move across the edge" not in " ".join(text.split())
     other = asked(tmp_path, outside="default", dataset="others", ledger=str(tmp_path / "o.ledger"))

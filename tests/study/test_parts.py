@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from barrow.errors import ParameterError
+from barrow.questions.statement import Statement
 from barrow.spaces import Line
 from barrow.study.bars import Bars, bars, looked_at
 from barrow.study.file import (
@@ -24,11 +25,12 @@ from barrow.study.file import (
 from barrow.study.grid_table import Grid, GridChoice
 from barrow.study.grids import searched
 from barrow.study.outputs import Stage, columns_of, csv_text, digest_of, read_tables, value_files
+from barrow.study.prose import kind_of
 from barrow.study.region import released_shares
 from barrow.study.release import plain_deep
 from barrow.study.result import features
-from barrow.study.schemas import Statement, event_schema, statement_schema
-from barrow.study.statement import kind_of, make_statement, protected, space_of
+from barrow.study.schemas import event_schema, statement_schema
+from barrow.study.statement import make_statement, protected, space_of
 from barrow.study.study import Study
 
 
@@ -167,6 +169,8 @@ def test_digest_of():
 
 
 def test_released_shares():
+    study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
+    told = make_statement(study, study.plan("mean"), parameters={"space": "?", "mechanism": "multiscale"})
     with pytest.raises(
         ParameterError,
         match=re.escape(
@@ -175,7 +179,7 @@ def test_released_shares():
             "  fix:     mechanism = 'edges' in the question of another release"
         ),
     ):
-        released_shares({"parameters": {"mechanism": "multiscale"}}, {}, Line(0, 1, step=1))
+        released_shares(told, {}, Line(0, 1, step=1))
 
 
 def test_plain_deep():
@@ -203,15 +207,16 @@ def test_statement_schema():
 
 def test_space_of():
     study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
-    found = space_of(make_statement(study, study.plan("mean"), entry={}, parameters={}))
+    found = space_of(make_statement(study, study.plan("mean")))
     assert found.items == 11
     assert found.labels[-1] == "no records"
 
 
 def test_protected():
     study = Study("line(low=0, high=1, step=0.1)", ["all, 0.5, 1"], users=10)
-    assert [row["epsilon_promised"] for row in protected(study.plan("mean"))] == [1.0]
+    assert [row.epsilon_promised for row in protected(study.plan("mean"))] == [1.0]
 
 
 def test_kind_of():
-    assert kind_of({"kind": "histogram"}).__name__ == "Histogram"
+    study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
+    assert kind_of(make_statement(study, study.plan("histogram"))).__name__ == "Histogram"

@@ -56,7 +56,7 @@ def test_one_price_from_the_plan_to_the_ledger(tmp_path, options, records, charg
     assert float(plan.charges()[0] / plan.alpha) == pytest.approx(float(charged), rel=1e-6)
     result = study.release("mean", out=tmp_path / "out")
     assert ledger.balances()[0].spent.loss == plan.charges()[0]
-    (row,) = result.statement["protected"]
+    (row,) = result.statement.protected
     assert row["epsilon"] == 0.5
     words = RecordMap(records).words
     if words:
@@ -231,7 +231,7 @@ class TestTighterThanTheLedger:
         half = study.replace(promises=["1/10, 20 years, 0.5"], questions=["mean(fraction=0.02)"])
         Ledger.join(str(study.ledger), half)
         result = half.release("mean", out=tmp_path / "out")
-        worst = result.statement["worst_case"]["epsilon"]
+        worst = result.statement.worst_case.epsilon
         assert [float(balance.spent.loss) for balance in book.balances()] == pytest.approx([worst] * 2, rel=1e-12)
         with pytest.raises(NotCoveredError, match=r"keeps ε ≤ 0\.5 for every other change"):
             study.replace(promises=["1/10, 20 years, 0.4"]).release("mean", out=tmp_path / "less")

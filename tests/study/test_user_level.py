@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -21,7 +20,7 @@ from barrow.privacy import UserLevel
 from barrow.questions import Function, Histogram, Mean
 from barrow.questions.subsets import SubsetsPlan
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Elsewhere, Euclidean, Line, Product, Tree
-from barrow.study import Study, explain, read, statement_text, verify
+from barrow.study import Study, explain, read, read_statement, statement_text, verify
 
 PLACE = Euclidean([0, 0], [20, 20], step=2.5, unit="km")
 WHERE_WHEN = Product([PLACE, Circle.hours(6)], weights=["1/2", "1/2"])
@@ -60,9 +59,9 @@ def test_a_product_of_place_and_hour_where_user_level_dp_wins(tmp_path):
 
     ledger = Ledger.create(tmp_path / "visits.ledger", asked)
     result = asked.release(ledger=ledger, out=tmp_path / "out")
-    said = json.loads((tmp_path / "out" / "statement.json").read_text())
-    assert said["alpha"] is None
-    assert [row["epsilon"] for row in said["protected"]] == [1.0, 1.0]
+    said = read_statement(tmp_path / "out")
+    assert said.alpha is None
+    assert [row.epsilon for row in said.protected] == [1.0, 1.0]
     assert "user-level DP" in statement_text(said)
     assert "α" not in statement_text(said)
     assert "user-level DP" in explain(said)
@@ -119,8 +118,8 @@ def test_people_without_records_are_in_a_user_level_release(tmp_path):
     assert asked.compare("histogram").better.user_level
     ledger = Ledger.create(tmp_path / "v.ledger", asked)
     asked.release(ledger=ledger, out=tmp_path / "out")
-    said = json.loads((tmp_path / "out" / "statement.json").read_text())
-    assert said["alpha"] is None
+    said = read_statement(tmp_path / "out")
+    assert said.alpha is None
     assert all(check.holds for check in verify(tmp_path / "out", ledger=ledger))
     with (tmp_path / "out" / "no_records.csv").open() as file:
         share = float(next(csv.DictReader(file))["share"])

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import barrow as bw
@@ -20,8 +21,10 @@ from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import Head, Ledger, MissingLedgerError, SigningKey
 from barrow.ledger.published import FILE as HEAD
 from barrow.ledger.store import GENESIS, link
+from barrow.questions.statement import Statement
 from barrow.study import read_statement, verify
-from barrow.study.statement import STATEMENT_VERSION, statement_text
+from barrow.study.prose import statement_text
+from barrow.study.statement import STATEMENT_VERSION
 from tests.fuzz import forgeries
 from tests.fuzz.forgeries import (
     KINDS,
@@ -37,11 +40,17 @@ from tests.fuzz.forgeries import (
 from tests.study.helpers import make_ledger, make_study
 
 OWNER_ONLY = {
-    "distortion", "error", "error_after", "error_unit", "event", "expected_error", "frequency", "half_width_95",
-    "half_width_95_all", "histogram", "holders", "items_per_person", "ledger", "library", "name", "noise",
-    "not_covered", "outputs", "parameters", "quantiles", "radius_95", "read_from", "released", "sampled",
-    "share_half_width_95", "snapping_included", "snapping_typical", "snapping_values", "summary", "uniform_guess",
-    "unit_of_values", "warning",
+    "conditions", "error", "error_after", "error_unit", "event", "ledger", "library", "name", "not_covered",
+    "parameters", "released", "summary",
+    *(
+        f"answer.{name}"
+        for name in (
+            "distortion", "expected_error", "frequency", "half_width_95", "half_width_95_all", "histogram", "holders",
+            "items_per_person", "noise", "outputs", "quantiles", "radius_95", "read_from", "sampled",
+            "share_half_width_95", "snapping", "snapping_included", "snapping_typical", "uniform_guess", "unit",
+            "warning",
+        )
+    ),
 }  # fmt: skip
 """What only the ledger's owner can confirm, over all kinds of questions: everything else is caught without them."""
 
@@ -66,7 +75,7 @@ def test_every_changed_field_of_every_kind_is_noticed(kind, cases):
     number, missed = unseen(case, careful, heads=False)
     assert number > 90
     assert missed == []
-    assert set(forgeries.owner_only(case.said)) <= OWNER_ONLY
+    assert set(forgeries.owner_only(case.statement)) <= OWNER_ONLY
 
 
 def test_every_changed_field_is_noticed_in_every_way(case):
@@ -87,12 +96,12 @@ def test_what_verify_leaves_to_the_owner_is_what_a_forger_can_change(cases):
     own, possible = set(), set()
     for kind in ("mean", "histogram", "frequency", "samples", "quantile", "circular_mean", "density"):
         case = cases(kind)
-        own |= set(forgeries.owner_only(case.said))
+        own |= set(forgeries.owner_only(case.statement))
         for forgery in forged_fields(case, 1):
             if forgery.careful and forgery.field in own - possible and not noticed(case, forgery):
                 possible.add(forgery.field)
     assert own == OWNER_ONLY
-    assert own - possible == {"not_covered"}  # empty here, and anything may be added to it
+    assert own - possible == {"conditions", "not_covered"}  # empty here, and anything may be added to it
 
 
 def test_a_planted_verifier_that_believes_the_statement_is_caught(case):
@@ -106,9 +115,9 @@ def test_a_statement_that_calls_itself_another_version_is_not_believed(case, ver
     """Forged people, epsilon and text passed as version 1."""
     said = {**case.said, "statement": version, "people": 10**6}
     said["worst_case"] = {**said["worst_case"], "epsilon": 0.01}
-    forged = Forgery("version", "statement", True, {
-        "statement.json": json.dumps(said).encode(), "statement.txt": (statement_text(said) + "\n").encode(),
-    })  # fmt: skip
+    words = statement_text(msgspec.convert(said, Statement)) + "\n"
+    files = {"statement.json": json.dumps(said).encode(), "statement.txt": words.encode()}
+    forged = Forgery("version", "statement", True, files)
     for typed in ({"ledger": case.ledger}, {"signer": case.signer}, {}):
         assert noticed(case, forged, **typed)
     (case.folder / "statement.json").write_bytes(json.dumps(said).encode())

@@ -80,7 +80,7 @@ def audit_study(study: Study, *, draws: int = 4000) -> list[StudyFinding]:
 
 def _audited(plan: Plan, draws: int) -> StudyFinding:
     one, other, distance, words = _pair(plan)
-    outputs = int(plan.fields().get("outputs", 1))
+    outputs = plan.fields().outputs
     count = max(200, min(draws, _WORK // outputs))
     first, second = plan.statistics(one), plan.statistics(other)
 

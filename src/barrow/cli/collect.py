@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from barrow.cli.collect_keys import KEYS, invite, keys, make_folder, write_invitations
 from barrow.cli.local import _lines, _show
@@ -298,7 +299,7 @@ def analyse(
         else analyse_reports(found, open_store(str(store), found.survey.digest).texts(), ledger=book, out=out)
     )
     written = f"\nWritten to {release.folder}."
-    tell(as_json, quiet, dict(release.statement), str(release.folder), str(release), written)
+    tell(as_json, quiet, msgspec.to_builtins(release.statement), str(release.folder), str(release), written)
 
 
 def _card(path: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+import msgspec
 
 from barrow.cli.main import tell
 from barrow.cli.study_options import output_options
@@ -20,7 +21,7 @@ def explain(statement: str, as_json: bool, quiet: bool) -> None:
     Example:
       barrow explain visits-map/statement.json
     """  # noqa: D301  (click reads the backspace)
-    said = read_statement(statement)
-    steps = explain_statement(said).splitlines()
-    told = {"steps": steps, "statement": said}
-    tell(as_json, quiet, told, "\n".join(steps), statement_text(said) + "\n", *steps)
+    found = read_statement(statement)
+    steps = explain_statement(found).splitlines()
+    told = {"steps": steps, "statement": msgspec.to_builtins(found)}
+    tell(as_json, quiet, told, "\n".join(steps), statement_text(found) + "\n", *steps)

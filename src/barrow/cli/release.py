@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from barrow.cli.study_options import asked_of, asking_options, output_options
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
 from barrow.policy import percent_up
 from barrow.study import Release, Study
+from barrow.study.prose import kind_of
 from barrow.study.release import run_release
-from barrow.study.statement import kind_of
 
 _SHOWN = 3
 """How many values of each release are shown, beside the first line, where there are several."""
@@ -93,7 +94,7 @@ def _place(out: str | None, label: str) -> Path:
 
 def _plain(result: Release) -> dict[str, Any]:
     rows = result.rows() if len(result.rows()) <= 1000 else None
-    return {**result.statement, "folder": str(result.folder), "values": rows}
+    return {**msgspec.to_builtins(result.statement), "folder": str(result.folder), "values": rows}
 
 
 def _show(result: Release, again: bool, quiet: bool, *, several: bool) -> None:
@@ -102,8 +103,9 @@ def _show(result: Release, again: bool, quiet: bool, *, several: bool) -> None:
         return
     echo(_brief(result) if several else str(result))
     if again:
-        entry = result.statement["ledger"]["entry"]
-        echo(f"This is the same answer again (entry {entry} of the ledger): nothing was drawn, nothing spent.")
+        entry = result.statement.ledger
+        where = "" if entry is None else f" (entry {entry.entry} of the ledger)"
+        echo(f"This is the same answer again{where}: nothing was drawn, nothing spent.")
     echo(f"{'In' if again else 'Wrote'} {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir())))
     if not several:
         echo(f"Next: open {result.report}, barrow verify {result.folder}, barrow explain {result.folder}")
@@ -111,13 +113,13 @@ def _show(result: Release, again: bool, quiet: bool, *, several: bool) -> None:
 
 def _brief(result: Release) -> str:
     """One of several releases: what it is, what anyone can learn about one person, and the first values."""
-    said = result.statement
-    odds = [(row["odds"], f"if {row['if']}") for row in said["protected"]]
-    odds.append((said["worst_case"]["odds"], "if everything had been different"))
+    statement = result.statement
+    odds = [(row.odds, f"if {row.changed}") for row in statement.protected]
+    odds.append((statement.worst_case.odds, "if everything had been different"))
     learnt = "; ".join(f"{percent_up(most)} {change}" for most, change in odds)
     first, *rest = result.summary or [""]
     more = [f"… and {len(rest) - _SHOWN:,} lines more"] if len(rest) > _SHOWN else []
-    lines = [kind_of(said).released(said), f"A 50 % guess about one person can become at most {learnt}."]
+    lines = [kind_of(statement).released(statement), f"A 50 % guess about one person can become at most {learnt}."]
     # A number and its % stay together.
     words = [textwrap.fill(line.replace(" %", "\xa0%"), 100).replace("\xa0%", " %") for line in lines]
-    return "\n".join([f"── {said['name']}", *words, first, *rest[:_SHOWN], *more])
+    return "\n".join([f"── {statement.name}", *words, first, *rest[:_SHOWN], *more])

@@ -84,7 +84,7 @@ def report(
     named = file is not None or Path(DEFAULT).is_file()
     study = Study.read(file or DEFAULT) if named else None
     releases = [_released(folder, study, file is not None) for folder in folders]
-    place = ledger or next((found for r in releases if (found := ledger_of(r.said)) is not None), None)
+    place = ledger or next((found for r in releases if (found := ledger_of(r.statement)) is not None), None)
     parts: dict[str, Any] = {}
     if place is not None:
         from barrow.ledger import Ledger
@@ -107,8 +107,8 @@ def _released(folder: str, study: Any, must: bool) -> Any:
     plan = None
     if study is not None:
         try:
-            plan = study.plan(str(found.statement.get("name")))
-            same = parameters_of(study, plan) == found.statement["parameters"]
+            plan = study.plan(found.statement.name)
+            same = parameters_of(study, plan) == found.statement.parameters
         except BarrowError:
             same = False
         if must and not same:

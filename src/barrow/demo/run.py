@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from barrow.demo.examples import Example, bundled, example
@@ -110,7 +111,7 @@ class DemoResult:
 
 
 def _plain(name: str, shown: Shown) -> dict[str, Any]:
-    plan, release, said = shown.plan, shown.release, shown.release.statement
+    plan, release, statement = shown.plan, shown.release, shown.release.statement
     values: dict[str, Any] = {"stand_out": standing_out(plan, release.values)}
     if len(release.values) <= _FEW:
         values = {"values": {row["output"]: row["value"] for row in release.rows()}}
@@ -118,15 +119,15 @@ def _plain(name: str, shown: Shown) -> dict[str, Any]:
         "name": name,
         "description": plan.description,
         "fraction": exact_text(plan.terms.fraction),
-        "alpha": said["alpha"],
-        "outputs": said["outputs"],
+        "alpha": statement.alpha,
+        "outputs": statement.answer.outputs,
         **values,
-        "unit": said["unit_of_values"],
-        "half_width_95": said["half_width_95"],
-        "half_width_95_all": said["half_width_95_all"],
+        "unit": statement.answer.unit,
+        "half_width_95": statement.answer.half_width_95,
+        "half_width_95_all": statement.answer.half_width_95_all,
         "true_error_largest": shown.true_error,
         "compared": shown.ratio,
-        "worst_case": said["worst_case"],
+        "worst_case": msgspec.to_builtins(statement.worst_case),
         "folder": str(release.folder),
         "file": str(release.folder / "values.csv"),
     }

@@ -89,7 +89,7 @@ def _promises(result: DemoResult) -> list[str]:
 
 def _release(name: str, title: str, shown: Shown) -> list[str]:
     plan, release = shown.plan, shown.release
-    unit, part = release.statement["unit_of_values"], plan.terms.fraction
+    unit, part = release.statement.answer.unit, plan.terms.fraction
     share = "" if part == 1 else f" ({part.numerator}/{part.denominator} of every promise)"
     texts = [f"{title}{share}"]
     rows, each = release.rows(), f"± {up(release.error, 2)} {unit}".rstrip()

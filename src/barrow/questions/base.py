@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from barrow.privacy import Model
     from barrow.questions.channels import LocalChannel
     from barrow.questions.plan import Plan
+    from barrow.questions.statement import Statement
     from barrow.spaces import Space
 
-Said = Mapping[str, Any]
-"""A statement as plain data."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
@@ -191,29 +190,31 @@ class Question(AnyItems, NamedOptions, ABC):
         """A plan on ``space`` with the alpha of ``terms``."""
         return self.quick(space).plan(at_alpha(terms, space, terms.alpha))
 
-    # What a statement says, from its plain data alone, so that an old one can be explained without its study.
+    # What a statement says, from itself alone, so that an old one can be explained without its study.
 
     @classmethod
-    def accuracy(cls, said: Said) -> str:
-        """How accurate a release is, in a few words; half widths are rounded up."""
-        error = float(said["error"])
+    def accuracy(cls, statement: Statement) -> str:
+        """How accurate a release is, in a few words, half widths rounded up; empty where that is not known."""
+        error, unit = statement.error, statement.error_unit
+        if error is None:
+            return ""
         if cls.each_alone:
-            return f"each value ± {at_most(error, PERCENT if cls.of_shares else said['error_unit'])} (95 %)"
-        return f"off by about {near(error, said['error_unit'], digits=digits_of(said))} (earth mover's distance)"
+            return f"each value ± {at_most(error, PERCENT if cls.of_shares else unit)} (95 %)"
+        return f"off by about {near(error, unit, digits=digits_of(statement))} (earth mover's distance)"
 
     @classmethod
     @abstractmethod
-    def released(cls, said: Said) -> str:
+    def released(cls, statement: Statement) -> str:
         """What was released, and how accurate it is, in a sentence or two."""
 
     @classmethod
     @abstractmethod
-    def counted(cls, said: Said) -> str:
+    def counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
 
     @classmethod
     @abstractmethod
-    def drawn(cls, said: Said) -> list[str]:
+    def drawn(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, step by step."""
 
     # How it is written.
@@ -240,10 +241,10 @@ class Question(AnyItems, NamedOptions, ABC):
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.options().items())})"
 
 
-def digits_of(said: Said) -> int:
+def digits_of(statement: Statement) -> int:
     """With how many digits an error is said: one where a release worked it out from itself, as it varies by so much."""
-    own = said.get("error_after")
-    return 1 if own is not None and own["between"] is None else 3
+    own = statement.error_after
+    return 1 if own is not None and own.between is None else 3
 
 
 def at_alpha(terms: Terms, space: Space, alpha: Fraction) -> Terms:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import structs
 
 from barrow import mechanisms
 from barrow.numerics import float_up
@@ -17,6 +18,7 @@ from barrow.queries.holders import Holders
 from barrow.questions.linear import LinearPlan
 from barrow.questions.plan import Rows
 from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
+from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
 
 
@@ -155,10 +157,9 @@ class CircularMeanPlan(ReadOffPlan):
             lines.append(f"{row['output']}: {row['value']:.4g}{unit}, from {row['low_95']:.4g} to {high} (95 %)")
         return lines
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What the statement says about the values."""
-        more = {} if self.pair is None else {"holders": True}
-        return {**super().fields(), "radius_95": self.radius, **more}
+        return structs.replace(super().fields(), radius_95=self.radius, holders=self.pair is not None)
 
     def answer_lines(self) -> list[str]:
         """The noise, and how wide the interval would be."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from msgspec import structs
 
 from barrow import planning
 from barrow.numerics import Exact
@@ -16,11 +17,12 @@ from barrow.planning.candidates import Versus
 from barrow.planning.terms import Terms
 from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
-from barrow.questions.base import Question, Said
+from barrow.questions.base import Question
 from barrow.questions.channels import NoiseChannel
 from barrow.questions.kept import kept_query
 from barrow.questions.linear import Linear, LinearPlan
 from barrow.questions.plan import Rows, placed
+from barrow.questions.statement import AnswerFacts, DensityFacts, Statement
 from barrow.spaces import Space, parse_distance
 
 if TYPE_CHECKING:
@@ -111,10 +113,10 @@ class Density(Linear):
         return planning.DensityMap(made.query, made.noise)
 
     @classmethod
-    def drawn(cls, said: Said) -> list[str]:
+    def drawn(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, and what was made of it."""
         return [
-            *super().drawn(said),
+            *super().drawn(statement),
             "Beside each value stands the share of the nearest map without negative shares whose sum is 1, which uses "
             "nothing but the values.",
         ]
@@ -188,16 +190,17 @@ class DensityPlan(LinearPlan):
             f"          a share surely stands out of the noise if it is above {at_most(self.half_width_all)}",
         ]
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What the statement says about the values."""
         found = self.expected
-        expected = {"values": found.values, "decoded": found.decoded, "snapping": found.snapping}
-        return {**super().fields(), "snapping_typical": found.snapping, "expected_error": expected}
+        expected = DensityFacts(values=found.values, decoded=found.decoded, snapping=found.snapping)
+        return structs.replace(super().fields(), snapping_typical=found.snapping, expected_error=expected)
 
     def details(self) -> dict[str, Any]:
         """What is this kind's own in plain data."""
-        fields = self.fields()
-        return {**super().details(), **{key: fields[key] for key in ("snapping_typical", "expected_error")}}
+        found = self.expected
+        expected = {"values": found.values, "decoded": found.decoded, "snapping": found.snapping}
+        return {**super().details(), "snapping_typical": found.snapping, "expected_error": expected}
 
     def _wider(self, times: float) -> str:
         """Noise falls as the bandwidth grows."""

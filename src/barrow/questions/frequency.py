@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from msgspec import structs
 
 from barrow import mechanisms
 from barrow.errors import ParameterError
@@ -18,7 +19,6 @@ from barrow.planning.references import most_error
 from barrow.planning.simulate import reference_distribution, simulate
 from barrow.planning.terms import Terms
 from barrow.privacy import Guarantee, Model
-from barrow.questions.base import Said
 from barrow.questions.collecting import Collected, Collector, counted_of
 from barrow.questions.items import (
     ItemsPlan,
@@ -29,6 +29,7 @@ from barrow.questions.items import (
 )
 from barrow.questions.noise_words import off_words, people_words
 from barrow.questions.plan import Plan, Rows, labelled
+from barrow.questions.statement import AnswerFacts, FrequencyFacts, Statement, needed
 from barrow.randomisers import suited
 from barrow.spaces.base import Floats
 
@@ -86,35 +87,38 @@ class Frequency(ItemWiseQuestion):
         return FrequencyPlan(self, terms, choice, made, guarantee, estimator)
 
     @classmethod
-    def released(cls, said: Said) -> str:
+    def released(cls, statement: Statement) -> str:
         """What was released, and how accurate it is."""
-        found, unit = said["frequency"], said["unit"]
-        warning = f" {said['warning']}" if said["warning"] else ""
-        before, most = (f"{found[key]:.3g} {unit}".rstrip() for key in ("predicted_error", "error_upper"))
-        if found["decode"] == "none":
+        facts = statement.answer
+        found = needed(facts.frequency)
+        warning = f" {facts.warning}" if facts.warning else ""
+        both = (found.predicted_error, found.error_upper)
+        before, most = (f"{error:.3g} {statement.unit}".rstrip() for error in both)
+        if found.decode == "none":
             off = f"The estimate is off by an earth mover's distance of about {before}, at most {most} on average."
         else:
             off = (
-                f"{off_words(said, found['emd_predicted'], found['emd_most'])} Before decoding the estimate is off by "
+                f"{off_words(statement, found.emd_predicted, found.emd_most)} Before decoding the estimate is off by "
                 f"about {before}, at most {most} on average for any data."
             )
         return (
-            f"We released {said['released']}, of {said['people']:,} people, {how_many(said)}. Every item was replaced "
-            f"by a random report ({said['noise']['distribution']}). {off}{warning}"
+            f"We released {statement.released}, of {statement.people:,} people, {how_many(facts)}. Every item was "
+            f"replaced by a random report ({needed(facts.noise).distribution}). {off}{warning}"
         )
 
     @classmethod
-    def counted(cls, said: Said) -> str:
+    def counted(cls, statement: Statement) -> str:
         """What was randomised."""
-        return items_counted(said)
+        return items_counted(statement)
 
     @classmethod
-    def drawn(cls, said: Said) -> list[str]:
+    def drawn(cls, statement: Statement) -> list[str]:
         """How reports were drawn, and what was made of them."""
+        decode = needed(statement.answer.frequency).decode
         return [
-            reports_sentence(said),
+            reports_sentence(statement),
             f"From the reports an unbiased estimate was made by undoing the randomiser, and from it "
-            f"{_WORDS[said['frequency']['decode']]}; both use the reports alone and cost nothing more.",
+            f"{_WORDS.get(decode, decode)}; both use the reports alone and cost nothing more.",
         ]
 
 
@@ -246,14 +250,24 @@ class FrequencyPlan(ItemsPlan):
         lines.append(f"The decoded shares are off by an earth mover's distance of about {about}.")
         return own.to_json()
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What the statement says about the values."""
-        return {
-            **super().fields(),
-            "unit_of_values": "",
-            "warning": self.estimator.warning,
-            "frequency": {**self.estimator.to_json(), "emd_predicted": self.error, "emd_most": self.error_most},
-        }
+        found = self.estimator
+        return structs.replace(
+            super().fields(),
+            unit="",
+            warning=found.warning,
+            frequency=FrequencyFacts(
+                decode=str(found.how),
+                condition=found.channel.condition,
+                uniform_guess=found.uniform_guess,
+                emd_predicted=self.error,
+                emd_most=self.error_most,
+                predicted_error=found.predicted_error(),
+                error_upper=found.error_upper,
+                users=self.terms.users,
+            ),
+        )
 
     def details(self) -> dict[str, Any]:
         """What is this kind's own in plain data."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from msgspec import structs
 
 from barrow import mechanisms, planning
 from barrow.accounting import price
@@ -21,7 +22,7 @@ from barrow.planning.histograms import check_size, error_most, kept_noise
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
 from barrow.progress import track
-from barrow.questions.base import Question, Said
+from barrow.questions.base import Question
 from barrow.questions.channels import LocalChannel, NoiseChannel
 from barrow.questions.collecting import Collected, Collector, averaged_of
 from barrow.questions.distribution import Reading, check_line, quantile_words, reading_of, shares_asked
@@ -32,6 +33,7 @@ from barrow.questions.linear import LinearPlan
 from barrow.questions.merging import shown_tables
 from barrow.questions.noise_words import noise_sentence, off_words
 from barrow.questions.plan import Plan, Rows, labelled
+from barrow.questions.statement import AnswerFacts, HistogramFacts, ReadFrom, Statement, needed
 from barrow.questions.subsets import SetsChannel, plan_sets
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
@@ -188,37 +190,34 @@ class Histogram(Question):
         return HistogramChoice(target, own, rivals, found, cannot, preferred(own, rivals, definition))
 
     @classmethod
-    def released(cls, said: Said) -> str:
+    def released(cls, statement: Statement) -> str:
         """What was released, and how accurate it is."""
-        found, unit = said["histogram"], said["unit"]
-        snapped = f", {near(found['emd_snapping_typical'], unit)} by snapping to the grid"
+        found, unit = needed(statement.answer.histogram), statement.unit
+        snapped = f", {near(found.emd_snapping_typical, unit)} by snapping to the grid"
         return (
-            f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. "
-            f"{off_words(said, found['emd_predicted'], found['emd_most'])} At a public reference distribution "
-            f"{near(found['emd_decoded'], unit)} were predicted by noise and decoding"
-            + (snapped if found["emd_snapping_typical"] else "")
-            + f". The unbiased shares of {found['unbiased_outputs']} go with it, each with a 95 % interval, and from "
+            f"We released {statement.released}, computed from {statement.people:,} people, each person counting once. "
+            f"{off_words(statement, found.emd_predicted, found.emd_most)} At a public reference distribution "
+            f"{near(needed(found.emd_decoded), unit)} were predicted by noise and decoding"
+            + (snapped if found.emd_snapping_typical else "")
+            + f". The unbiased shares of {found.unbiased_outputs} go with it, each with a 95 % interval, and from "
             "them come limits of every item and the regions that stand out of the noise."
         )
 
     @classmethod
-    def counted(cls, said: Said) -> str:
+    def counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
-        return (
-            f"Every person counts once: the shares of {said['histogram']['unbiased_outputs']}, over "
-            f"{said['people']:,} people, as exact fractions."
-        )
+        return shares_counted(statement, needed(statement.answer.histogram))
 
     @classmethod
-    def drawn(cls, said: Said) -> list[str]:
+    def drawn(cls, statement: Statement) -> list[str]:
         """How the noise was drawn and decoded."""
-        found = said["histogram"]
-        before = found["emd_undecoded"]
-        size = "" if before is None else f"{before:.3g} {said['unit']}".rstrip()
+        found = needed(statement.answer.histogram)
+        before = found.emd_undecoded
+        size = "" if before is None else f"{before:.3g} {statement.unit}".rstrip()
         error = "" if before is None else f" The expected error before decoding is {size}, whatever the data."
         return [
-            noise_sentence(said),
-            f"The noisy values ({found['words']}) were decoded to one histogram, which uses nothing else.{error}",
+            noise_sentence(statement.answer),
+            f"The noisy values ({found.words}) were decoded to one histogram, which uses nothing else.{error}",
         ]
 
 
@@ -248,6 +247,14 @@ _CHOICES: Kept[HistogramChoice] = Kept(6)
 def histogram_words(space: Space) -> str:
     """What is released, in plain words."""
     return f"the histogram of people's items over {space.held.items:,} items"
+
+
+def shares_counted(statement: Statement, found: ReadFrom) -> str:
+    """What the noise of a histogram was added to."""
+    return (
+        f"Every person counts once: the shares of {found.unbiased_outputs}, over {statement.people:,} people, as exact "
+        "fractions."
+    )
 
 
 def _readable(found: Sequence[Candidate], space: Space) -> list[Candidate]:
@@ -519,29 +526,29 @@ class HistogramPlan(LinearPlan):
         return {**super().parameters(), "mechanism": self.chosen.name, "decode": self.target.decode}
 
     @property
-    def read_from(self) -> dict[str, Any]:
+    def read_from(self) -> ReadFrom:
         """What mechanism it was, and what its noise is on."""
         outputs = self.made.family.outputs
-        return {"mechanism": self.chosen.name, "words": self.chosen.words, "unbiased_outputs": outputs}
+        return ReadFrom(mechanism=self.chosen.name, words=self.chosen.words, unbiased_outputs=outputs)
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What the statement says about the values."""
-        return {
-            **super().fields(),
-            **({} if self.reading is None else {"quantiles": self.reading.names}),
-            "histogram": {
-                **self.read_from,
-                "emd_predicted": self.error,
-                "emd_most": self.error_most,
-                "emd_decoded": self.decoded_error,
-                "emd_snapping_typical": self.snapping_typical,
-                "emd_snapping_upper": self.space.snapping_upper * self.space.diameter,
-                "emd_undecoded": self.chosen.undecoded,
-                "emd_upper_nearest": self.chosen.upper,
-                "decode": self.target.decode,
+        return structs.replace(
+            super().fields(),
+            quantiles=[] if self.reading is None else self.reading.names,
+            histogram=HistogramFacts(
+                **structs.asdict(self.read_from),
+                emd_predicted=self.error,
+                emd_most=self.error_most,
+                emd_decoded=self.decoded_error,
+                emd_snapping_typical=self.snapping_typical,
+                emd_snapping_upper=self.space.snapping_upper * self.space.diameter,
+                emd_undecoded=self.chosen.undecoded,
+                emd_upper_nearest=self.chosen.upper,
+                decode=self.target.decode,
                 **self.made.determined,
-            },
-        }
+            ),
+        )
 
     @property
     def rows(self) -> int:

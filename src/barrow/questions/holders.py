@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, NoiseDistribution
@@ -23,6 +24,7 @@ from barrow.queries.holders import Holders, holders
 from barrow.questions.kept import kept_query
 from barrow.questions.linear import Linear, LinearPlan, user_level_of
 from barrow.questions.plan import Rows, placed
+from barrow.questions.statement import AnswerFacts
 
 _TURNS = 60
 
@@ -176,9 +178,9 @@ class HoldersPlan(LinearPlan):
         )
         return lines
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What the statement says about the values."""
-        return {**super().fields(), "share_half_width_95": self.share_half_width}
+        return structs.replace(super().fields(), share_half_width_95=self.share_half_width)
 
     def answer_lines(self) -> list[str]:
         """The noise, and how wide intervals would be."""

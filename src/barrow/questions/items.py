@@ -19,10 +19,11 @@ from barrow.numerics import exact_text, float_up, whole
 from barrow.numerics.exact import near
 from barrow.planning.terms import Terms
 from barrow.privacy import Event, Guarantee, Model
-from barrow.questions.base import Question, Said
+from barrow.questions.base import Question
 from barrow.questions.channels import LocalChannel, Wire
 from barrow.questions.collecting import Collected, Collector, Counted, counted_of
 from barrow.questions.plan import Plan, Rows, placed
+from barrow.questions.statement import AnswerFacts, NoiseFacts, Statement, needed
 from barrow.randomisers import MixtureRandomiser, Randomiser
 from barrow.spaces.base import Floats, Ids
 
@@ -165,47 +166,48 @@ class Items(ItemWiseQuestion):
         return ItemsPlan(self, terms, *self.choose(terms))
 
     @classmethod
-    def accuracy(cls, said: Said) -> str:
+    def accuracy(cls, statement: Statement) -> str:
         """A distance, and no error of counts."""
-        return f"a report is about {near(float(said['error']), said['error_unit'])} from its item on average"
+        error, unit = statement.error, statement.error_unit
+        return "" if error is None else f"a report is about {near(error, unit)} from its item on average"
 
     @classmethod
-    def released(cls, said: Said) -> str:
+    def released(cls, statement: Statement) -> str:
         """What was released, and how far reports are from their items."""
-        unit = f" {said['unit']}" if said["unit"] else ""
-        moved, guess = said["distortion"], said["uniform_guess"]
+        facts = statement.answer
+        unit = f" {statement.unit}" if statement.unit else ""
+        moved, guess = facts.distortion, facts.uniform_guess
         far = "" if moved is None else f" A report is {moved:.3g}{unit} from its item on average"
         far += "" if moved is None else f" (a uniform guess: {guess:.3g}{unit})." if guess is not None else "."
-        warning = f" {said['warning']}" if said["warning"] else ""
+        warning = f" {facts.warning}" if facts.warning else ""
         return (
-            f"We released {said['released']} of {said['people']:,} people, {how_many(said)}. Every item was replaced "
-            f"by a random report ({said['noise']['distribution']}).{far}{warning}"
+            f"We released {statement.released} of {statement.people:,} people, {how_many(facts)}. Every item was "
+            f"replaced by a random report ({needed(facts.noise).distribution}).{far}{warning}"
         )
 
     @classmethod
-    def counted(cls, said: Said) -> str:
+    def counted(cls, statement: Statement) -> str:
         """What was randomised."""
-        return items_counted(said)
+        return items_counted(statement)
 
     @classmethod
-    def drawn(cls, said: Said) -> list[str]:
+    def drawn(cls, statement: Statement) -> list[str]:
         """How reports were drawn."""
-        moved = said["distortion"]
-        unit = said["unit"]
+        moved, unit = statement.answer.distortion, statement.unit
         far = [] if moved is None else [f"A report is {moved:.4g} {unit}".rstrip() + " from its item on average."]
-        return [reports_sentence(said), *far]
+        return [reports_sentence(statement), *far]
 
 
-def how_many(said: Said) -> str:
+def how_many(facts: AnswerFacts) -> str:
     """How many items each person gave."""
-    items = said["items_per_person"]
-    return f"{items:,} items drawn from each" if said.get("sampled") else f"each holding exactly {items:,} items"
+    items = needed(facts.items_per_person)
+    return f"{items:,} items drawn from each" if facts.sampled else f"each holding exactly {items:,} items"
 
 
-def items_counted(said: Said) -> str:
+def items_counted(statement: Statement) -> str:
     """What was counted before it was randomised."""
-    people, items = said["people"], said["items_per_person"]
-    if said.get("sampled"):
+    people, items = statement.people, needed(statement.answer.items_per_person)
+    if statement.answer.sampled:
         return (
             f"{items:,} items were drawn from each of the {people:,} people with replacement, exactly uniformly, from "
             "the operating system's entropy, and counted together inside the engine."
@@ -213,13 +215,13 @@ def items_counted(said: Said) -> str:
     return f"The items of all {people:,} people, exactly {items:,} of each, were counted together."
 
 
-def reports_sentence(said: Said) -> str:
+def reports_sentence(statement: Statement) -> str:
     """How reports were drawn in place of items."""
-    noise = said["noise"]
-    how = "by each person's client" if said.get("conditions") else "as counts"
+    noise = needed(statement.answer.noise)
+    how = "by each person's client" if statement.conditions else "as counts"
     return (
-        f"Every item was replaced by a random report ({noise['distribution']}, α₀ = {noise['alpha0']:.6g} for each, by "
-        f"{noise['method']}), drawn exactly, {how}, from the operating system's entropy; only the multiset of "
+        f"Every item was replaced by a random report ({noise.distribution}, α₀ = {needed(noise.alpha0):.6g} for each, "
+        f"by {noise.method}), drawn exactly, {how}, from the operating system's entropy; only the multiset of "
         "reports is released."
     )
 
@@ -375,23 +377,23 @@ class ItemsPlan(Plan):
             **({} if self.samples is None else {"samples": self.samples}),
         }
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What the statement says about the values."""
         made = self.itemwise
-        return {
-            "outputs": made.randomiser.reports,
-            "unit_of_values": "reports",
-            "items_per_person": made.items,
-            "sampled": self.samples is not None,
-            "distortion": self.choice.distortion,
-            "uniform_guess": made.randomiser.uniform_guess,
-            "warning": self.choice.warning,
-            "noise": {
-                "distribution": made.randomiser.description,
-                "alpha0": float_up(made.event.alpha0),
-                "method": self.choice.guarantee.method,
-            },
-        }
+        return AnswerFacts(
+            outputs=made.randomiser.reports,
+            unit="reports",
+            items_per_person=made.items,
+            sampled=self.samples is not None,
+            distortion=self.choice.distortion,
+            uniform_guess=made.randomiser.uniform_guess,
+            warning=self.choice.warning,
+            noise=NoiseFacts(
+                distribution=made.randomiser.description,
+                alpha0=float_up(made.event.alpha0),
+                method=self.choice.guarantee.method,
+            ),
+        )
 
     def details(self) -> dict[str, Any]:
         """What is this kind's own in plain data."""

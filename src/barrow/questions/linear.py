@@ -21,12 +21,13 @@ from barrow.planning.candidates import Candidate, Versus, checked_definition, ke
 from barrow.planning.terms import Terms
 from barrow.privacy import Event, Guarantee, Model
 from barrow.queries import Query
-from barrow.questions.base import Question, Said, at_alpha
+from barrow.questions.base import Question, at_alpha
 from barrow.questions.channels import NoiseChannel
 from barrow.questions.collecting import Collected, Collector, averaged_of
 from barrow.questions.kept import Kept, kept_query, query_ready
 from barrow.questions.noise_words import noise_sentence, snapping_words, value_unit
 from barrow.questions.plan import Plan, Rows, placed
+from barrow.questions.statement import AnswerFacts, NoiseFacts, Statement, needed
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -141,34 +142,37 @@ class Linear(Question):
         return plan_holders(self, terms)
 
     @classmethod
-    def released(cls, said: Said) -> str:
+    def released(cls, statement: Statement) -> str:
         """What was released, and how accurate it is."""
-        if "share_half_width_95" in said:
+        facts, people = statement.answer, f"{statement.people:,} people"
+        if facts.share_half_width_95 is not None:
             return (
-                f"We released {said['released']}, computed from {said['people']:,} people, each person with records "
+                f"We released {statement.released}, computed from {people}, each person with records "
                 "counting once, and the share of people with records. Each value comes with an interval that holds the "
                 "true one with probability 95 %, snapping included; where the share may be 0 it is not determined."
             )
-        within = at_most(said["half_width_95"], value_unit(said, cls.of_shares))
+        within = at_most(needed(facts.half_width_95), value_unit(facts, cls.of_shares))
         return (
-            f"We released {said['released']}, computed from {said['people']:,} people, each person counting once. "
+            f"We released {statement.released}, computed from {people}, each person counting once. "
             f"Each value is within {within} of the true one with probability 95 %"
-            f"{snapping_words(said, cls.of_shares)}."
+            f"{snapping_words(facts, cls.of_shares)}."
         )
 
     @classmethod
-    def counted(cls, said: Said) -> str:
+    def counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
-        return f"Every person counts once: {said['released']}, over {said['people']:,} people, as an exact fraction."
+        people = f"{statement.people:,} people"
+        return f"Every person counts once: {statement.released}, over {people}, as an exact fraction."
 
     @classmethod
-    def drawn(cls, said: Said) -> list[str]:
+    def drawn(cls, statement: Statement) -> list[str]:
         """How the noise was drawn."""
-        unit = value_unit(said, cls.of_shares)
-        all_at_once = at_most(said["half_width_95_all"], unit, digits=4) if said["outputs"] > 1 else ""
-        many = f", all {said['outputs']:,} at once by {all_at_once}" if all_at_once else ""
-        each = f"Each value is off by at most {at_most(said['half_width_95'], unit, digits=4)}"
-        return [noise_sentence(said), f"{each} with probability 95 %{many}{snapping_words(said, cls.of_shares)}."]
+        facts = statement.answer
+        unit = value_unit(facts, cls.of_shares)
+        all_at_once = at_most(needed(facts.half_width_95_all), unit, digits=4) if facts.outputs > 1 else ""
+        many = f", all {facts.outputs:,} at once by {all_at_once}" if all_at_once else ""
+        each = f"Each value is off by at most {at_most(needed(facts.half_width_95), unit, digits=4)}"
+        return [noise_sentence(facts), f"{each} with probability 95 %{many}{snapping_words(facts, cls.of_shares)}."]
 
 
 def user_level_of(query: Query, terms: Terms) -> Callable[[Fraction], list[Candidate]]:
@@ -467,28 +471,29 @@ class LinearPlan(Plan):
             "constant": self.constant[1],
         }
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What the statement says about the values."""
         noise = self.noise
-        return {
-            "outputs": self.query.dimension,
-            "unit_of_values": self.query.unit,
-            "half_width_95": self.half_width,
-            "half_width_95_all": self.half_width_all,
-            "snapping_values": self.snapping,
-            "snapping_included": self.snapping_included,
-            "noise": {"distribution": noise.name, "scale": float_up(noise.scale), "grid": str(noise.grid)},
-        }
+        return AnswerFacts(
+            outputs=self.query.dimension,
+            unit=self.query.unit,
+            half_width_95=self.half_width,
+            half_width_95_all=self.half_width_all,
+            snapping=self.snapping,
+            snapping_included=self.snapping_included,
+            noise=NoiseFacts(distribution=noise.name, scale=float_up(noise.scale), grid=str(noise.grid)),
+        )
 
     def details(self) -> dict[str, Any]:
         """What is this kind's own in plain data."""
-        fields = self.fields()
         return {
             "outputs": self.query.dimension,
             "noise": self.noise.name,
             "scale": float_up(self.noise.scale),
             "constant": dict(zip(("proved", "method", "lipschitz"), self.constant, strict=True)),
-            **{key: fields[key] for key in ("half_width_95", "half_width_95_all", "snapping_values")},
+            "half_width_95": self.half_width,
+            "half_width_95_all": self.half_width_all,
+            "snapping_values": self.snapping,
             "others": [{"noise": other.name, "half_width_95": other.error + self._moved} for other in self.others],
             "versus": None if self.versus is None else self.versus.to_json(),
         }

@@ -6,51 +6,53 @@ import math
 from typing import TYPE_CHECKING
 
 from barrow.numerics.exact import PERCENT, at_most, near
-from barrow.questions.base import Said, digits_of
+from barrow.questions.base import digits_of
+from barrow.questions.statement import AnswerFacts, Statement, not_whole
 
 if TYPE_CHECKING:
     from barrow.questions.plan import Plan
 
 
-def value_unit(said: Said, shares: bool) -> str:
+def value_unit(facts: AnswerFacts, shares: bool) -> str:
     """The unit of a statement's values; shares are said in per cent."""
-    return PERCENT if shares else str(said["unit_of_values"])
+    return PERCENT if shares else facts.unit
 
 
-def snapping_words(said: Said, shares: bool = False) -> str:
+def snapping_words(facts: AnswerFacts, shares: bool = False) -> str:
     """What snapping does to the values of a statement, in words that follow its half width."""
-    moved = said.get("snapping_values") or 0.0
+    moved, typical = facts.snapping, facts.snapping_typical
     if not moved:
         return ""
-    unit = value_unit(said, shares)
-    if said["snapping_included"]:
+    unit = value_unit(facts, shares)
+    if facts.snapping_included:
         return f" ({at_most(moved, unit)} of it for snapping to the grid)"
-    typical = said.get("snapping_typical")
     most = f"by up to {at_most(min(moved, 1.0), unit)}"
     much = f"may move a value {most}" if typical is None else f"moves a value by about {near(typical, unit)} ({most})"
     return f", where the true one is that of the records snapped to the grid; snapping itself {much}"
 
 
-def noise_sentence(said: Said) -> str:
+def noise_sentence(facts: AnswerFacts) -> str:
     """How additive noise was drawn and rounded."""
-    noise = said["noise"]
+    noise = facts.noise
+    if noise is None or noise.scale is None:
+        raise not_whole()
     return (
-        f"{noise['distribution']} noise of scale {noise['scale']:.4g} {said['unit_of_values']}".rstrip()
-        + f" from the operating system's entropy was added and rounded once, exactly, to multiples of {noise['grid']}."
+        f"{noise.distribution} noise of scale {noise.scale:.4g} {facts.unit}".rstrip()
+        + f" from the operating system's entropy was added and rounded once, exactly, to multiples of {noise.grid}."
     )
 
 
-def off_words(said: Said, predicted: float, most: float) -> str:
+def off_words(statement: Statement, predicted: float, most: float) -> str:
     """How far off a released histogram is: by itself where that is known, else as it was predicted."""
-    own, unit = said.get("error_after"), said["unit"]
+    own, unit = statement.error_after, statement.unit
     before = f"about {near(predicted, unit)}, at most about {near(most, unit)}"
     if own is None:
         return f"It is off by an earth mover's distance of {before} from their records as they were (predicted)."
-    size = near(own["about"], unit, digits=digits_of(said))
+    size = near(own.about, unit, digits=digits_of(statement))
     about = f"This release is off by an earth mover's distance of about {size}"
-    if own["between"] is None:
+    if own.between is None:
         return f"{about} from their records as they were, worked out from what was released (predicted: {before})."
-    low, high = (near(size, unit, digits=1) for size in own["between"])
+    low, high = (near(size, unit, digits=1) for size in own.between)
     return (
         f"{about} from their records as they were (predicted: {before}), between {low} and {high}, depending on how "
         "records lie between nodes."

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from barrow.planning.after import OwnError
     from barrow.planning.candidates import Versus
     from barrow.questions.collecting import Collected, Collector
+    from barrow.questions.statement import AnswerFacts
 
 Rows = list[dict[str, Any]]
 _LOUD = 2
@@ -121,7 +122,7 @@ class Plan(Displayed, AnyItems, ABC):
     @property
     def rows(self) -> int:
         """How many rows the tables have, at most."""
-        return int(self.fields().get("outputs", 1)) + (self.space.size or 0)
+        return self.fields().outputs + (self.space.size or 0)
 
     @property
     def ratio(self) -> Fraction:
@@ -208,7 +209,7 @@ class Plan(Displayed, AnyItems, ABC):
         """The public numbers on which the distribution of the values depends, beside the terms."""
 
     @abstractmethod
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What the statement says about the values."""
 
     @abstractmethod

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import structs
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
@@ -23,12 +24,13 @@ from barrow.planning.candidates import Candidate, best_first, checked_definition
 from barrow.planning.histograms import kept_noise
 from barrow.planning.terms import Terms
 from barrow.privacy import Model
-from barrow.questions.base import Question, Said
+from barrow.questions.base import Question
 from barrow.questions.distribution import Reading, check_line, quantile_words, reading_of, shares_asked, uniform
-from barrow.questions.histogram import Histogram, HistogramDraw, HistogramPlan
+from barrow.questions.histogram import Histogram, HistogramDraw, HistogramPlan, shares_counted
 from barrow.questions.linear import LinearPlan
 from barrow.questions.noise_words import noise_sentence
 from barrow.questions.plan import Rows
+from barrow.questions.statement import AnswerFacts, Statement, needed
 from barrow.spaces import Space
 
 _STRETCH = 1.0 / 32.0
@@ -111,28 +113,27 @@ class Quantile(Question):
         return compared_plan(self.plan(terms), promises, epsilons)
 
     @classmethod
-    def released(cls, said: Said) -> str:
+    def released(cls, statement: Statement) -> str:
         """What was released, and that it comes with intervals."""
-        once = "with records counting once" if said.get("holders") else "counting once"
+        once = "with records counting once" if statement.answer.holders else "counting once"
         return (
-            f"We released {said['released']}, computed from {said['people']:,} people, each person {once}. Each comes "
-            "with an interval that holds the true one with probability 95 %, all of them at once, snapping included."
+            f"We released {statement.released}, computed from {statement.people:,} people, each person {once}. Each "
+            "comes with an interval that holds the true one with probability 95 %, all of them at once, snapping "
+            "included."
         )
 
     @classmethod
-    def counted(cls, said: Said) -> str:
+    def counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
-        return (
-            f"Every person counts once: the shares of {said['read_from']['unbiased_outputs']}, over "
-            f"{said['people']:,} people, as exact fractions."
-        )
+        return shares_counted(statement, needed(statement.answer.read_from))
 
     @classmethod
-    def drawn(cls, said: Said) -> list[str]:
+    def drawn(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, and what was made of it."""
+        found = needed(statement.answer.read_from)
         return [
-            noise_sentence(said),
-            f"The noisy values ({said['read_from']['words']}) were decoded to one histogram, from which the quantiles "
+            noise_sentence(statement.answer),
+            f"The noisy values ({found.words}) were decoded to one histogram, from which the quantiles "
             "were read off; their intervals come from the noisy values, which say at which points the share asked for "
             "may be reached.",
         ]
@@ -209,14 +210,14 @@ class QuantilePlan(HistogramPlan):
         """The quantiles with their intervals."""
         return quantile_words(self.reading.quantiles(drawn.raw, drawn.shares))
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What the statement says about the values."""
-        return {
-            **LinearPlan.fields(self),
-            "quantiles": self.reading.names,
-            "read_from": self.read_from,
-            **({} if self.space.apart is None else {"holders": True}),
-        }
+        return structs.replace(
+            LinearPlan.fields(self),
+            quantiles=self.reading.names,
+            read_from=self.read_from,
+            holders=self.space.apart is not None,
+        )
 
     def details(self) -> dict[str, Any]:
         """What is this kind's own in plain data."""

@@ -17,9 +17,9 @@ from barrow.planning.terms import Terms
 from barrow.policy import Promise
 from barrow.privacy import Model
 from barrow.queries.holders import Holders, holders
-from barrow.questions.base import Said
 from barrow.questions.linear import Linear, LinearPlan, user_level_of
 from barrow.questions.noise_words import noise_sentence
+from barrow.questions.statement import Statement
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -35,17 +35,17 @@ class ReadOff(Linear):
     """What is made of the noisy values, as a sentence."""
 
     @classmethod
-    def released(cls, said: Said) -> str:
+    def released(cls, statement: Statement) -> str:
         """What was released, and that it comes with intervals."""
         more = "with records counting once, and the share of people with records"
-        once = more if said.get("holders") else "counting once"
-        people = f"computed from {said['people']:,} people, each person {once}"
-        return f"We released {said['released']}, {people}. {cls.intervals}"
+        once = more if statement.answer.holders else "counting once"
+        people = f"computed from {statement.people:,} people, each person {once}"
+        return f"We released {statement.released}, {people}. {cls.intervals}"
 
     @classmethod
-    def drawn(cls, said: Said) -> list[str]:
+    def drawn(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, and what was made of it."""
-        return [noise_sentence(said), cls.decoding]
+        return [noise_sentence(statement.answer), cls.decoding]
 
     @abstractmethod
     def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import structs
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import near
@@ -15,6 +16,7 @@ from barrow.queries.holders import Holders
 from barrow.questions.linear import LinearPlan
 from barrow.questions.plan import Rows
 from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
+from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 
@@ -139,9 +141,9 @@ class SpreadPlan(ReadOffPlan):
             lines.append(f"{row['output']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
         return lines
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What the statement says about the values."""
-        return {**super().fields(), **({} if self.pair is None else {"holders": True})}
+        return structs.replace(super().fields(), holders=self.pair is not None)
 
     def answer_lines(self) -> list[str]:
         """The noise, and how wide the intervals would be."""

@@ -32,6 +32,7 @@ from barrow.questions.channels import LocalChannel
 from barrow.questions.collecting import Collected, Collector
 from barrow.questions.noise_words import people_words
 from barrow.questions.plan import Plan, Rows, labelled
+from barrow.questions.statement import AnswerFacts, HistogramFacts
 from barrow.spaces.base import Floats, Ids
 
 _NOTHING = -1
@@ -217,14 +218,18 @@ class SubsetsPlan(Plan):
         sizes = [[channel.items, channel.subset, str(channel.weight)] for channel in self.made.channels]
         return {"mechanism": self.chosen.name, "channels": sizes, "levels": list(self.made.weights)}
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What a statement says about the values."""
-        return {"outputs": self.space.items, "histogram": {"mechanism": self.chosen.name, "words": self.chosen.words}}
+        found = HistogramFacts(
+            mechanism=self.chosen.name, words=self.chosen.words, emd_predicted=self.error, emd_most=self.error_most
+        )
+        return AnswerFacts(outputs=self.space.items, histogram=found)
 
     def details(self) -> dict[str, Any]:
         """What is this kind's own in plain data."""
         return {
-            **self.fields(),
+            "outputs": self.space.items,
+            "histogram": {"mechanism": self.chosen.name, "words": self.chosen.words},
             "emd_predicted": self.error,
             "emd_most": self.error_most,
             "emd_uniform_guess": self.uniform_guess,

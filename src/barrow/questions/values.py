@@ -12,6 +12,7 @@ import numpy as np
 
 from barrow.numerics.places import Places
 from barrow.questions.merging import NUMBER, REGIONS
+from barrow.questions.statement import AnswerFacts
 from barrow.spaces.base import Floats, Ids
 
 Rows = list[dict[str, Any]]
@@ -94,7 +95,7 @@ def names_of(rows: Rows) -> list[str]:
     return [str(row[column]) for row in rows]
 
 
-def bounds_of(said: Mapping[str, Any], tables: Mapping[str, Rows]) -> Bounds:
+def bounds_of(facts: AnswerFacts, tables: Mapping[str, Rows]) -> Bounds:
     """The intervals that rows hold themselves, and the regions that stand out."""
     rows = counted_rows(tables["values"])
     if "low_95" in rows[0]:
@@ -103,7 +104,7 @@ def bounds_of(said: Mapping[str, Any], tables: Mapping[str, Rows]) -> Bounds:
     if "half_width_95" not in rows[0]:
         return Bounds()
     values, width = values_of(rows), np.array([row["half_width_95"] for row in rows], dtype=np.float64)
-    many = said.get("half_width_95_all") if len(rows) > 1 else None
+    many = facts.half_width_95_all if len(rows) > 1 else None
     return Bounds(values - width, values + width, many)
 
 
@@ -115,11 +116,11 @@ def _regions(rows: Rows, found: Rows) -> Regions | None:
     return Regions(of, *columns)
 
 
-def unit_of(said: Mapping[str, Any], rows: Rows, shares: bool) -> str:
+def unit_of(facts: AnswerFacts, rows: Rows, shares: bool) -> str:
     """The unit of the values; shares are said in per cent."""
     if shares or "share" in rows[0]:
         return _SHARE
-    return str(rows[0].get("unit") or said.get("unit_of_values") or "")
+    return str(rows[0].get("unit") or facts.unit)
 
 
 def places_of(rows: Rows, box: Any = None) -> Places:

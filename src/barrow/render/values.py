@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from barrow.errors import ParameterError
+from barrow.questions.statement import Statement
 from barrow.questions.values import Rows, bounds_of, counted_rows, names_of, places_of, unit_of, values_of
 from barrow.render.figures import Figure, bars, map_figure
 from barrow.render.items import item_figure
 from barrow.spaces import Space
-from barrow.study.statement import kind_of
+from barrow.study.prose import kind_of
 
 
 def values_figure(
-    said: Mapping[str, Any],
+    statement: Statement,
     tables: Mapping[str, Rows],
     space: Space | None = None,
     *,
@@ -25,26 +26,26 @@ def values_figure(
     """The figure of released values: on the space where there is one value for each item, else on a map or as bars.
 
     Args:
-        said: The statement.
+        statement: The statement.
         tables: The tables of values.
         space: The study's space, where it is known.
         outline: GeoJSON instead of the bundled coasts and borders.
         title: What the figure is; by default what was released.
         width: In pixels.
     """
-    kind = kind_of(said)
+    kind = kind_of(statement)
     rows = [row for row in counted_rows(tables["values"]) if row.get("determined", True)]
     if not rows:
         raise ParameterError(
             "No value is determined.", allowed="values that the noise leaves something of", fix="looser promises"
         )
     where = None if space is None else space.held
-    known = bounds_of(said, {**tables, "values": rows})
-    said_title = title or str(said.get("released", "Values"))
+    known = bounds_of(statement.answer, {**tables, "values": rows})
+    shown = title or statement.released
     style = {
         **known.style,
-        "unit": unit_of(said, rows, kind.of_shares),
-        "title": said_title[:1].upper() + said_title[1:],
+        "unit": unit_of(statement.answer, rows, kind.of_shares),
+        "title": shown[:1].upper() + shown[1:],
         "width": width,
     }
     values, items = values_of(rows), "item" in rows[0] or "report" in rows[0]

@@ -7,9 +7,10 @@ from barrow._lazy import lazily
 if TYPE_CHECKING:
     from barrow.study.data import Data, read
     from barrow.study.file import read_study, study_from_spec, write_study
+    from barrow.study.prose import explain, statement_text
     from barrow.study.release import LostReleaseError, run_release
     from barrow.study.result import Release
-    from barrow.study.statement import explain, make_statement, statement_text
+    from barrow.study.statement import make_statement
     from barrow.study.study import Study
     from barrow.study.verification import Check, read_statement, verify
 else:
@@ -18,9 +19,10 @@ else:
         {
             ".data": "Data read",
             ".file": "read_study study_from_spec write_study",
+            ".prose": "explain statement_text",
             ".release": "LostReleaseError run_release",
             ".result": "Release",
-            ".statement": "explain make_statement statement_text",
+            ".statement": "make_statement",
             ".study": "Study",
             ".verification": "Check read_statement verify",
         },

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from barrow.errors import BarrowError
 from barrow.ledger.book import Digests
 from barrow.ledger.published import FILE as HEAD
+from barrow.questions.statement import Statement
 from barrow.study.outputs import as_files, digest_of, read_tables
 
 WORDS = ("statement.json", "statement.txt")
@@ -36,12 +35,12 @@ class ReleaseFolder:
 
     Args:
         place: The folder.
-        said: Its statement.
+        statement: Its statement.
     """
 
-    def __init__(self, place: Path, said: Mapping[str, Any]) -> None:
+    def __init__(self, place: Path, statement: Statement) -> None:
         self.place = place
-        self.named: dict[str, str] = {str(file["name"]): str(file["sha256"]) for file in said["files"]}
+        self.named: dict[str, str] = {file.name: file.sha256 for file in statement.files}
         self.files: dict[str, bytes] = {}
         self.odd: dict[str, str] = {}
         """What is wrong with the names in the folder, by name."""
@@ -59,7 +58,7 @@ class ReleaseFolder:
                 self.odd[name] = "is not part of the release: nobody vouches for it"
         for name in {*WORDS, HEAD} & set(self.named):
             self.odd[name] = "is listed among the values, to which it does not belong"
-        if len(self.named) < len(said["files"]):
+        if len(self.named) < len(statement.files):
             self.odd["statement.json"] = "lists a file twice"
 
     @property

@@ -6,7 +6,6 @@ import os
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +19,7 @@ from barrow.mechanisms.histogram_regions import ReleasedShares
 from barrow.mechanisms.tree_shares import TreeShares
 from barrow.numerics import exact, exact_text, float_up
 from barrow.questions.plan import Rows
+from barrow.questions.statement import Statement, not_whole
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 from barrow.spaces.shapes import cell_corners
@@ -29,7 +29,26 @@ _Place = Annotated[list[float], msgspec.Meta(min_length=2)]
 _Ring = Annotated[list[_Place], msgspec.Meta(min_length=4)]
 
 
-def released_shares(statement: Mapping[str, Any], tables: Mapping[str, Rows], space: Space) -> ReleasedShares:
+class _Told(msgspec.Struct):
+    """What the parameters of a histogram with additive noise say."""
+
+    space: str
+    mechanism: str = ""
+    noise: str = ""
+    model: str = "central"
+    scale: str = "0"
+    grid: str = "0"
+    query: dict[str, Any] = {}
+
+
+def _told(statement: Statement) -> _Told:
+    try:
+        return msgspec.convert(statement.parameters, _Told)
+    except msgspec.ValidationError:
+        raise not_whole() from None
+
+
+def released_shares(statement: Statement, tables: Mapping[str, Rows], space: Space) -> ReleasedShares:
     """What a central histogram published beside its decoded values, with the noise that its statement names.
 
     Args:
@@ -37,39 +56,38 @@ def released_shares(statement: Mapping[str, Any], tables: Mapping[str, Rows], sp
         tables: Its tables.
         space: The study's space.
     """
-    said = statement.get("parameters", {})
-    kind, noise = said.get("mechanism"), said.get("noise")
+    told = _told(statement)
+    kind, noise = told.mechanism, told.noise
     known = kind == "edges" or (kind in ("tree", "levels", "cells") and noise in ("Laplace", "Gaussian"))
-    if not known or said.get("model", "central") != "central":
+    if not known or told.model != "central":
         raise ParameterError(
             "The release is no central histogram along edges, along a tree, on levels or of cells.",
             allowed="a histogram whose statement says mechanism 'edges', 'tree', 'levels' or 'cells'",
             fix="mechanism = 'edges' in the question of another release",
         )
     alike = (space, space.held, space.with_no_records)  # as the study says it, or as the question was answered on it
-    space = next((one for one in alike if one.digest == said["space"]), space)
-    if said["space"] != space.digest:
+    space = next((one for one in alike if one.digest == told.space), space)
+    if told.space != space.digest:
         raise _another()
     shares = np.array([row["share"] for row in tables.get("unbiased", [])], dtype=np.float64)
     rows = [*tables["values"], *tables.get("no_records", [])]
     decoded = np.array([row["share"] for row in rows], dtype=np.float64)
-    found = _released(statement, space, kind, noise == "Gaussian", shares)
+    found = _released(statement, told, space, kind, noise == "Gaussian", shares)
     if len(decoded) != space.items or len(shares) != found.outputs:
         raise _another()
     return replace(found, decoded=decoded)
 
 
-def _released(statement: Mapping[str, Any], space: Space, kind: str, gaussian: bool, shares: Floats) -> ReleasedShares:
+def _released(
+    statement: Statement, told: _Told, space: Space, kind: str, gaussian: bool, shares: Floats
+) -> ReleasedShares:
     """The shares with the law of their noise, from the statement's public numbers."""
-    said = statement["parameters"]
-    scale, grid = Fraction(exact(said["scale"])), Fraction(exact(said["grid"]))
-    query = said["query"]
+    scale, grid, query = exact(told.scale, "scale"), exact(told.grid, "grid"), told.query
     noisy = (float_up(scale), float_up(grid), gaussian)
     if kind == "edges":
-        spacing = query.get("spacing") if isinstance(query, Mapping) else None
-        alpha = exact(statement["event"]["alpha"])
-        plan = edge_histogram(space, alpha, users=int(statement["people"]), spacing=spacing, grid=grid)
-        if exact_text(plan.scale) != said["scale"] or plan.query.to_spec() != query:
+        alpha = exact(str(statement.event.get("alpha")), "alpha")
+        plan = edge_histogram(space, alpha, users=statement.people, spacing=query.get("spacing"), grid=grid)
+        if exact_text(plan.scale) != told.scale or plan.query.to_spec() != query:
             raise _another()
         return ReleasedShares(space, kind, shares, *noisy, plan=plan)
     along = None if kind == "cells" else TreeShares.asked(space, query)
@@ -139,8 +157,8 @@ def _polygons(path: Path) -> list[list[_Ring]]:
     try:
         if path.stat().st_size > _LARGEST:
             raise ValueError
-        said = msgspec.json.decode(path.read_bytes().removeprefix(BOM_UTF8))
-        found = msgspec.convert(_geometry(said), list[list[_Ring]])
+        content = msgspec.json.decode(path.read_bytes().removeprefix(BOM_UTF8))
+        found = msgspec.convert(_geometry(content), list[list[_Ring]])
         good = all(ring[0] == ring[-1] for polygon in found for ring in polygon)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         found, good = [], False
@@ -153,14 +171,14 @@ def _polygons(path: Path) -> list[list[_Ring]]:
     return found
 
 
-def _geometry(said: Any) -> list[Any]:
-    kind = said["type"]
+def _geometry(shape: Any) -> list[Any]:
+    kind = shape["type"]
     if kind == "FeatureCollection":
-        return [polygon for feature in said["features"] for polygon in _geometry(feature)]
+        return [polygon for feature in shape["features"] for polygon in _geometry(feature)]
     if kind == "Feature":
-        return _geometry(said["geometry"])
+        return _geometry(shape["geometry"])
     if kind == "Polygon":
-        return [said["coordinates"]]
+        return [shape["coordinates"]]
     if kind == "MultiPolygon":
-        return list(said["coordinates"])
+        return list(shape["coordinates"])
     raise ValueError

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.questions import Plan
 from barrow.questions.plan import Rows
+from barrow.questions.statement import Statement
 from barrow.spaces import Line
 from barrow.study.outputs import value_files
-from barrow.study.statement import make_statement, statement_text
+from barrow.study.prose import statement_text
+from barrow.study.statement import make_statement, write_statement
 from barrow.study.study import Study
 
-Renderer = Callable[[Mapping[str, Any], Mapping[str, Any], Plan], Mapping[str, bytes]]
+Renderer = Callable[[Statement, Mapping[str, Rows], Plan], Mapping[str, bytes]]
 """From a statement, its tables and its plan to further files, e.g. a report."""
 _PLACE: Rows = [{"output": "dummy", "lat": 0.0, "lon": 0.0, "value": 0.5, "unit": ""}]
 
@@ -46,9 +47,10 @@ def rehearse(renderers: Iterable[Renderer], folder: Path | None = None) -> None:
     try:
         study, plan, tables = _dummy()
         value_files({"values": _PLACE}, mapped=True, folder=folder)
-        statement = make_statement(study, plan, entry={}, parameters={})
+        statement = make_statement(study, plan)
         for render in renderers:
             render(statement, tables, plan)
+        write_statement(statement)
         statement_text(statement)
     except Exception as error:
         raise ParameterError(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from barrow.display import renderer
 from barrow.engines import Counts, Engine
@@ -21,12 +22,14 @@ from barrow.progress import task
 from barrow.queries.base import plain
 from barrow.questions import Plan, Question, declared_parts
 from barrow.questions.plan import Rows
+from barrow.questions.statement import LedgerEntry, ReleaseFile
 from barrow.study.bars import bars
 from barrow.study.data import Data
 from barrow.study.outputs import Stage, digest_of, value_files
+from barrow.study.prose import statement_text
 from barrow.study.rehearsal import Renderer, rehearse
 from barrow.study.result import Release
-from barrow.study.statement import make_statement, statement_digest, statement_text
+from barrow.study.statement import make_statement, parse_statement, statement_digest, write_statement
 from barrow.study.study import Study
 
 STAGES = ("validate", "read", "reserve", "draw", "stage", "commit", "publish")
@@ -79,7 +82,7 @@ def run_release(
     ...     book = Ledger.create(folder + "/ages.ledger", study)
     ...     first = run_release(study, Mean(), ledger=book, out=folder + "/mean")
     ...     again = run_release(study, Mean(), ledger=book, out=folder + "/mean")
-    >>> len(first.values), first.statement["alpha"], first.values.tolist() == again.values.tolist()
+    >>> len(first.values), first.statement.alpha, first.values.tolist() == again.values.tolist()
     (1, 5.0, True)
     """
     with bars(progress):
@@ -289,26 +292,25 @@ def _drawn(
     tables = plan.tables(drawn) if made is None else dict(made)
     files = value_files(tables, mapped=plan.mapped, folder=job.stage.folder)
     place = study.ledger if study.ledger is not None or job.book.file is None else str(job.book.file)
-    entry = {"ledger": place, "entry": reservation.seq, "key": job.key}
+    entry = LedgerEntry(ledger=place, entry=reservation.seq, key=job.key)
     own = None if job.gathered is not None else plan.own_error(drawn)
     statement = make_statement(
-        study, plan, entry=entry, parameters=job.parameters, summary=_summary(job, drawn),
+        study, plan, entry=entry, parameters=dict(job.parameters), summary=_summary(job, drawn),
         conditions=() if job.gathered is None else job.gathered.conditions, own=own,
     )  # fmt: skip
     for render in renderers:
         files |= render(statement, tables, plan)
-    statement["files"] = [
-        {"name": file, "sha256": hashlib.sha256(content).hexdigest()} for file, content in files.items()
-    ]
-    statement["digest"] = statement_digest(statement)
-    files["statement.json"] = json.dumps(statement, indent=2, ensure_ascii=False).encode()
+    listed = [ReleaseFile(name=name, sha256=hashlib.sha256(content).hexdigest()) for name, content in files.items()]
+    statement = structs.replace(statement, files=listed)
+    statement = structs.replace(statement, digest=statement_digest(statement))
+    files["statement.json"] = write_statement(statement)
     files["statement.txt"] = (statement_text(statement) + "\n").encode()
     return files, tables
 
 
 def _summary(job: _Job, drawn: Any) -> Sequence[str]:
-    said = None if job.gathered is None else job.gathered.summary
-    return job.plan.summary(drawn) if said is None else said
+    lines = None if job.gathered is None else job.gathered.summary
+    return job.plan.summary(drawn) if lines is None else lines
 
 
 def _digests(files: Mapping[str, bytes]) -> tuple[str, str]:
@@ -320,8 +322,8 @@ def _digests(files: Mapping[str, bytes]) -> tuple[str, str]:
 def _find(stage: Stage, wanted: tuple[str, str | None]) -> tuple[Path, dict[str, bytes]]:
     """Where the files with these digests are, and the files; other files beside them do not matter."""
     for place, found in stage.found():
-        with suppress(KeyError, TypeError, ValueError):
-            names = {entry["name"] for entry in msgspec.json.decode(found["statement.json"])["files"]}.union(_STATEMENT)
+        with suppress(KeyError, ParameterError):
+            names = {file.name for file in parse_statement(found["statement.json"]).files}.union(_STATEMENT)
             files = {name: content for name, content in found.items() if name in names}
             if _digests(files) == wanted:
                 return place, files

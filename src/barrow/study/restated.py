@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+import msgspec
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
@@ -16,15 +17,17 @@ from barrow.policy import Policy, RecordMap
 from barrow.privacy import Event, Guarantee, Model, event_from_json
 from barrow.questions import Mean, Plan, Question, declared_parts
 from barrow.questions.plan import Rows
+from barrow.questions.statement import AnswerFacts, Json, NoiseFacts, Statement
 from barrow.spaces import Space
-from barrow.study.statement import kind_of, make_statement, space_of, worst_case
+from barrow.study.prose import kind_of
+from barrow.study.statement import make_statement, space_of, worst_case
 from barrow.study.study import Study
 
 CHECKED = frozenset(
     (
-        "statement", "kind", "dataset", "people", "model", "alpha", "price", "delta", "unit", "diameter", "snapping",
-        "protected", "worst_case", "not_hidden", "missing_people", "outside", "records", "definition", "theorem",
-        "guarantee", "space_digest", "space", "files", "digest",
+        "statement", "kind", "answer", "dataset", "people", "model", "alpha", "price", "delta", "unit", "diameter",
+        "snapping", "protected", "worst_case", "not_hidden", "missing_people", "outside", "records", "definition",
+        "theorem", "guarantee", "space_digest", "space", "files", "digest",
     )
 )  # fmt: skip
 """The fields of which no single one can be changed unnoticed, without any ledger."""
@@ -69,9 +72,9 @@ class _Stated(Plan):
     description = ""
     error = 0.0
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> AnswerFacts:
         """What is a kind's own cannot be said again."""
-        return {}
+        return AnswerFacts()
 
     def parameters(self) -> dict[str, Any]:
         """Nor can these."""
@@ -102,57 +105,91 @@ class _Stated(Plan):
         return []
 
 
-def contradictions(said: Mapping[str, Any]) -> list[str]:
+class _Told(msgspec.Struct):
+    """What the parameters of every kind say; what is a kind's own is not read."""
+
+    dataset: str | None
+    users: int
+    model: Model
+    space: str
+    question: _Asked
+    data: _Source
+    promises: list[tuple[str, str, str]]
+    alpha: str | None
+    delta: str
+    fraction: str
+    honest: str = "1"
+    records: RecordMap = RecordMap.CONTRACTION
+    samples: int | None = None
+    declared: list[str] = []
+    noise: str = ""
+    scale: str | None = None
+    grid: str = "0"
+
+
+class _Asked(msgspec.Struct):
+    kind: str
+
+
+class _Source(msgspec.Struct):
+    outside: str | None = None
+
+
+def contradictions(statement: Statement) -> list[str]:
     """The fields that do not follow from what the statement says elsewhere.
 
     A forged statement may hold anything: what cannot be read is raised as the parsers raise it.
     """
-    told, event, space = said["parameters"], event_from_json(said["event"]), space_of(said)
+    told = msgspec.convert(statement.parameters, _Told)
+    event, space = event_from_json(statement.event), space_of(statement)
     guarantee = price(event)
-    expected = {"event": event.to_json(), **_from_numbers(told, guarantee)}
-    expected |= _noise(told) if "noise" in said else {}  # a kind of somebody else's may not say it
-    wrong = ["space"] if space is None and said["space"] is not None and not _names_files(said["space"]) else []
+    expected: Json = {"event": event.to_json(), **_from_numbers(told, guarantee)}
+    wrong = ["space"] if space is None and statement.space is not None and not _names_files(statement.space) else []
     if space is not None:
-        plan = _plan(said, told, event, guarantee, space)
-        again = make_statement(Study(space, alpha=1, users=1), plan, entry={}, parameters={})
-        expected |= {name: again[name] for name in _FROM_SPACE}
+        plan = _plan(statement, told, event, guarantee, space)
+        again = make_statement(Study(space, alpha=1, users=1), plan)
+        expected |= {name: getattr(again, name) for name in _FROM_SPACE}
         terms = plan.terms.to_spec()
-        wrong += [] if _text(terms) == _text({name: told[name] for name in terms}) else ["parameters"]
-        unproved, needed = told.get("declared", []), declared_parts(kind_of(said), space)
-        whole = bool(unproved) == bool(needed) and all(text in said["not_covered"] for text in unproved)
+        wrong += [] if _text(terms) == _text({name: statement.parameters[name] for name in terms}) else ["parameters"]
+        owed = declared_parts(kind_of(statement), space)
+        whole = bool(told.declared) == bool(owed) and all(text in statement.not_covered for text in told.declared)
         wrong += [] if whole else ["not_covered"]
-        wrong += [] if not space.caveat or space.caveat in said["not_covered"] else ["not_covered"]
-    wrong += [name for name, value in expected.items() if _text(said[name]) != _text(value)]
-    return wrong + ([] if said["outside"] == told["data"].get("outside", said["outside"]) else ["outside"])
+        wrong += [] if not space.caveat or space.caveat in statement.not_covered else ["not_covered"]
+    wrong += [name for name, value in expected.items() if _text(getattr(statement, name)) != _text(value)]
+    wrong += [] if told.data.outside in (None, statement.outside) else ["outside"]
+    return wrong + ([] if _noise_follows(statement, told) else ["answer"])
 
 
-def owner_only(said: Mapping[str, Any]) -> list[str]:
+def owner_only(statement: Statement) -> list[str]:
     """The fields that nothing else in the folder confirms; more where the space cannot be made again."""
-    checked = CHECKED | ({"noise"} if "scale" in said["parameters"] else set())
-    checked -= {*_FROM_SPACE} if space_of(said) is None else set()
-    return [name for name in said if name not in checked]
+    checked = CHECKED - ({*_FROM_SPACE} if space_of(statement) is None else set())
+    facts = msgspec.to_builtins(statement.answer)
+    noise = {"noise"} if "scale" in statement.parameters else set()
+    return [name for name in statement.__struct_fields__ if name not in checked] + [
+        f"answer.{name}" for name in facts if name not in noise
+    ]
 
 
-def _names_files(spec: Any) -> bool:
+def _names_files(spec: object) -> bool:
     """Whether a space was made from files, of which a statement has names and digests; they are not opened here."""
     return isinstance(spec, Mapping) and ("digests" in spec or any(map(_names_files, spec.values())))
 
 
-def _text(value: Any) -> str:
-    """Plain data as JSON, in which 1, 1.0 and true are different."""
-    return json.dumps(value, sort_keys=True)
+def _text(value: object) -> bytes:
+    """Data as JSON, in which 1, 1.0 and true are different."""
+    return msgspec.json.encode(value, order="deterministic")
 
 
-def _from_numbers(told: Mapping[str, Any], guarantee: Guarantee) -> dict[str, Any]:
+def _from_numbers(told: _Told, guarantee: Guarantee) -> Json:
     definition = guarantee.definition
     alpha = definition.parameters.get("alpha")
     return {
-        "kind": told["question"]["kind"],
-        "dataset": told["dataset"],
-        "people": told["users"],
-        "model": told["model"],
-        "records": told.get("records", RecordMap.CONTRACTION.value),
-        "space_digest": told["space"],
+        "kind": told.question.kind,
+        "dataset": told.dataset,
+        "people": told.users,
+        "model": told.model,
+        "records": told.records,
+        "space_digest": told.space,
         "alpha": None if alpha is None else float_up(alpha),
         "delta": float_up(definition.parameters["delta"]),
         "definition": str(definition),
@@ -162,22 +199,19 @@ def _from_numbers(told: Mapping[str, Any], guarantee: Guarantee) -> dict[str, An
     }
 
 
-def _noise(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What additive noise is said to be, where there is one."""
-    if "scale" not in told:
-        return {}
-    scale, grid = exact(told["scale"], "scale"), exact(told["grid"], "grid")
-    return {"noise": {"distribution": told["noise"], "scale": float_up(scale), "grid": str(grid)}}
+def _noise_follows(statement: Statement, told: _Told) -> bool:
+    """Whether additive noise, where there is one, is said to be what the parameters say."""
+    noise = statement.answer.noise
+    if noise is None or told.scale is None:  # a kind of somebody else's may not say it
+        return True
+    scale, grid = exact(told.scale, "scale"), exact(told.grid, "grid")
+    return noise == NoiseFacts(distribution=told.noise, scale=float_up(scale), grid=str(grid))
 
 
-def _plan(
-    said: Mapping[str, Any], told: Mapping[str, Any], event: Event, guarantee: Guarantee, space: Space
-) -> _Stated:
-    rows = [tuple(row) for row in told["promises"]]
-    promises = Policy(space, rows).promises if rows else ()
-    given = None if told["alpha"] is None else exact(told["alpha"], "alpha")
-    delta, fraction, honest = (exact(told.get(name, 1), name) for name in ("delta", "fraction", "honest"))
-    records = RecordMap(told.get("records", RecordMap.CONTRACTION.value))
-    terms = Terms(space, told["users"], promises, given, delta, fraction, Model(told["model"]), honest, records)
-    items, samples = said.get("items_per_person"), told.get("samples")
-    return _Stated(Mean(), terms, guarantee, event, None if samples is not None else items, samples)
+def _plan(statement: Statement, told: _Told, event: Event, guarantee: Guarantee, space: Space) -> _Stated:
+    promises = Policy(space, told.promises).promises if told.promises else ()
+    given = None if told.alpha is None else exact(told.alpha, "alpha")
+    delta, fraction, honest = exact(told.delta, "delta"), exact(told.fraction, "fraction"), exact(told.honest, "honest")
+    terms = Terms(space, told.users, promises, given, delta, fraction, told.model, honest, told.records)
+    items = statement.answer.items_per_person if told.samples is None else None
+    return _Stated(Mean(), terms, guarantee, event, items, told.samples)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from barrow.display import Displayed
 from barrow.errors import ParameterError, optional_library
 from barrow.questions import Plan
 from barrow.questions.plan import Rows
+from barrow.questions.statement import Statement
 from barrow.questions.values import Bounds, bounds_of, places_of
 from barrow.spaces import Space
 from barrow.spaces.shapes import cell_places
 from barrow.study.outputs import columns_of, read_tables
-from barrow.study.statement import space_of
+from barrow.study.statement import parse_statement, space_of
 
 if TYPE_CHECKING:
     from barrow.mechanisms.edge_intervals import RegionInterval
@@ -34,18 +35,21 @@ class Release(Displayed):
     """A release: everything in it may be published.
 
     Args:
-        statement: The statement, as plain data.
+        statement: The statement.
         text: The statement in words.
         tables: The rows of every table of values; ``values`` is the first.
         folder: Where the files are.
         plan: What was planned, where the release was made just now.
 
-    >>> found = Release({"error": 0.1}, "", {"values": [{"output": "mean", "value": 0.5}]}, Path("mean"))
-    >>> found.values.tolist(), found.error
-    ([0.5], 0.1)
+    >>> Release.read("nowhere")
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: There is no statement at 'nowhere'.
+      allowed: statement.json, or a folder that holds it
+      fix:     give the folder that barrow release wrote
     """
 
-    statement: Mapping[str, Any]
+    statement: Statement
     text: str
     tables: Mapping[str, Rows]
     folder: Path
@@ -60,7 +64,7 @@ class Release(Displayed):
         tables: Mapping[str, Rows] | None = None,
     ) -> Release:
         """The release that a folder's files hold; their tables need not be read where they are known."""
-        statement = msgspec.json.decode(files["statement.json"])
+        statement = parse_statement(files["statement.json"])
         if "statement.txt" not in files:
             raise ParameterError(
                 f"The folder {str(folder)!r} has no statement.txt.",
@@ -89,19 +93,18 @@ class Release(Displayed):
 
     @property
     def error(self) -> float:
-        """The one number that says how accurate the release is, in ``statement["error_unit"]``."""
-        return float(self.statement["error"])
+        """The one number that says how accurate the release is, in ``statement.error_unit``; NaN if unknown."""
+        return math.nan if self.statement.error is None else self.statement.error
 
     @property
     def alpha(self) -> float | None:
         """alpha, rounded up; None for user-level DP."""
-        found: float | None = self.statement["alpha"]
-        return found
+        return self.statement.alpha
 
     @property
     def summary(self) -> list[str]:
         """The values in a few lines."""
-        return list(self.statement["summary"])
+        return list(self.statement.summary)
 
     def rows(self) -> Rows:
         """One row for each output: its name, its place if it has one, the value, and its error."""
@@ -153,7 +156,7 @@ class Release(Displayed):
 
     def intervals(self) -> Bounds:
         """Intervals of the values, and the regions that stand out of the noise, as the tables hold them."""
-        return bounds_of(self.statement, self.tables)
+        return bounds_of(self.statement.answer, self.tables)
 
     def to_pandas(self) -> Any:
         """The values as a pandas frame."""

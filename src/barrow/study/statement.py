@@ -1,20 +1,22 @@
-"""The statement that goes with a release: what was released, what is protected how well, and what is not."""
+"""The statement of a release: made of a plan, written and read."""
 
 from __future__ import annotations
 
 import json
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import structs
 
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
 from barrow.numerics import digest_of, float_up
-from barrow.numerics.exact import at_most, near
-from barrow.policy import RecordMap, describe_change, odds_upper, percent_up
+from barrow.policy import describe_change, odds_upper
 from barrow.privacy import Guarantee
-from barrow.questions import Plan, Question, declared_parts, question_kinds
+from barrow.questions import Plan, declared_parts
+from barrow.questions.statement import Json, LedgerEntry, OwnFacts, PromiseFacts, Statement, WorstCase
 from barrow.registry import PluginError
 from barrow.spaces import Space, space_from_spec
 from barrow.study.study import Study
@@ -22,47 +24,22 @@ from barrow.study.study import Study
 if TYPE_CHECKING:
     from barrow.planning.after import OwnError
 
-STATEMENT_VERSION = 4
-"""Grows with every change of fields or words; statements of another version are not read."""
+STATEMENT_VERSION = 1
+"""Grows with every change of fields or words."""
 _LONGEST_SPACE = 20_000
-_OUTSIDE = {
-    "error": "a record outside the space would have stopped the release",
-    "default": "records outside the space counted as the public default item",
-    "nearest": "records outside the space were moved to its nearest point",
-    "elsewhere": "records outside the space counted as one public item, 'elsewhere'",
-}
-
-
-def _whole(words: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], str]:
-    """Words from plain data that may come from anywhere: what is missing or odd is an error that says so."""
-
-    @wraps(words)
-    def checked(said: Mapping[str, Any]) -> str:
-        try:
-            return words(said)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
-            if isinstance(error, ParameterError):
-                raise
-            raise ParameterError(
-                f"The statement is not whole: {type(error).__name__}.",
-                allowed="a statement as barrow release wrote it",
-                fix="give the folder that barrow release wrote",
-            ) from None
-
-    return checked
 
 
 def make_statement(
     study: Study,
     plan: Plan,
     *,
-    entry: Mapping[str, Any],
-    parameters: Mapping[str, Any],
+    entry: LedgerEntry | None = None,
+    parameters: Json | None = None,
     summary: Sequence[str] = (),
     conditions: Sequence[str] = (),
     own: OwnError | None = None,
-) -> dict[str, Any]:
-    """The statement as plain data: public numbers only.
+) -> Statement:
+    """The statement of what a plan would release, or has released: public numbers only.
 
     Args:
         study: The study.
@@ -74,101 +51,138 @@ def make_statement(
         own: How far off the release is by itself, where that is known.
 
     >>> study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
-    >>> said = make_statement(study, study.plan("mean"), entry={}, parameters={})
-    >>> said["alpha"], said["worst_case"]["epsilon"] <= 5.0
+    >>> statement = make_statement(study, study.plan("mean"))
+    >>> statement.alpha, statement.worst_case.epsilon <= 5.0
     (5.0, True)
     """
     guarantee, space = plan.guarantee, plan.space
     unread = "elsewhere" if space.has_outside else "error"
     outside = unread if study.data is None else study.data.outside
-    return {
-        "statement": STATEMENT_VERSION,
-        "library": f"barrow {__version__}",
-        "kind": plan.question.kind,
-        "name": plan.question.label,
-        "released": plan.description,
-        **plan.fields(),
-        "error": plan.error if own is None else own.about,
-        "error_after": None if own is None else own.to_json(),
-        "error_unit": plan.error_unit,
-        "summary": list(summary),
-        "dataset": study.dataset,
-        "people": plan.terms.users,
-        "model": plan.terms.model.value,
-        "alpha": None if plan.alpha is None else float_up(plan.alpha),
-        "price": plan.price_words,
-        "delta": float_up(plan.delta),
-        "unit": space.unit,
-        "diameter": space.diameter,
-        "snapping": space.snapping_upper * space.diameter,
-        "protected": protected(plan),
-        "worst_case": worst_case(guarantee),
-        **({"conditions": list(conditions)} if conditions else {}),
-        "not_hidden": _not_hidden(plan),
-        "not_covered": _not_covered(study, plan),
-        "records": plan.terms.records.value,
-        "missing_people": plan.missing_people,
-        "outside": outside,
-        "definition": str(guarantee.definition),
-        "theorem": guarantee.theorem,
-        "guarantee": guarantee.to_json(),
-        "event": plan.event.to_json(),
-        "ledger": dict(entry),
-        "parameters": dict(parameters),
-        "space_digest": space.digest,
-        "space": _small(space),
-        "files": [],
-    }
+    error = plan.error if own is None else own.about
+    return Statement(
+        statement=STATEMENT_VERSION,
+        library=f"barrow {__version__}",
+        kind=plan.question.kind,
+        name=plan.question.label,
+        released=plan.description,
+        answer=plan.fields(),
+        error=error if math.isfinite(error) else None,
+        error_after=None if own is None else OwnFacts(about=own.about, between=own.between),
+        error_unit=plan.error_unit,
+        summary=list(summary),
+        dataset=study.dataset,
+        people=plan.terms.users,
+        model=plan.terms.model,
+        alpha=None if plan.alpha is None else float_up(plan.alpha),
+        price=plan.price_words,
+        delta=float_up(plan.delta),
+        unit=space.unit,
+        diameter=space.diameter,
+        snapping=space.snapping_upper * space.diameter,
+        protected=protected(plan),
+        worst_case=worst_case(guarantee),
+        conditions=list(conditions),
+        not_hidden=_not_hidden(plan),
+        not_covered=_not_covered(study, plan),
+        records=plan.terms.records,
+        missing_people=plan.missing_people,
+        outside=outside,
+        definition=str(guarantee.definition),
+        theorem=guarantee.theorem,
+        guarantee=dict(guarantee.to_json()),
+        event=plan.event.to_json(),
+        ledger=entry,
+        parameters={} if parameters is None else parameters,
+        space_digest=space.digest,
+        space=_small(space),
+    )
 
 
-def _small(space: Space) -> dict[str, Any] | None:
+def _small(space: Space) -> Json | None:
     """What makes the space again, where that is short: a folder of results can then be drawn by itself."""
-    spec = space.to_spec()
+    spec: Json = space.to_spec()
     return spec if len(json.dumps(spec, default=str)) <= _LONGEST_SPACE else None
 
 
-def space_of(said: Mapping[str, Any]) -> Space | None:
+def space_of(statement: Statement) -> Space | None:
     """The space of a statement, where it holds what makes it; by its digest it is the one that was released on."""
-    spec = said.get("space")
-    if not isinstance(spec, Mapping):
+    if statement.space is None:
         return None
     try:
-        space = space_from_spec(dict(spec))
+        space = space_from_spec(dict(statement.space))
     except PluginError:
         raise
     except BarrowError:
         return None
-    return space if space.digest == said.get("space_digest") else None
+    return space if space.digest == statement.space_digest else None
 
 
-def protected(plan: Plan) -> list[dict[str, Any]]:
+def protected(plan: Plan) -> list[PromiseFacts]:
     """What each promise gets from this release: the epsilon that it costs there, and what it means."""
     rows = []
     kept = plan.terms.policy.kept if plan.terms.promises else ()
     for promise, asked, charge in zip(plan.terms.promises, kept, plan.charges(), strict=True):
         epsilon = float_up(charge)
         rows.append(
-            {
-                "if": describe_change(promise, plan.space),
-                "share": float(promise.share),
-                "distance": float(asked.distance) * plan.space.diameter,
-                "epsilon_promised": float(promise.epsilon),
-                "epsilon": epsilon,
-                "odds": odds_upper(epsilon, float_up(plan.delta)),
-            }
+            PromiseFacts(
+                changed=describe_change(promise, plan.space),
+                share=float(promise.share),
+                distance=float(asked.distance) * plan.space.diameter,
+                epsilon_promised=float(promise.epsilon),
+                epsilon=epsilon,
+                odds=odds_upper(epsilon, float_up(plan.delta)),
+            )
         )
     return rows
 
 
-def worst_case(guarantee: Guarantee) -> dict[str, float]:
+def worst_case(guarantee: Guarantee) -> WorstCase:
     """What holds if all data of one person were different."""
     epsilon, delta = guarantee.epsilon_at(1), float(guarantee.definition.delta_at(1))
-    return {"epsilon": epsilon, "odds": odds_upper(epsilon, delta), "delta": delta}
+    return WorstCase(epsilon=epsilon, odds=odds_upper(epsilon, delta), delta=delta)
 
 
-def statement_digest(said: Mapping[str, Any]) -> str:
+def statement_digest(statement: Statement) -> str:
     """The digest of a whole statement, which it holds itself: a change by accident shows without any ledger."""
-    return digest_of({name: value for name, value in said.items() if name != "digest"})
+    return digest_of(msgspec.json.decode(msgspec.json.encode(structs.replace(statement, digest=""))))
+
+
+def write_statement(statement: Statement) -> bytes:
+    """``statement.json``: the one form in which a statement is written."""
+    return msgspec.json.format(msgspec.json.encode(statement), indent=2)
+
+
+def parse_statement(content: bytes, what: str = "This") -> Statement:
+    """The statement that bytes hold; unknown fields are refused, and other versions before anything else is read.
+
+    >>> parse_statement(b'{"statement": 7}')
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: This is a statement of version 7. It was not checked.
+      allowed: version 1, which this barrow writes
+      fix:     use the barrow that wrote it
+    """
+    try:
+        version = msgspec.json.decode(content, type=_Versioned).statement
+        if version == STATEMENT_VERSION:
+            return msgspec.json.decode(content, type=Statement)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ParameterError(
+            f"{what} is not a statement: {str(error)[:200]}.",
+            allowed="statement.json as barrow release wrote it",
+            fix="give the folder that barrow release wrote",
+        ) from None
+    raise ParameterError(
+        f"{what} is a statement of version {version}. It was not checked.",
+        allowed=f"version {STATEMENT_VERSION}, which this barrow writes",
+        fix="use the barrow that wrote it",
+    )
+
+
+class _Versioned(msgspec.Struct):
+    """As much of a statement of any version as says which one it is."""
+
+    statement: int
 
 
 def _not_hidden(plan: Plan) -> list[str]:
@@ -190,93 +204,3 @@ def _not_covered(study: Study, plan: Plan) -> list[str]:
         found.append(source.consequence)
     others = declared_parts(plan.question, plan.space)
     return [*found, *(text for text in (plan.declared, *others, plan.space.caveat) if text)]
-
-
-def kind_of(said: Mapping[str, Any]) -> type[Question]:
-    """The kind of question that a statement answers."""
-    from barrow.questions import Mean
-
-    return question_kinds().get(str(said.get("kind")), Mean)
-
-
-@_whole
-def statement_text(said: Mapping[str, Any]) -> str:
-    """The statement in words, from its plain data.
-
-    >>> study = Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=10)
-    >>> text = statement_text(make_statement(study, study.plan("mean"), entry={}, parameters={}))
-    >>> "a 50 % guess can become at most 62.3 %" in text
-    True
-    """
-    lines = [
-        kind_of(said).released(said),
-        "Anyone who sees it, and knows everybody else's data, can become at most this much surer about one person:",
-    ]
-    for row in said["protected"]:
-        lines.append(
-            f"- if {row['if']}, a 50 % guess can become at most {percent_up(row['odds'])} "
-            f"(ε = {at_most(row['epsilon'])});"
-        )
-    worst = said["worst_case"]
-    lines.append(
-        f"- if everything had been different, at most {percent_up(worst['odds'])} (ε = {at_most(worst['epsilon'])})."
-    )
-    if said["delta"] > 0:
-        lines.append(
-            f"δ = {at_most(said['delta'])} is counted in these numbers: at most so often such a guess is right, "
-            "(e^ε + δ)/(1 + e^ε)."
-        )
-    if said.get("conditions"):
-        lines.append("All this holds if " + "; and if ".join(said["conditions"]) + ".")
-    lines.append("Not hidden: " + "; ".join(said["not_hidden"]) + ".")
-    if said.get("not_covered"):
-        lines.append("Not covered: " + "; ".join(text.rstrip(".") for text in said["not_covered"]) + ".")
-    largest = f" per {said['diameter']:,.1f} {said['unit']}" if said["unit"] else ""
-    rate = "" if said["alpha"] is None else f", α = {near(said['alpha'], digits=4)}{largest}"
-    lines.append(f"Guarantee: {said['definition']}{rate} [{said['theorem']}].")
-    if said["snapping"]:
-        lines.append(
-            f"Records were snapped to a public grid, which moves them by at most "
-            f"{at_most(said['snapping'], said['unit'])} (the bounds allow for it)."
-        )
-    if words := RecordMap(said.get("records", "contraction")).words:
-        lines.append(f"{words}.")
-    if said.get("missing_people") and not said.get("conditions"):
-        lines.append(said["missing_people"][0].upper() + said["missing_people"][1:] + ".")
-    entry = said["ledger"]
-    if entry:
-        lines.append(f"Releases about the same people add up; this is entry {entry['entry']} of the ledger.")
-    lines.append(f"Made by {said['library']}.")
-    return "\n".join(textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
-
-
-@_whole
-def explain(said: Mapping[str, Any]) -> str:
-    """How the release was made, as numbered steps, from the statement's plain data.
-
-    >>> study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
-    >>> said = make_statement(study, study.plan("mean"), entry={}, parameters={})
-    >>> explain(said).splitlines()[0]
-    '1. The records were snapped to the public space; only integer counts left the engine.'
-    """
-    outside = said["outside"]
-    note = "" if outside == "error" else f" ({_OUTSIDE[outside]})"
-    entry, kind = said["ledger"], kind_of(said)
-    steps = [
-        *(
-            ["Every person's client randomised their own items; messages were mixed before anybody opened them."]
-            if said.get("conditions")
-            else [
-                f"The records were snapped to the public space; only integer counts left the engine.{note}",
-                kind.counted(said),
-            ]
-        ),
-        said["price"]
-        + " was reserved in the ledger"
-        + (f" (entry {entry['entry']}, key {entry['key']!r})" if entry else "")
-        + (" before anything was published." if said.get("conditions") else " before any noise was drawn."),
-        *kind.drawn(said),
-        f"The guarantee, {said['definition']}, follows from {said['theorem']} and depends on public parameters only.",
-        f"If all data of one person were different: ε = {at_most(said['worst_case']['epsilon'])}.",
-    ]
-    return "\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1))

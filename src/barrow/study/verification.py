@@ -8,21 +8,19 @@ it. Nothing is opened, and nobody is asked, that was not typed: a statement may 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from barrow.errors import BarrowError, ParameterError, path_text
 from barrow.ledger import CorruptLedgerError, Head, Ledger, MissingLedgerError, PublishedHead, Record, read_fingerprint
 from barrow.ledger.published import FILE as HEAD
+from barrow.questions.statement import Statement
 from barrow.registry import PluginError
 from barrow.study.folders import ReleaseFolder, read_regular
+from barrow.study.prose import kind_of, statement_text
 from barrow.study.restated import contradictions, owner_only
-from barrow.study.schemas import Statement
-from barrow.study.statement import STATEMENT_VERSION, kind_of, space_of, statement_digest, statement_text
+from barrow.study.statement import parse_statement, space_of, statement_digest, write_statement
 
 _LARGEST = 2**26
 _FORGED = (BarrowError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
@@ -42,7 +40,7 @@ class Check:
     finding: str
 
 
-def read_statement(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_statement(path: str | os.PathLike[str]) -> Statement:
     """The statement in a file, or in a folder of results; whatever is malformed is refused.
 
     >>> read_statement("nowhere")
@@ -54,24 +52,15 @@ def read_statement(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     place = Path(path_text(path, "The folder of the release"))
     file = place / "statement.json" if place.is_dir() else place
-    problem, said = f"There is no statement at {str(path)!r}.", None
-    allowed, fix = "statement.json, or a folder that holds it", "give the folder that barrow release wrote"
     try:
         content = read_regular(file, _LARGEST)
-        problem = f"The file {str(file)!r} is not a statement"
-        said = msgspec.json.decode(content)
-        version = msgspec.convert(said, Statement).statement
-        if version != STATEMENT_VERSION:
-            problem, said = f"The file {str(file)!r} is a statement of version {version}. It was not checked.", None
-            allowed, fix = f"version {STATEMENT_VERSION}, which this barrow writes", "use the barrow that wrote it"
     except OSError:
-        said = None
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as error:
-        said, problem = None, f"{problem}: {str(error)[:200]}."
-    if said is None:
-        raise ParameterError(problem, allowed=allowed, fix=fix)
-    plain: dict[str, Any] = said
-    return plain
+        raise ParameterError(
+            f"There is no statement at {str(path)!r}.",
+            allowed="statement.json, or a folder that holds it",
+            fix="give the folder that barrow release wrote",
+        ) from None
+    return parse_statement(content, f"The file {str(file)!r}")
 
 
 def verify(
@@ -104,30 +93,30 @@ def verify(
             fix="--ledger visits.ledger, or leave --head and --anchor out",
         )
     wanted = None if signer is None else read_fingerprint(signer)
-    said = read_statement(folder)
-    _refuse_plugins(said)
+    statement = read_statement(folder)
+    _refuse_plugins(statement)
     place = Path(folder) if Path(folder).is_dir() else Path(folder).parent
-    found, book = ReleaseFolder(place, said), None if ledger is None else _opened(ledger)
-    paid = [] if book is None else [_paid(found, said, book, head, anchor)]
+    found, book = ReleaseFolder(place, statement), None if ledger is None else _opened(ledger)
+    paid = [] if book is None else [_paid(found, statement, book, head, anchor)]
     published = _published(found, book if any(check.holds for check in paid) else None, wanted)
     checks = [
         *_files(found),
         _agree(found),
-        Check("statement.json", *_whole(said)),
-        Check("statement.txt", *_words(found, said, by_ledger=any(check.holds for check in paid))),
-        Check("numbers", *_numbers(said)),
+        Check("statement.json", *_whole(found, statement)),
+        Check("statement.txt", *_words(found, statement, by_ledger=any(check.holds for check in paid))),
+        Check("numbers", *_numbers(statement)),
         *paid,
         *published,
     ]
     confirmed = any(check.holds for check in (*paid, *published))
-    return checks if confirmed or paid else [*checks, _unconfirmed(said, published)]
+    return checks if confirmed or paid else [*checks, _unconfirmed(statement, published)]
 
 
-def _refuse_plugins(said: Mapping[str, Any]) -> None:
+def _refuse_plugins(statement: Statement) -> None:
     """A folder may be a stranger's: what it names of other packages is not loaded."""
     try:
-        kind_of(said)
-        space_of(said)
+        kind_of(statement)
+        space_of(statement)
     except PluginError:
         raise
     except _FORGED:  # which the checks say
@@ -149,28 +138,27 @@ def _agree(found: ReleaseFolder) -> Check:
     return Check("tables", True, "CSV and Parquet files hold the same values")
 
 
-def _whole(said: Mapping[str, Any]) -> tuple[bool, str]:
-    try:
-        whole = said["digest"] == statement_digest(said)
-    except _FORGED:
-        whole = False
+def _whole(found: ReleaseFolder, statement: Statement) -> tuple[bool, str]:
+    """Its digest is that of the rest, and it is written as statements are, to the byte."""
+    same = found.files.get("statement.json") == write_statement(statement)
+    whole = same and statement.digest == statement_digest(statement)
     return whole, "whole" if whole else "changed since it was written"
 
 
-def _words(found: ReleaseFolder, said: Mapping[str, Any], *, by_ledger: bool) -> tuple[bool, str]:
+def _words(found: ReleaseFolder, statement: Statement, *, by_ledger: bool) -> tuple[bool, str]:
     if by_ledger:
         return True, "as the ledger recorded it"
     try:
-        same = found.files["statement.txt"].decode() == statement_text(said) + "\n"
+        same = found.files["statement.txt"].decode() == statement_text(statement) + "\n"
     except _FORGED:
         same = False
     return same, "says what statement.json says" if same else "differs from statement.json"
 
 
-def _numbers(said: Mapping[str, Any]) -> tuple[bool, str]:
+def _numbers(statement: Statement) -> tuple[bool, str]:
     """The guarantee follows from the event, and what is promised from the guarantee, the parameters and the space."""
     try:
-        wrong = contradictions(said)
+        wrong = contradictions(statement)
     except _FORGED:
         wrong = ["some of them"]
     return not wrong, f"do not follow: {', '.join(wrong)}" if wrong else "follow from what was drawn"
@@ -189,7 +177,7 @@ def _opened(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
 
 def _paid(
     found: ReleaseFolder,
-    said: Mapping[str, Any],
+    statement: Statement,
     book: Ledger,
     head: Head | str | None,
     anchor: str | os.PathLike[str] | None,
@@ -209,18 +197,19 @@ def _paid(
         return Check(
             "ledger", False, f"recorded {'another statement for these values' if known else 'no such release'}"
         )
-    return Check("ledger", *_recorded(found, said, records, recorded))
+    return Check("ledger", *_recorded(found, statement, records, recorded))
 
 
 def _recorded(
-    found: ReleaseFolder, said: Mapping[str, Any], records: Sequence[Record], commit: Record
+    found: ReleaseFolder, statement: Statement, records: Sequence[Record], commit: Record
 ) -> tuple[bool, str]:
     paid = records[commit.data["reserve"] - 1]
     if commit.data["outputs"] != found.digests.outputs:
         return False, "recorded other values than these files hold"
-    if any(paid.data[name] != said[name] for name in ("parameters", "guarantee", "event")):
+    if any(paid.data[name] != getattr(statement, name) for name in ("parameters", "guarantee", "event")):
         return False, "was charged for something else than the statement says"
-    if (said["ledger"]["entry"], said["ledger"]["key"]) != (paid.seq, paid.data["key"]):
+    entry = statement.ledger
+    if entry is None or (entry.entry, entry.key) != (paid.seq, paid.data["key"]):
         return False, "has it under another entry"
     return True, f"entry {paid.seq} paid for these values and this statement"
 
@@ -245,12 +234,12 @@ def _published(found: ReleaseFolder, book: Ledger | None, wanted: str | None) ->
     return [Check("head", True, f"holds this release, signed on {signed.when[:10]} by {signed.signer}")]
 
 
-def _unconfirmed(said: Mapping[str, Any], published: Sequence[Check]) -> Check:
+def _unconfirmed(statement: Statement, published: Sequence[Check]) -> Check:
     try:
-        open_to_doubt = owner_only(said)
+        open_to_doubt = owner_only(statement)
     except _FORGED:
-        open_to_doubt = list(said)
-    named = said["ledger"].get("ledger")
+        open_to_doubt = list(statement.__struct_fields__)
+    named = None if statement.ledger is None else statement.ledger.ledger
     where = "" if named is None else f" The statement names {named!r}, which was not opened."
     unknown = "ask them for their fingerprint, and type --signer" if published else "ask them for a signed head"
     return Check(

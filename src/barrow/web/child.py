@@ -80,7 +80,7 @@ def released(file: Path, label: str, child: Child) -> dict[str, Any]:
         "files": sorted(path.name for path in result.folder.iterdir()),
         "summary": result.summary,
         "statement": result.text,
-        "entry": result.statement["ledger"].get("entry"),
+        "entry": None if result.statement.ledger is None else result.statement.ledger.entry,
         "report": str(report.resolve()) if report.is_file() else None,
     }
 

@@ -22,7 +22,8 @@ from barrow.render import figures as fig
 from barrow.spaces import Space, parse_distance
 from barrow.study import Study
 from barrow.study.file import study_text
-from barrow.study.statement import make_statement, statement_text
+from barrow.study.prose import statement_text
+from barrow.study.statement import make_statement
 from barrow.web.asked import Asked, at
 from barrow.web.example import Pictured
 from barrow.web.words import grid_words, guess, promise_rows
@@ -206,8 +207,7 @@ class Design:
 
     def statement(self) -> str:
         """The statement as it would read."""
-        said = make_statement(self.asked.study, self.plan, entry={}, parameters={})
-        return statement_text(said)
+        return statement_text(make_statement(self.asked.study, self.plan))
 
 
 def quick(asked: Asked) -> bool:

@@ -7,6 +7,7 @@ import hashlib
 import re
 
 import pytest
+from msgspec import structs
 
 import barrow as bw
 from barrow.render.report.release import release_files
@@ -97,8 +98,8 @@ def test_all_of_it_is_there_without_scripts(contexts, release):
             said[way] = page.locator("body").text_content()
             assert page.locator("figure svg.bw").first.bounding_box()["height"] > 50
         page.close()
-    assert all(line in said["bare"] for line in said["wide"].split("\n") if line)
-    assert "&lt;" not in said["wide"]
+    assert all(line in said.bare for line in said.wide.split("\n") if line)
+    assert "&lt;" not in said.wide
 
 
 def test_something_is_coloured_and_read_out_by_keys(contexts, release):
@@ -159,16 +160,17 @@ def test_the_saved_table_is_the_file_beside_it(contexts, folders, tmp_path):
 def test_printed_bounds_are_never_below_the_statement(release):
     said = release.statement
     page = release.report.read_text(encoding="utf-8").replace("\u00a0", " ")
-    for row in [*said["protected"], said["worst_case"]]:
+    for row in [*said.protected, said.worst_case]:
         printed = [float(text) for text in re.findall(r"at most (?:<b>)?([0-9.]+)(?:</b>)? %", page)]
-        assert any(100 * row["odds"] <= number < 100 * row["odds"] + 0.2 for number in printed)
+        assert any(100 * row.odds <= number < 100 * row.odds + 0.2 for number in printed)
     for number, unit in re.findall(r"[Ee]ach value is within (?:± )?([0-9.,]+) (\S+) of the true", page):
-        assert float(number.replace(",", "")) >= said["half_width_95"] * (100 if unit == "%" else 1)
-    assert ("Each value is within" in page) == ("histogram" not in said and "share_half_width_95" not in said)
+        assert float(number.replace(",", "")) >= said.answer.half_width_95 * (100 if unit == "%" else 1)
+    assert ("Each value is within" in page) == (
+        said.answer.histogram is None and said.answer.share_half_width_95 is None
+    )
 
 
 def test_the_same_release_gives_the_same_bytes(release):
-    bare = {key: value for key, value in release.statement.items() if key != "files"}
-    again = release_files({**bare, "files": []}, release.tables, release.plan)["report.html"]
-    listed = {file["name"]: file["sha256"] for file in release.statement["files"]}
+    again = release_files(structs.replace(release.statement, files=[]), release.tables, release.plan)["report.html"]
+    listed = {file.name: file.sha256 for file in release.statement.files}
     assert hashlib.sha256(again).hexdigest() == listed["report.html"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 
 import barrow as bw
 from barrow.cli.main import cli
@@ -44,7 +45,7 @@ def page_of(release: Release) -> str:
 def test_every_release_writes_its_report_and_verify_checks_it(made, tmp_path):
     study, _, releases = made
     for release in releases.values():
-        assert "report.html" in {file["name"] for file in release.statement["files"]}
+        assert "report.html" in {file.name for file in release.statement.files}
         assert all(check.holds for check in verify(release.folder, ledger=study.ledger))
         assert {"report.html"} <= {check.what for check in verify(release.folder)}
         assert release.report.is_file()
@@ -63,8 +64,8 @@ def test_the_same_release_gives_the_same_bytes_and_no_renderers_no_report(made, 
     _study, _, releases = made
     for release in releases.values():
         plan = release.plan
-        bare = {key: value for key, value in release.statement.items() if key != "files"}
-        assert release_files({**bare, "files": []}, release.tables, plan)["report.html"] == release.report.read_bytes()
+        bare = structs.replace(release.statement, files=[])
+        assert release_files(bare, release.tables, plan)["report.html"] == release.report.read_bytes()
     again = make_study(tmp_path)
     make_ledger(again)
     assert not again.release("mean", out=tmp_path / "mean", renderers=()).report.exists()
@@ -84,28 +85,28 @@ def test_nothing_of_the_commit_record_is_inside(made):
 def test_printed_bounds_are_never_below_the_statement(made):
     for release in made[2].values():
         said, page = release.statement, page_of(release).replace("\u00a0", " ")
-        for row in [*said["protected"], said["worst_case"]]:
+        for row in [*said.protected, said.worst_case]:
             printed = {float(text) for text in re.findall(r"at most (?:<b>)?([0-9.]+)(?:</b>)? %", page)}
-            least = 100 * row["odds"]
+            least = 100 * row.odds
             assert any(least <= number < least + 0.2 for number in printed), (least, sorted(printed))
         worst = re.search(r"Worst case\..*?at most <b>(\d+)</b>", page)
-        assert int(worst.group(1)) >= 100 * said["worst_case"]["odds"]
+        assert int(worst.group(1)) >= 100 * said.worst_case.odds
 
 
 def test_several_releases_add_up(made):
     _, _, releases = made
     report = release_report([Released(r.statement, r.tables, plan=r.plan) for r in releases.values()])
     assert [answer.title for answer in report.answers] == ["Mean", "Quantile", "Histogram"]
-    total = sum(r.statement["worst_case"]["epsilon"] for r in releases.values())
+    total = sum(r.statement.worst_case.epsilon for r in releases.values())
     assert report.learnt[-1].worst
     assert odds_upper(total) <= report.learnt[-1].probability <= odds_upper(total) + 1e-9
-    first = [sum(r.statement["protected"][k]["epsilon"] for r in releases.values()) for k in (0, 1)]
+    first = [sum(r.statement.protected[k].epsilon for r in releases.values()) for k in (0, 1)]
     assert all(odds_upper(e) <= x.probability for e, x in zip(first, report.learnt, strict=False))
 
 
 def test_releases_of_different_data_sets_do_not_share_a_page(made):
     mean = made[2]["mean"]
-    other = Released({**mean.statement, "dataset": "other"}, mean.tables)
+    other = Released(structs.replace(mean.statement, dataset="other"), mean.tables)
     with pytest.raises(ParameterError, match="different data sets"):
         release_report([Released(mean.statement, mean.tables), other])
     with pytest.raises(ParameterError, match="no release"):
@@ -175,25 +176,25 @@ def changed(folder: Path, place: Path) -> Path:
 
 def test_statements_say_where_promises_lie(made):
     said = made[2]["mean"].statement
-    assert [(row["share"], row["distance"]) for row in said["protected"]] == [(1.0, 5.0), (0.1, 20.0)]
-    space = json.loads(json.dumps(said["space"]))
+    assert [(row.share, row.distance) for row in said.protected] == [(1.0, 5.0), (0.1, 20.0)]
+    space = json.loads(json.dumps(said.space))
     assert (space["kind"], space["inner"]["kind"]) == ("no_records", "line")
 
 
 def test_a_million_values_are_a_table_of_the_largest_and_one_value_is_fine(made):
-    said = dict(made[2]["histogram"].statement)
+    said = structs.replace(made[2]["histogram"].statement, space=None)
     many = [{"item": f"i{k}", "share": float(k % 97)} for k in range(300_000)]
-    answer = release_report([Released({**said, "space": None}, {"values": many})]).answers[0]
+    answer = release_report([Released(said, {"values": many})]).answers[0]
     assert answer.pictures == ()
     assert "too many to draw" in answer.text[0]
     assert answer.table.total == 300_000
     assert len(answer.table.rows) <= 1000
-    one = release_report([Released({**said, "space": None}, {"values": [{"item": "<b>", "share": 1.0}]})])
+    one = release_report([Released(said, {"values": [{"item": "<b>", "share": 1.0}]})])
     assert len(one.answers[0].pictures) == 1
 
 
 def test_long_and_right_to_left_labels_are_drawn(made):
-    said = {**made[2]["histogram"].statement, "space": None}
+    said = structs.replace(made[2]["histogram"].statement, space=None)
     names = ["x" * 5000, "\u0645\u0634\u0631\u0648\u0628", "</script>"]
     rows = [{"item": name, "share": 0.3} for name in names]
     page = report_html(release_report([Released(said, {"values": rows})]))
@@ -217,15 +218,15 @@ def test_a_predicted_error_is_said_alike_in_statement_and_report(tmp_path):
     people = bw.read({"uid": [1, 2, 3], "x": [30, 40, 50]}, user="uid", item="x")
     ledger = bw.Ledger.create(tmp_path / "v.ledger", study)
     made = study.release("histogram", people, ledger=ledger, out=tmp_path / "out")
-    own = made.statement["error_after"]
-    assert made.error == own["about"] != made.statement["histogram"]["emd_predicted"]
+    own = made.statement.error_after
+    assert made.error == own.about != made.statement.answer.histogram.emd_predicted
     said = near(made.error, "minutes", digits=1)
     assert f"This release is off by an earth mover's distance of about {said} from" in " ".join(made.text.split())
     page = (made.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert page.count(f"off by about {said}") == 2
     assert f"off by an earth mover's distance of about {said} from" in page
-    before = made.statement["histogram"]
-    about, most = (near(before[key], "minutes") for key in ("emd_predicted", "emd_most"))
+    before = made.statement.answer.histogram
+    about, most = (near(error, "minutes") for error in (before.emd_predicted, before.emd_most))
     words = f"(predicted: about {about}, at most about {most})"
     assert words in page
     assert words in " ".join(made.text.split())
@@ -252,19 +253,19 @@ def test_delta_is_counted_in_what_every_page_says_about_guesses(tmp_path):
     assert worst["odds"] == odds_upper(worst["epsilon"], 0.05) > odds_upper(worst["epsilon"]) + 1e-3
     result = study.release(out=str(tmp_path / "out"))
     said, text = result.statement, " ".join(result.text.split())
-    (row,) = said["protected"]
-    most = odds_upper(row["epsilon"], 0.05)
-    assert row["odds"] == most > odds_upper(row["epsilon"]) + 0.015
-    assert said["worst_case"]["odds"] == odds_upper(said["worst_case"]["epsilon"], said["worst_case"]["delta"])
+    (row,) = said.protected
+    most = odds_upper(row.epsilon, 0.05)
+    assert row.odds == most > odds_upper(row.epsilon) + 0.015
+    assert said.worst_case.odds == odds_upper(said.worst_case.epsilon, said.worst_case.delta)
     assert f"a 50 % guess can become at most {percent_up(most)}" in text
     assert "δ = 0.05 is counted in these numbers: at most so often such a guess is right" in text
     assert percent_up(odds_upper(float_up(plan.charge(Fraction(1), Fraction(1))), 0.05)) in plan.missing_people
     report = release_report([Released(said, result.tables, plan=plan)])
-    assert [one.probability for one in report.learnt] == [most, said["worst_case"]["odds"]]
+    assert [one.probability for one in report.learnt] == [most, said.worst_case.odds]
     assert plan_report([plan]).learnt[0].probability == pytest.approx(most, rel=1e-12)
     assert all(check.holds for check in verify(tmp_path / "out", ledger=str(study.ledger)))
     wrong = json.loads((tmp_path / "out" / "statement.json").read_text())
-    wrong["protected"][0]["odds"] = odds_upper(row["epsilon"])
+    wrong["protected"][0]["odds"] = odds_upper(row.epsilon)
     assert not _numbers(wrong)[0]
 
 

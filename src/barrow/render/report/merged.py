@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from barrow.questions.merging import REGIONS
+from barrow.questions.statement import HistogramFacts
 from barrow.questions.values import Bounds, Rows
 from barrow.render.figures import between, near
 from barrow.render.figures.map import place_name
@@ -26,15 +26,14 @@ _SOFT = (
 )
 
 
-def sure_items(found: Mapping[str, Any], unit: str, bounds: Bounds) -> list[str]:
+def sure_items(found: HistogramFacts, unit: str, bounds: Bounds) -> list[str]:
     """What is said about single items, and about regions."""
     if bounds.low is None:
         return []
     own = f"{STANDS} This is worked out from the noisy values themselves, and costs no privacy."
-    texts = [own if found.get("determined", True) else _NOT_DETERMINED]
+    texts = [own if found.determined else _NOT_DETERMINED]
     if bounds.regions is not None:
-        gap = found.get("gap")
-        soft = "" if gap is None else _SOFT.format(near(float(gap), unit))
+        soft = "" if found.gap is None else _SOFT.format(near(found.gap, unit))
         texts.append(f"All intervals of regions hold at once with probability 95 %, whichever are looked at.{soft}")
     return texts
 

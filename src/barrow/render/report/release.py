@@ -11,17 +11,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError
 from barrow.numerics import exact
-from barrow.policy import RecordMap, odds_upper, percent_up
-from barrow.privacy import event_from_json
+from barrow.policy import odds_upper, percent_up
+from barrow.privacy import event_from_json, guarantee_from_json
 from barrow.questions import Plan
 from barrow.questions.distribution import quantile_words
 from barrow.questions.merging import REGIONS
 from barrow.questions.noise_words import off_words
+from barrow.questions.statement import Statement
 from barrow.questions.values import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
 from barrow.render.figures import Figure, at_most, bars, between, near
 from barrow.render.figures.map import place_name
@@ -33,7 +35,8 @@ from barrow.render.report.page import MOST_ROWS, Answer, Learnt, Picture, Report
 from barrow.render.values import values_figure
 from barrow.spaces import Space
 from barrow.study.outputs import csv_text
-from barrow.study.statement import kind_of, space_of, statement_text
+from barrow.study.prose import kind_of, statement_text
+from barrow.study.statement import space_of
 
 WIDE, NARROW = 720, 360
 _MOST = 250_000
@@ -53,14 +56,14 @@ class Released:
     """One release as a report needs it; everything in it is public.
 
     Attributes:
-        said: The statement.
+        statement: The statement.
         tables: The tables of values.
         space: The space, where it is known.
         plan: The plan, where it is known.
         folder: Where the files are, for the commands that verify them.
     """
 
-    said: Mapping[str, Any]
+    statement: Statement
     tables: Mapping[str, Rows]
     space: Space | None = None
     plan: Plan | None = None
@@ -71,16 +74,16 @@ class Released:
         """The space, from wherever it is known."""
         if self.space is not None:
             return self.space
-        return self.plan.space if self.plan is not None else space_of(self.said)
+        return self.plan.space if self.plan is not None else space_of(self.statement)
 
 
-def release_files(said: Mapping[str, Any], tables: Mapping[str, Any], plan: Plan) -> dict[str, bytes]:
+def release_files(statement: Statement, tables: Mapping[str, Rows], plan: Plan) -> dict[str, bytes]:
     """``report.html`` for a release that is being made: what every release writes beside its values.
 
     >>> from barrow.study.rehearsal import rehearse
     >>> rehearse([release_files])  # on a public dummy
     """
-    page = report_html(release_report([Released(said, tables, plan=plan)]))
+    page = report_html(release_report([Released(statement, tables, plan=plan)]))
     return {"report.html": page.encode()}
 
 
@@ -92,25 +95,25 @@ def release_report(releases: Sequence[Released], *, outline: Any = None, thoroug
     """
     if not releases:
         raise ParameterError("There is no release.", allowed="one or more", fix="barrow report FOLDER")
-    about = {(r.said.get("dataset"), r.said["people"]) for r in releases}
+    about = {(r.statement.dataset, r.statement.people) for r in releases}
     if len(about) > 1:
         raise ParameterError(
             "The releases are about different data sets.", allowed="releases about one data set", fix="one report each"
         )
-    first, several = releases[0].said, len(releases) > 1
+    first, several = releases[0].statement, len(releases) > 1
     learnt, worst = _learnt(releases)
     texts, pictures = ([], []) if several else accuracy_of(releases[0].plan, thorough=thorough)
-    title = ", ".join(str(r.said.get("name", "release")) for r in releases)
+    title = ", ".join(r.statement.name for r in releases)
     lead = (
-        f"{len(releases)} releases about {first['people']:,} people; each person counts once."
+        f"{len(releases)} releases about {first.people:,} people; each person counts once."
         if several
         else kind_of(first).released(first)
     )
-    spent = "" if several else f" (entry {first['ledger']['entry']} of the ledger)" if first.get("ledger") else ""
+    spent = "" if several else "" if first.ledger is None else f" (entry {first.ledger.entry} of the ledger)"
     return Report(
-        f"{first['dataset']}: {title}" if first.get("dataset") else title,
+        f"{first.dataset}: {title}" if first.dataset else title,
         lead,
-        kicker=f"Privacy-preserving release · {first['library']}",
+        kicker=f"Privacy-preserving release · {first.library}",
         chips=_chips(releases),
         glance=_glance(releases, learnt, worst),
         answers=[_answer(r, several, outline) for r in releases],
@@ -133,46 +136,45 @@ def release_report(releases: Sequence[Released], *, outline: Any = None, thoroug
 
 
 def _folder(released: Released) -> str:
-    return released.folder or str(released.said.get("name", "FOLDER"))
+    return released.folder or released.statement.name
 
 
 def _chips(releases: Sequence[Released]) -> list[str]:
-    said = releases[0].said
-    chips = [f"data set: {said['dataset']}"] if said.get("dataset") else []
-    chips.append(f"{said['people']:,} people")
+    first = releases[0].statement
+    chips = [f"data set: {first.dataset}"] if first.dataset else []
+    chips.append(f"{first.people:,} people")
     if len(releases) == 1:
         chips += [text for text in (_error_text(releases[0]),) if text]
-        chips += [f"ledger entry {said['ledger']['entry']}"] if said.get("ledger") else []
+        chips += [] if first.ledger is None else [f"ledger entry {first.ledger.entry}"]
     return chips
 
 
 def _own_intervals(released: Released) -> bool:
     """Whether every value was read off others, with an interval of its own."""
-    rows, said = released.tables["values"], released.said
-    return bool(rows) and "low_95" in rows[0] and not ("histogram" in said or "frequency" in said)
+    rows, facts = released.tables["values"], released.statement.answer
+    return bool(rows) and "low_95" in rows[0] and facts.histogram is None and facts.frequency is None
 
 
 def _error_text(released: Released) -> str:
     """How accurate it is, in a few words; rounded up."""
-    said = released.said
     if _own_intervals(released):
         return "each value with its own 95 % interval"
-    return kind_of(said).accuracy(said) if math.isfinite(float(said["error"])) else ""
+    return kind_of(released.statement).accuracy(released.statement)
 
 
 def _learnt(releases: Sequence[Released]) -> tuple[list[Learnt], float]:
     """What can be learnt from all releases together: epsilons of one promise add up."""
     rows: dict[str, float] = {}
     for released in releases:
-        for row in released.said["protected"]:
-            rows[row["if"]] = _added(rows.get(row["if"], 0.0), float(row["epsilon"]))
-    everywhere = [{row["if"] for row in r.said["protected"]} for r in releases]
+        for row in released.statement.protected:
+            rows[row.changed] = _added(rows.get(row.changed, 0.0), row.epsilon)
+    everywhere = [{row.changed for row in r.statement.protected} for r in releases]
     kept = [words for words in rows if all(words in found for found in everywhere)]
     worst = delta = last = 0.0
     for released in releases:
-        worst = _added(worst, float(released.said["worst_case"]["epsilon"]))
-        delta = _added(delta, float(released.said["delta"]))
-        last = _added(last, float(released.said["worst_case"].get("delta", 0.0)))
+        worst = _added(worst, released.statement.worst_case.epsilon)
+        delta = _added(delta, released.statement.delta)
+        last = _added(last, released.statement.worst_case.delta)
     found = [Learnt(words, odds_upper(rows[words], delta)) for words in kept]
     found.append(Learnt("everything about one person had been different", odds_upper(worst, last), worst=True))
     return found, worst
@@ -183,7 +185,7 @@ def _added(a: float, b: float) -> float:
 
 
 def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float) -> list[tuple[str, str]]:
-    said = releases[0].said
+    first = releases[0].statement
     most = percent_up(learnt[-1].probability)
     this = "all of this" if len(releases) > 1 else "this release"
     if worst <= 1.5:
@@ -192,7 +194,7 @@ def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float
         found = f"Partly. If everything about a person had been different, a 50 % guess can become at most **{most}**"
     else:
         found = "Whether everything about a person had been different is **not hidden**"
-    delta = max(float(r.said["delta"]) for r in releases)
+    delta = max(r.statement.delta for r in releases)
     extra = f"; δ = {at_most(delta)} comes on top of it" if delta else ""
     rows = [
         ("Can anyone find out what one person did?", f"{found}, even for who knows everybody else's data{extra}."),
@@ -201,11 +203,11 @@ def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float
     if small:
         texts = " ".join(f"If {e.words}: at most **{percent_up(e.probability)}**." for e in small)
         rows.append(("Are smaller changes hidden better?", texts))
-    elif said.get("alpha") is not None:
+    elif first.alpha is not None:
         rows.append(("Are smaller changes hidden better?", "Yes: the closer two lives are, the harder to tell apart."))
-    hidden = "; ".join(said["not_hidden"])
+    hidden = "; ".join(first.not_hidden)
     rows.append(("What is not hidden?", f"{_cap(hidden)}."))
-    rows.append(("Who saw the raw data?", _MODELS[said["model"]]))
+    rows.append(("Who saw the raw data?", _MODELS[first.model.value]))
     exact_text = [text for r in releases if (text := _error_text(r))]
     sure = f": {exact_text[0]}" if len(releases) == 1 and exact_text else ""
     rows.append(("Are the numbers exact?", f"No. Noise was added on purpose{sure}."))
@@ -213,15 +215,15 @@ def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float
 
 
 def _answer(released: Released, several: bool, outline: Any) -> Answer:
-    said, rows = released.said, counted_rows(released.tables["values"])
-    kind = kind_of(said)
+    statement, rows = released.statement, counted_rows(released.tables["values"])
+    kind = kind_of(statement)
 
     def draw(width: int) -> Any:
-        return values_figure(said, released.tables, released.where, width=width, outline=outline)
+        return values_figure(statement, released.tables, released.where, width=width, outline=outline)
 
-    bounds = bounds_of(said, released.tables)
-    title = str(said.get("name", "The answer")) if several else "The answer"
-    text = [kind.released(said)] if several else []
+    bounds = bounds_of(statement.answer, released.tables)
+    title = statement.name if several else "The answer"
+    text = [kind.released(statement)] if several else []
     table = _table(released, rows, bounds)
     if len(rows) > _MOST:
         much = f"There are {len(rows):,} values, too many to draw: the table has the largest."
@@ -239,37 +241,36 @@ def _answer(released: Released, several: bool, outline: Any) -> Answer:
 
 
 def _sure(released: Released, bounds: Bounds) -> list[str]:
-    said, texts = released.said, []
-    shares = kind_of(said).of_shares
-    unit = "%" if shares else str(said.get("unit_of_values", ""))
-    if "histogram" in said:
-        found = said["histogram"]
-        texts.append(off_words(said, float(found["emd_predicted"]), float(found["emd_most"])))
-        texts += sure_items(found, str(said["unit"]), bounds)
+    statement, facts, texts = released.statement, released.statement.answer, []
+    shares = kind_of(statement).of_shares
+    unit = "%" if shares else facts.unit
+    if facts.histogram is not None:
+        found = facts.histogram
+        texts.append(off_words(statement, found.emd_predicted, found.emd_most))
+        texts += sure_items(found, statement.unit, bounds)
         texts += quantile_words(released.tables.get("quantiles", []))
-    elif "frequency" in said and bounds.low is not None:
+    elif facts.frequency is not None and bounds.low is not None:
         texts.append(f"{STANDS} Variances are estimated from the reports, so this is about right, and not proved.")
     elif _own_intervals(released):
         many = "All intervals hold at once" if len(released.tables["values"]) > 1 else "The interval holds"
         texts.append(f"{many} with probability 95 %: worked out from the noisy values that were released.")
-    elif said.get("half_width_95") is not None:
-        each, every = float(said["half_width_95"]), said.get("half_width_95_all")
+    elif facts.half_width_95 is not None:
+        each, every = facts.half_width_95, facts.half_width_95_all
         texts.append(f"Each value is within ± {at_most(each, unit)} of the true one with probability 95 %.")
-        if every is not None and said.get("outputs", 1) > 1:
-            texts.append(f"All {said['outputs']:,} at once are within ± {at_most(float(every), unit)} (95 %).")
-    moved = said.get("snapping_values")
-    if moved and not said.get("snapping_included", True) and not shares:
-        texts.append(f"Snapping records to the grid may move a value by up to {at_most(float(moved), unit)} more.")
+        if every is not None and facts.outputs > 1:
+            texts.append(f"All {facts.outputs:,} at once are within ± {at_most(every, unit)} (95 %).")
+    if facts.snapping and not facts.snapping_included and not shares:
+        texts.append(f"Snapping records to the grid may move a value by up to {at_most(facts.snapping, unit)} more.")
     return texts
 
 
 def _table(released: Released, rows: Rows, bounds: Bounds) -> Table:
-    said = released.said
-    unit = unit_of(said, rows, kind_of(said).of_shares)
+    facts = released.statement.answer
+    unit = unit_of(facts, rows, kind_of(released.statement).of_shares)
     values, names = values_of(rows), _names(released, rows)
     order = np.argsort(-values, kind="stable")[:MOST_ROWS].tolist() if len(rows) > 24 else range(len(rows))
     digits = 12 if unit == "reports" else 4
-    limits = "histogram" in said or "frequency" in said
+    limits = facts.histogram is not None or facts.frequency is not None
     shown = []
     for i in order:
         known = math.isfinite(values[i])
@@ -307,20 +308,12 @@ def _names(released: Released, rows: Rows) -> list[str]:
     return names_of(rows)
 
 
-def _belief(said: Mapping[str, Any], worst: float) -> Picture | None:
+def _belief(statement: Statement, worst: float) -> Picture | None:
     """What a 50 % guess can become, from the statement's numbers, each rounded up."""
-    rows = [row for row in said["protected"] if "distance" in row]
-    changes = [
-        Change(
-            row["if"],
-            float(row["share"]),
-            float(row["distance"]),
-            float(row["epsilon_promised"]),
-            float(row["epsilon"]),
-        )
-        for row in rows
-    ]
-    event, delta = event_from_json(said["event"]), exact(said["guarantee"]["definition"]["delta"], "delta")
+    rows = statement.protected
+    changes = [Change(row.changed, row.share, row.distance, row.epsilon_promised, row.epsilon) for row in rows]
+    event = event_from_json(statement.event)
+    delta = guarantee_from_json(statement.guarantee).definition.parameters["delta"]
 
     @cache
     def cost(share: Fraction, reach: Fraction) -> Fraction:
@@ -329,13 +322,13 @@ def _belief(said: Mapping[str, Any], worst: float) -> Picture | None:
     def draw(width: int) -> Figure | None:
         return belief_figure(
             changes,
-            cost=None if said["alpha"] is None else cost,
+            cost=None if statement.alpha is None else cost,
             worst=worst,
-            unit=str(said["unit"]),
-            diameter=float(said["diameter"]),
-            delta=float(said["worst_case"].get("delta", 0.0)),
-            snapping=float(said["snapping"]),
-            records=RecordMap(said.get("records", "contraction")),
+            unit=statement.unit,
+            diameter=statement.diameter,
+            delta=statement.worst_case.delta,
+            snapping=statement.snapping,
+            records=statement.records,
             width=width,
         )
 
@@ -349,19 +342,19 @@ def _belief(said: Mapping[str, Any], worst: float) -> Picture | None:
 
 def _budget(releases: Sequence[Released]) -> Picture | None:
     """How much of every promise the releases use."""
-    rows = [row for row in releases[0].said["protected"] if float(row["epsilon_promised"]) > 0]
+    rows = [row for row in releases[0].statement.protected if row.epsilon_promised > 0]
     if not rows:
         return None
     used = []
     for row in rows:
-        same = [r for released in releases for r in released.said["protected"] if r["if"] == row["if"]]
-        used.append(math.fsum(float(r["epsilon"]) for r in same) / float(row["epsilon_promised"]))
-    names = [f"{k}. if {row['if']}" for k, row in enumerate(rows, 1)]
+        same = [r for released in releases for r in released.statement.protected if r.changed == row.changed]
+        used.append(math.fsum(r.epsilon for r in same) / row.epsilon_promised)
+    names = [f"{k}. if {row.changed}" for k, row in enumerate(rows, 1)]
     title = "What is used of every promise"
 
     def draw(width: int) -> Any:
-        said = names if width > NARROW else [f"promise {k}" for k in range(1, len(rows) + 1)]
-        return bars(said, [min(1.0, share) for share in used], title=title, width=width, labels_share=0.55)
+        shown = names if width > NARROW else [f"promise {k}" for k in range(1, len(rows) + 1)]
+        return bars(shown, [min(1.0, share) for share in used], title=title, width=width, labels_share=0.55)
 
     many = "These releases use" if len(releases) > 1 else "This release uses"
     return Picture(draw(WIDE), f"{many} so much of what each promise allows to all releases together.", draw(NARROW))
@@ -369,18 +362,18 @@ def _budget(releases: Sequence[Released]) -> Picture | None:
 
 def _price(releases: Sequence[Released]) -> str:
     if len(releases) == 1:
-        return f"this release cost {releases[0].said['price']}"
-    return "; ".join(f"{r.said.get('name', 'release')} cost {r.said['price']}" for r in releases)
+        return f"this release cost {releases[0].statement.price}"
+    return "; ".join(f"{r.statement.name} cost {r.statement.price}" for r in releases)
 
 
 def _warnings(released: Released) -> list[str]:
-    texts = [str(released.said["warning"])] if released.said.get("warning") else []
+    texts = [released.statement.answer.warning] if released.statement.answer.warning else []
     plan = released.plan
     return [*texts, *([] if plan is None else [text for text in plan.warnings if text not in texts])]
 
 
 def _technical(released: Released) -> list[str]:
-    return [" ".join(text.split()) for text in _paragraphs(statement_text(released.said))]
+    return [" ".join(text.split()) for text in _paragraphs(statement_text(released.statement))]
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -395,12 +388,13 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _parameters(released: Released, several: bool) -> list[tuple[str, str]]:
-    said = released.said
-    before = f"{said.get('name')}: " if several else ""
-    rows: list[tuple[str, str]] = [("definition", str(said["definition"])), ("theorem", str(said["theorem"]))]
-    for group in ("noise", "event", "ledger", "parameters"):
-        rows += _flat(group, said.get(group) or {})
-    rows.append(("space digest", str(said.get("space_digest", ""))))
+    statement = released.statement
+    before = f"{statement.name}: " if several else ""
+    rows: list[tuple[str, str]] = [("definition", statement.definition), ("theorem", statement.theorem)]
+    groups = {"noise": statement.answer.noise, "event": statement.event, "ledger": statement.ledger}
+    for name, group in {**groups, "parameters": statement.parameters}.items():
+        rows += _flat(name, msgspec.to_builtins(group) or {})
+    rows.append(("space digest", statement.space_digest))
     return [(before + name, value) for name, value in rows if value not in ("", "None")]
 
 
@@ -424,7 +418,7 @@ def _cap(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def ledger_of(said: Mapping[str, Any]) -> str | None:
+def ledger_of(statement: Statement) -> str | None:
     """The ledger's file that a statement names, if it is there."""
-    place = (said.get("ledger") or {}).get("ledger")
-    return str(place) if place and Path(str(place)).is_file() else None
+    place = None if statement.ledger is None else statement.ledger.ledger
+    return place if place and Path(place).is_file() else None

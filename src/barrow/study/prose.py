@@ -1,0 +1,102 @@
+"""What statements say in words: functions of a :class:`barrow.questions.statement.Statement` alone."""
+
+from __future__ import annotations
+
+import textwrap
+
+from barrow.numerics.exact import at_most, near
+from barrow.policy import percent_up
+from barrow.questions import Mean, Question, question_kinds
+from barrow.questions.statement import Statement
+
+_OUTSIDE = {
+    "error": "a record outside the space would have stopped the release",
+    "default": "records outside the space counted as the public default item",
+    "nearest": "records outside the space were moved to its nearest point",
+    "elsewhere": "records outside the space counted as one public item, 'elsewhere'",
+}
+
+
+def kind_of(statement: Statement) -> type[Question]:
+    """The kind of question that a statement answers."""
+    return question_kinds().get(statement.kind, Mean)
+
+
+def statement_text(statement: Statement) -> str:
+    """The statement in words.
+
+    >>> from barrow.study import Study, make_statement
+    >>> study = Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=10)
+    >>> text = statement_text(make_statement(study, study.plan("mean")))
+    >>> "a 50 % guess can become at most 62.3 %" in text
+    True
+    """
+    lines = [
+        kind_of(statement).released(statement),
+        "Anyone who sees it, and knows everybody else's data, can become at most this much surer about one person:",
+    ]
+    for row in statement.protected:
+        lines.append(
+            f"- if {row.changed}, a 50 % guess can become at most {percent_up(row.odds)} (ε = {at_most(row.epsilon)});"
+        )
+    worst = statement.worst_case
+    lines.append(
+        f"- if everything had been different, at most {percent_up(worst.odds)} (ε = {at_most(worst.epsilon)})."
+    )
+    if statement.delta > 0:
+        lines.append(
+            f"δ = {at_most(statement.delta)} is counted in these numbers: at most so often such a guess is right, "
+            "(e^ε + δ)/(1 + e^ε)."
+        )
+    if statement.conditions:
+        lines.append("All this holds if " + "; and if ".join(statement.conditions) + ".")
+    lines.append("Not hidden: " + "; ".join(statement.not_hidden) + ".")
+    if statement.not_covered:
+        lines.append("Not covered: " + "; ".join(text.rstrip(".") for text in statement.not_covered) + ".")
+    largest = f" per {statement.diameter:,.1f} {statement.unit}" if statement.unit else ""
+    rate = "" if statement.alpha is None else f", α = {near(statement.alpha, digits=4)}{largest}"
+    lines.append(f"Guarantee: {statement.definition}{rate} [{statement.theorem}].")
+    if statement.snapping:
+        lines.append(
+            f"Records were snapped to a public grid, which moves them by at most "
+            f"{at_most(statement.snapping, statement.unit)} (the bounds allow for it)."
+        )
+    if words := statement.records.words:
+        lines.append(f"{words}.")
+    if not statement.conditions:
+        lines.append(statement.missing_people[:1].upper() + statement.missing_people[1:] + ".")
+    if statement.ledger is not None:
+        lines.append(f"Releases about the same people add up; this is entry {statement.ledger.entry} of the ledger.")
+    lines.append(f"Made by {statement.library}.")
+    return "\n".join(textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
+
+
+def explain(statement: Statement) -> str:
+    """How the release was made, as numbered steps.
+
+    >>> from barrow.study import Study, make_statement
+    >>> study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
+    >>> explain(make_statement(study, study.plan("mean"))).splitlines()[0]
+    '1. The records were snapped to the public space; only integer counts left the engine.'
+    """
+    note = "" if statement.outside == "error" else f" ({_OUTSIDE[statement.outside]})"
+    entry, kind, gathered = statement.ledger, kind_of(statement), bool(statement.conditions)
+    steps = [
+        *(
+            ["Every person's client randomised their own items; messages were mixed before anybody opened them."]
+            if gathered
+            else [
+                f"The records were snapped to the public space; only integer counts left the engine.{note}",
+                kind.counted(statement),
+            ]
+        ),
+        statement.price
+        + " was reserved in the ledger"
+        + ("" if entry is None else f" (entry {entry.entry}, key {entry.key!r})")
+        + (" before anything was published." if gathered else " before any noise was drawn."),
+        *kind.drawn(statement),
+        f"The guarantee, {statement.definition}, follows from {statement.theorem} and depends on public parameters "
+        "only.",
+        f"If all data of one person were different: ε = {at_most(statement.worst_case.epsilon)}.",
+    ]
+    return "\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1))

@@ -1,0 +1,171 @@
+"""The formats that others keep, written out: ``scripts/golden --write`` writes these files anew.
+
+A format changes only with its version number, its golden file and a line in CHANGELOG.md, in one commit. Ledgers are
+written once for each version of their records and never again: they stay readable, and their folders verify.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import barrow as bw
+from barrow.collect.batches import _VERSION as SEALED_VERSION
+from barrow.collect.card_form import CARD_VERSION
+from barrow.collect.wallet import _VERSION as WALLET_VERSION
+from barrow.ledger import Ledger, SpaceRef
+from barrow.ledger.book import RECORD_VERSION, make_row
+from barrow.ledger.published import VERSION as HEAD_VERSION
+from barrow.local.client import SURVEY_VERSION
+from barrow.local.memory import MEMORY_VERSION
+from barrow.local.mixing import _VERSION as BATCH_VERSION
+from barrow.local.report import REPORT_VERSION, Report, message_of
+from barrow.privacy.events import EVENT_VERSION
+from barrow.questions.statement import LedgerEntry
+from barrow.spaces import NoRecords
+from barrow.study.data import read
+from barrow.study.prose import explain, statement_text
+from barrow.study.release import parameters_of
+from barrow.study.statement import STATEMENT_VERSION, make_statement
+from tests.fuzz.forgeries import KINDS
+from tests.ledger.helpers import Clock
+from tests.study.test_schemas import EXAMPLES
+
+FOLDER = Path(__file__).parent / "files"
+SPACES = (
+    "line(low=0, high=10, step=1, unit='km')", "line(low=0, high=10, step=1, unit='km', cells=True)", "hours", "week",
+    "earth(box=(40, -75, 41, -73), cell=30)", "discrete(labels=['a', 'b', 'c'])", "clustered(shape=[3, 4], r=0.1)",
+    "scale(answers=['never', 'sometimes', 'often'])",
+)  # fmt: skip
+
+
+def digests() -> str:
+    """What names spaces in statements and ledgers, and studies on phones."""
+    found = {text: bw.Study(text, alpha=1).space.digest for text in SPACES}
+    found["no records"] = NoRecords(bw.Line(0, 10, step=1)).digest
+    return _json(found)
+
+
+def versions() -> str:
+    """The number of every format."""
+    return _json(
+        {
+            "ledger record": RECORD_VERSION, "statement": STATEMENT_VERSION, "event": EVENT_VERSION,
+            "signed head": HEAD_VERSION, "card": CARD_VERSION, "survey": SURVEY_VERSION, "report": REPORT_VERSION,
+            "batch": BATCH_VERSION, "sealed batch": SEALED_VERSION, "memory": MEMORY_VERSION, "wallet": WALLET_VERSION,
+        }
+    )  # fmt: skip
+
+
+def events() -> str:
+    """Every kind of event as ledgers and statements hold it."""
+    return _json([event.to_json() for event in EXAMPLES])
+
+
+def wires() -> str:
+    """A report, a message and a record as they are written."""
+    study = "sha256:" + "0" * 64
+    stamped: dict[str, Any] = {"when": "2026-10-15T19:02:00Z", "who": "ana", "barrow": "0.1.0"}
+    record = make_row(None, "period", {"period": "2026-10"}, **stamped)
+    report = Report(study, "0" * 32, (5, -3)).to_text()
+    return _json({"report": report, "message": message_of(study, 3, 10), "record": record.body, "hash": record.hash})
+
+
+def statement(kind: str) -> tuple[str, str]:
+    """A statement of one kind as data and in words; nothing is drawn for it."""
+    space, records, distance, question = KINDS[kind]
+    data = read(records, user="uid", item=["lat", "lon"] if "lat" in records else "x", version="golden")
+    promises = [("all", distance, 9), ("1/2", distance, 7)]
+    study = bw.Study(space, promises, users=3, dataset="people", data=data, delta="1e-6", questions=[question])
+    plan = study.plan()
+    entry = LedgerEntry(entry=2, key="golden", ledger="people.ledger")
+    found = make_statement(study, plan, entry=entry, parameters=parameters_of(study, plan), summary=["golden"])
+    found = msgspec.structs.replace(found, library="barrow")  # whose number changes with every release
+    words = f"{statement_text(found)}\n\n{explain(found)}\n"
+    return _json(_rounded(msgspec.to_builtins(found))), words
+
+
+TEXTS: dict[str, Callable[[], str]] = {
+    "digests.json": digests, "versions.json": versions, "events.json": events, "wires.json": wires,
+}  # fmt: skip
+
+
+def write_ledger(place: Path) -> None:
+    """A ledger with a record of every kind, and the folder of a release that it paid for."""
+    people = read({"uid": [1, 2, 3], "age": [20, 30, 40]}, user="uid", item="age", version="golden")
+    ages, asked = "line(low=0, high=100, step=10, unit='years')", "mean(fraction='1/8')"
+    study = bw.Study(ages, ["all, 5 years, 4"], users=3, dataset="ages", data=people, ledger="ages.ledger")
+    clock = Clock(2026, 10, 15)
+    with tempfile.TemporaryDirectory() as name:
+        made = Path(name)
+        ledger = Ledger.create(made / "ages.ledger", _monthly(study), clock=clock)
+        study.release(asked, ledger=ledger, out=made / "mean")
+        plan = study.plan(asked)
+        paid = {
+            key: ledger.reserve(
+                key=key, what=plan.description, event=plan.event, guarantee=plan.guarantee,
+                space=SpaceRef.of(plan.space), dataset="ages", users=3, parameters={"key": key}, resumable=True,
+            )
+            for key in ("given up", "resumed")
+        }  # fmt: skip
+        ledger.abandon(paid["given up"])
+        ledger.resume("resumed", {"key": "resumed"}, folder="elsewhere")
+        tighter = study.replace(promises=["all, 5 years, 3"])
+        Ledger.join(made / "ages.ledger", _monthly(tighter), tighten=True, clock=clock)
+        shutil.copytree(made, place)
+
+
+def _monthly(study: bw.Study) -> bw.Budget:
+    own = study.budget
+    return bw.Budget(own.dataset, own.users, str(own.metric), own.limit, per="month")
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers to six digits: the last ones hang on the machine."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _rounded(held) for name, held in value.items()}
+    return [_rounded(held) for held in value] if isinstance(value, list | tuple) else value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def current() -> dict[str, str]:
+    """Every golden text as this barrow writes it."""
+    found = {name: make() for name, make in TEXTS.items()}
+    for kind in KINDS:
+        found[f"statements/{kind}.json"], found[f"statements/{kind}.txt"] = statement(kind)
+    return found
+
+
+def main() -> None:
+    """Compare, or write with ``--write``."""
+    wanted = current()
+    changed = [
+        name
+        for name, text in wanted.items()
+        if not (FOLDER / name).is_file() or (FOLDER / name).read_text(encoding="utf-8") != text
+    ]
+    if "--write" in sys.argv:
+        for name in changed:
+            (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)
+            (FOLDER / name).write_text(wanted[name], encoding="utf-8")
+        place = FOLDER / "ledgers" / str(RECORD_VERSION)
+        if not place.exists():
+            write_ledger(place)
+    print(json.dumps({"golden": len(wanted), "changed": changed}))
+
+
+if __name__ == "__main__":
+    main()
