@@ -23,6 +23,7 @@ from barrow.spaces import (
     parse_space,
     shortest_paths,
     space_from_spec,
+    space_kinds,
 )
 
 NAN = float("nan")
@@ -184,3 +185,9 @@ def test_huge_private_values_cause_no_warning():
         for space, far in ((Circle.hours(), [1e308]), (Euclidean(center=[0, 0], radius=1, step=0.5), [[1e200, 1e200]])):
             with pytest.raises(DataError):
                 space.encode(far, unknown="nearest")
+
+
+def test_constructors_are_plain():
+    """What a class defines is what is called: nothing wraps or replaces it."""
+    for kind in space_kinds().values():
+        assert not hasattr(kind.__init__, "__wrapped__"), kind

@@ -43,7 +43,7 @@ class Named(Space):
     def label(self, item: int) -> str:
         return self.index.labels[item]
 
-    def to_spec(self) -> dict[str, Any]:
+    def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind}
 
 

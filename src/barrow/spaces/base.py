@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import DataError, ParameterError
 from barrow.numerics import digest_of
-from barrow.spaces.checks import checked_call, remembered, without_names
+from barrow.spaces.checks import Written, made, without_names
 from barrow.spaces.geometry import Floats, Geometry, Ids
 from barrow.spaces.inherited import lose_formulas
 from barrow.spaces.records import Formula, Labels, Reads
@@ -58,6 +58,7 @@ class Space(Geometry, ABC):
 
     _unit: str
     _diameter: float
+    _written: Written | None = None
 
     @property
     def unit(self) -> str:
@@ -92,14 +93,21 @@ class Space(Geometry, ABC):
     def label(self, item: int) -> str:
         """What item number ``item`` is called."""
 
-    @abstractmethod
     def to_spec(self) -> dict[str, Any]:
-        """Plain data (TOML, JSON) from which :func:`barrow.spaces.space_from_spec` makes an equal space."""
+        """Plain data (TOML, JSON) from which :func:`barrow.spaces.space_from_spec` makes an equal space.
+
+        A space whose tables were read from files names these.
+        """
+        return self._spec() if self._written is None else dict(self._written.spec)
+
+    @abstractmethod
+    def _spec(self) -> dict[str, Any]:
+        """Plain data that hold everything."""
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Space:
         """The space that ``spec`` describes, which has no ``kind``."""
-        return cls(**spec)
+        return made(cls, **spec)
 
     @property
     def default_item(self) -> int:
@@ -481,19 +489,14 @@ class Space(Geometry, ABC):
         return digest_of(without_names(self.to_spec()))
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Every space says what is wrong with its arguments, and prints as the call that makes it."""
+        """What another package gives another distance loses what rests on that of its parent."""
         super().__init_subclass__(**options)
         lose_formulas(cls, Space)
-        cls.__repr__ = Space.__repr__  # type: ignore[method-assign]
-        if "to_spec" in vars(cls):
-            cls.to_spec = remembered(cls.to_spec)  # type: ignore[method-assign,assignment]
-        if "__init__" in vars(cls):
-            cls.__init__ = checked_call(cls.__init__)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         text = ", ".join(f"{name}={_shown(value)}" for name, value in self._arguments().items() if value != "")
         name = type(self).__name__
-        if "_written" in vars(self):
+        if self._written is not None:
             return f"<{name} of {self.items:,} items: {text}>"
         return f"{name}({text})" if len(text) <= _LONGEST else f"<{name} of {self.items:,} items, {self.digest}>"
 

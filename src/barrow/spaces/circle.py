@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
-from barrow.spaces.checks import positive_number
+from barrow.spaces.checks import checked_unit, positive_number
 from barrow.spaces.geometry import Lattice
 from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
 from barrow.spaces.neighbours import NeighbourGraph
@@ -21,7 +21,7 @@ MOST_TURNS = 2.0**62
 """With ``unknown="nearest"`` a record may be this many turns away; farther off its place on the circle is not known."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Circle(Space):
     """A circle of circumference ``period``; distance is the shorter way round, and half the period counts as 1.
 
@@ -45,7 +45,7 @@ class Circle(Space):
     cell_key: ClassVar[str] = "step"
     period: float
     step: float | None
-    names: LabelIndex | None = field(repr=False)
+    names: LabelIndex | None
     default: float | str | None
     whole: bool
     _unit: str
@@ -66,7 +66,7 @@ class Circle(Space):
         object.__setattr__(self, "step", None if step is None else positive_number(step, "step"))
         object.__setattr__(self, "names", None if names is None else LabelIndex(names, "names"))
         object.__setattr__(self, "default", default)
-        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_unit", checked_unit(unit))
         object.__setattr__(self, "whole", False)
         if whole is not False and (whole is not True or self.names is None or self.reads.moments is None):
             raise ParameterError(
@@ -250,8 +250,7 @@ class Circle(Space):
         gaps = self.items if width is None else int(np.ceil(self.period / width - 1e-9))
         return grid_graph([circle_axis(self.items, gaps, bits_for(1))], [1.0], [np.arange(self.items)])
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         spec: dict[str, Any] = {"kind": self.kind, "period": self.period, "unit": self._unit}
         if self.step is not None:
             spec["step"] = self.step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,13 +13,13 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics import whole
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
-from barrow.spaces.checks import positive_number
+from barrow.spaces.checks import made, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import ones
 from barrow.spaces.records import LabelIndex
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Clustered(LabelledSpace):
     """Clusters of items: distance ``r`` inside a cluster, 1 across (B x C of Section 6.2, 0 < r < 1/2).
 
@@ -42,7 +42,7 @@ class Clustered(LabelledSpace):
     randomisers: ClassVar[tuple[str, ...]] = ("gkrr", "exponential")
     clusters: tuple[tuple[str, tuple[str, ...]], ...]
     r: float
-    cluster_of: Ids = field(repr=False)
+    cluster_of: Ids
 
     def __init__(self, clusters: Mapping[str, Sequence[str]], *, r: float, default: str | None = None) -> None:
         r = positive_number(r, "r", fix="r=0.05")
@@ -141,8 +141,7 @@ class Clustered(LabelledSpace):
         """r, unless every cluster is a single item."""
         return self.r * (1.0 - DISTANCE_ERROR) if len(self.clusters) < self.size else 1.0
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         clusters = [{"name": name, "labels": list(labels)} for name, labels in self.clusters]
         return {"kind": self.kind, "r": self.r, "clusters": clusters, **self._default_spec()}
 
@@ -158,4 +157,4 @@ class Clustered(LabelledSpace):
             shape = rest.pop("shape")
             return cls.grid(int(shape[0]), int(shape[1]), **rest)
         clusters = {c["name"]: c["labels"] for c in rest.pop("clusters")}
-        return cls(clusters, **rest)
+        return made(cls, clusters, **rest)

@@ -112,9 +112,9 @@ class Covariates(Embedding):
             raise ParameterError(f"distance is {distance!r}.", allowed="a share of the diameter, 0 to 1", fix="0.1")
         return distance / degree + 2.0 / least_degree
 
-    def to_spec(self) -> dict[str, Any]:
+    def _spec(self) -> dict[str, Any]:
         """Plain data, under the name by which ledgers and studies have known it from the first: ``graph``."""
-        return super().to_spec() | {"kind": "graph", "labels": list(self.nodes)}
+        return super()._spec() | {"kind": "graph", "labels": list(self.nodes)}
 
 
 def _directions(rows: Floats) -> Floats:

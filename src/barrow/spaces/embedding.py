@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
-from barrow.spaces.checks import finite_array, positive_number
+from barrow.spaces.checks import checked_unit, finite_array, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, rounded_points
 from barrow.spaces.neighbours import NeighbourGraph
@@ -27,7 +27,7 @@ _COSTLY = 1.25
 """Points so close together that rounding them to a grid would cost this factor are joined by a star instead."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Embedding(LabelledSpace):
     """Labels whose public vectors say how far apart they are.
 
@@ -50,8 +50,8 @@ class Embedding(LabelledSpace):
     kind: ClassVar[str] = "embedding"
     flat: ClassVar[bool] = True
     randomisers: ClassVar[tuple[str, ...]] = ("exponential", "laplace")
-    vectors: Floats = field(repr=False)
-    points: Floats = field(repr=False)
+    vectors: Floats
+    points: Floats
     metric: Metric
     _unit: str
     _diameter: float
@@ -94,7 +94,7 @@ class Embedding(LabelledSpace):
         object.__setattr__(self, "vectors", rows)
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "angular", metric == "angular")
-        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_unit", checked_unit(unit))
         object.__setattr__(self, "_diameter", chosen)
         self._check_different(points)
         if chosen < least:
@@ -214,8 +214,7 @@ class Embedding(LabelledSpace):
             near[item] = float(np.delete(self.block([item])[0], item).min())
         return near * (1.0 - 4.0 * DISTANCE_ERROR)
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "labels": list(self.labels),

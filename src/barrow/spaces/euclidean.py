@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
-from barrow.spaces.checks import finite_array, positive_number
+from barrow.spaces.checks import checked_unit, finite_array, positive_number
 from barrow.spaces.geometry import Lattice
 from barrow.spaces.lattices import (
     bits_for,
@@ -32,7 +32,7 @@ FARTHEST = 1e100
 """With ``unknown="nearest"`` a record of a ball is lost if a coordinate is farther off: its square might overflow."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Euclidean(Space):
     """The box between two corners, or a ball, with the Euclidean distance.
 
@@ -65,7 +65,7 @@ class Euclidean(Space):
     step: float | None
     default: tuple[float, ...] | None
     _unit: str
-    _diameter: float = field(repr=False)
+    _diameter: float
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Euclidean(Space):
             "radius": length,
             "step": None if step is None else positive_number(step, "step"),
             "default": None if default is None else tuple(float(x) for x in default),
-            "_unit": unit,
+            "_unit": checked_unit(unit),
             "_diameter": span,
         }.items():
             object.__setattr__(self, name, value)
@@ -333,8 +333,7 @@ class Euclidean(Space):
         )
         return grid_graph(axes, [factor / longer] * len(axes), index)
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         spec: dict[str, Any] = {"kind": self.kind, "unit": self._unit}
         if self.center is not None:
             spec |= {"center": self.center.tolist(), "radius": self.radius}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -42,7 +42,7 @@ class CellRows:
     first: Ids
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Earth(Space):
     """The surface of the Earth, or a box of it, with the great-circle distance.
 
@@ -75,8 +75,8 @@ class Earth(Space):
     box: Box
     cell: float | None
     default: tuple[float, float] | None
-    _diameter: float = field(repr=False)
-    _chosen: float | None = field(repr=False)
+    _diameter: float
+    _chosen: float | None
 
     def __init__(
         self,
@@ -277,8 +277,7 @@ class Earth(Space):
         """A grid of latitudes and longitudes; wide boxes are closed round the Earth, with a node at each pole."""
         return latitude_graph(self.points, self._diameter, checked_spacing(spacing, "km"))
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         spec: dict[str, Any] = {"kind": self.kind, "box": list(self.box)}
         if self.cell is not None:
             spec["cell"] = self.cell

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, great_c
 _h3 = partial(optional_library, "h3", extra="geo", purpose="H3 cells")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hexagons(LabelledSpace):
     """A public list of H3 cells of one resolution, with the great-circle distance of their centres.
 
@@ -44,7 +44,7 @@ class Hexagons(LabelledSpace):
     randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "exponential")
     reads: ClassVar[Reads] = Reads(also=Reads(2, numbers=True, words="latitude and longitude"))
     resolution: int
-    points: Floats = field(repr=False)
+    points: Floats
 
     def __init__(self, cells: Sequence[str], *, default: str | None = None) -> None:
         h3 = _h3()
@@ -156,6 +156,5 @@ class Hexagons(LabelledSpace):
         least = self.least_distance_lower * self.diameter
         return scattered_graph(self.points, self.diameter, width or least, least)
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "cells": list(self.labels), **self._default_spec()}

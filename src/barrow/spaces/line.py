@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from barrow.errors import ParameterError
 from barrow.numerics import digest_of
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
-from barrow.spaces.checks import finite_array, positive_number
+from barrow.spaces.checks import checked_unit, finite_array, positive_number
 from barrow.spaces.geometry import Lattice
 from barrow.spaces.records import Axis, Cells, Formula, Moments, Reached, Reads
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from barrow.spaces.neighbours import NeighbourGraph
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Line(Space):
     """The interval from ``low`` to ``high`` with the usual distance.
 
@@ -53,8 +53,8 @@ class Line(Space):
     low: float
     high: float
     step: float | None
-    points: Floats = field(repr=False)
-    exact_points: bool = field(repr=False)
+    points: Floats
+    exact_points: bool
     default: float | None
     cells: bool
     whole: bool
@@ -83,7 +83,7 @@ class Line(Space):
         object.__setattr__(self, "high", float(ends[1]))
         object.__setattr__(self, "step", None if step is None else positive_number(step, "step"))
         object.__setattr__(self, "exact_points", points is not None)
-        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_unit", checked_unit(unit))
         object.__setattr__(self, "default", default)
         self._choose_items(cells, whole)
         object.__setattr__(self, "points", self._make_points(points))
@@ -299,8 +299,7 @@ class Line(Space):
         axis = line_axis(self.points, checked_spacing(spacing, self.unit), bits_for(1))
         return grid_graph([axis], [1.0 / self.diameter], [np.arange(self.items)])
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         spec: dict[str, Any] = {"kind": self.kind, "low": self.low, "high": self.high, "unit": self._unit}
         if self.step is not None:
             spec["step"] = self.step

@@ -19,6 +19,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_down
 from barrow.spaces.base import Floats, Ids, Space, Unknown
+from barrow.spaces.checks import made
 from barrow.spaces.geometry import Pairs
 from barrow.spaces.neighbours import Ints, NeighbourGraph
 from barrow.spaces.records import Formula, Reads
@@ -100,7 +101,7 @@ class OneMore(Space):
         return self.inner.columns_of(records)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NoRecords(OneMore):
     """The items of a space, and one for people without records.
 
@@ -284,8 +285,7 @@ class NoRecords(OneMore):
         middle = (places.max(axis=0) + places.min(axis=0)) / 2.0
         return _carrier(inner, int(((places - middle) ** 2).sum(axis=1).argmin()))
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "inner": self.inner.to_spec(), "distance": exact_text(self.apart)}
 
     def _arguments(self) -> dict[str, Any]:
@@ -297,7 +297,9 @@ class NoRecords(OneMore):
         """The space that ``spec`` describes."""
         from barrow.spaces.spec import space_from_spec
 
-        return cls(space_from_spec(spec["inner"]), **{key: value for key, value in spec.items() if key != "inner"})
+        return made(
+            cls, space_from_spec(spec["inner"]), **{key: value for key, value in spec.items() if key != "inner"}
+        )
 
 
 def _carrier(graph: NeighbourGraph, item: int) -> int:

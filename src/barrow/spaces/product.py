@@ -29,7 +29,7 @@ _FEW_ITEMS = 50
 """All pairs of a part of so few items count as near ones, unless it has axes."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Product(Space):
     """Pairs (or longer rows) of items, with a weighted sum of the parts' normalised distances.
 
@@ -254,8 +254,7 @@ class Product(Space):
         chosen = [(part.graph(x), w, part.items, ids) for part, w, x, ids in rows if part.items > 1]
         return product_graph(chosen)
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "weights": [exact_text(w) for w in self.weights],

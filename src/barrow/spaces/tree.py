@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -13,7 +13,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
-from barrow.spaces.checks import positive_number
+from barrow.spaces.checks import checked_unit, made, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import masses_below
 from barrow.spaces.records import LabelIndex
@@ -21,7 +21,7 @@ from barrow.spaces.records import LabelIndex
 Edge = tuple[str, str, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tree(LabelledSpace):
     """A weighted tree; the items are its leaves, and distance is the length of the path between them.
 
@@ -39,12 +39,12 @@ class Tree(LabelledSpace):
     kind: ClassVar[str] = "tree"
     has_tree: ClassVar[bool] = True
     randomisers: ClassVar[tuple[str, ...]] = ("tree", "exponential")
-    edges: tuple[Edge, ...] = field(repr=False)
-    starts: Ids = field(repr=False)
-    ends: Ids = field(repr=False)
-    lengths: Floats = field(repr=False)
-    _depth: Floats = field(repr=False)
-    _meets: Floats = field(repr=False)
+    edges: tuple[Edge, ...]
+    starts: Ids
+    ends: Ids
+    lengths: Floats
+    _depth: Floats
+    _meets: Floats
     _unit: str
     _diameter: float
 
@@ -69,7 +69,7 @@ class Tree(LabelledSpace):
         object.__setattr__(self, "lengths", np.array([length for _, _, length in table]))
         object.__setattr__(self, "_depth", np.array(depth))
         object.__setattr__(self, "_meets", np.array(meets))
-        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_unit", checked_unit(unit))
         longest = _longest_path(children, root) * (1.0 + 2.0**-45) if len(leaves) > 1 else 1.0
         chosen = longest if diameter is None else positive_number(diameter, "diameter")
         if chosen < longest * (1.0 - 2.0**-40):
@@ -204,8 +204,7 @@ class Tree(LabelledSpace):
         """The least distance: the two shortest ways down to leaves from the node where they part."""
         return min(1.0, self._shortest / self._diameter) * (1.0 - DISTANCE_ERROR)
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         edges = [[c, p, length] for c, p, length in self.edges]
         spec = {"kind": self.kind, "edges": edges, "unit": self._unit, "diameter": self._diameter}
         return spec | self._default_spec()
@@ -216,7 +215,7 @@ class Tree(LabelledSpace):
         rest = dict(spec)
         if "paths" in rest:
             return cls.nested(**rest)
-        return cls([tuple(edge) for edge in rest.pop("edges")], **rest)
+        return made(cls, [tuple(edge) for edge in rest.pop("edges")], **rest)
 
 
 def _children(edges: Sequence[Edge]) -> tuple[dict[str, list[tuple[str, float]]], str]:
