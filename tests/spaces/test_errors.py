@@ -25,6 +25,7 @@ from barrow.spaces import (
     space_from_spec,
     space_kinds,
 )
+from barrow.spaces.nearness import distances_from
 
 NAN = float("nan")
 WRONG = {
@@ -91,9 +92,9 @@ WRONG = {
     "keys": (lambda: space_from_spec({"kind": "line", "lo": 1}), "Line has no option 'lo'. Did you mean 'low'"),
     "text": (lambda: parse_space("earth(__import__('os'))"), "cannot be read"),
     "no grid": (lambda: Line(0, 1).labels, "has no grid"),
-    "point outside": (lambda: Line(0, 1, step=0.5).distances_from(2), "outside the line"),
-    "place": (lambda: Earth(cell=5000).distances_from((100, 0)), "not on Earth"),
-    "label": (lambda: Discrete(["a"]).distances_from("b"), "'b' is not an item"),
+    "point outside": (lambda: distances_from(Line(0, 1, step=0.5), 2), "outside the line"),
+    "place": (lambda: distances_from(Earth(cell=5000), (100, 0)), "not on Earth"),
+    "label": (lambda: distances_from(Discrete(["a"]), "b"), "'b' is not an item"),
 }
 
 

@@ -116,14 +116,6 @@ class Elsewhere(OneMore):
         most = (90.0, 180.0) if isinstance(inner, Earth) else (sys.float_info.max,) * self.reads.columns
         return Outside(inner.formula, inner.items, most, whole=isinstance(inner, Line) and inner.whole)
 
-    def distances_from(self, record: Any) -> Floats:
-        """Refused: the outside is at no one distance from a point."""
-        raise ParameterError(
-            "Records elsewhere are at no one distance from a point.",
-            allowed="histograms, frequencies and functions, where outside = 'elsewhere'",
-            fix="outside='error', or kind = 'histogram'",
-        )
-
     def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "inner": self.inner.to_spec()}
 

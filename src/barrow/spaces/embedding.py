@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, strips
 from barrow.spaces.checks import checked_unit, finite_array, positive_number
 from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.geometry import Geometry
 from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, rounded_points
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import LabelIndex
@@ -48,8 +49,6 @@ class Embedding(LabelledSpace):
     """
 
     kind: ClassVar[str] = "embedding"
-    flat: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("exponential", "laplace")
     vectors: Floats
     points: Floats
     metric: Metric
@@ -93,7 +92,6 @@ class Embedding(LabelledSpace):
         points.setflags(write=False)
         object.__setattr__(self, "vectors", rows)
         object.__setattr__(self, "points", points)
-        object.__setattr__(self, "angular", metric == "angular")
         object.__setattr__(self, "_unit", checked_unit(unit))
         object.__setattr__(self, "_diameter", chosen)
         self._check_different(points)
@@ -125,7 +123,7 @@ class Embedding(LabelledSpace):
 
     def _check_diameter(self) -> None:
         """A smaller diameter than the safe default is allowed only if no pair exceeds it."""
-        largest = max(float(block.max()) for _, block in self.blocks()) * self._diameter
+        largest = max(float(block.max()) for _, block in strips(self)) * self._diameter
         if largest > self._diameter:
             raise ParameterError(
                 f"diameter is {self._diameter}, but two vectors are {largest:.12g} apart.",
@@ -133,10 +131,16 @@ class Embedding(LabelledSpace):
                 fix="leave diameter out",
             )
 
-    @property
-    def places(self) -> None:
-        """Vectors are no places that people know."""
-        return None
+    @cached_property
+    def geometry(self) -> Geometry:
+        """Vectors, which are no places that people know."""
+        return Geometry(
+            located=lambda: self.points,
+            known_places=False,
+            flat=True,
+            angular=self.metric == "angular",
+            randomisers=("exponential", "laplace"),
+        )
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         shape = np.broadcast_shapes(a.shape, b.shape)

@@ -15,7 +15,7 @@ from barrow.errors import ParameterError
 from barrow.spaces.axioms import check_metric
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import checked_unit, finite_array, positive_number
-from barrow.spaces.geometry import ones
+from barrow.spaces.geometry import Geometry, TreeEdges, ones
 from barrow.spaces.records import Formula, LabelIndex, Labels
 
 
@@ -135,15 +135,24 @@ class Discrete(LabelledSpace):
 
     kind: ClassVar[str] = "discrete"
     _unit, _diameter = "", 1.0
-    has_tree: ClassVar[bool] = True
-    equidistant: ClassVar[bool] = True
-    exact_distances: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("response", "exponential")
 
     def __init__(self, labels: Sequence[str], *, default: str | None = None) -> None:
         object.__setattr__(self, "index", LabelIndex(labels))
         object.__setattr__(self, "default", default)
         self._check_default()
+
+    @cached_property
+    def geometry(self) -> Geometry:
+        """A star with edges of 1/2, and clusters of one item each; EMD is half the sum of |d_x|."""
+        each = np.arange(self.size)
+        return Geometry(
+            tree=TreeEdges(each, each + 1, np.full(self.size, 0.5)),
+            clusters=(self.size, 1, Fraction(1)) if self.size > 1 else None,
+            equidistant=True,
+            exact=True,
+            randomisers=("response", "exponential"),
+            flow=lambda difference: np.asarray(np.abs(difference).dot(ones(difference.shape[-1])) * 0.5),
+        )
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         return np.asarray(a != b, dtype=np.float64)
@@ -152,20 +161,6 @@ class Discrete(LabelledSpace):
     def least_distance_lower(self) -> float:
         """1."""
         return 1.0
-
-    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
-        """A star with edges of 1/2."""
-        each = np.arange(self.size)
-        return each, each + 1, np.full(self.size, 0.5)
-
-    @cached_property
-    def even_clusters(self) -> tuple[int, int, Fraction] | None:
-        """Clusters of one item each."""
-        return (self.size, 1, Fraction(1)) if self.size > 1 else None
-
-    def flow_cost(self, difference: Floats) -> Floats:
-        """Total variation: half the sum of |d_x|."""
-        return np.asarray(np.abs(difference).dot(ones(difference.shape[-1])) * 0.5)
 
     def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "labels": list(self.labels), **self._default_spec()}

@@ -15,7 +15,6 @@ from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import checked_unit, made, positive_number
 from barrow.spaces.covariates import Covariates
 from barrow.spaces.finite import LabelledSpace
-from barrow.spaces.geometry import Pairs
 from barrow.spaces.lattices import SAFE, stretch_upper
 from barrow.spaces.neighbours import NeighbourGraph, check_connected, path_lengths
 from barrow.spaces.records import LabelIndex
@@ -164,11 +163,6 @@ class Graph(LabelledSpace):
         self._no_spacing(spacing)
         lengths = self.lengths / self._diameter * SAFE
         return NeighbourGraph(self.size, self.tails, self.heads, lengths, stretch=stretch_upper(1))
-
-    def near_pairs(self) -> Pairs:
-        """Its edges, which are shortest paths, so that none need be looked for."""
-        graph = self.graph()
-        return graph.tails, graph.heads, self.size, np.asarray(graph.lengths * float(graph.stretch))
 
     def _spec(self) -> dict[str, Any]:
         edges = [list(edge) for edge in self.edges]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import Floats, Space
 from barrow.spaces.line import Line
 from barrow.spaces.records import Formula, LabelIndex, Labels, Reads
 
@@ -28,7 +27,6 @@ class Scale(Line):
     """
 
     kind: ClassVar[str] = "scale"
-    cell_key: ClassVar[str] = ""
     answers: LabelIndex
 
     def __init__(self, answers: Sequence[str], *, default: str | None = None) -> None:
@@ -68,10 +66,6 @@ class Scale(Line):
     def metric_name(self) -> str:
         """That of this scale alone: steps of other answers are other steps."""
         return f"{self.kind} {self.digest}"
-
-    def distances_from(self, record: Any) -> Floats:
-        """Normalised distances of all answers from one of them."""
-        return Space.distances_from(self, record)
 
     def _spec(self) -> dict[str, Any]:
         default = {} if self.default is None else {"default": self.label(self.default_item)}

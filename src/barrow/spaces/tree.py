@@ -15,7 +15,7 @@ from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
 from barrow.spaces.checks import checked_unit, made, positive_number
 from barrow.spaces.finite import LabelledSpace
-from barrow.spaces.geometry import masses_below
+from barrow.spaces.geometry import Geometry, TreeEdges, masses_below
 from barrow.spaces.records import LabelIndex
 
 Edge = tuple[str, str, float]
@@ -37,8 +37,6 @@ class Tree(LabelledSpace):
     """
 
     kind: ClassVar[str] = "tree"
-    has_tree: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("tree", "exponential")
     edges: tuple[Edge, ...]
     starts: Ids
     ends: Ids
@@ -132,16 +130,20 @@ class Tree(LabelledSpace):
             LabelIndex(paths, "paths")
         return cls(list(edges.values()), unit=unit, default=default)
 
-    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
+    @cached_property
+    def geometry(self) -> Geometry:
         """One edge above every node but the root."""
-        return self.starts, self.ends, self.lengths / self._diameter
+        scale, lengths = Fraction(self._diameter), self.lengths
+        tree = TreeEdges(
+            self.starts,
+            self.ends,
+            lengths / self._diameter,
+            lambda: [Fraction(length) / scale for length in lengths.tolist()],
+            self._names,
+        )
+        return Geometry(tree=tree, randomisers=("tree", "exponential"), flow=self._flow)
 
-    def edge_lengths(self) -> list[Fraction]:
-        """The given lengths over the diameter."""
-        scale = Fraction(self._diameter)
-        return [Fraction(length) / scale for length in self.lengths.tolist()]
-
-    def group_names(self) -> dict[tuple[int, int], str]:
+    def _names(self) -> dict[tuple[int, int], str]:
         """Of nodes with the same items the lowest gives its name: later ones replace those that are above them."""
         names: dict[tuple[int, int], str] = {}
         for (child, above, _), a, b in zip(self.edges, self.starts.tolist(), self.ends.tolist(), strict=True):
@@ -149,12 +151,8 @@ class Tree(LabelledSpace):
                 names[a, b] = child
         return names
 
-    def flow_cost(self, difference: Floats) -> Floats:
-        """sum_e len(e) |mass of d below e|: leaves below an edge are consecutive.
-
-        >>> Tree([("a", "root", 1), ("b", "root", 3)]).flow_cost(np.array([1.0, -1.0])).item()
-        0.9999999999999716
-        """
+    def _flow(self, difference: Floats) -> Floats:
+        """sum_e len(e) |mass of d below e|, divided once at the end: leaves below an edge are consecutive."""
         below = masses_below(difference, self.starts, self.ends)
         return np.asarray(np.abs(below, out=below).dot(self.lengths) / self._diameter)
 

@@ -17,6 +17,7 @@ from barrow.privacy import Event, Guarantee, Model, event_from_json
 from barrow.questions import Mean, Plan, Question, declared_parts
 from barrow.questions.plan import Rows
 from barrow.spaces import Space
+from barrow.spaces.covariates import caveat
 from barrow.study.statement import kind_of, make_statement, space_of, worst_case
 from barrow.study.study import Study
 
@@ -121,7 +122,7 @@ def contradictions(said: Mapping[str, Any]) -> list[str]:
         unproved, needed = told.get("declared", []), declared_parts(kind_of(said), space)
         whole = bool(unproved) == bool(needed) and all(text in said["not_covered"] for text in unproved)
         wrong += [] if whole else ["not_covered"]
-        wrong += [] if not space.caveat or space.caveat in said["not_covered"] else ["not_covered"]
+        wrong += [] if not caveat(space) or caveat(space) in said["not_covered"] else ["not_covered"]
     wrong += [name for name, value in expected.items() if _text(said[name]) != _text(value)]
     return wrong + ([] if said["outside"] == told["data"].get("outside", said["outside"]) else ["outside"])
 

@@ -17,6 +17,8 @@ from barrow.privacy import Guarantee
 from barrow.questions import Plan, Question, declared_parts, question_kinds
 from barrow.registry import PluginError
 from barrow.spaces import Space, space_from_spec
+from barrow.spaces.covariates import caveat
+from barrow.spaces.one_more import has_outside
 from barrow.study.study import Study
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def make_statement(
     (5.0, True)
     """
     guarantee, space = plan.guarantee, plan.space
-    unread = "elsewhere" if space.has_outside else "error"
+    unread = "elsewhere" if has_outside(space) else "error"
     outside = unread if study.data is None else study.data.outside
     return {
         "statement": STATEMENT_VERSION,
@@ -172,7 +174,7 @@ def statement_digest(said: Mapping[str, Any]) -> str:
 
 
 def _not_hidden(plan: Plan) -> list[str]:
-    space = plan.space.held
+    space = plan.space.records_space
     return [
         f"that the data are about {plan.terms.users:,} people",
         f"the space: {space.kind}, {space.items:,} items, largest distance {space.diameter:,.6g} {space.unit}".rstrip(),
@@ -189,7 +191,7 @@ def _not_covered(study: Study, plan: Plan) -> list[str]:
     if source is not None and source.consequence:
         found.append(source.consequence)
     others = declared_parts(plan.question, plan.space)
-    return [*found, *(text for text in (plan.declared, *others, plan.space.caveat) if text)]
+    return [*found, *(text for text in (plan.declared, *others, caveat(plan.space)) if text)]
 
 
 def kind_of(said: Mapping[str, Any]) -> type[Question]:
