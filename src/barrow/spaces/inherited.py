@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 from barrow.errors import ParameterError
 
@@ -32,7 +33,7 @@ def lose_formulas(kind: type, most_general: type) -> None:
     # These modules know every kind of space, and are therefore loaded after all of them.
     from barrow.spaces import grids, nearness, shapes
 
-    functions = (
+    functions: tuple[Any, ...] = (
         nearness.near_pairs, nearness.coordinates, nearness.distances_from, nearness.keeps_near,
         grids.coarser, grids.snapping_means, shapes.cell_corners, shapes.cell_places,
     )  # fmt: skip
