@@ -100,7 +100,7 @@ class Truth:
     def of(cls, setting: Setting) -> Truth:
         """Counted here, apart from the library's engines."""
         whose, columns = setting.records
-        space = setting.study.space.held
+        space = setting.study.space.records_space
         _, number, sizes = np.unique(whose, return_inverse=True, return_counts=True)
         weights = 1.0 / sizes[number] / len(sizes)
         if setting.of.kind == "tree":
@@ -114,11 +114,11 @@ class Truth:
 
     def errors(self, plan: Any, shares: Floats) -> tuple[float, float]:
         """How far a released histogram is from raw records, and on lines from records on their cells as well."""
-        inner, k = plan.space.held, plan.space.held.items
+        inner, k = plan.space.records_space, plan.space.records_space.items
         there = float(shares[:k].sum())
-        nobody = (1.0 - there) * float(plan.space.apart or 0) * plan.space.diameter
+        nobody = (1.0 - there) * float(plan.space.no_records_distance or 0) * plan.space.diameter
         raw = raw_error(inner, shares[:k] / there, self.places, self.weights) + nobody
-        if not inner.on_line:
+        if not inner.geometry.on_line:
             return raw, raw
         points = np.asarray(inner.points, dtype=np.float64)
         return raw, raw_error(inner, shares[:k] / there, points[:, None], self.shares) + nobody
@@ -265,7 +265,10 @@ def _medians(setting: Setting, truth: Truth) -> dict[str, Any]:
     made = setting.release("quantile")
     plan: Any = made.plan
     statistics, middle = setting.statistics(plan), truth.median
-    points, moved = np.asarray(plan.space.held.places).ravel(), plan.space.snapping_upper * plan.space.diameter
+    points, moved = (
+        np.asarray(plan.space.records_space.geometry.places).ravel(),
+        plan.space.snapping_upper * plan.space.diameter,
+    )
     row = made.rows()[0]
     spans = [(row["low_95"] + moved, row["high_95"] - moved)]
     for _ in range(setting.draws.raw):

@@ -49,8 +49,8 @@ def released(plan: Plan, people: Population, users: int, records: int) -> tuple[
 
 def error_of(plan: Plan, shares: Floats, nobody: float, people: Population, present: float) -> float:
     """How far a release is from the raw records: of people with records, and by how many others there are."""
-    inside = raw_error(plan.space.held, shares / shares.sum(), people.places, people.shares)
-    apart = float(plan.space.apart or 0) * plan.space.diameter
+    inside = raw_error(plan.space.records_space, shares / shares.sum(), people.places, people.shares)
+    apart = float(plan.space.no_records_distance or 0) * plan.space.diameter
     return present * inside + abs(nobody - (1.0 - present)) * apart
 
 

@@ -172,7 +172,7 @@ def predicted_error(baseline: HistogramBaseline, reference: Floats) -> float:
     >>> round(predicted_error(made, np.full(4, 0.25)), 4)
     0.0039
     """
-    if baseline.space.has_tree:
+    if baseline.space.geometry.has_tree:
         return baseline.predicted_emd(reference)
     return float(0.5 * MEAN_ABSOLUTE * np.sqrt(baseline.variances(reference)).sum())
 
@@ -265,7 +265,7 @@ def _entries(made: LocalHistogram) -> int:
 
 def _candidate(name: str, made: HistogramBaseline, guess: Floats) -> Candidate:
     error = predicted_error(made, guess)
-    tree = made.space.has_tree
+    tree = made.space.geometry.has_tree
     note = "" if tree else "the error is an upper bound, by total variation"
     return Candidate(name, f"user-level: {made.name}", price(made.event), error, error, None, note, made)
 

@@ -19,6 +19,7 @@ from barrow.collect.shuffler import mix_and_forget
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
 from barrow.local import Report
+from barrow.spaces.product import columns_of
 from barrow.study import Study
 from tests.collect.world import World, admitted, batch_of, item, key, let_in, local_card, shuffle_card
 
@@ -219,7 +220,7 @@ def test_local_releases(tmp_path, space, asked, items, tables):
     """What reports say is released once, with a statement and an entry, for as many people as reported."""
     study = Study(space, alpha=3, users=40, model="local", dataset="d", questions=[asked])
     card = make_card(study, signer=key("signer"), front=key("front"), address="https://x.example")
-    held = study.space.columns_of(items)
+    held = columns_of(study.space, items)
     made = [bw.Client(card, memory=tmp_path / f"{i}.json", limit=99).report(held).to_text() for i in range(5)]
     texts = [admitted(card, text) for text in made]
     book = Ledger.create(tmp_path / "d.ledger", study)

@@ -21,6 +21,7 @@ from barrow.demo.examples import CONCEPTS, bundled
 from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import Ledger
 from barrow.questions.statement import Statement
+from barrow.spaces.nearness import distances_from
 from barrow.study import LostReleaseError, Study, read_statement, read_study, verify
 
 ROOT = Path(__file__).parent.parent.parent
@@ -136,7 +137,7 @@ def test_the_map_and_the_distance_are_near_the_truth(printed):
     users, places = flown()
     study = read_study("barrow-demo/study.toml")
     items = study.space.encode(places)
-    far = study.space.distances_from((40.64, -73.78))[items] * study.space.diameter
+    far = distances_from(study.space, (40.64, -73.78))[items] * study.space.diameter
     value, said = released("barrow-demo/distance")
     # Laplace noise exceeds 30 scales with probability 1e-13.
     reach = 30 * said.answer.noise.scale

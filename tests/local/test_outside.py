@@ -15,6 +15,7 @@ from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.local import Client, Server, Survey
 from barrow.policy import RecordMap
+from barrow.spaces.nearness import keeps_near
 from barrow.study import Data, Study, statement_text
 
 LINE = "line(low=0, high=100, step=1, unit='years')"
@@ -67,7 +68,7 @@ def test_what_is_not_priced_is_refused_and_what_is_priced_is_drawn(tmp_path, mod
 
 def test_nearest_is_refused_where_no_contraction_is_proved(tmp_path):
     study = Study("hours", ["1 of 30, 1 h, 0.5"], users=100, model="local", questions=["histogram"])
-    assert not study.space.keeps_near("nearest")
+    assert not keeps_near(study.space, "nearest")
     with pytest.raises(ParameterError, match="priced for records that stay near") as found:
         Client(study, memory=tmp_path / "me.json").report([25.0], unknown="nearest")
     assert "allowed: 'error', or" in str(found.value)

@@ -22,6 +22,7 @@ from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.noise.source import SeededSource
 from barrow.spaces import Circle, Clustered, Earth, Euclidean, Line, NoRecords, Product
+from barrow.spaces.one_more import base_space
 
 TOWN = Earth(box=(40.0, -74.0, 40.4, -73.4), cell=2)
 GRAPHS = {
@@ -56,7 +57,7 @@ def test_blocks_are_nested_and_hold_every_item_but_those_that_were_added(name):
     space, spacing = GRAPHS[name]
     plan = edge_histogram(space, 20, users=500, spacing=spacing)
     levels = levels_of(plan)
-    carried = plan.decoder.weights[: space.innermost.items]
+    carried = plan.decoder.weights[: base_space(space).items]
     for fine, coarse in pairwise(levels):
         assert ((fine < 0) == (coarse < 0)).all()
         for block in range(fine.max() + 1):

@@ -14,6 +14,7 @@ from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.spaces import Discrete, Line
+from barrow.spaces.one_more import with_no_records
 
 LINE = Line(0, 60, step=1, unit="min", cells=True)
 UNEVEN = Line(0, 60, points=[0, 1, 2, 4, 7, 7.5, 10, 20, 21, 22, 30, 31, 45, 46, 47, 48, 60])
@@ -22,7 +23,7 @@ UNEVEN = Line(0, 60, points=[0, 1, 2, 4, 7, 7.5, 10, 20, 21, 22, 30, 31, 45, 46,
 def made_for(name):
     kind, _, how = name.partition(" ")
     space = LINE if "uneven" not in how else UNEVEN
-    space = space.with_no_records if "apart" in how else space
+    space = with_no_records(space) if "apart" in how else space
     if kind == "levels":
         return space, user_level_histogram(space, "levels", 1, users=500)
     if "gaussian" in how:
@@ -41,7 +42,7 @@ KINDS = [
 def shares_of(space, seed=3):
     rng = np.random.default_rng(seed)
     found = rng.dirichlet(np.full(space.items, 0.3))
-    if space.apart is not None:
+    if space.no_records_distance is not None:
         found[-1] = 0.2
         found[:-1] *= 0.8 / found[:-1].sum()
     return found
@@ -51,8 +52,8 @@ def shares_of(space, seed=3):
 def test_without_noise_each_value_is_the_share_up_to_its_points(name):
     space, made = made_for(name)
     found, shares = cumulative_of(space, made), shares_of(space)
-    people = shares[: space.held.items].sum()
-    below = np.cumsum(shares[: space.held.items])
+    people = shares[: space.records_space.items].sum()
+    below = np.cumsum(shares[: space.records_space.items])
     raw = np.asarray(made.matrix @ shares)
     for q in (0.0, 0.3, 0.9):
         values = found.excess(raw, q) + q * people
@@ -110,7 +111,7 @@ def test_sums_of_many_noises_agree_with_those_of_edges():
 def misses(name, q, level, draws, shrink=1.0):
     space, made = made_for(name)
     found, shares = cumulative_of(space, made), shares_of(space)
-    below = np.cumsum(shares[: space.held.items])
+    below = np.cumsum(shares[: space.records_space.items])
     true = int(np.searchsorted(below, q * below[-1] * (1 - 1e-12)))
     raw = np.asarray(made.matrix @ shares)
     zero = Center.from_integers(np.zeros(len(raw), dtype=np.int64))
@@ -139,7 +140,7 @@ def test_intervals_that_are_too_narrow_would_be_seen():
 def test_the_band_holds_the_whole_distribution_function(name):
     space, made = made_for(name)
     found, shares = cumulative_of(space, made), shares_of(space)
-    held = np.cumsum(shares[: space.held.items])
+    held = np.cumsum(shares[: space.records_space.items])
     held /= held[-1]
     raw = np.asarray(made.matrix @ shares)
     zero = Center.from_integers(np.zeros(len(raw), dtype=np.int64))

@@ -22,7 +22,7 @@ from barrow.spaces import Earth, Euclidean, Line, NoRecords
 TOWN = Earth(box=(40.0, -74.0, 40.4, -73.4), cell=2)
 SPACE = NoRecords(TOWN)
 SPACING = TOWN.diameter / 9
-PLACES = TOWN.point_rows
+PLACES = TOWN.geometry.points
 
 
 def within(south, west, north, east):

@@ -15,6 +15,8 @@ from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.source import SeededSource
 from barrow.questions import Histogram
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Elsewhere, Euclidean, Line, NoRecords, Product, Tree
+from barrow.spaces.nearness import coordinates
+from barrow.spaces.one_more import base_space
 from barrow.study import Study
 
 
@@ -108,7 +110,7 @@ def test_cells_of_a_map_are_kept_by_quarters():
         truth /= truth.sum()
         b = [0.003, 0.01, 0.03][draw % 3]
         y = truth + rng.laplace(scale=b, size=64)
-        blocks, noise = Blocks.halved(space.coordinates), CellNoise(b * math.sqrt(2), 1)
+        blocks, noise = Blocks.halved(coordinates(space)), CellNoise(b * math.sqrt(2), 1)
         assert set(np.flatnonzero(kept_cells(y, blocks, noise))) == slow_kept(y, b, levels)
         found = screened_map(space, y, blocks, noise)
         assert found.sum() == pytest.approx(1)
@@ -129,7 +131,7 @@ def test_a_map_is_nearest_among_the_cells_that_are_kept():
     compared = 0
     for _ in range(10):
         y = truth + rng.normal(scale=0.3, size=16)
-        blocks = Blocks.halved(space.coordinates)
+        blocks = Blocks.halved(coordinates(space))
         kept = np.flatnonzero(kept_cells(y, blocks, noise))
         x = np.zeros(16)
         x[kept] = y[kept] + (1 - y[kept].sum()) / len(kept)
@@ -243,7 +245,7 @@ def test_lines_and_maps_are_not_projected():
 
 
 def emd(space: Line, a: np.ndarray, b: np.ndarray) -> float:
-    return float(space.flow_cost(a - b))
+    return float(space.geometry.flow_cost(a - b))
 
 
 def test_a_study_of_skewed_people_is_as_accurate_as_its_decoder():
@@ -252,7 +254,7 @@ def test_a_study_of_skewed_people_is_as_accurate_as_its_decoder():
     truth, people = skewed(), 3000
     study = Study(line, ["all, anywhere, 3"], users=people)
     plan = study.plan(Histogram(mechanism="cells", definition="user_level"))
-    assert plan.space.innermost is not plan.space
+    assert base_space(plan.space) is not plan.space
     assert plan.chosen.name == "cells"
     b = plan.noise.deviation / math.sqrt(2)
     everybody = np.append(truth, 0.0)
@@ -273,5 +275,7 @@ def test_reports_of_people_are_decoded_by_their_mean():
     made = histogram_noise(NoRecords(LINE), "cells", 200, users=40_000, model="local")
     truth = np.zeros(LINE.items + 1)
     truth[5] = 1.0
-    errors = [float(LINE.flow_cost((made.simulated(truth, SeededSource(seed)) - truth)[:-1])) for seed in range(6)]
+    errors = [
+        float(LINE.geometry.flow_cost((made.simulated(truth, SeededSource(seed)) - truth)[:-1])) for seed in range(6)
+    ]
     assert max(errors) < 0.02

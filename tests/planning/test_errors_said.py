@@ -20,6 +20,7 @@ from barrow.planning.simulate import reference_distribution
 from barrow.questions import Histogram
 from barrow.questions.histogram import HistogramPlan
 from barrow.spaces import Clustered, Discrete, Euclidean, Line, NoRecords, Product
+from barrow.spaces.grids import snapping_means
 from barrow.transport import measure_of
 from tests.mechanisms.test_screened import skewed
 
@@ -50,7 +51,7 @@ def test_references_are_unlike_each_other(space):
     assert [a.tolist() for a in other_references(space)] == [
         a.tolist() for a in found[1:]
     ]  # equal arguments, equal numbers
-    if space.apart is not None:
+    if space.no_records_distance is not None:
         assert all(one[-1] == pytest.approx(0.05) for one in found)
 
 
@@ -212,7 +213,7 @@ def ratio(plan: HistogramPlan, truth: np.ndarray, count: int = 40, few: int = 10
     """The mean of what releases say of themselves over their true mean error."""
     found = releases(plan, truth, count)
     measure = measure_of(plan.space)
-    snapped = float(truth @ plan.space.snapping_means)
+    snapped = float(truth @ snapping_means(plan.space))
     true = np.mean([np.hypot(measure.distance(shares - truth), snapped) for shares in found]) * plan.space.diameter
     said = np.mean([own_error(plan.target, plan.made, shares, plan.error).about for shares in found[:few]])
     return float(said / true)
@@ -256,7 +257,7 @@ def test_coarse_nodes_say_between_which_errors():
     assert low < 0.8 * high
     # People who all are in few places, and people who are spread out, are both within it, about.
     for truth in (lone, shares):
-        measure, moved = measure_of(plan.space, 5000), float(truth @ plan.space.snapping_means)
+        measure, moved = measure_of(plan.space, 5000), float(truth @ snapping_means(plan.space))
         true = np.mean([np.hypot(measure.distance(plan.simulated(truth, i) - truth), moved) for i in range(3)])
         assert 0.8 * low <= true * plan.space.diameter <= 1.25 * high
 

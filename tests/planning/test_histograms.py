@@ -19,6 +19,7 @@ from barrow.planning.histograms import HistogramTarget
 from barrow.planning.terms import Terms
 from barrow.privacy import Emd
 from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree
+from barrow.spaces.grids import snapping_means
 from barrow.transport import emd
 from tests.planning.targets import histogram_candidates, target
 
@@ -57,7 +58,7 @@ def test_predicted_errors_are_those_of_releases(name):
             errors.append(float(emd(space, made.decode(drawn), truth)) * space.diameter)
         mean, wobble = np.mean(errors), np.std(errors) * (1 / np.sqrt(60) + 1 / np.sqrt(3))
         assert abs(candidate.decoded - mean) < 0.15 * mean + 4 * wobble, candidate.name
-        moved = float(asked.reference @ space.snapping_means) * space.diameter
+        moved = float(asked.reference @ snapping_means(space)) * space.diameter
         assert max(moved, candidate.decoded) <= candidate.error <= moved + candidate.decoded
 
 

@@ -18,6 +18,7 @@ from barrow.questions import CircularMean, Density, to_question
 from barrow.questions.statement import LedgerEntry
 from barrow.render.report.release import release_files
 from barrow.spaces import Circle, Line, parse_space, space_from_spec
+from barrow.spaces.nearness import distances_from
 from barrow.study import Study, read, statement_text, verify
 from barrow.study.statement import make_statement
 
@@ -30,7 +31,7 @@ def planned(users=1000, alpha=25, **options):
 
 def test_the_end_of_a_circle_is_its_beginning(tmp_path):
     assert HOURS.encode([0.0, 24.0, 23.999]).tolist() == [0, 0, 23]
-    assert HOURS.distances_from(24.0).tolist() == HOURS.distances_from(0.0).tolist()
+    assert distances_from(HOURS, 24.0).tolist() == distances_from(HOURS, 0.0).tolist()
     with pytest.raises(DataError):
         HOURS.encode([24.5])
     file = tmp_path / "hours.csv"

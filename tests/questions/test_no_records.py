@@ -400,7 +400,7 @@ def test_quantiles_over_holders_are_those_of_their_items_and_the_others_do_not_c
     plan = Quantile(of=["0.1", "0.5", "0.9"]).plan(Terms(space, 400, given=Fraction(25)))
     held = [1] * 40 + [5] * 160 + [15] * 40
     found = _covered(plan, lambda tables: tables, held + [None] * 160, 5)
-    true = [LINE.places[1], LINE.places[5], LINE.places[15]]
+    true = [LINE.geometry.places[1], LINE.geometry.places[5], LINE.geometry.places[15]]
     true = [float(np.ravel(x)[0]) for x in true]
     inside = [
         all(row["low_95"] <= t <= row["high_95"] for row, t in zip(each["values"], true, strict=True)) for each in found
@@ -409,7 +409,7 @@ def test_quantiles_over_holders_are_those_of_their_items_and_the_others_do_not_c
     widths = np.mean([[row["high_95"] - row["low_95"] for row in each["values"]] for each in found], axis=0)
     assert widths.max() < 60.0  # of 100: intervals that say something
     # Counting those without records as holders would move the 0.9-quantile by a factor 0.6: it is ruled out mostly.
-    wrong = float(np.ravel(LINE.places[0])[0])
+    wrong = float(np.ravel(LINE.geometry.places[0])[0])
     assert np.mean([each["values"][1]["low_95"] > wrong for each in found]) > 0.9
     shares = [each["people"][0] for each in found]
     assert np.mean([row["low_95"] <= 0.6 <= row["high_95"] for row in shares]) >= 0.95 - 0.03

@@ -14,6 +14,7 @@ from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.questions import Quantile, to_question
 from barrow.spaces import Discrete, Line
+from barrow.spaces.one_more import with_no_records
 from barrow.study import Study, explain, read, verify
 from tests.thorough import often
 
@@ -63,7 +64,7 @@ def test_skewed_people_have_an_interval_of_few_of_them():
     plan = study.plan("median")
     held = np.repeat(np.arange(289), np.round(40_000 * _skewed(289)).astype(int))[:40_000]
     items, times = np.unique(held, return_counts=True)
-    missing = minutes.with_no_records.items - 1
+    missing = with_no_records(minutes).items - 1
     rest = 40_000 - len(held)
     counts = Counts(
         np.append(items, missing) if rest else items, np.ones(len(items) + bool(rest), dtype=np.int64),

@@ -23,7 +23,9 @@ from barrow.spaces import (
     parse_space,
     shortest_paths,
     space_from_spec,
+    space_kinds,
 )
+from barrow.spaces.nearness import distances_from
 
 NAN = float("nan")
 WRONG = {
@@ -90,9 +92,9 @@ WRONG = {
     "keys": (lambda: space_from_spec({"kind": "line", "lo": 1}), "Line has no option 'lo'. Did you mean 'low'"),
     "text": (lambda: parse_space("earth(__import__('os'))"), "cannot be read"),
     "no grid": (lambda: Line(0, 1).labels, "has no grid"),
-    "point outside": (lambda: Line(0, 1, step=0.5).distances_from(2), "outside the line"),
-    "place": (lambda: Earth(cell=5000).distances_from((100, 0)), "not on Earth"),
-    "label": (lambda: Discrete(["a"]).distances_from("b"), "'b' is not an item"),
+    "point outside": (lambda: distances_from(Line(0, 1, step=0.5), 2), "outside the line"),
+    "place": (lambda: distances_from(Earth(cell=5000), (100, 0)), "not on Earth"),
+    "label": (lambda: distances_from(Discrete(["a"]), "b"), "'b' is not an item"),
 }
 
 
@@ -184,3 +186,9 @@ def test_huge_private_values_cause_no_warning():
         for space, far in ((Circle.hours(), [1e308]), (Euclidean(center=[0, 0], radius=1, step=0.5), [[1e200, 1e200]])):
             with pytest.raises(DataError):
                 space.encode(far, unknown="nearest")
+
+
+def test_constructors_are_plain():
+    """What a class defines is what is called: nothing wraps or replaces it."""
+    for kind in space_kinds().values():
+        assert not hasattr(kind.__init__, "__wrapped__"), kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -14,7 +15,9 @@ from barrow.mechanisms.edge_histogram import spacings
 from barrow.queries import density, mean, tree_edges
 from barrow.randomisers.spec import randomiser_from_spec, suited
 from barrow.spaces import Discrete, Euclidean, Line, Space, Tree, edge_names, edge_tree
-from barrow.spaces.geometry import Lattice
+from barrow.spaces.geometry import Geometry, Lattice, TreeEdges
+from barrow.spaces.grids import snapping_means
+from barrow.spaces.nearness import near_pairs
 from barrow.spaces.records import LabelIndex
 from barrow.spaces.sphere import EARTH_RADIUS_KM, great_circle
 from barrow.transport import emd
@@ -43,7 +46,7 @@ class Named(Space):
     def label(self, item: int) -> str:
         return self.index.labels[item]
 
-    def to_spec(self) -> dict[str, Any]:
+    def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind}
 
 
@@ -54,29 +57,39 @@ class Ruler(Named):
     """Marks on a line: its gaps and its points are all that it says of them."""
 
     kind: ClassVar[str] = "ruler"
-    has_tree: ClassVar[bool] = True
-    flat: ClassVar[bool] = True
     _unit, _diameter = "cm", 8.0
     points = np.array([0.0, 1.0, 3.0, 4.0, 8.0])
-    gaps = np.diff(points) / 8.0
-    lattice = Lattice(np.array([0.0]), np.array([8.0]), (5,), full=False)
+    geometry = Geometry(
+        gaps=np.diff(points) / 8.0,
+        lattice=Lattice(np.array([0.0]), np.array([8.0]), (5,), full=False),
+        located=lambda: Ruler.points,
+        flat=True,
+    )
     size = 5
     least_distance_lower = 0.125 * (1 - 2.0**-40)
-    snapping_upper, snapping_means = LINE.snapping_upper, LINE.snapping_means
+    snapping_upper = LINE.snapping_upper
 
     def _distance(self, a, b):
         return np.abs(self.points[a] - self.points[b]) / 8.0
+
+
+@snapping_means.register
+def _(space: Ruler) -> Any:
+    return snapping_means(LINE)
 
 
 class Board(Named):
     """The squares of a board, by their lattice."""
 
     kind: ClassVar[str] = "board"
-    flat: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "exponential")
     _unit, _diameter = "m", 10.0
     points = np.stack([x.ravel() for x in np.meshgrid(np.arange(6) + 0.5, np.arange(8) + 0.5, indexing="ij")], axis=1)
-    lattice = Lattice(np.zeros(2), np.array([6.0, 8.0]), (6, 8))
+    geometry = Geometry(
+        lattice=Lattice(np.zeros(2), np.array([6.0, 8.0]), (6, 8)),
+        located=lambda: Board.points,
+        flat=True,
+        randomisers=("planar_laplace", "exponential"),
+    )
     size = 48
     least_distance_lower = 0.1 * (1 - 2.0**-40)
     snapping_upper = 0.5**0.5 / 10.0 * (1 + 2.0**-40)
@@ -89,12 +102,11 @@ class Fork(Named):
     """A tree by the items below its edges: two pairs on long arms."""
 
     kind: ClassVar[str] = "fork"
-    has_tree: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("tree",)
     least_distance_lower = 0.25 * (1 - 2.0**-40)
-
-    def edge_spans(self):
-        return np.array([0, 2, 0, 1, 2, 3]), np.array([2, 4, 1, 2, 3, 4]), np.array([3, 3, 1, 1, 1, 1]) / 8.0
+    geometry = Geometry(
+        tree=TreeEdges(np.array([0, 2, 0, 1, 2, 3]), np.array([2, 4, 1, 2, 3, 4]), np.array([3, 3, 1, 1, 1, 1]) / 8.0),
+        randomisers=("tree",),
+    )
 
     def _distance(self, a, b):
         return np.where(a == b, 0.0, np.where(a // 2 == b // 2, 0.25, 1.0))
@@ -118,46 +130,48 @@ def untrue(space: Space) -> list[str]:
         if said and not np.allclose(found, block, rtol=slack, atol=slack):
             wrong.append(name)
 
-    if space.gaps is not None:
-        along = np.abs(np.subtract.outer(*[np.append(0.0, np.cumsum(space.gaps))[:k]] * 2))
-        turn = space.gaps.sum()
-        check("gaps", True, np.minimum(along, turn - along) if space.goes_round else along)
-        if space.goes_round and np.ptp(space.gaps) > 1e-12:
+    if space.geometry.gaps is not None:
+        along = np.abs(np.subtract.outer(*[np.append(0.0, np.cumsum(space.geometry.gaps))[:k]] * 2))
+        turn = space.geometry.gaps.sum()
+        check("gaps", True, np.minimum(along, turn - along) if space.geometry.periodic else along)
+        if space.geometry.periodic and np.ptp(space.geometry.gaps) > 1e-12:
             wrong.append("equal gaps")
-    if space.flat:
-        rows = space.point_rows
+    if space.geometry.flat:
+        rows = space.geometry.points
         apart = np.sqrt(((rows[:, None] - rows) ** 2).sum(axis=2))
-        units = np.degrees(2.0 * np.arcsin(np.minimum(apart / 2.0, 1.0))) if space.angular else apart
+        units = np.degrees(2.0 * np.arcsin(np.minimum(apart / 2.0, 1.0))) if space.geometry.angular else apart
         check("flat", True, units / space.diameter, 1e-6)
-    if space.on_earth:
-        lat, lon = space.point_rows.T
+    if space.geometry.on_earth:
+        lat, lon = space.geometry.points.T
         angles = great_circle(lat[:, None], lon[:, None], lat, lon)
         check("on_earth", True, np.minimum(angles * EARTH_RADIUS_KM / space.diameter, 1.0))
-    if space.lattice is not None:
-        low, high, shape = space.lattice.low, space.lattice.high, space.lattice.shape
-        if not ((low <= space.point_rows) & (space.point_rows <= high)).all():
+    if space.geometry.lattice is not None:
+        low, high, shape = space.geometry.lattice.low, space.geometry.lattice.high, space.geometry.lattice.shape
+        if not ((low <= space.geometry.points) & (space.geometry.points <= high)).all():
             wrong.append("lattice")
         middles = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1) + 0.5
-        if space.lattice.full and not np.allclose(low + middles * space.lattice.widths, space.point_rows):
+        if space.geometry.lattice.full and not np.allclose(
+            low + middles * space.geometry.lattice.widths, space.geometry.points
+        ):
             wrong.append("full")
-    if space.has_tree:
+    if space.geometry.has_tree:
         tree = edge_tree(space)
         below = (each[:, None] >= tree.starts) & (each[:, None] < tree.ends)
         check("edges", True, (below[:, None] != below) @ tree.lengths)
-    if space.has_tree and space.gaps is None:
-        starts, ends, _ = space.edge_spans()
-        inside = (each[:, None] >= starts) & (each[:, None] < ends)
-        exact = [[sum(np.array(space.edge_lengths())[a != b], Fraction(0)) for b in inside] for a in inside]
+    if space.geometry.has_tree and space.geometry.gaps is None:
+        tree = space.geometry.tree
+        inside = (each[:, None] >= tree.starts) & (each[:, None] < tree.ends)
+        exact = [[sum(np.array(tree.exact_lengths)[a != b], Fraction(0)) for b in inside] for a in inside]
         check("edge_lengths", True, np.array(exact, dtype=np.float64))
-        if space.exact_distances and any(
+        if space.geometry.exact and any(
             Fraction(d) != e for ds, es in zip(block, exact, strict=True) for d, e in zip(ds, es, strict=True)
         ):
             wrong.append("exact_distances")
-    elif space.exact_distances:
+    elif space.geometry.exact:
         wrong.append("exact_distances")
-    check("equidistant", space.equidistant, 1.0 - np.eye(k), 0.0)
-    if space.even_clusters is not None:
-        count, members, radius = space.even_clusters
+    check("equidistant", space.geometry.equidistant, 1.0 - np.eye(k), 0.0)
+    if space.geometry.clusters is not None:
+        count, members, radius = space.geometry.clusters
         group = each // members
         same = group[:, None] == group
         check("even_clusters", count * members == k, np.where(same, float(radius) * (1.0 - np.eye(k)), 1.0))
@@ -171,19 +185,19 @@ def test_what_it_says_is_true(space):
 def test_what_is_not_true_is_noticed():
     """The check above can fail: each claim, made where it does not hold."""
 
-    def told(base: type, *arguments: Any, **claims: Any) -> list[str]:
-        return untrue(type("Told", (base,), {"kind": "told", **claims})(*arguments))
+    def told(space: Space, **claims: Any) -> list[str]:
+        space.__dict__["geometry"] = replace(space.geometry, **claims)
+        return untrue(space)
 
-    assert told(Ruler, gaps=np.full(4, 0.25)) == ["gaps", "edges"]
-    assert told(Named, flat=True, points=np.arange(4.0)) == ["flat"]
-    assert told(Named, on_earth=True, points=np.zeros((4, 2))) == ["on_earth"]
-    assert told(Board, lattice=Lattice(np.zeros(2), np.array([6.0, 7.0]), (6, 8))) == ["lattice", "full"]
-    assert told(Named, has_tree=True, edge_spans=Fork.edge_spans) == ["edges", "edge_lengths"]
-    assert told(Named, equidistant=True) == ["equidistant"]
-    assert told(Discrete, ["a", "b", "c"], even_clusters=(1, 3, Fraction(1, 2))) == ["even_clusters"]
-    assert told(Tree, [("a", "root", 0.1), ("b", "root", 0.2), ("c", "root", 0.3)], exact_distances=True) == [
-        "exact_distances"
-    ]
+    assert told(Ruler(), gaps=np.full(4, 0.25)) == ["gaps", "edges"]
+    assert told(Named(), flat=True, located=lambda: np.arange(4.0)) == ["flat"]
+    assert told(Named(), on_earth=True, located=lambda: np.zeros((4, 2))) == ["on_earth"]
+    assert told(Board(), lattice=Lattice(np.zeros(2), np.array([6.0, 7.0]), (6, 8))) == ["lattice", "full"]
+    assert told(Named(), tree=Fork.geometry.tree) == ["edges", "edge_lengths"]
+    assert told(Named(), equidistant=True) == ["equidistant"]
+    assert told(Discrete(["a", "b", "c"]), clusters=(1, 3, Fraction(1, 2))) == ["even_clusters"]
+    uneven = Tree([("a", "root", 0.1), ("b", "root", 0.2), ("c", "root", 0.3)])
+    assert told(uneven, exact=True) == ["exact_distances"]
 
 
 def test_transport_is_the_solvers(space):
@@ -218,8 +232,8 @@ def test_squares_have_the_formulas_of_a_box():
         ]
     assert suited(board) == "planar_laplace"
     assert spacings(board) == spacings(box)
-    tails, heads = board.near_pairs()[:2]
-    assert np.array_equal(np.stack([tails, heads]), np.stack(box.near_pairs()[:2]))
+    tails, heads = near_pairs(board)[:2]
+    assert np.array_equal(np.stack([tails, heads]), np.stack(near_pairs(box)[:2]))
 
 
 def test_a_fork_has_the_formulas_of_a_tree():

@@ -45,7 +45,7 @@ class Loop(Space):
     def least_distance_lower(self) -> float:
         return (1.0 - 2.0**-44) / self.diameter
 
-    def to_spec(self) -> dict[str, Any]:
+    def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "stops": self.stops}
 
 
@@ -73,7 +73,7 @@ class Decibels(Space):
     def least_distance_lower(self) -> float:
         return 0.5 - 2.0**-45
 
-    def to_spec(self) -> dict[str, Any]:
+    def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind}
 
 

@@ -8,6 +8,8 @@ import pytest
 import barrow as bw
 from barrow.queries.tables import function
 from barrow.spaces import Circle, Earth, Line, Space, Tree
+from barrow.spaces.grids import coarser
+from barrow.spaces.nearness import distances_from, keeps_near
 from barrow.transport import emd
 
 LEAST = 1e-3
@@ -36,10 +38,10 @@ MADE = {
 @pytest.mark.parametrize("parent", MADE, ids=lambda kind: kind.kind)
 def test_it_has_no_closed_form(parent):
     own, root = MADE[parent](parent), MADE[parent](other(parent))
-    assert not root.has_closed_form
-    assert not root.has_tree
-    assert not root.on_line
-    assert root.lattice is None
+    assert not root.geometry.has_closed_form
+    assert not root.geometry.has_tree
+    assert not root.geometry.on_line
+    assert root.geometry.lattice is None
     assert root.metric_name != own.metric_name
     a, b = np.zeros(root.items), np.zeros(root.items)
     a[0] = b[-1] = 1.0
@@ -58,6 +60,13 @@ def test_a_constant_is_that_of_its_own_distance():
     assert constants == [pytest.approx(expected[0]), pytest.approx(expected[1])]
 
 
+def test_distances_from_a_point_are_its_own():
+    root = MADE[Line](other(Line))
+    assert distances_from(root, 8) == pytest.approx(root.block([8])[0])  # and not those of the line
+    assert coarser(root, 2) is None
+    assert not keeps_near(root, "nearest")
+
+
 def test_a_formula_that_it_states_itself_stays():
     root = MADE[Line](other(Line, metric_name="roots"))
     assert root.metric_name == "roots"
@@ -67,7 +76,7 @@ def test_what_keeps_the_distance_keeps_the_formulas():
     class Named(Line):
         kind = "named"
 
-    assert MADE[Line](Named).has_closed_form
+    assert MADE[Line](Named).geometry.has_closed_form
 
 
 @pytest.mark.parametrize("bound", ["least_distance_lower", "snapping_upper"])

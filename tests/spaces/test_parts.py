@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from barrow.errors import ParameterError
+from barrow.render.items import _way
 from barrow.spaces import Line
 from barrow.spaces.checks import finite_array, positive_number, without_names
 from barrow.spaces.edges import nested_edges
@@ -32,7 +33,6 @@ from barrow.spaces.product import edge_colours, product_graph
 from barrow.spaces.records import LabelIndex, private_numbers
 from barrow.spaces.spanners import check_memory, flow_cost, greedy_spanner, nearest_distances, simulated_error
 from barrow.spaces.sphere import EARTH_RADIUS_KM, box_diameter_upper, great_circle
-from barrow.spaces.tree import _way
 
 
 def test_finite_array():

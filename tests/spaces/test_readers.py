@@ -259,5 +259,5 @@ def test_weekdays_by_name_alone_are_not_rounded_and_moments_are_unknown():
 
 def test_every_kind_of_space_is_read_here():
     spaces = [reader.space for reader in READERS.values()] + NAMED
-    parts = [part for space in spaces for part, _ in space.summands]
+    parts = [part for space in spaces for part, _ in space.geometry.parts]
     assert set(space_kinds()) <= {space.kind for space in [*spaces, *parts]}

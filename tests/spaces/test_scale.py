@@ -10,6 +10,7 @@ import barrow as bw
 from barrow.engines import Columns, DuckDBEngine, MemoryEngine
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Line, Scale, parse_space, space_from_spec
+from barrow.spaces.nearness import distances_from
 
 ANSWERS = ["never", "rarely", "sometimes", "often", "always"]
 SCALE = Scale(ANSWERS)
@@ -18,7 +19,7 @@ SCALE = Scale(ANSWERS)
 def test_distances_are_those_of_a_line_and_records_are_words():
     assert np.array_equal(SCALE.block(), Line(1, 5, step=1).block())
     assert SCALE.encode(["always", "never"]).tolist() == [4, 0]
-    assert SCALE.distances_from("never").tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert distances_from(SCALE, "never").tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
     assert SCALE.snapping_upper == 0.0
     with pytest.raises(DataError):
         SCALE.encode(["perhaps"])

@@ -55,7 +55,7 @@ def test_the_arrow_stream_needs_no_pyarrow(release, monkeypatch):
 def test_cells_are_polygons_that_geopandas_reads(release):
     found = release[0]
     shape = found.__geo_interface__
-    space = found.space.held
+    space = found.space.records_space
     assert len(shape["features"]) == space.items
     for feature, (lat, lon) in zip(shape["features"], space.points, strict=True):
         ring = np.array(feature["geometry"]["coordinates"][0])

@@ -66,7 +66,7 @@ def test_init_chooses_writes_and_shows_the_cells(tmp_path, monkeypatch, capsys):
     flags = ["--users", "800", "--dataset", "ages", "--promise", "all, 5 years, 0.5", "--question", "mean"]
     assert "<- chosen" in called(capsys, "init", "--space", "line(low=0, high=100, unit='years')", *flags)
     written = Study.read("study.toml")
-    assert written.space.held.step is not None
+    assert written.space.records_space.step is not None
     assert "auto" not in (tmp_path / "study.toml").read_text()
     assert json.loads(called(capsys, "plan", "--json"))["error"] == pytest.approx(written.plan().error)
 

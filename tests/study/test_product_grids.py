@@ -38,7 +38,7 @@ def test_one_part_is_chosen_and_plans_like_a_size_typed_by_hand():
     chosen = next(grid for grid in grids.grids if grid.cell == grids.chosen)
     assert isinstance(grids.chosen, float)
     assert chosen.total <= 1.05 * min(grid.total for grid in grids.grids)
-    assert study.space.held.parts[0].step == grids.chosen
+    assert study.space.records_space.parts[0].step == grids.chosen
     by_hand = study_on(LINE.format(grids.chosen) + " x hours(step=4)")
     assert by_hand.grids is None
     assert by_hand.space == study.space
@@ -46,7 +46,7 @@ def test_one_part_is_chosen_and_plans_like_a_size_typed_by_hand():
     assert edges(by_hand) == chosen.total
     assert chosen.items == study.plan().space.items
     # Each promise is charged with twice what snapping may move, in each part's unit.
-    moved = [2.0 * part.snapping_upper * part.diameter for part in study.space.held.parts]
+    moved = [2.0 * part.snapping_upper * part.diameter for part in study.space.records_space.parts]
     assert list(chosen.snapped) == moved
     assert f"charged with {moved[0]:.3g} km and {moved[1]:.3g} h more" in "\n".join(grids.lines())
     assert chosen.charged[1] == pytest.approx(0.5 * (1.0 + moved[0]) / 40.0 + 0.5 * (0.5 + moved[1]) / 12.0)
@@ -58,14 +58,14 @@ def test_two_parts_are_as_good_as_the_best_of_all_grids():
     study = study_on(weighted.format("'auto'", "'auto'"), users=200)
     grids = study.grids
     assert grids is not None
-    assert [part.step for part in study.space.held.parts] == list(grids.chosen)
-    assert [str(weight) for weight in study.space.held.weights] == ["3/4", "1/4"]
+    assert [part.step for part in study.space.records_space.parts] == list(grids.chosen)
+    assert [str(weight) for weight in study.space.records_space.weights] == ["3/4", "1/4"]
     found = {grid.cell: grid.total for grid in grids.grids}
     assert found[grids.chosen] <= 1.05 * min(found.values())
     fewest = min(grid.items for grid in grids.grids if grid.total <= 1.05 * min(found.values()))
     assert next(grid.items for grid in grids.grids if grid.cell == grids.chosen) == fewest
     # Around the least no grid is much better, whether it was looked at or not.
-    sizes = zip([_sizes(part, False) for part in study.space.held.parts], grids.chosen, strict=True)
+    sizes = zip([_sizes(part, False) for part in study.space.records_space.parts], grids.chosen, strict=True)
     near = [[size for size in ladder if cell / 2.6 <= size <= 2.6 * cell] for ladder, cell in sizes]
     others = [cells for cells in itertools.product(*near) if cells not in found]
     totals = [edges(study_on(weighted.format(*cells), users=200)) for cells in others]
@@ -111,7 +111,7 @@ def test_init_chooses_for_every_part_without_a_size(tmp_path, monkeypatch, capsy
     shown = called("init", "--space", "line(low=0, high=40, unit='km') x circle(period=24, unit='h')", *flags)
     assert "cell km  cell h" in shown
     assert "<- chosen" in shown
-    parts = Study.read("study.toml").space.held.parts
+    parts = Study.read("study.toml").space.records_space.parts
     assert all(part.step is not None for part in parts)
     again = json.loads(
         called("plan", "--space", f"line(low=0, high=40, unit='km', step='auto') x hours(step={parts[1].step})",
@@ -122,7 +122,7 @@ def test_init_chooses_for_every_part_without_a_size(tmp_path, monkeypatch, capsy
     assert called(
         "init", "--study", "other.toml", "--space", "line(low=0, high=40, unit='km', step=10) x hours", *flags
     )
-    assert Study.read("other.toml").space.held.items == 5 * 24
+    assert Study.read("other.toml").space.records_space.items == 5 * 24
 
 
 def test_what_cannot_be_chosen_is_refused_in_words():

@@ -12,6 +12,7 @@ from barrow.ledger import Budget, Ledger, NotCoveredError, OverBudgetError, Prom
 from barrow.policy import RecordMap
 from barrow.privacy import Emd, UserLevel
 from barrow.spaces import Circle, Discrete, Earth, Euclidean, Line, Product, Scale
+from barrow.spaces.nearness import keeps_near
 from barrow.study import read, statement_text
 from tests.study.helpers import PROMISES, USERS, make_ledger, make_study, write_ages
 
@@ -117,13 +118,13 @@ def test_which_spaces_keep_near_records_near():
         Euclidean(center=[0, 0], radius=1, step=0.25): False,
     }  # fmt: skip
     for space, kept in nearest.items():
-        assert space.keeps_near("nearest") is kept, space
-        assert space.keeps_near("error")
-        assert not space.keeps_near("default"), space
+        assert keeps_near(space, "nearest") is kept, space
+        assert keeps_near(space, "error")
+        assert not keeps_near(space, "default"), space
     for named in (Discrete(["a", "b"]), Scale(["no", "perhaps", "yes"])):
-        assert named.keeps_near("default"), named
-    assert not Circle.weekdays().keeps_near("default")  # it reads moments, too
-    assert not Product([Discrete(["a", "b"]), Discrete(["c", "d"])]).keeps_near("default")
+        assert keeps_near(named, "default"), named
+    assert not keeps_near(Circle.weekdays(), "default")  # it reads moments, too
+    assert not keeps_near(Product([Discrete(["a", "b"]), Discrete(["c", "d"])]), "default")
 
 
 @pytest.mark.parametrize("space", [Line(-3, 7, step=1, unit="km"), Euclidean([0, -1], [2, 1], step=0.5, unit="km")])

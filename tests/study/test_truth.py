@@ -11,6 +11,7 @@ import pytest
 from barrow.noise.source import SeededSource
 from barrow.numerics.exact import at_most
 from barrow.spaces import EARTH_RADIUS_KM, Circle, Earth, Line
+from barrow.spaces.nearness import distances_from
 from barrow.study import Study, read
 
 USERS, DRAWS = 2000, 400
@@ -82,7 +83,7 @@ def test_places():
     rng = np.random.default_rng(2)
     lat, lon = rng.uniform(40.52, 40.98, 40 * USERS), rng.uniform(-74.28, -73.62, 40 * USERS)
     far = np.array([kilometres(a, b) for a, b in zip(lat, lon, strict=True)])
-    middle = earth.distances_from(CENTRE)[earth.encode(np.stack([lat, lon], axis=1))] * earth.diameter
+    middle = distances_from(earth, CENTRE)[earth.encode(np.stack([lat, lon], axis=1))] * earth.diameter
     order = np.argsort(middle - far)[:USERS]
     raw = [(float(lat[i]), float(lon[i])) for i in order]
     plan, values = planned(earth, f"distance(to={CENTRE})", raw)

@@ -149,4 +149,4 @@ def audit_limits() -> Finding:
 
 def _known(space: Space) -> int:
     """The items that records may have."""
-    return space.held.items
+    return space.records_space.items

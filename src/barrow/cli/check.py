@@ -39,7 +39,7 @@ def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, 
     report = data.engine().check(
         data.source,
         data.columns,
-        study.space.held,
+        study.space.records_space,
         unknown=data.unknown,
         users=study.users,
         examples=examples,

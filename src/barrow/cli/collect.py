@@ -16,6 +16,7 @@ from barrow.cli.numbers import Whole
 from barrow.cli.study_options import make_study, output_options
 from barrow.cli.terminal import echo
 from barrow.errors import ParameterError
+from barrow.spaces.product import columns_of
 
 _CARD = click.argument("card_file", metavar="CARD", type=click.Path())
 _HOST = click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
@@ -151,7 +152,7 @@ def answer(
     from barrow.collect import Client
 
     client = Client(card_file, memory=memory, limit=limit, signer=signer)
-    records = client.survey.study.space.columns_of(_lines(items))
+    records = columns_of(client.survey.study.space, _lines(items))
     done = client.send(records, unknown=unknown, invitation=invitation)
     told = {"sent": done, "spent": float(client.wallet.spent), "limit": float(client.wallet.limit or 0)}
     sent = f"Sent. Spent on all cards: ε = {told['spent']:.4g} of {told['limit']:.4g}."

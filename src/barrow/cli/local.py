@@ -19,6 +19,7 @@ from barrow.local import Client, Server, Survey, mix, read_batch
 from barrow.local.mixing import kinds_of
 from barrow.privacy import Model
 from barrow.questions import Collected
+from barrow.spaces.product import columns_of
 from barrow.study import Study
 
 _QUESTION = click.option(
@@ -62,7 +63,7 @@ def randomise(
     """  # noqa: D301  (click reads the backspace)
     client = Client(_study(file), asked, memory=memory)
     survey = client.survey
-    records = survey.study.space.columns_of(_lines(items))
+    records = columns_of(survey.study.space, _lines(items))
     if survey.shuffled:
         echo("\n".join(client.messages(records, unknown=unknown)))
     else:

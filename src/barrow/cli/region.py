@@ -87,7 +87,7 @@ def region(
 
 def _list(shares: ReleasedShares, confidence: float, as_json: bool, quiet: bool) -> None:
     """The regions that stand out of the noise, the largest first."""
-    rows = region_rows(shares.space.held, shares.merged(confidence))[0]
+    rows = region_rows(shares.space.records_space, shares.merged(confidence))[0]
     if as_json:
         echo_json({"confidence": confidence, "regions": rows})
         return

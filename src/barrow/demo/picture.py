@@ -37,7 +37,7 @@ def heat_map(plan: Plan, values: Floats, *, width: int = 64) -> list[str]:
              0°E
              ░ above the noise   ▒ above 1 %   ▓ above 3 %   █ above 10 %
     """
-    box, places, noise = plan.space.held.earth_box, plan.places, plan.threshold
+    box, places, noise = plan.space.records_space.geometry.box, plan.places, plan.threshold
     if box is None or places is None or noise is None:
         raise ParameterError(
             f"The release is not a map: {plan.description}.",

@@ -11,6 +11,7 @@ import numpy as np
 from barrow.engines.base import Columns, flat_groups
 from barrow.engines.values import parsed_moment, to_number
 from barrow.spaces import Space
+from barrow.spaces.grids import numbered
 
 _MOST = 0.5
 """A pattern is named if at least this share of the lost records that were looked at have it."""
@@ -24,7 +25,7 @@ def advise(lost: Sequence[tuple[object, ...]], columns: Columns, space: Space) -
     for part, group, reads in flat_groups(columns, space):
         values = [row[start : start + len(group)] for row in lost]
         start += len(group)
-        if part.on_earth and reads.numbers:
+        if part.geometry.on_earth and reads.numbers:
             told += _places(values, group, part)
         if reads.numbers:
             told += _commas(values, group)
@@ -69,9 +70,9 @@ def _labels(values: Sequence[object], name: str, space: Space) -> list[str]:
     if _share([isinstance(x, str) and x.strip().casefold() in known for x in values]):
         return [f"Labels in {name} differ from the public ones in spaces at their ends or in letter case only."]
     some = ", ".join(list(space.labels)[:2])
-    if space.numbered and _share([str(x).strip().isdecimal() for x in values]):
+    if numbered(space) and _share([str(x).strip().isdecimal() for x in values]):
         return [f"{name} holds numbers, and the space the names {some}, …: list the numbers instead, in their order, "
-                f"{space.numbered}."]  # fmt: skip
+                f"{numbered(space)}."]  # fmt: skip
     if _share([parsed_moment(str(x)) is not None for x in values]):
         return [f"{name} holds moments, which hours, weekdays and lines of time read: give this space a column of "
                 f"{some}, …"]  # fmt: skip

@@ -83,7 +83,7 @@ class Columns:
         >>> Columns("uid", ["lat", "lon", "hour"]).groups(space)
         (('lat', 'lon'), ('hour',))
         """
-        parts = [part for part, _ in space.summands]
+        parts = [part for part, _ in space.geometry.parts]
         each = [part.reads for part in parts] or [space.reads.form(len(self.items))]
         wanted = [reads.columns for reads in each]
         if sum(wanted) != len(self.items):
@@ -124,9 +124,9 @@ def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, h
 def flat_groups(columns: Columns, space: Space) -> list[tuple[Space, tuple[str, ...], Reads]]:
     """The parts of a product, of products of products too, each with its columns and what they hold."""
     groups = columns.groups(space)
-    if not space.summands:
+    if not space.geometry.parts:
         return [(space, groups[0], space.reads.form(len(groups[0])))]
-    pairs = zip(space.summands, groups, strict=True)
+    pairs = zip(space.geometry.parts, groups, strict=True)
     return [found for (part, _), group in pairs for found in flat_groups(Columns(columns.user, group), part)]
 
 

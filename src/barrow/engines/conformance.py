@@ -152,7 +152,7 @@ def every_case(rows: int) -> Iterator[tuple[str, Space, Unknown, str, np.ndarray
 
 def boundaries(space: Space) -> list[Floats]:
     """Values where the item changes, for each column."""
-    parts = [part for part, _ in space.summands]
+    parts = [part for part, _ in space.geometry.parts]
     if parts:
         return [edges for part in parts for edges in boundaries(part)]
     return space.formula.boundaries

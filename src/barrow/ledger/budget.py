@@ -15,6 +15,7 @@ from barrow.numerics import Exact, checked_people, exact, exact_text, whole
 from barrow.policy import RecordMap
 from barrow.privacy import Definition, DiscreteEmd, Emd, UserLevel, definition_from_json
 from barrow.spaces.base import Space
+from barrow.spaces.one_more import with_no_records
 
 Account = str
 """Which budget pays: ``"main"`` (a space and a definition), ``"user"`` (the separate user-level one), or
@@ -157,7 +158,7 @@ class SpaceRef:
             space.kind, space.digest, diameter, space.unit, space.metric_name, snapping if near else None, filtered
         )
         if space.size is not None:
-            alike = frozenset({space.held.digest, space.held.with_no_records.digest})
+            alike = frozenset({space.records_space.digest, with_no_records(space.records_space).digest})
             object.__setattr__(made, "alike", alike)
         return made
 

@@ -19,6 +19,8 @@ from barrow.privacy import Emd, Guarantee, Model
 from barrow.questions import Collector, Plan, declared_parts
 from barrow.registry import PluginError
 from barrow.spaces.base import Ids, Unknown
+from barrow.spaces.nearness import keeps_near
+from barrow.spaces.one_more import base_space
 from barrow.study.study import Asked, Study
 
 SURVEY_VERSION = 2
@@ -192,8 +194,8 @@ class Client:
         space, terms = self.survey.study.space, self.survey.terms
         items = space.encode(records, unknown=unknown)
         priced = not terms.promises or terms.records is not RecordMap.CONTRACTION
-        if not priced and not space.innermost.keeps_near(unknown):
-            near = [word for word in ("error", "nearest") if space.innermost.keeps_near(word)]
+        if not priced and not keeps_near(base_space(space), unknown):
+            near = [word for word in ("error", "nearest") if keeps_near(base_space(space), word)]
             raise ParameterError(
                 f"unknown is {unknown!r}: a record outside may become an item far away, and the study's promises are "
                 "priced for records that stay near.",

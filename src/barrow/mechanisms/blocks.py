@@ -21,6 +21,8 @@ from barrow.mechanisms.edge_noise import marks
 from barrow.numerics import float_up
 from barrow.spaces import NeighbourGraph
 from barrow.spaces.base import Floats, Ids
+from barrow.spaces.nearness import coordinates
+from barrow.spaces.one_more import base_space
 
 _MOST_STEPS = 8
 Levels = tuple[Ids, ...]
@@ -180,7 +182,7 @@ def _is_grid(graph: NeighbourGraph, shape: list[int]) -> bool:
 
 def node_levels(plan: EdgeHistogram) -> Levels:
     """Blocks of the nodes that carry items of the innermost space: dyadic where they are a grid, else by halving."""
-    graph, inner = plan.graph, plan.space.innermost
+    graph, inner = plan.graph, base_space(plan.space)
     if "graph" not in plan.query.arguments and inner.items > 1:
         own = inner.graph(plan.query.arguments.get("spacing"))
         shape = grid_shape(own) if graph.nodes - own.nodes == plan.space.items - inner.items else None
@@ -189,7 +191,7 @@ def node_levels(plan: EdgeHistogram) -> Levels:
     carried = plan.decoder.weights[: inner.items]
     total = np.asarray(carried.sum(axis=0)).ravel()
     nodes = np.flatnonzero(total > 0.0)
-    places = np.asarray(carried.T @ inner.coordinates)[nodes] / total[nodes, None]
+    places = np.asarray(carried.T @ coordinates(inner))[nodes] / total[nodes, None]
     found = []
     for of in halved_levels(places):
         here = np.full(graph.nodes, -1, dtype=np.int64)

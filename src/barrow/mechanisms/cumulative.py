@@ -86,12 +86,12 @@ class Cumulative(ABC):
     @property
     def points(self) -> int:
         """How many points the line has."""
-        return self.space.held.items
+        return self.space.records_space.items
 
     @property
     def apart(self) -> bool:
         """Whether people without records have an item of their own."""
-        return self.space.apart is not None
+        return self.space.no_records_distance is not None
 
     @property
     def gaussian(self) -> bool:
@@ -377,8 +377,8 @@ def cumulative_of(space: Space, made: HistogramNoise) -> Cumulative | None:
     >>> cumulative_of(line, made).interval(np.full(100, 0.01), 0.5)[0] <= 49
     True
     """
-    line = space.held
-    if not line.on_line or line.items < 2 or made.reports != 1 or made.noise.p not in (None, "1"):
+    line = space.records_space
+    if not line.geometry.on_line or line.items < 2 or made.reports != 1 or made.noise.p not in (None, "1"):
         return None
     if isinstance(made.noise, EdgeNoise) or made.kind == "tree":
         path = _Path(space, made)
@@ -398,7 +398,7 @@ def _is_path(found: _Path) -> bool:
     """Whether the graph is the line itself, with people without records at its end or beside it."""
     noise = found.made.noise
     if not isinstance(noise, EdgeNoise):
-        return found.space.apart is None and edge_tree(found.space).path
+        return found.space.no_records_distance is None and edge_tree(found.space).path
     graph, gaps = noise.plan.graph, found._gaps
     every = np.arange(gaps)
     return bool(

@@ -29,7 +29,7 @@ from barrow.privacy.definitions import positive
 from barrow.queries import Query
 from barrow.queries.edges import hats, node_query
 from barrow.spaces import NeighbourGraph, Space
-from barrow.spaces.base import Ids
+from barrow.spaces.base import Ids, strips
 from barrow.spaces.spanners import check_memory
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def certified(space: Space, graph: NeighbourGraph) -> NeighbourGraph:
         )
     check_memory(space.items)
     slack = 2.0 * space.distance_error + graph.nodes * 2.0**-52
-    for rows, block in space.blocks():
+    for rows, block in strips(space):
         paths = graph.distances(np.arange(rows.start, rows.stop))[:, : space.items]
         far = np.argwhere(paths > block * (1.0 + slack))
         if far.size:
@@ -240,14 +240,15 @@ def spacings(space: Space) -> list[float | None]:
 
     Fine nodes blur nothing and are noisy, coarse ones the other way round; planning chooses among them by simulation.
     """
-    space = space.held
-    if space.gaps is not None:
-        extent, finest = space.diameter * (2.0 if space.goes_round else float(space.gaps.sum())), space.items - 1
-    elif space.lattice is not None:
-        shape = np.array(space.lattice.shape)
-        extent = float(((space.lattice.high - space.lattice.low) * (shape - 1) / shape).max())
+    space = space.records_space
+    gaps, grid = space.geometry.gaps, space.geometry.lattice
+    if gaps is not None:
+        extent, finest = space.diameter * (2.0 if space.geometry.periodic else float(gaps.sum())), space.items - 1
+    elif grid is not None:
+        shape = np.array(grid.shape)
+        extent = float(((grid.high - grid.low) * (shape - 1) / shape).max())
         finest = int(shape.max()) - 1
-    elif space.earth_box is not None:
+    elif space.geometry.box is not None:
         extent, finest = space.diameter, max(1, int(space.items**0.5))
     else:
         return [None]

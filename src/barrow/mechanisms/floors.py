@@ -55,9 +55,9 @@ def worst_case_floor_lower(space: Space, alpha: Exact, *, users: int) -> float:
     if space.items < 2:
         return 0.0
     found = 0.0
-    grid = space.lattice
-    if space.gaps is not None:
-        found = _on_path(_positions(space.gaps, space.goes_round), rate)
+    grid = space.geometry.lattice
+    if space.geometry.gaps is not None:
+        found = _on_path(_positions(space.geometry.gaps, space.geometry.periodic), rate)
     elif grid is not None and grid.full and grid.dimension <= 2:
         found = _on_grid(grid.shape, grid.widths / space.diameter, rate)
     if space.items <= _MOST_PACKED:

@@ -28,7 +28,7 @@ from barrow.noise.source import SeededSource
 from barrow.numerics import checked_people
 from barrow.privacy import ShuffledReports
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
+from barrow.spaces.base import Floats, strips
 
 Integers = NDArray[np.int64]
 
@@ -157,7 +157,7 @@ class FrequencyEstimator:
         if way == "tree":
             return self._along_tree(found)
         start = None
-        if self.space.has_tree:
+        if self.space.geometry.has_tree:
             start = (1.0 - _EVEN) * self._along_tree(found) + _EVEN / self.space.items
         most = MOST_UPDATES
         if isinstance(self.channel, MatrixChannel):  # an update is two products with the matrix
@@ -169,7 +169,7 @@ class FrequencyEstimator:
     def _along_tree(self, estimate: Floats) -> Floats:
         """The nearest histogram in EMD itself; on a line, where errors run on, least squares are nearer on average."""
         values = edge_values(self.space, estimate)
-        if self.space.on_line:
+        if self.space.geometry.on_line:
             return top_down_histogram(self.space, values)
         return nearest_histogram(self.space, values)
 
@@ -232,7 +232,7 @@ class FrequencyEstimator:
         """
         if self.how == "none":
             return self.error_upper
-        if self.how != "tree" or self.space.on_line:
+        if self.how != "tree" or self.space.geometry.on_line:
             return None
         return min(2.0 * self.error_upper, self.space.diameter)
 
@@ -250,7 +250,7 @@ class FrequencyEstimator:
         """What guessing the even histogram errs by at worst (on large spaces: where all items are the first)."""
         if self.space.items > _MOST_PAIRS:
             return float(self.space.block([0]).mean()) * self.space.diameter
-        return max(float(block.mean(axis=1).max()) for _, block in self.space.blocks()) * self.space.diameter
+        return max(float(block.mean(axis=1).max()) for _, block in strips(self.space)) * self.space.diameter
 
     @property
     def warning(self) -> str | None:
@@ -332,10 +332,10 @@ class FrequencyEstimator:
 def checked_decoder(how: str | None, space: Space) -> str:
     """The decoder that is meant; the one that suits the space for None."""
     if how is None:
-        if space.has_tree:
+        if space.geometry.has_tree:
             return "tree"
         return "bayesian" if space.items <= _MOST_BAYESIAN else "simplex"
-    if how == "tree" and not space.has_tree:
+    if how == "tree" and not space.geometry.has_tree:
         raise ParameterError(
             f"decode is 'tree', and the distances of the {space.kind} space are not those of a tree.",
             allowed="'tree' on tree, clustered, discrete and line spaces",

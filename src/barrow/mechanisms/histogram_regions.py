@@ -45,6 +45,8 @@ from barrow.numerics import float_up
 from barrow.queries.quantised import default_step
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
+from barrow.spaces.nearness import coordinates
+from barrow.spaces.one_more import base_space
 
 _FEW = 64
 """Sums of as many values or fewer are looked at all at once."""
@@ -175,7 +177,7 @@ class ReleasedShares:
         [False, False, True]
         """
         given = np.asarray(region)
-        if given.dtype == bool and given.shape == (self.space.held.items,):  # without people who hold no records
+        if given.dtype == bool and given.shape == (self.space.records_space.items,):  # of people with records alone
             given = np.append(given, np.zeros(self.space.items - given.size, dtype=bool))
         if given.dtype == bool and given.shape == (self.space.items,):
             return given
@@ -318,7 +320,7 @@ class ReleasedShares:
         return found
 
     def _made_blocks(self, miss: float) -> Blocks:
-        inner = self.space.innermost
+        inner = base_space(self.space)
         if self.plan is not None:
             return edge_blocks(self.plan, node_levels(self.plan), miss)
         if self.along is not None and not self.along.tree.path:
@@ -329,13 +331,13 @@ class ReleasedShares:
                 for (_, _, own), outs in zip(shared, outputs, strict=True)
             ]
             return Blocks(levels, tuple(widths), outputs)
-        grid = inner.lattice
-        if inner.gaps is not None or (grid is not None and grid.full):
-            shape = (inner.items,) if inner.gaps is not None or grid is None else grid.shape
+        grid = inner.geometry.lattice
+        if inner.geometry.gaps is not None or (grid is not None and grid.full):
+            shape = (inner.items,) if inner.geometry.gaps is not None or grid is None else grid.shape
             levels = dyadic_levels(shape, self.space.items)
         else:
             added = np.full(self.space.items - inner.items, -1, dtype=np.int64)
-            levels = tuple(np.append(of, added) for of in halved_levels(inner.coordinates))
+            levels = tuple(np.append(of, added) for of in halved_levels(coordinates(inner)))
         if self.along is None:
             return sized_blocks(levels, miss, lambda size, own: self._half_width(np.ones(size), own))
         return Blocks(levels, tuple(self._path_widths(*level) for level in all_at_once(levels, miss)))

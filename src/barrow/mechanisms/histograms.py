@@ -223,7 +223,7 @@ class EdgesKind(HistogramKind):
         """Along a tree the noise of edges is that of the tree, which has decoders of its own."""
         if space.items == 1:
             raise ParameterError("The space has one item, so its graph has no edges.")
-        if space.has_tree and not space.on_line:
+        if space.geometry.has_tree and not space.geometry.on_line:
             raise ParameterError("The space is a tree, and noise along its edges is what the mechanism 'tree' adds.")
 
 
@@ -359,7 +359,7 @@ def histogram_noise(
 
 def _undecoded(space: Space, noise: AdditiveNoise) -> float | None:
     """The expected EMD of noisy cells moved to the sum 1, where the space is a tree: E|error| of every edge's run."""
-    if not space.has_tree or space.items == 1 or noise.p not in ("1", None):
+    if not space.geometry.has_tree or space.items == 1 or noise.p not in ("1", None):
         return None
 
     tree, k = edge_tree(space), space.items

@@ -58,12 +58,12 @@ def spans_of(space: Space) -> Spans:
     every = np.arange(k)
     if k == 1:
         return Spans(np.zeros(0), every[:0], every[:0], every)
-    if space.has_tree:
+    if space.geometry.has_tree:
         tree = edge_tree(space)
         return Spans(tree.lengths, tree.starts, tree.ends, every)
-    if space.gaps is not None:
+    if space.geometry.gaps is not None:
         # Cut open, a circle is a line, and no way along it is shorter than on the circle.
-        return Spans(space.gaps[:-1], np.zeros(k - 1, dtype=np.int64), every[1:], every, exact=False)
+        return Spans(space.geometry.gaps[:-1], np.zeros(k - 1, dtype=np.int64), every[1:], every, exact=False)
     return halving_spans(space)
 
 

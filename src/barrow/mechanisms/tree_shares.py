@@ -18,6 +18,7 @@ from barrow.mechanisms.edge_intervals import Mask
 from barrow.queries import tree_edges
 from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.base import Floats, Ids
+from barrow.spaces.one_more import base_space
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -65,7 +66,7 @@ class TreeShares:
         from barrow.mechanisms.user_level.histograms import levelled
         from barrow.mechanisms.user_level.levels import PARTS
 
-        inner = space.innermost
+        inner = base_space(space)
         levels = levelled(inner)
         if query["kind"] == "levels":
             factors, step = PARTS / np.array(query["weights"], dtype=np.float64)[levels.tree.depths], 1.0 / PARTS

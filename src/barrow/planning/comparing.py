@@ -118,7 +118,7 @@ def _histogram(target: HistogramTarget) -> Asked:
     terms, items = target.terms, target.items
     space, delta, users, model = terms.space, terms.delta, terms.users, terms.model
     # In the local model edge noise at alpha = epsilon is a competitor where there is a tree, and better than items.
-    slow = items is not None and model != Model.CENTRAL and not (model == Model.LOCAL and space.has_tree)
+    slow = items is not None and model != Model.CENTRAL and not (model == Model.LOCAL and space.geometry.has_tree)
 
     def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
         found = released_user_level(target, epsilon) or user_level_histograms(

@@ -28,6 +28,7 @@ from barrow.queries import Query
 from barrow.queries.density import weights_at
 from barrow.spaces import Space, parse_distance
 from barrow.spaces.base import Floats, Ids
+from barrow.spaces.grids import coarser, snapping_means
 from barrow.spaces.shapes import cell_corners
 
 _FINE = 2**18
@@ -69,7 +70,7 @@ def density_error(
         users: How many people there are.
         model: Who adds the noise.
     """
-    held = query.space.held
+    held = query.space.records_space
     mean, variance = snapping_moves(again(held), reference[: held.items], again)
     size, more = query.dimension, query.dimension - len(mean)
     mean, spread = np.append(mean, np.zeros(more)), np.sqrt(np.append(variance, np.zeros(more)) / users)
@@ -102,7 +103,7 @@ def snapping_moves(query: Query, reference: Floats, again: Callable[[Space], Que
     here, shares, ratio = _affordable(query, reference, again)
     found = _inside(here.space)
     if found is None:  # the slope of a hat along the way to the middle of a cell
-        moved = space.snapping_means / float(parse_distance(query.arguments["bandwidth"], space))
+        moved = snapping_means(space) / float(parse_distance(query.arguments["bandwidth"], space))
         reached = (query.table.floats() != 0.0).astype(np.float64)
         return np.zeros(query.dimension), np.asarray((reference * moved**2 / 2.0) @ reached).ravel()
     places, ids, times = found
@@ -136,7 +137,7 @@ def _affordable(query: Query, shares: Floats, again: Callable[[Space], Query]) -
     What snapping moves one record falls with the width of cells, its mean with the square.
     """
     space, most = query.space, _FINE // 16
-    while most < space.items and (found := space.coarser(most)) is not None:
+    while most < space.items and (found := coarser(space, most)) is not None:
         large, ids = found
         try:
             stand_in = again(large)

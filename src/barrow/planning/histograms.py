@@ -30,6 +30,7 @@ from barrow.privacy import Model
 from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
+from barrow.spaces.grids import snapping_means
 from barrow.transport import measure_of
 from barrow.transport.measure import MOST_MEASURED
 
@@ -75,7 +76,7 @@ class HistogramTarget:
         space = self.terms.space
         uniform = np.full(space.items, 1.0 / space.items)
         decoded = measure_of(space, MOST_RANKED).distance(uniform - self.reference)
-        return raw_error(decoded, float(self.reference @ space.snapping_means)) * space.diameter
+        return raw_error(decoded, float(self.reference @ snapping_means(space))) * space.diameter
 
 
 def histogram_candidates(
@@ -188,8 +189,8 @@ def _simulated(candidate: Candidate, target: HistogramTarget, draws: int | None)
 def _hopeless(target: HistogramTarget) -> dict[str, str]:
     """Mechanisms that take seconds to plan and lose to noise along edges wherever both were measured."""
     space, central = target.terms.space, target.terms.model is Model.CENTRAL
-    line, grid = space.on_line, space.lattice
-    if target.noise not in ("auto", "laplace") or space.items <= _FEW_ITEMS or (space.has_tree and not line):
+    line, grid = space.geometry.on_line, space.geometry.lattice
+    if target.noise not in ("auto", "laplace") or space.items <= _FEW_ITEMS or (space.geometry.has_tree and not line):
         return {}
     deep = grid is not None and grid.dimension > 2  # where nodes have many edges scales may win
     lost = ["multiscale"] if central and not (deep and space.items <= _MANY_ITEMS) else []
@@ -234,7 +235,7 @@ def _predicted(
     alike = _noise_of(target, made.family, plan.alpha, plan.query.arguments.get("spacing"), here.space)
     found = simulate(alike, here.reference, draws, most, **seed)
     decoded = here.error(found.decoded / space.diameter)
-    mean = raw_error(decoded, float(target.reference @ space.snapping_means))
+    mean = raw_error(decoded, float(target.reference @ snapping_means(space)))
     return replace(found, mean=mean * space.diameter, decoded=decoded * space.diameter, method="coarser grid")
 
 
@@ -328,7 +329,7 @@ def _frequency(target: HistogramTarget) -> Candidate:
 def _paper(target: HistogramTarget) -> Candidate:
     """The paper's own: GKRR with the alpha0 of its Theorem 4.4, safely inverted."""
     terms = target.terms
-    if "gkrr" not in terms.space.randomisers:
+    if "gkrr" not in terms.space.geometry.randomisers:
         raise ParameterError("The paper's histogram is for clustered spaces.")
     n = None if terms.model is Model.LOCAL else terms.users
     choice = _choice(target)
@@ -361,13 +362,13 @@ def check_size(space: Space) -> None:
     seconds = space.items * _PER_ITEM
     if seconds <= _LONGEST:
         return
-    grid = space.held
-    part = max((part for part, _ in grid.summands), key=lambda part: part.items, default=grid)
+    grid = space.records_space
+    part = max((part for part, _ in grid.geometry.parts), key=lambda part: part.items, default=grid)
     spec = part.to_spec()
     key = next((name for name in ("cell", "step") if isinstance(spec.get(name), int | float)), None)
     fix = "a coarser space"
     if key is not None:
-        power = 1.0 / (2 if part.lattice is None else part.lattice.dimension)
+        power = 1.0 / (2 if part.geometry.lattice is None else part.geometry.lattice.dimension)
         size = float(spec[key]) * (seconds / _QUICK) ** power
         fix = f"{key} = {float(f'{size:.2g}'):g} takes about {_QUICK:g} s"
     raise ParameterError(

@@ -35,20 +35,20 @@ def other_references(space: Space) -> list[Floats]:
     >>> [np.round(found, 2).tolist() for found in other_references(Line(0, 3, step=1, cells=True))][1:3]
     [[0.33, 0.33, 0.33], [0.55, 0.27, 0.18]]
     """
-    held = space.held
+    held = space.records_space
     k = held.items
     # From one end of the space: the first item is at a corner of a map, and at the end of a line.
     rank = np.empty(k)
     rank[np.argsort(held.distance(np.arange(k), 0), kind="stable")] = np.arange(k)
     found = [_few(k), np.ones(k), 1.0 / (1.0 + rank), np.exp(-rank / max(1.0, _END * k))]
-    if not held.has_map:  # names have no neighbours that are alike
+    if not held.geometry.has_map:  # names have no neighbours that are alike
         found.append(reference_distribution(held, "rough"))
     return [_whole(raw / raw.sum(), space) for raw in found]
 
 
 def _whole(held: Floats, space: Space) -> Floats:
     """With people without records, where the space has an item for them."""
-    return held if space.apart is None else np.append(WITH_RECORDS * held, 1.0 - WITH_RECORDS)
+    return held if space.no_records_distance is None else np.append(WITH_RECORDS * held, 1.0 - WITH_RECORDS)
 
 
 def _few(items: int) -> Floats:

@@ -21,6 +21,7 @@ from barrow.numerics import whole
 from barrow.progress import track
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
+from barrow.spaces.grids import coarser, snapping_means
 from barrow.transport import measure_of
 from barrow.transport.measure import MOST_MEASURED
 
@@ -54,15 +55,15 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
     [0.75, 0.0, 0.25]
     """
     k = space.items
-    if space.apart is not None and isinstance(reference, str):
-        return np.append(WITH_RECORDS * reference_distribution(space.held, reference), 1.0 - WITH_RECORDS)
+    if space.no_records_distance is not None and isinstance(reference, str):
+        return np.append(WITH_RECORDS * reference_distribution(space.records_space, reference), 1.0 - WITH_RECORDS)
     if isinstance(reference, str):
-        geometric = space.has_map or bool(space.summands)
+        geometric = space.geometry.has_map or bool(space.geometry.parts)
         if reference == "auto":
             reference = "mixed" if geometric else "rough"
         plain = {"uniform": np.ones(k), "rough": _rough(k), "zipf": 1.0 / np.arange(1, k + 1)}
         if reference == "mixed" and geometric:
-            plain["mixed"] = mixed_reference(space) * (1.0 if space.on_line else plain["rough"])
+            plain["mixed"] = mixed_reference(space) * (1.0 if space.geometry.on_line else plain["rough"])
         if reference not in plain:
             raise ParameterError(
                 f"The reference distribution is {reference!r}.",
@@ -164,7 +165,7 @@ def simulate(
     """
     space, measure = made.space, measure_of(made.space, most)
     count = draws_of(space.items) if draws is None else whole(draws, "draws", least=1, most=10_000)
-    source, moved = SeededSource(seed), float(reference @ space.snapping_means)
+    source, moved = SeededSource(seed), float(reference @ snapping_means(space))
     decoded = [
         measure.distance(made.simulated(reference, source) - reference)
         for _ in track(range(count), "simulating releases")
@@ -208,13 +209,13 @@ def stand_in(space: Space, reference: Floats, nodes: int, least: int = MOST_MEAS
     """
     found, wanted = None, max(least, math.ceil(_FINER * nodes))
     while found is None and space.items > wanted:  # cells become wider by whole factors, and may become too wide
-        coarser = space.coarser(wanted)
-        if coarser is None:
+        wider = coarser(space, wanted)
+        if wider is None:
             break
-        found, wanted = coarser if coarser[0].items >= _FINER * nodes else None, math.ceil(1.5 * wanted)
+        found, wanted = wider if wider[0].items >= _FINER * nodes else None, math.ceil(1.5 * wanted)
     if found is None:
         return StandIn(space, reference, 0.0)
     coarse, home = found
     shares = np.asarray(np.bincount(home, reference, minlength=coarse.items), dtype=np.float64)
-    before, after = float(reference @ space.snapping_means), float(shares @ coarse.snapping_means)
+    before, after = float(reference @ snapping_means(space)), float(shares @ snapping_means(coarse))
     return StandIn(coarse, shares, math.sqrt(max(after**2 - before**2, 0.0)))

@@ -27,6 +27,7 @@ from barrow.privacy import Model, UserLevelRelease
 from barrow.privacy.definitions import positive, probability
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
+from barrow.spaces.one_more import base_space
 
 DRAWS, FEW_DRAWS, _FIRST_DRAWS = 12, 4, 3
 """Simulated releases behind each error; fewer where outputs are many, or decoding takes long."""
@@ -74,7 +75,7 @@ def user_level_histograms(
         _reported(local_subsets(space, own, users=users, levels=levels, event=event), guess, draws)
         for levels in ((False, True) if has_levels(space) else (False,))
     ]
-    if model == Model.LOCAL and space.has_tree:
+    if model == Model.LOCAL and space.geometry.has_tree:
         found.append(_local_tree(space, budget, slack, users, guess, draws))
     return best_first(found)
 
@@ -82,16 +83,17 @@ def user_level_histograms(
 def _central(
     space: Space, budget: Fraction, slack: Fraction, users: int, decode: str
 ) -> Iterator[tuple[str, HistogramNoise]]:
-    inner = space.innermost
+    inner = base_space(space)
     few, added = inner.items <= _MANY_ITEMS, inner is not space
-    flat = inner.has_tree and not inner.on_line  # a tree has levels of its own, or none that would help
+    # A tree has levels of its own, or none that would help.
+    flat = inner.geometry.has_tree and not inner.geometry.on_line
     levels = has_levels(inner) or (has_groups(inner) and not (flat and few))
     kinds = ["levels"] if levels else []
-    if has_levels(inner) if added else inner.has_tree and (few or not has_groups(inner)):
+    if has_levels(inner) if added else inner.geometry.has_tree and (few or not has_groups(inner)):
         kinds.append("tree")
     if few or not levels:  # many single items lose to groups of them, and so do scales and long paths
         # Where noise is far below an item's share, scales were no better wherever measured, and take long to decode.
-        scales = few and inner.places is not None and inner.items > _SETTLED * float(budget) * users
+        scales = few and inner.geometry.places is not None and inner.items > _SETTLED * float(budget) * users
         kinds += ["cells", "multiscale"] if scales else ["cells"]
     for kind in kinds:
         try:

@@ -200,7 +200,7 @@ class Query:
         return [self._found[p] for p in orders]
 
     def _find(self, norms: Sequence[float]) -> dict[float, Constants]:
-        if self.space.gaps is not None:
+        if self.space.geometry.gaps is not None:
             return by_neighbours(self.space, self.table, norms)
         closed = self._closed(norms)
         if closed is not None and self.closed_form is not None and self.closed_form.tight:
@@ -230,7 +230,7 @@ class Query:
         if chained is not None:
             return chained
         by_span = by_range(self.space, self.table, norms)
-        if self.space.equidistant:
+        if self.space.geometry.equidistant:
             return by_span
         if declared is None:
             return None

@@ -37,7 +37,8 @@ def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Qu
     def bound(p: float) -> float:
         return per_distance * max(1.0, float(dimension ** (1.0 / p - 0.5))) * (1.0 + 2.0**-48)
 
-    unit = "" if space.lattice is None else space.unit
+    grid = space.geometry.lattice
+    unit = "" if grid is None else space.unit
     query = Query(
         space,
         "mean",
@@ -45,9 +46,9 @@ def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Qu
         f"the mean over people of the mean of their items{f' ({unit})' if unit else ''}",
         quantise(points, step=step),
         step_argument(step),
-        ClosedForm(bound, tight=space.lattice is not None),
+        ClosedForm(bound, tight=grid is not None),
         lambda: ["mean"] if dimension == 1 else [f"mean of coordinate {j + 1}" for j in range(dimension)],
-        between=(-math.inf, math.inf) if space.lattice is None else (space.lattice.low, space.lattice.high),
+        between=(-math.inf, math.inf) if grid is None else (grid.low, grid.high),
     )
     return check_step(query, step)
 
@@ -76,7 +77,7 @@ def similarity(
     (('similarity to pets', 'similarity to north'), [0.8, 0.6])
     """
     rows = given = finite_array(vectors, "vectors", ndim=2)
-    if space.angular:
+    if space.geometry.angular:
         lengths = np.sqrt((rows**2).sum(axis=1, keepdims=True))
         if (lengths == 0.0).any():
             raise ParameterError(
@@ -84,7 +85,7 @@ def similarity(
             )
         rows = rows / lengths
     labels = [f"vector {j + 1}" for j in range(len(rows))] if names is None else [str(x) for x in names]
-    what = "cosine" if space.angular else "inner product"
+    what = "cosine" if space.geometry.angular else "inner product"
     return _linear(
         space,
         rows,
@@ -193,21 +194,21 @@ def _operator_bound(rows: Floats, lengths: Floats, per_distance: float) -> Calla
 
 def _per_distance(space: Space) -> float:
     """How far points may be apart in the Euclidean norm, per normalised distance of the space."""
-    if space.angular:
+    if space.geometry.angular:
         return space.diameter * math.pi / 180.0 * (1.0 + 2.0**-40)  # a chord is not longer than its arc
     return space.diameter
 
 
 def _points(space: Space, kind: str) -> Floats:
-    if space.flat:
-        return space.point_rows
+    if space.geometry.flat:
+        return space.geometry.points
     what = "A mean" if kind == "mean" else "An inner product"
-    if space.goes_round:
+    if space.geometry.periodic:
         raise ParameterError(
             f"{what} does not exist on the {space.kind} space: its points go round, so halfway between two of them "
             "is not one place.",
             allowed="a line, a Euclidean space or an embedding",
-            fix="histogram, density, region or distance" if space.on_earth else "circular_mean",
+            fix="histogram, density, region or distance" if space.geometry.on_earth else "circular_mean",
         )
     raise ParameterError(
         f"{what} needs coordinates, and the items of the {space.kind} space have none.",
@@ -226,14 +227,14 @@ def direction(space: Space, *, step: Exact | None = None) -> Query:
         space: A circle with a public grid, or with names.
         step: The public grid of the values; 50 bits by default.
     """
-    grid = space.lattice if space.goes_round else None
+    grid = space.geometry.lattice if space.geometry.periodic else None
     if grid is None:
         raise ParameterError(
             f"Directions are asked of a circle, and the space is a {space.kind}.",
             allowed="a circle, such as hours, weekdays or months",
             fix="kind = 'mean', or a circle for this column",
         )
-    angles = 2.0 * math.pi * np.asarray(space.places) / float(grid.high[0])
+    angles = 2.0 * math.pi * np.asarray(space.geometry.places) / float(grid.high[0])
     return check_step(
         Query(
             space,

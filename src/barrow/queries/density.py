@@ -24,7 +24,7 @@ from barrow.numerics import TABLE_BITS, Exact
 from barrow.queries.base import ClosedForm, Query, check_over, plain
 from barrow.queries.quantised import Quantised
 from barrow.spaces import EARTH_RADIUS_KM, Earth, Space, parse_distance
-from barrow.spaces.geometry import Box, Floats, Ids, Lattice
+from barrow.spaces.geometry import Box, Floats, Ids, Lattice, cell_width
 from barrow.spaces.sphere import unit_vectors
 
 MOST_OUTPUTS = 10**7
@@ -53,10 +53,11 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
     check_over(over)
     check_places(space)
     width = float(parse_distance(bandwidth, space))
-    if space.cell_width > width * space.diameter / 2.0 * (1 + 1e-9):
-        raise too_coarse(space, width, space.cell_width / space.diameter)
-    columns, weights, places, closed, error = _hats(space, width, space.point_rows)
-    at = None if space.gaps is not None else unit_vectors(space.point_rows) if space.on_earth else space.point_rows
+    if cell_width(space) > width * space.diameter / 2.0 * (1 + 1e-9):
+        raise too_coarse(space, width, cell_width(space) / space.diameter)
+    columns, weights, places, closed, error = _hats(space, width, space.geometry.points)
+    known = space.geometry
+    at = None if known.gaps is not None else unit_vectors(known.points) if known.on_earth else known.points
     return Query(
         space,
         "density",
@@ -74,7 +75,7 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
 def check_places(space: Space) -> None:
     """Refuse a space without a grid, or whose items are at no places."""
     _ = space.items
-    if not space.has_map:
+    if not space.geometry.has_map:
         raise ParameterError(
             f"A density needs places, and the items of the {space.kind} space have none.",
             allowed="a line, a circle, a Euclidean space, the Earth or hexagons",
@@ -86,7 +87,7 @@ def weights_at(query: Query, places: Floats) -> Any:
     """The weights of places of the space at the centres of a density, a row each; for predictions only."""
     space, size = query.space, query.space.items
     width = float(parse_distance(query.arguments["bandwidth"], space))
-    columns, weights, centres, _, _ = _hats(space, width, np.concatenate([space.point_rows, places]))
+    columns, weights, centres, _, _ = _hats(space, width, np.concatenate([space.geometry.points, places]))
     found = _table(columns, weights, len(centres), 0.0).floats()[size:] * float(_STEP)
     # Places may reach centres that no item reaches, which the query leaves out.
     known = {tuple(centre): i for i, centre in enumerate(np.reshape(centres, (len(centres), -1)).tolist())}
@@ -96,9 +97,9 @@ def weights_at(query: Query, places: Floats) -> Any:
 
 def _hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
     """Columns and weights of points of the space, the centres, the closed form, and what floats may be off."""
-    if space.earth_box is not None:
+    if space.geometry.box is not None:
         return row_hats(space, width, points)
-    return (_geodesic_hats if space.lattice is None else _tensor_hats)(space, width, points)
+    return (_geodesic_hats if space.geometry.lattice is None else _tensor_hats)(space, width, points)
 
 
 def _table(columns: Ids, weights: Floats, outputs: int, error: float) -> Quantised:
@@ -116,8 +117,8 @@ def _table(columns: Ids, weights: Floats, outputs: int, error: float) -> Quantis
 
 def _tensor_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
     """Products of hats along the axes."""
-    grid = cast("Lattice", space.lattice)
-    low, high, closes = grid.low, grid.high, space.goes_round
+    grid = cast("Lattice", space.geometry.lattice)
+    low, high, closes = grid.low, grid.high, space.geometry.periodic
     h = width * space.diameter
     intervals = np.maximum(np.rint((high - low) / h).astype(np.int64), 3 if closes else 1)
     spacing = (high - low) / intervals
@@ -220,7 +221,7 @@ def _centres(points: Floats, h: float) -> Floats:
 def row_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
     """Columns and weights of points, the centres, the closed form, and what floats may be off."""
     h = width * space.diameter
-    south, west, north, east = cast("Box", space.earth_box)
+    south, west, north, east = cast("Box", space.geometry.box)
     degree = EARTH_RADIUS_KM * math.pi / 180.0
     rows = max(1, round((north - south) * degree / h))
     tall = (north - south) / rows

@@ -15,6 +15,7 @@ from barrow.queries.base import ClosedForm, Query, check_over, check_step, plain
 from barrow.queries.quantised import quantise
 from barrow.spaces import Space, parse_distance
 from barrow.spaces.base import Floats
+from barrow.spaces.nearness import distances_from
 
 
 def distance_to(space: Space, point: Any, *, over: str = "people", step: Exact | None = None) -> Query:
@@ -123,7 +124,7 @@ def region_share(
 
 def _distances(space: Space, point: Any) -> Floats:
     try:
-        far = space.distances_from(point)
+        far = distances_from(space, point)
     except (TypeError, ValueError) as error:
         if isinstance(error, ParameterError):
             raise

@@ -58,7 +58,7 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
         p: The norm in which the share is to cost nothing.
         ranged: Whether it is the range that is left as it is, for user-level DP, and not the Lipschitz constant.
     """
-    if space.apart is None or space.held.digest != inner.space.digest:
+    if space.no_records_distance is None or space.records_space.digest != inner.space.digest:
         raise ParameterError(
             "The query is not about the records of this space.",
             allowed="a query on the inner space",
@@ -66,7 +66,7 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
         )
     if inner.table.shape[0] * inner.dimension > MOST_ENTRIES:
         raise ParameterError(
-            f"The query has {inner.dimension:,} outputs on {space.held.items:,} items.",
+            f"The query has {inner.dimension:,} outputs on {space.records_space.items:,} items.",
             allowed=f"at most {MOST_ENTRIES:,} values",
             fix="a coarser grid, or missing = 'default item'",
         )
@@ -74,7 +74,7 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
     values = np.asarray(values, dtype=np.int64)
     middle = (values.max(axis=0) + values.min(axis=0)) // 2
     moved = Quantised(values - middle, inner.step, inner.table.error_upper)
-    near, closest = float_down(space.apart), space.held.least_distance_lower
+    near, closest = float_down(space.no_records_distance), space.records_space.least_distance_lower
 
     def size(p: float) -> float:
         """The largest p-norm of f - middle over the items."""
@@ -125,7 +125,7 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
 
 def with_no_records(inner: Query, space: Space) -> Query:
     """Shares that sum to 1 over the records' outputs, and the share of people without records as one more output."""
-    near, one = float_down(space.apart or Fraction(1)), round(1 / inner.step)
+    near, one = float_down(space.no_records_distance or Fraction(1)), round(1 / inner.step)
     rows: Any = inner.table.integers
     table = heavy.sparse.csr_array(
         heavy.sparse.block_diag([rows, heavy.sparse.csr_array(np.array([[one]], dtype=np.int64))], format="csr")

@@ -99,7 +99,7 @@ def range_by_pairs(table: Quantised, p: float) -> float:
 
 def by_neighbours(space: Space, table: Quantised, norms: Sequence[float]) -> dict[float, Constants]:
     """The same where the way between two items leads through their neighbours, as on a line or a circle."""
-    a = np.arange(len(cast("Floats", space.gaps)))
+    a = np.arange(len(cast("Floats", space.geometry.gaps)))
     b = (a + 1) % space.items
     best = {p: _Best() for p in norms}
     values = table.floats()
@@ -170,8 +170,8 @@ def by_chains(space: Space, table: Quantised, norms: Sequence[float]) -> dict[fl
     A step of the grid is one pass over the table, so that large spaces are quick; the chains cost a factor of at most
     1 + 2/(c (c-2)) (docs/proofs/lipschitz.md). None for other spaces, and where even c = 5 is too much work.
     """
-    grid = space.lattice
-    if grid is None or not grid.full or space.gaps is not None or table.sparse:
+    grid = space.geometry.lattice
+    if grid is None or not grid.full or space.geometry.gaps is not None or table.sparse:
         return None
     widths = grid.widths / space.diameter
     for c in (20.0, 14.0, 10.0, 7.0, 5.0):
@@ -221,14 +221,14 @@ def _visits(space: Space, tree: Any, points: Floats, radius: float) -> tuple[flo
     """
 
     def pairs(distance: float) -> float:
-        if space.lattice is not None:
-            return _flat_pairs(space, space.lattice, distance)
+        if space.geometry.lattice is not None:
+            return _flat_pairs(space, space.geometry.lattice, distance)
         return float(tree.count_neighbors(tree, _chord(space, points, distance)) - len(points)) / 2.0
 
     if pairs(radius) <= _EASY_PAIRS:
         return radius, 1.0
     # Products of hats have a formula that a fine grid attains but for a few per cent: long visits gain nothing there.
-    patience = _NEAR_PAIRS if space.lattice is None else _FLAT_PAIRS
+    patience = _NEAR_PAIRS if space.geometry.lattice is None else _FLAT_PAIRS
     rho = _offset_upper(space, radius)
     if rho is not None:
         for c in (20.0, 14.0, 10.0, 7.0, 5.0):
@@ -253,11 +253,11 @@ def _offset_upper(space: Space, length: float) -> float | None:
     out of it towards a pole: if its ends are no farther north than phi, sin(its highest latitude) is at most
     sin(phi)/cos(length/2).
     """
-    if space.lattice is not None:
+    if space.geometry.lattice is not None:
         return space.snapping_upper
-    if space.earth_box is None:
+    if space.geometry.box is None:
         return None
-    south, west, north, east = space.earth_box
+    south, west, north, east = space.geometry.box
     half = length * space.diameter / EARTH_RADIUS_KM / 2.0
     if half > 0.7 or 180.0 < east - west < 360.0:
         return None  # the short way round may lead through the part of the Earth that the box leaves out
@@ -271,7 +271,7 @@ def _offset_upper(space: Space, length: float) -> float | None:
 
 def _chord(space: Space, points: Floats, radius: float) -> float:
     """A Cartesian distance that no pair within normalised distance ``radius`` exceeds."""
-    if space.on_earth:
+    if space.geometry.on_earth:
         angle = min(radius * space.diameter / EARTH_RADIUS_KM, math.pi)
         return 2.0 * math.sin(angle / 2.0) * (1.0 + 2.0**-30) + 2.0**-40
     return radius * space.diameter * (1.0 + 2.0**-30)

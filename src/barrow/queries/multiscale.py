@@ -23,6 +23,7 @@ from barrow.queries.density import check_places, density
 from barrow.queries.quantised import Quantised
 from barrow.queries.tables import histogram
 from barrow.spaces import Space, parse_distance
+from barrow.spaces.geometry import cell_width
 
 CELLS = "cells"
 """The name of the finest level: one output for each item."""
@@ -149,7 +150,7 @@ def dyadic_bandwidths(space: Space) -> list[str]:
     ['50 km', '25 km', '12.5 km', 'cells']
     """
     check_places(space)
-    grid, cell = space.lattice, space.cell_width
+    grid, cell = space.geometry.lattice, cell_width(space)
     extent = space.diameter / 2.0**0.5 if grid is None else float((grid.high - grid.low).max())
     found: list[str] = []
     width = min(extent, space.diameter) / 2.0
@@ -209,12 +210,13 @@ def _cartesian(levels: Sequence[Level]) -> Any:
     finest = max(min(level.width for level in levels), 2.5 * space.least_distance_lower)
     if known:
         return known[0][0], finest
-    return (space.point_rows, finest) if space.lattice is not None and space.gaps is None else None
+    boxes = space.geometry.lattice is not None and space.geometry.gaps is None
+    return (space.geometry.points, finest) if boxes else None
 
 
 def usual_constant(level_query: Query, width: float) -> float:
     """The usual l1-Lipschitz constant of a level, by which a share becomes a weight: a convention, no bound."""
-    grid = level_query.space.lattice
+    grid = level_query.space.geometry.lattice
     if level_query.kind == "histogram":
         return 2.0 / width
     return (3.0 if grid is None else 2.0 * float(grid.dimension**0.5)) / width

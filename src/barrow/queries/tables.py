@@ -119,7 +119,8 @@ def function(
 
 def _evaluated(space: Space, values: ArrayLike | Callable[[Any], Any]) -> Floats:
     if callable(values):
-        points = space.point_rows if space.flat and space.places is None else space.places
+        known = space.geometry
+        points = known.points if known.flat and known.places is None else known.places
         arguments = space.labels if points is None else list(points)
         values = [values(x) for x in arguments[: space.items]]
     try:

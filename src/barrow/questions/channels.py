@@ -160,9 +160,12 @@ def laplace_wire(query: Query, noise: Noise) -> Wire | None:
 
 def exact_metric(space: Space) -> dict[str, Any] | None:
     """The metric as exact fractions of the diameter, where the space is a line or a tree."""
-    if space.marks is not None:
-        return {"kind": "line", "points": [str(mark) for mark in space.marks]}
-    if not space.has_tree:
+    grid = space.geometry.lattice
+    if space.geometry.on_line and grid is not None:
+        low, width = Fraction(float(grid.low[0])), Fraction(float(grid.high[0])) - Fraction(float(grid.low[0]))
+        marks = [(Fraction(x) - low) / width for x in space.geometry.points[:, 0].tolist()]  # shares of its length
+        return {"kind": "line", "points": [str(mark) for mark in marks]}
+    if not space.geometry.has_tree:
         return None
     from barrow.randomisers.shape import tree_shape
 

@@ -50,8 +50,8 @@ class Density(Linear):
 
     def query(self, space: Space) -> Query:
         """The question on ``space``; people without records are one more share where they have an item."""
-        if space.apart is not None:
-            return with_no_records(kept_query(self, space.held), space)
+        if space.no_records_distance is not None:
+            return with_no_records(kept_query(self, space.records_space), space)
         return density(space, bandwidth=self.bandwidth)
 
     def fits(self, space: Space) -> None:
@@ -100,7 +100,7 @@ class Density(Linear):
         >>> found[0][0]
         16.0
         """
-        inner = replace(terms, space=terms.space.held)
+        inner = replace(terms, space=terms.space.records_space)
         reference = planning.reference_distribution(inner.space)
         return planning.bandwidth_errors(inner.space, reference, lambda width: self._on(inner, width))
 
@@ -215,7 +215,7 @@ class DensityPlan(LinearPlan):
         # Weights of all centres sum to 1 at every item, so that the true values are a histogram of the centres.
         shares = nearest_in_simplex(np.asarray(values, dtype=np.float64))
         outputs = zip(self.query.outputs, values, widths, shares.tolist(), strict=True)
-        places, space = self.query.places, self.space.held
+        places, space = self.query.places, self.space.records_space
         return [
             {
                 "output": name,
@@ -231,6 +231,6 @@ class DensityPlan(LinearPlan):
     def tables(self, drawn: Any) -> dict[str, Rows]:
         """A row for each centre; the share of people without records in a table of its own."""
         rows = self._rows(drawn, [self.half_width] * len(drawn))
-        if self.space.apart is None:
+        if self.space.no_records_distance is None:
             return {"values": rows}
         return {"values": rows[:-1], "no_records": rows[-1:]}

@@ -38,9 +38,9 @@ def shares_asked(of: Exact | Sequence[Exact], name: str = "of") -> tuple[Fractio
 
 def check_line(space: Space) -> None:
     """Refuse a space whose items have no order."""
-    if not space.held.on_line:
+    if not space.records_space.geometry.on_line:
         raise ParameterError(
-            f"Quantiles are asked of a line, and the space is a {space.held.kind}.",
+            f"Quantiles are asked of a line, and the space is a {space.records_space.kind}.",
             allowed="a line with a grid",
             fix="a histogram, or a line for this column",
         )
@@ -48,7 +48,7 @@ def check_line(space: Space) -> None:
 
 def uniform(space: Space, part: float = 1.0) -> Floats:
     """Everybody's items spread uniformly over the line, or over a part of it from a third on."""
-    items = space.held.items
+    items = space.records_space.items
     count = max(1, round(part * items))
     start = min(items // 3, items - count)
     found = np.zeros(space.items)
@@ -95,7 +95,7 @@ class Reading:
 
     @cached_property
     def _points(self) -> Floats:
-        return np.asarray(self._space.held.places, dtype=np.float64).ravel()
+        return np.asarray(self._space.records_space.geometry.places, dtype=np.float64).ravel()
 
     def spans(self, raw: Floats) -> list[tuple[int, int]]:
         """The first and the last point that each quantile may be, all at once with 95 %."""

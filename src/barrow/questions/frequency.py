@@ -164,7 +164,7 @@ class FrequencyPlan(ItemsPlan):
     @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return self.space.on_earth
+        return self.space.geometry.on_earth
 
     def for_people(self, users: int) -> Self:
         """The same channel, priced and estimated for as many people as really took part."""

@@ -37,6 +37,8 @@ from barrow.questions.statement import AnswerFacts, HistogramFacts, ReadFrom, St
 from barrow.questions.subsets import SetsChannel, plan_sets
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
+from barrow.spaces.grids import snapping_means
+from barrow.spaces.product import marginals
 
 if TYPE_CHECKING:
     from barrow.planning.after import OwnError
@@ -117,7 +119,7 @@ class Histogram(Question):
 
     def preview_items(self, space: Space) -> int:
         """More along a tree than of cells."""
-        return 2000 if space.has_tree else 64
+        return 2000 if space.geometry.has_tree else 64
 
     def previewed(self, model: Model, finer: bool) -> bool:
         """A mechanism that takes no time to simulate stands in for the choice of a curator, on any grid."""
@@ -125,7 +127,7 @@ class Histogram(Question):
 
     def quick(self, space: Space) -> Question:
         """By a mechanism that takes no time to simulate."""
-        return replace(self, mechanism="tree" if space.has_tree else "cells", definition="emd")
+        return replace(self, mechanism="tree" if space.geometry.has_tree else "cells", definition="emd")
 
     def target(self, terms: Terms) -> planning.HistogramTarget:
         """What is wanted of mechanisms."""
@@ -164,7 +166,7 @@ class Histogram(Question):
 
     def _frequency(self, terms: Terms) -> Frequency:
         """The decoder with a proven bound is the nearest histogram, along the tree where there is one."""
-        nearest = "tree" if terms.space.has_tree else "simplex"
+        nearest = "tree" if terms.space.geometry.has_tree else "simplex"
         decode = nearest if self.decode == "nearest" else None
         return Frequency(name=self.name, fraction=self.fraction, items=self.items, decode=decode)
 
@@ -246,7 +248,7 @@ _CHOICES: Kept[HistogramChoice] = Kept(6)
 
 def histogram_words(space: Space) -> str:
     """What is released, in plain words."""
-    return f"the histogram of people's items over {space.held.items:,} items"
+    return f"the histogram of people's items over {space.records_space.items:,} items"
 
 
 def shares_counted(statement: Statement, found: ReadFrom) -> str:
@@ -279,7 +281,7 @@ def _marginals(space: Space, shares: Floats) -> dict[str, Rows]:
     """The histogram of each part of a product, from the one that was drawn: nothing more is paid for them."""
     return {
         f"marginal_{i}_{part.kind}": labelled(part, {"share": own.tolist()})
-        for i, (part, own) in enumerate(space.marginals(shares), start=1)
+        for i, (part, own) in enumerate(marginals(space, shares), start=1)
     }
 
 
@@ -368,7 +370,7 @@ class HistogramPlan(LinearPlan):
     @cached_property
     def snapping_typical(self) -> float:
         """How far snapping moves a record on average at the reference, in the space's units."""
-        return float(self.target.reference @ self.space.snapping_means) * self.space.diameter
+        return float(self.target.reference @ snapping_means(self.space)) * self.space.diameter
 
     @property
     def error_unit(self) -> str:
@@ -390,12 +392,12 @@ class HistogramPlan(LinearPlan):
     @property
     def places(self) -> Floats | None:
         """Where the items are."""
-        return self.space.held.places
+        return self.space.records_space.geometry.places
 
     @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return self.space.held.on_earth
+        return self.space.records_space.geometry.on_earth
 
     def errors_at(self, times: Sequence[float], *, thorough: bool) -> dict[float, float]:
         """The error by the same mechanism at other alphas, each simulated."""
@@ -443,9 +445,9 @@ class HistogramPlan(LinearPlan):
         ends = mechanisms.intervals_of(self.made, known, drawn.raw)
         tables = shown_tables(self.space, drawn.shares, ends, None if known is None else known.merged())
         values = {"values": tables.pop("values")}
-        shares = drawn.shares[: self.space.held.items]
+        shares = drawn.shares[: self.space.records_space.items]
         tables |= {} if self.reading is None else self.reading.tables(drawn.raw, drawn.shares)
-        return values | {"unbiased": self.intervals(drawn)} | tables | _marginals(self.space.held, shares)
+        return values | {"unbiased": self.intervals(drawn)} | tables | _marginals(self.space.records_space, shares)
 
     def intervals(self, drawn: HistogramDraw) -> Rows:
         """The released values themselves: unbiased shares, each with its 95 % interval, cut to [0, 1]."""
@@ -456,7 +458,7 @@ class HistogramPlan(LinearPlan):
 
     def summary(self, drawn: HistogramDraw) -> list[str]:
         """The largest shares, and the error to expect."""
-        here = drawn.shares[: self.space.held.items]
+        here = drawn.shares[: self.space.records_space.items]
         top = np.argsort(-here, kind="stable")[:8]
         labels = self.space.labels
         missing = [] if here.size == drawn.shares.size else [f"no records: {100 * drawn.shares[-1]:.3g} %"]

@@ -37,7 +37,7 @@ def plan_holders(question: Linear, terms: Terms) -> HoldersPlan:
             allowed="model 'central', or missing = 'default item'",
             fix="missing = 'default item'",
         )
-    pair = holders(kept_query(question, terms.space.held), terms.space)
+    pair = holders(kept_query(question, terms.space.records_space), terms.space)
     found = _of_means(pair, kept_errors(pair.query, terms, question.noise))
     rivals: list[Candidate] = []
     if question.noise == "auto" or question.definition == "user_level":
@@ -147,7 +147,7 @@ class HoldersPlan(LinearPlan):
             rows.append(
                 {
                     "output": name,
-                    **placed(self.space.held, self.pair.inner.places, i),
+                    **placed(self.space.records_space, self.pair.inner.places, i),
                     "value": at,
                     "low_95": max(middle + low - self._moved, float(least[i])),
                     "high_95": min(middle + high + self._moved, float(most[i])),

@@ -278,7 +278,7 @@ class ItemsPlan(Plan):
     @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return self.space.on_earth and not self.question.listed and self._points() is not None
+        return self.space.geometry.on_earth and not self.question.listed and self._points() is not None
 
     @property
     def rows(self) -> int:
@@ -286,7 +286,7 @@ class ItemsPlan(Plan):
         return super().rows + (self.terms.users * self.itemwise.items if self.question.listed else 0)
 
     def _points(self) -> Floats | None:
-        labels, points = self.itemwise.randomiser.report_labels, self.space.places
+        labels, points = self.itemwise.randomiser.report_labels, self.space.geometry.places
         same = points is not None and len(points) == len(labels) and list(labels) == list(self.space.labels)
         return points if same else None
 

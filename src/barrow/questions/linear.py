@@ -70,7 +70,7 @@ class Linear(Question):
 
     def fits(self, space: Space) -> None:
         """Refuse, within a second, a space on which it has no answer."""
-        kept_query(self, space.held)
+        kept_query(self, space.records_space)
 
     @property
     def in_percent(self) -> bool:
@@ -85,7 +85,7 @@ class Linear(Question):
 
     def ready(self, space: Space) -> bool:
         """Whether it is planned at once: the space is small, or its query was made before."""
-        return super().ready(space) or query_ready(self, space.held)
+        return super().ready(space) or query_ready(self, space.records_space)
 
     def previewed(self, model: Model, finer: bool) -> bool:
         """User-level DP costs as much on every grid, and a preview is one of EMD-DP."""
@@ -99,7 +99,7 @@ class Linear(Question):
     def plan(self, terms: Terms) -> LinearPlan:
         """The most accurate noise that keeps the terms; it reads no data."""
         self._check(terms)
-        return self._over_holders(terms) if terms.space.apart is not None else self._planned(terms)
+        return self._over_holders(terms) if terms.space.no_records_distance is not None else self._planned(terms)
 
     def _check(self, terms: Terms) -> None:
         """Refuse terms on which there is nothing to average."""
@@ -119,7 +119,7 @@ class Linear(Question):
     def channel(self, terms: Terms) -> NoiseChannel:
         """A person's own answer with the most accurate noise that keeps the terms, by closed forms."""
         self._check(terms)
-        found = self._over_holders(terms) if terms.space.apart is not None else self._planned(terms)
+        found = self._over_holders(terms) if terms.space.no_records_distance is not None else self._planned(terms)
         query, best = found.query, found.chosen
         proved = best.user_level or query.constant_proved
         return NoiseChannel(terms, query.description, best.guarantee, query, best.mechanism, proved=proved)
@@ -345,7 +345,7 @@ class LinearPlan(Plan):
     @property
     def mapped(self) -> bool:
         """Whether the rows are places on a map."""
-        return self.places is not None and self.space.held.on_earth
+        return self.places is not None and self.space.records_space.geometry.on_earth
 
     @property
     def scales(self) -> bool:

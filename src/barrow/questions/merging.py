@@ -10,6 +10,7 @@ from barrow.numerics.union import Ring, outline
 from barrow.questions.plan import Rows, labelled, placed
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
+from barrow.spaces.one_more import base_space
 from barrow.spaces.shapes import cell_corners, cell_places
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def shown_tables(space: Space, shares: Floats, ends: ItemIntervals, found: Merge
         ends: The interval of each item.
         found: Regions that stand out; None where nothing is known about sums of items.
     """
-    held, k = space.held, space.held.items
+    held, k = space.records_space, space.records_space.items
     columns: dict[str, Any] = {"share": shares[:k], "low_95": ends.low[:k], "high_95": ends.high[:k]}
     regions: Rows = []
     if found is not None:
@@ -37,7 +38,7 @@ def shown_tables(space: Space, shares: Floats, ends: ItemIntervals, found: Merge
         columns[NUMBER] = numbers
     tables = {"values": labelled(held, {name: column.tolist() for name, column in columns.items()})}
     tables |= {REGIONS: regions} if regions else {}
-    if space.apart is not None:
+    if space.no_records_distance is not None:
         missing = space.default_item
         row = {"share": shares[missing], "low_95": ends.low[missing], "high_95": ends.high[missing]}
         tables["no_records"] = [{"item": space.label(missing), **{name: float(value) for name, value in row.items()}}]
@@ -76,7 +77,7 @@ def _name(space: Space, inside: Ids) -> str:
 
 
 def _middle(space: Space, inside: Ids) -> dict[str, float]:
-    points = space.places
+    points = space.geometry.places
     return {} if points is None else placed(space, np.asarray(points)[inside].mean(axis=0, keepdims=True), 0)
 
 
@@ -85,8 +86,8 @@ def _corners(space: Space) -> Floats | None:
     shapes = cell_places(space)
     if shapes is not None and shapes.corners is not None:
         return np.asarray(shapes.corners)[:, :, ::-1]
-    inner = space.innermost
-    boxes = cell_corners(inner) if inner is space and not inner.goes_round else None
+    inner = base_space(space)
+    boxes = cell_corners(inner) if inner is space and not inner.geometry.periodic else None
     if boxes is None or boxes[0].shape[1:] != (2,):
         return None
     (a, b), (c, d) = boxes[0].T, boxes[1].T

@@ -21,6 +21,8 @@ from barrow.privacy import Emd, Event, Guarantee, Model
 from barrow.questions.base import AnyItems, Question, declared_parts
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
+from barrow.spaces.covariates import caveat
+from barrow.spaces.grids import may_be_whole
 
 if TYPE_CHECKING:
     from barrow.mechanisms import ReleasedShares
@@ -181,7 +183,7 @@ class Plan(Displayed, AnyItems, ABC):
     @property
     def places(self) -> Floats | None:
         """Where the values belong; None where nowhere."""
-        return self.space.held.places
+        return self.space.records_space.geometry.places
 
     def shares_of(self, raw: Any, users: int) -> ReleasedShares | None:
         """The unbiased shares that released values are, or means of so many people's reports; None for other kinds.
@@ -317,14 +319,14 @@ class Plan(Displayed, AnyItems, ABC):
     def missing_people(self) -> str:
         """What people without records count as, and how well it is hidden that somebody is one of them."""
         space = self.space
-        if space.apart is None:
+        if space.no_records_distance is None:
             return (
                 f"people without records count as holding the public item {space.label(space.default_item)!r}, and "
                 "cannot be told from people whose records are there"
             )
-        epsilon = float_up(self.charge(Fraction(1), space.apart))
-        far = f"{float(space.apart) * space.diameter:,.6g} {space.unit or 'of the largest distance'}"
-        default = space.label(space.held.default_item)
+        epsilon = float_up(self.charge(Fraction(1), space.no_records_distance))
+        far = f"{float(space.no_records_distance) * space.diameter:,.6g} {space.unit or 'of the largest distance'}"
+        default = space.label(space.records_space.default_item)
         # A ledger of alpha may be about the space without this item, and every promise is about records that move.
         counted = f", also from people whose records are all at {default!r}, which a ledger of alpha counts as the same"
         return (
@@ -337,7 +339,7 @@ class Plan(Displayed, AnyItems, ABC):
         """Where people without records are counted; who reports themselves is always there."""
         if self.terms.model is not Model.CENTRAL:
             return []
-        apart = self.space.apart is not None or "no records" not in self.question.missing
+        apart = self.space.no_records_distance is not None or "no records" not in self.question.missing
         advice = "" if apart else '; missing = "no records" gives them an item of their own'
         return [f"Missing   {self.missing_people}{advice}"]
 
@@ -380,16 +382,15 @@ class Plan(Displayed, AnyItems, ABC):
         lines = [f"Question  {self.description}", self._rate()]
         if space.snapping_upper:
             moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
-            whole = space.may_be_whole
+            whole = may_be_whole(space)
             hint = f"; by nothing if records are {whole} (whole = true)" if whole else ""
-            lines.append(
-                f"Grid      {space.held.items:,} items; snapping moves a record by at most {moved} (counted in α){hint}"
-            )
+            items = f"{space.records_space.items:,} items"
+            lines.append(f"Grid      {items}; snapping moves a record by at most {moved} (counted in α){hint}")
         lines += [f"Warning   {text}" for text in self.grid_costs]
         if self.record_costs:
             lines.append(f"Records   {self.record_costs}")
-        if space.caveat:
-            lines.append(f"Space     {space.caveat}")
+        if told := caveat(space):
+            lines.append(f"Space     {told}")
         lines += self._missing_lines()
         lines += self.answer_lines()
         others = declared_parts(self.question, space)
@@ -426,12 +427,12 @@ def placed(space: Space, points: Floats | None, i: int) -> dict[str, float]:
     """The coordinates of the i-th of some points, by the names of the space's axes."""
     if points is None:
         return {}
-    return dict(zip(space.axes, np.atleast_1d(points[i]).tolist(), strict=False))
+    return dict(zip(space.geometry.axes, np.atleast_1d(points[i]).tolist(), strict=False))
 
 
 def labelled(space: Space, columns: Mapping[str, Sequence[Any]]) -> Rows:
     """One row for each item of ``space``: its label, its place if it has one, and the given columns."""
-    points, names = space.places, list(columns)
+    points, names = space.geometry.places, list(columns)
     rows = zip(*columns.values(), strict=True)
     return [
         {"item": label, **placed(space, points, i), **dict(zip(names, row, strict=True))}

@@ -188,7 +188,7 @@ class QuantilePlan(HistogramPlan):
     @property
     def description(self) -> str:
         """What is released, in plain words."""
-        whose = "people's items" if self.space.apart is None else "the items of people with records"
+        whose = "people's items" if self.space.no_records_distance is None else "the items of people with records"
         return f"{self.reading.what} of {whose}" + (f" ({self.space.unit})" if self.space.unit else "")
 
     @property
@@ -204,7 +204,7 @@ class QuantilePlan(HistogramPlan):
     def tables(self, drawn: HistogramDraw) -> dict[str, Rows]:
         """The quantiles, and the distribution function in its band."""
         found = {"values": self.reading.quantiles(drawn.raw, drawn.shares), "below": self.reading.below(drawn.raw)}
-        return found if self.space.apart is None else {**found, "people": self.reading.people(drawn.raw)}
+        return found if self.space.no_records_distance is None else {**found, "people": self.reading.people(drawn.raw)}
 
     def summary(self, drawn: HistogramDraw) -> list[str]:
         """The quantiles with their intervals."""
@@ -216,7 +216,7 @@ class QuantilePlan(HistogramPlan):
             LinearPlan.fields(self),
             quantiles=self.reading.names,
             read_from=self.read_from,
-            holders=self.space.apart is not None,
+            holders=self.space.no_records_distance is not None,
         )
 
     def details(self) -> dict[str, Any]:
@@ -237,7 +237,7 @@ class QuantilePlan(HistogramPlan):
     @property
     def uniform_guess(self) -> float:
         """Half the line."""
-        return self.space.held.diameter / 2.0
+        return self.space.records_space.diameter / 2.0
 
     @property
     def share_half_width(self) -> float:
@@ -265,7 +265,7 @@ class QuantilePlan(HistogramPlan):
     @property
     def warnings(self) -> list[str]:
         """A warning where an interval would cover most of the line."""
-        whole = self.space.held.diameter
+        whole = self.space.records_space.diameter
         if self.error < whole / 4.0:
             return []
         times = 8.0 * self.share_half_width

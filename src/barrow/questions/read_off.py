@@ -85,7 +85,7 @@ class ReadOff(Linear):
     def _alone(self, terms: Terms) -> ReadOffPlan:
         """The plan by the definition that is asked for."""
         self._check(terms)
-        return self._over_holders(terms) if terms.space.apart is not None else self._planned(terms)
+        return self._over_holders(terms) if terms.space.no_records_distance is not None else self._planned(terms)
 
     def _planned(self, terms: Terms) -> ReadOffPlan:
         made = super()._planned(terms)
@@ -93,7 +93,7 @@ class ReadOff(Linear):
 
     def _over_holders(self, terms: Terms) -> ReadOffPlan:
         """Sums over people with records, and their share, with one constant (docs/proofs/no-records.md)."""
-        inner, ranged = self.query(terms.space.held), self.definition == "user_level"
+        inner, ranged = self.query(terms.space.records_space), self.definition == "user_level"
         made = []
         for p in (1.0, 2.0, math.inf):  # the share costs nothing in one norm
             pair = holders(inner, terms.space, p=p, ranged=ranged)

@@ -42,14 +42,15 @@ class Spread(ReadOff):
 
     def query(self, space: Space) -> Query:
         """The mean of t and of t^2, t from -1 to 1 along the line."""
-        if not space.on_line:
+        if not space.geometry.on_line:
+            round_it = space.geometry.periodic and not space.geometry.on_earth
             raise ParameterError(
                 f"Standard deviations are asked of a line, and the kind of this space is {space.kind!r}.",
                 allowed="a line with a grid",
-                fix="circular_mean" if space.goes_round and not space.on_earth else "histogram, or distance(to=…)",
+                fix="circular_mean" if round_it else "histogram, or distance(to=…)",
             )
         middle, half = _middle_and_half(space)
-        t = np.clip((np.asarray(space.places, dtype=np.float64).ravel() - middle) / half, -1.0, 1.0)
+        t = np.clip((np.asarray(space.geometry.places, dtype=np.float64).ravel() - middle) / half, -1.0, 1.0)
         words = "the mean over people of the mean and the mean square of their items"
         return function(space, np.stack([t, t * t], axis=1), names=["mean", "mean square"], description=words)
 
@@ -59,7 +60,7 @@ class Spread(ReadOff):
 
 def _middle_and_half(line: Space) -> tuple[float, float]:
     """Where t is 0, and how far from there it is 1."""
-    low, high = float(line.lattice.low[0]), float(line.lattice.high[0])  # type: ignore[union-attr]
+    low, high = float(line.geometry.lattice.low[0]), float(line.geometry.lattice.high[0])  # type: ignore[union-attr]
     return 0.5 * (low + high), 0.5 * (high - low)
 
 
@@ -77,7 +78,7 @@ class SpreadPlan(ReadOffPlan):
     @property
     def error(self) -> float:
         """Half the width of the standard deviation's interval if people's items were spread uniformly."""
-        inner = self.question.query(self.space.held)
+        inner = self.question.query(self.space.records_space)
         uniform = np.asarray(inner.table.integers, dtype=np.float64).mean(axis=0) * float(inner.step)
         row = self._rows_of(uniform - self._middles, 1.0)[1]
         return 0.5 * float(row["high_95"] - row["low_95"])
@@ -107,7 +108,7 @@ class SpreadPlan(ReadOffPlan):
         wide = math.sqrt(max(high[1] - least, 0.0))
         about = np.clip(middles + sums / max(share, 1e-300), low, high)
         root = math.sqrt(max(float(about[1] - about[0] ** 2), 0.0))
-        middle, half = _middle_and_half(self.space.held)
+        middle, half = _middle_and_half(self.space.records_space)
         moved, unit = self.space.snapping_upper * self.space.diameter, self.space.unit
         more = {} if self.pair is None else {"determined": determined}
         answers = (
@@ -156,7 +157,7 @@ class SpreadPlan(ReadOffPlan):
     @property
     def warnings(self) -> list[str]:
         """A warning where the interval would hold most of what a standard deviation can be."""
-        half = _middle_and_half(self.space.held)[1]
+        half = _middle_and_half(self.space.records_space)[1]
         if self.error < half / 4.0:
             return []
         times = 16.0 * float(self.noise.simultaneous_half_width)

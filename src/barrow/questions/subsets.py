@@ -151,7 +151,7 @@ class SubsetsPlan(Plan):
     @property
     def description(self) -> str:
         """What is released, in plain words."""
-        return f"the histogram of people's items over {self.space.held.items:,} items"
+        return f"the histogram of people's items over {self.space.records_space.items:,} items"
 
     @property
     def error(self) -> float:

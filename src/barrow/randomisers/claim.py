@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
+from barrow.spaces.base import Floats, strips
 
 Weights = NDArray[np.int64]
 
@@ -117,7 +117,7 @@ def worst_triple(weights: Weights, space: Space) -> Worst:
     # A few rows at a time, so that what is compared stays in the processor's cache.
     step = max(1, _CACHED // table.shape[1])
     spare, gain = np.empty((min(step, len(table)), table.shape[1])), np.empty(len(table))
-    for rows, block in space.blocks():
+    for rows, block in strips(space):
         for x in range(rows.start, rows.stop):
             for start in range(0, len(table), step):
                 some = slice(start, start + step)

@@ -70,7 +70,7 @@ def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser:
     >>> grid.distortion < 1.5
     True
     """
-    if "planar_laplace" not in space.randomisers:
+    if "planar_laplace" not in space.geometry.randomisers:
         raise ParameterError(
             f"Planar Laplace noise needs a map, and the space is {space.kind!r}.",
             allowed="earth, hexagons or euclidean",

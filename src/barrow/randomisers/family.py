@@ -107,4 +107,4 @@ def _balls() -> Iterator[None]:
 
 def even_clusters(space: Space) -> Even | None:
     """The clusters of a space, items of a discrete one too, where they are of one size and there are two or more."""
-    return None if space.even_clusters is None else Even(*space.even_clusters)
+    return None if space.geometry.clusters is None else Even(*space.geometry.clusters)

@@ -33,7 +33,7 @@ class LaplaceRandomiser(Randomiser):
     most_items: ClassVar[int | None] = _MOST_ITEMS
 
     def __init__(self, space: Space, alpha0: Exact) -> None:
-        if "laplace" not in space.randomisers:
+        if "laplace" not in space.geometry.randomisers:
             raise ParameterError(
                 f"Laplace noise in coordinates needs vectors, and the space is {space.kind!r}.",
                 allowed="euclidean with a step, or an embedding",
@@ -43,11 +43,11 @@ class LaplaceRandomiser(Randomiser):
         self.alpha0_upper = wanted_alpha0(alpha0)
         # exp(-||z||/scale) changes by at most exp(||x - x'||/scale) = exp(alpha0 d), d = ||x - x'||/diameter.
         size = Fraction(space.diameter)
-        if space.angular:
+        if space.geometry.angular:
             # Between directions ||x - x'|| is a chord, which is shorter than its angle in radians.
             size = Fraction(math.radians(space.diameter) * (1.0 + 2.0**-40))
         self._scale = size / self.alpha0_upper
-        self._points = space.point_rows
+        self._points = space.geometry.points
 
     def from_items(self, ids: ArrayLike, *, source: Source | None = None) -> Ids:
         """One report for each item."""
@@ -62,7 +62,7 @@ class LaplaceRandomiser(Randomiser):
 
     def _nearest(self, points: Floats) -> Ids:
         """The nearest item: of a grid the cell of the nearest point inside, of an embedding the nearest vector."""
-        if self.space.lattice is not None:
+        if self.space.geometry.lattice is not None:
             return self.space.encode(points, unknown="nearest")
         found = np.zeros(len(points), dtype=np.int64)
         half = (self._points**2).sum(axis=1) / 2.0
@@ -91,7 +91,7 @@ class LaplaceRandomiser(Randomiser):
         """An upper bound: the noise has mean length dimension/alpha0, and the nearest item is at most twice as far."""
         dimension = self._points.shape[1]
         # An angle is at most pi/2 times its chord.
-        times = math.pi if self.space.angular else 2.0
+        times = math.pi if self.space.geometry.angular else 2.0
         return np.full(self.space.items, min(1.0, times * dimension / float(self.alpha0_upper)))
 
 

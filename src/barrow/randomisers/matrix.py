@@ -16,7 +16,7 @@ from barrow.numerics import Exact
 from barrow.randomisers.base import TOTAL, Integers, Randomiser, wanted_alpha0
 from barrow.randomisers.claim import Weights, check_claim, exceeds_exp, lower, worst_triple
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.base import Floats, Ids, strips
 
 MOST_ENTRIES = 2**22
 """The largest matrix: its tight alpha0 looks at all pairs of rows."""
@@ -152,7 +152,7 @@ class MatrixRandomiser(Randomiser):
         if not self._square:
             return None
         found = np.zeros(self.space.items)
-        for rows, block in self.space.blocks():
+        for rows, block in strips(self.space):
             found[rows] = (self.weights[rows].astype(np.float64) / TOTAL * block).sum(axis=1)
         return found
 

@@ -24,7 +24,7 @@ from barrow.randomisers.family import even_clusters
 from barrow.randomisers.pooled import PooledStops
 from barrow.randomisers.shape import Shape, star_shape, tree_shape
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.base import Floats, Ids, strips
 
 _HALVINGS = 30
 _BACK = (2.0**-50, 2.0**-46, 2.0**-40, 2.0**-30)
@@ -131,7 +131,7 @@ class MixtureRandomiser(Randomiser):
         """A lower bound on the distance from a leaf to the leaves that part from it at ``node``."""
         exact = min(Fraction(1), self.shape.depths[leaf] - self.shape.depths[node] + other)
         # Clustered and discrete distances are the very numbers r and 1; others were computed.
-        known = self.shape.true_metric and self.space.exact_distances
+        known = self.shape.true_metric and self.space.geometry.exact
         return exact if known else exact * (1 - Fraction(self.space.distance_error))
 
     @property
@@ -210,7 +210,7 @@ class MixtureRandomiser(Randomiser):
         found = np.zeros(k)
         if not shape.true_metric:
             moved = self.stops[0] / TOTAL
-            for rows, block in self.space.blocks():
+            for rows, block in strips(self.space):
                 found[rows] = moved * block.mean(axis=1)
             return found
         depths = np.array([float(d) for d in shape.depths])
@@ -241,7 +241,7 @@ def gkrr(space: Space, alpha0: Exact) -> MixtureRandomiser:
     >>> round(math.log(stay / across), 6)
     2.0
     """
-    if "gkrr" not in space.randomisers:
+    if "gkrr" not in space.geometry.randomisers:
         raise ParameterError(
             f"GKRR needs clusters, and the space is {space.kind!r}.",
             allowed="a clustered space",
@@ -269,7 +269,7 @@ def randomised_response(space: Space, alpha0: Exact) -> MixtureRandomiser:
     0.4519
     """
     least = Fraction(space.least_distance_lower)
-    shape = star_shape(space.items, least / 2, true_metric=space.equidistant)
+    shape = star_shape(space.items, least / 2, true_metric=space.geometry.equidistant)
     return _fitted("response", space, shape, alpha0)
 
 

@@ -84,14 +84,17 @@ class Shape:
 
 def tree_shape(space: Space) -> Shape:
     """The tree of a clustered, tree or discrete space."""
-    if not space.has_tree or space.gaps is not None:
+    tree = space.geometry.tree
+    if tree is None:
         raise ParameterError(
             f"The space is {space.kind!r}, which is no tree.",
             allowed="clustered, tree or discrete",
             fix="exponential(space, alpha0), which works on every finite space",
         )
-    starts, ends, _ = space.edge_spans()
-    return _shape(list(zip(starts.tolist(), ends.tolist(), space.edge_lengths(), strict=True)), space.items)
+    return _shape(
+        list(zip(tree.starts.tolist(), tree.ends.tolist(), tree.exact_lengths, strict=True)),
+        space.items,
+    )
 
 
 def star_shape(items: int, arm: Fraction, *, true_metric: bool = True) -> Shape:

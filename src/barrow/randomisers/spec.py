@@ -40,7 +40,7 @@ def suited(space: Space) -> str:
     """
     small = space.items**2 <= MOST_ENTRIES
     # Where nothing else is left, "exponential" refuses and says what to do.
-    return next((name for name in space.randomisers if small or name not in _MATRICES), "exponential")
+    return next((name for name in space.geometry.randomisers if small or name not in _MATRICES), "exponential")
 
 
 def family_of_spec(space: Space, spec: Mapping[str, Any] | str | None = None) -> str | None:
@@ -57,7 +57,7 @@ def family_of_spec(space: Space, spec: Mapping[str, Any] | str | None = None) ->
         if named.get("kind") == "mapped":
             return family_of_spec(space, named.get("inner"))
         named = str(named.get("kind"))
-    if named not in ("gkrr", "tree", "response") or (named == "response" and not space.equidistant):
+    if named not in ("gkrr", "tree", "response") or (named == "response" and not space.geometry.equidistant):
         return None
     even = even_clusters(space)
     return None if even is None else even.name

@@ -39,7 +39,7 @@ def values_figure(
         raise ParameterError(
             "No value is determined.", allowed="values that the noise leaves something of", fix="looser promises"
         )
-    where = None if space is None else space.held
+    where = None if space is None else space.records_space
     known = bounds_of(statement.answer, {**tables, "values": rows})
     shown = title or statement.released
     style = {
@@ -51,8 +51,8 @@ def values_figure(
     values, items = values_of(rows), "item" in rows[0] or "report" in rows[0]
     on_map: dict[str, Any] = {} if known.regions is None else {"regions": known.regions}
     if where is not None and items and where.size == len(rows):
-        return item_figure(where, values, outline=outline, **style, **(on_map if where.on_earth else {}))
+        return item_figure(where, values, outline=outline, **style, **(on_map if where.geometry.on_earth else {}))
     if "lat" in rows[0] and "lon" in rows[0]:
-        places = places_of(rows, None if where is None else where.earth_box)
+        places = places_of(rows, None if where is None else where.geometry.box)
         return map_figure(places, values, outline=outline, **style, **on_map)
     return bars(names_of(rows), values, alike=kind.alike, **style)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import DataError, ParameterError
 from barrow.numerics import digest_of
-from barrow.spaces.checks import checked_call, remembered, without_names
+from barrow.spaces.checks import Written, made, without_names
 from barrow.spaces.geometry import Floats, Geometry, Ids
 from barrow.spaces.inherited import lose_formulas
 from barrow.spaces.records import Formula, Labels, Reads
@@ -40,7 +40,7 @@ _BLOCK = 2**22
 """How many distances are held at once when all pairs are visited."""
 
 
-class Space(Geometry, ABC):
+class Space(ABC):
     """A public set of items with a normalised metric.
 
     Items are the integers 0 .. size-1. ``unit`` names what distances are measured in, and ``diameter`` is the public
@@ -49,15 +49,12 @@ class Space(Geometry, ABC):
 
     kind: ClassVar[str]
     """The name of the kind in plain data, e.g. ``"line"``."""
-    axes: ClassVar[tuple[str, ...]] = ("x", "y", "z", "u", "v", "w")
-    """What the columns of :attr:`places` are called."""
-    cell_key: ClassVar[str] = ""
-    """What the size of its cells is called, where it has one to choose."""
-    apart: Fraction | None = None
+    no_records_distance: Fraction | None = None
     """How far people without records are from every item, where these have one more item for them; else None."""
 
     _unit: str
     _diameter: float
+    _written: Written | None = None
 
     @property
     def unit(self) -> str:
@@ -92,14 +89,21 @@ class Space(Geometry, ABC):
     def label(self, item: int) -> str:
         """What item number ``item`` is called."""
 
-    @abstractmethod
     def to_spec(self) -> dict[str, Any]:
-        """Plain data (TOML, JSON) from which :func:`barrow.spaces.space_from_spec` makes an equal space."""
+        """Plain data (TOML, JSON) from which :func:`barrow.spaces.space_from_spec` makes an equal space.
+
+        A space whose tables were read from files names these.
+        """
+        return self._spec() if self._written is None else dict(self._written.spec)
+
+    def _spec(self) -> dict[str, Any]:
+        """Plain data that hold everything; a space that never reads files may say them in ``to_spec`` itself."""
+        raise NotImplementedError(f"{type(self).__name__} does not say its plain data")
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Space:
         """The space that ``spec`` describes, which has no ``kind``."""
-        return cls(**spec)
+        return made(cls, **spec)
 
     @property
     def default_item(self) -> int:
@@ -118,130 +122,24 @@ class Space(Geometry, ABC):
         return f"{self.kind} {self.digest}"
 
     @property
-    def caveat(self) -> str:
-        """What promises about one person's data do not say in this space, for plans and statements; mostly nothing."""
-        return ""
-
-    @property
-    def places(self) -> Floats | None:
-        """Coordinates of all items, a row each, where people know items by where they are; else None."""
-        return getattr(self, "points", None)
-
-    @property
-    def cell_range(self) -> tuple[float, float] | None:
-        """The narrowest and the widest cells worth trying, in units; None where there is no grid to change."""
-        return None
-
-    def takes_cells(self, width: float) -> bool:
-        """Whether cells can be so wide."""
-        return True
-
-    @property
-    def marks(self) -> tuple[Fraction, ...] | None:
-        """Where the items are on a line, as exact shares of its length; None for spaces that are no line.
-
-        >>> from barrow.spaces import Line
-        >>> Line(0, 8, step=4).marks
-        (Fraction(0, 1), Fraction(1, 2), Fraction(1, 1))
-        """
-        return None
-
-    @property
-    def held(self) -> Space:
+    def records_space(self) -> Space:
         """The space of records, where there is one more item for people without them; else itself.
 
         >>> from barrow.spaces import Line, NoRecords
-        >>> NoRecords(Line(0, 10, step=5)).held.kind, Line(0, 1).held.kind
+        >>> NoRecords(Line(0, 10, step=5)).records_space.kind, Line(0, 1).records_space.kind
         ('line', 'line')
         """
         return self
 
     @cached_property
-    def with_no_records(self) -> Space:
-        """These items and one more, which people without records hold; itself where it has one.
-
-        >>> from barrow.spaces import Line
-        >>> Line(0, 10, step=5, cells=True).with_no_records.labels
-        ['2.5', '7.5', 'no records']
-        """
-        from barrow.spaces.one_more import NoRecords
-
-        return self if self.apart is not None else NoRecords(self)
-
-    @property
-    def innermost(self) -> Space:
-        """The space without the items that were added to it; they are the last ones.
-
-        >>> from barrow.spaces import Elsewhere, Line, NoRecords
-        >>> NoRecords(Elsewhere(Line(0, 10, step=5, cells=True))).innermost.kind
-        'line'
-        """
-        return self
-
-    @property
-    def has_outside(self) -> bool:
-        """Whether there is one more item for records outside."""
-        return self.held is not self.innermost
-
-    @property
-    def numbered(self) -> str:
-        """How the space is typed with numbers for its names, where these have an order that people know."""
-        return ""
-
-    @property
-    def summands(self) -> tuple[tuple[Space, Fraction], ...]:
-        """The parts of a product with their weights, of which distances are the weighted sum; else nothing."""
-        return ()
-
-    @property
-    def coordinates(self) -> Floats:
-        """Numbers for all items, a row each, in which items that are near each other mostly are near; public.
-
-        The longest side of places is 1; items without places are a step of 1 apart.
-
-        >>> from barrow.spaces import Discrete, Line
-        >>> Line(0, 4, step=2, cells=True).coordinates.tolist(), Discrete(["a", "b"]).coordinates.tolist()
-        ([[0.5], [1.5]], [[0.0], [1.0]])
-        """
-        if self.places is None:
-            return np.arange(self.items, dtype=np.float64)[:, None]
-        found = np.asarray(self.places, dtype=np.float64).reshape(self.items, -1)
-        longest = float((found.max(axis=0) - found.min(axis=0)).max())
-        return found / longest if longest > 0.0 else found
+    def geometry(self) -> Geometry:
+        """What closed forms may know of it; by default nothing, so that all pairs of items are visited."""
+        return Geometry()
 
     @property
     def snapping_upper(self) -> float:
         """rho: the largest normalised distance by which snapping to the grid moves a record; 0 where none is."""
         return 0.0
-
-    @property
-    def may_be_whole(self) -> str:
-        """What items are, where ``whole=True`` would say that records are so, too; empty elsewhere."""
-        return ""
-
-    @property
-    def snapping_means(self) -> Floats:
-        """For each item, the mean normalised distance by which snapping moves a record that is anywhere in its cell.
-
-        For predictions only: no guarantee rests on it.
-        """
-        return np.full(self.items, 0.5 * self.snapping_upper)
-
-    def coarser(self, most: int) -> tuple[Space, Ids] | None:
-        """A space with the same distances and about ``most`` items at most, and to which of them each item belongs.
-
-        For predictions only; None where items do not lie on a grid.
-
-        >>> from barrow.spaces import Discrete
-        >>> Discrete(["a", "b"]).coarser(1) is None
-        True
-        """
-        return None
-
-    @property
-    def fitting_cells(self) -> list[float]:
-        """Sizes of cells that fit into the space a few times, the first to be tried for a part of a product."""
-        return []
 
     @property
     @abstractmethod
@@ -305,18 +203,6 @@ class Space(Geometry, ABC):
         b = np.arange(self.items) if columns is None else self._ids(columns)
         return self._distance(a[:, None], b[None, :])
 
-    def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """All pairs, a strip of rows at a time, without ever holding size x size numbers.
-
-        >>> from barrow.spaces import Discrete
-        >>> [(rows, d.shape) for rows, d in Discrete(["a", "b"]).blocks()]
-        [(slice(0, 2, None), (2, 2))]
-        """
-        step = max(1, _BLOCK // self.items)
-        for start in range(0, self.items, step):
-            rows = slice(start, min(start + step, self.items))
-            yield rows, self.block(np.arange(rows.start, rows.stop))
-
     def encode(self, records: Any, *, unknown: Unknown = "error") -> Ids:
         """Ids of many records at once.
 
@@ -348,31 +234,6 @@ class Space(Geometry, ABC):
             ids = np.where(lost, self.default_item, ids)
         return ids
 
-    def keeps_near(self, unknown: Unknown) -> bool:
-        """Whether records that are near each other stay so, snapping aside, where those outside are treated so.
-
-        Names have no distances but those of this space, in which an unknown name is its default item. A number outside
-        has one, and the default item may be far from it (docs/proofs/budget.md, section 4).
-
-        >>> from barrow.spaces import Discrete, Line
-        >>> line, names = Line(0, 10, step=1), Discrete(["a", "b"])
-        >>> [space.keeps_near("default") for space in (line, names)], line.keeps_near("nearest")
-        ([False, True], True)
-        """
-        if unknown != "default":
-            return unknown == "error"
-        named = self.reads.columns == 1 and not self.reads.numbers and self.reads.moments is None
-        return named and self.metric_name == f"{self.kind} {self.digest}"
-
-    def columns_of(self, records: list[Any]) -> Any:
-        """Records, one a person's item, in the form that :meth:`encode` reads.
-
-        >>> from barrow.spaces import Discrete
-        >>> Discrete(["a", "b"]).columns_of(["a"])
-        ['a']
-        """
-        return records
-
     @property
     def reads(self) -> Reads:
         """What the columns of a record hold.
@@ -392,41 +253,8 @@ class Space(Geometry, ABC):
         Labels(known={'a': 0, 'b': 1})
         """
         if self.reads.columns != 1 or self.reads.numbers:
-            raise self.only_in_python()
+            raise only_in_python(self.kind, self.reads)
         return Labels({label: i for i, label in enumerate(self.labels)})
-
-    def only_in_python(self) -> ParameterError:
-        """The refusal of records that engines cannot encode."""
-        return ParameterError(
-            f"The {self.kind} space cannot be encoded inside the engine.",
-            allowed="line, circle, euclidean (a ball in at most 7 dimensions), earth, product, and spaces of labels",
-            fix="add a column of labels to the records and use a space of labels",
-        )
-
-    def distances_from(self, record: Any) -> Floats:
-        """Normalised distances of all items from one public record (a point or a label).
-
-        >>> from barrow.spaces import Discrete
-        >>> Discrete(["a", "b"]).distances_from("b").tolist()
-        [1.0, 0.0]
-        """
-        ids = self._encode([record], "error")
-        if ids[0] < 0:
-            raise ParameterError(
-                f"{record!r} is not an item of the {self.kind} space.",
-                allowed="a label of the space",
-                fix=f"e.g. {self.label(0)!r}",
-            )
-        return np.asarray(self.block([int(ids[0])])[0])
-
-    def normalise(self, distance: Fraction) -> Fraction:
-        """A distance in the space's unit as a share of its diameter, exactly.
-
-        >>> from barrow.spaces import Line
-        >>> Line(0, 10, unit="km").normalise(Fraction(5, 2))
-        Fraction(1, 4)
-        """
-        return distance / Fraction(self.diameter)
 
     def graph(self, spacing: Any = None) -> NeighbourGraph:
         """The public neighbourhood graph: no item is farther from another along it than in the space.
@@ -460,7 +288,7 @@ class Space(Geometry, ABC):
         from barrow.spaces.spanners import spanner_graph
 
         self._no_spacing(spacing)
-        return tree_graph(self) if self.has_tree else spanner_graph(self)
+        return tree_graph(self) if self.geometry.has_tree else spanner_graph(self)
 
     def _no_spacing(self, spacing: Any) -> None:
         if spacing is not None:
@@ -481,19 +309,14 @@ class Space(Geometry, ABC):
         return digest_of(without_names(self.to_spec()))
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Every space says what is wrong with its arguments, and prints as the call that makes it."""
+        """What another package gives another distance loses what rests on that of its parent."""
         super().__init_subclass__(**options)
         lose_formulas(cls, Space)
-        cls.__repr__ = Space.__repr__  # type: ignore[method-assign]
-        if "to_spec" in vars(cls):
-            cls.to_spec = remembered(cls.to_spec)  # type: ignore[method-assign,assignment]
-        if "__init__" in vars(cls):
-            cls.__init__ = checked_call(cls.__init__)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         text = ", ".join(f"{name}={_shown(value)}" for name, value in self._arguments().items() if value != "")
         name = type(self).__name__
-        if "_written" in vars(self):
+        if self._written is not None:
             return f"<{name} of {self.items:,} items: {text}>"
         return f"{name}({text})" if len(text) <= _LONGEST else f"<{name} of {self.items:,} items, {self.digest}>"
 
@@ -518,6 +341,34 @@ class Space(Geometry, ABC):
                 fix="space.encode(records) gives ids",
             )
         return array.astype(np.int64)
+
+
+def strips(space: Space) -> Iterator[tuple[slice, Floats]]:
+    """All pairs, a strip of rows of distances at a time, without ever holding size x size numbers.
+
+    >>> from barrow.spaces import Discrete
+    >>> [(rows, d.shape) for rows, d in strips(Discrete(["a", "b"]))]
+    [(slice(0, 2, None), (2, 2))]
+    """
+    step = max(1, _BLOCK // space.items)
+    for start in range(0, space.items, step):
+        rows = slice(start, min(start + step, space.items))
+        yield rows, space.block(np.arange(rows.start, rows.stop))
+
+
+def only_in_python(kind: str, reads: Reads) -> ParameterError:
+    """The refusal of records that engines cannot encode."""
+    if kind == "hexagons" and reads.columns == 2:
+        return ParameterError(
+            "Hexagons are found from latitude and longitude in Python only, not inside the engine.",
+            allowed="one column of H3 cells, or a space with a grid of its own",
+            fix="add a column of H3 cells to the records, or use an Earth space: earth(box=…, cell=1)",
+        )
+    return ParameterError(
+        f"The {kind} space cannot be encoded inside the engine.",
+        allowed="line, circle, euclidean (a ball in at most 7 dimensions), earth, product, and spaces of labels",
+        fix="add a column of labels to the records and use a space of labels",
+    )
 
 
 def _shown(value: Any) -> str:

@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow.errors import ParameterError, check_options, reading
+from barrow.errors import ParameterError, check_options
 from barrow.numerics import exact
 
 DIGESTS = "digests"
+T = TypeVar("T")
 
 
 def finite_array(values: ArrayLike, name: str, *, ndim: int) -> NDArray[np.float64]:
@@ -68,21 +68,17 @@ def positive_number(value: Any, name: str, fix: str | None = None) -> float:
     return float(value)
 
 
-def checked_call(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor whose wrong arguments are errors that say what to type."""
-    known = list(inspect.signature(init).parameters)[1:]
+def checked_unit(unit: str) -> str:
+    """``unit`` if it is a text."""
+    if not isinstance(unit, str):
+        raise ParameterError(f"unit is {unit!r}.", allowed="a text", fix='unit="km"')
+    return unit
 
-    @wraps(init)
-    def made(self: Any, *args: Any, **options: Any) -> None:
-        name = type(self).__name__
-        check_options(name, known, options)
-        with reading(f"The call of {name}", allowed="its arguments", fix=f"see help(barrow.{name})"):
-            init(self, *args, **options)
-        unit = getattr(self, "_unit", "")
-        if not isinstance(unit, str):
-            raise ParameterError(f"unit is {unit!r}.", allowed="a text", fix='unit="km"')
 
-    return made
+def made(kind: Callable[..., T], *args: Any, **options: Any) -> T:
+    """What ``kind`` makes of plain data; an option that it does not have is refused with the nearest one."""
+    check_options(kind.__name__, inspect.signature(kind).parameters, options)
+    return kind(*args, **options)
 
 
 @dataclass(frozen=True)
@@ -90,17 +86,6 @@ class Written:
     """Plain data that name files, with their digests: what a space was read from."""
 
     spec: Mapping[str, Any]
-
-
-def remembered(to_spec: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
-    """``to_spec`` of a space, which says what the space was read from where that is known."""
-
-    @wraps(to_spec)
-    def found(self: Any) -> dict[str, Any]:
-        written = vars(self).get("_written")
-        return to_spec(self) if written is None else dict(written.spec)
-
-    return found
 
 
 def without_names(spec: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
-from barrow.spaces.checks import positive_number
-from barrow.spaces.geometry import Lattice
+from barrow.spaces.checks import checked_unit, positive_number
+from barrow.spaces.geometry import Geometry, Lattice
 from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import Formula, LabelIndex, Labels, Moments, Reads, Turn
@@ -21,7 +21,7 @@ MOST_TURNS = 2.0**62
 """With ``unknown="nearest"`` a record may be this many turns away; farther off its place on the circle is not known."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Circle(Space):
     """A circle of circumference ``period``; distance is the shorter way round, and half the period counts as 1.
 
@@ -41,11 +41,9 @@ class Circle(Space):
     """
 
     kind: ClassVar[str] = "circle"
-    goes_round: ClassVar[bool] = True
-    cell_key: ClassVar[str] = "step"
     period: float
     step: float | None
-    names: LabelIndex | None = field(repr=False)
+    names: LabelIndex | None
     default: float | str | None
     whole: bool
     _unit: str
@@ -66,7 +64,7 @@ class Circle(Space):
         object.__setattr__(self, "step", None if step is None else positive_number(step, "step"))
         object.__setattr__(self, "names", None if names is None else LabelIndex(names, "names"))
         object.__setattr__(self, "default", default)
-        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_unit", checked_unit(unit))
         object.__setattr__(self, "whole", False)
         if whole is not False and (whole is not True or self.names is None or self.reads.moments is None):
             raise ParameterError(
@@ -136,14 +134,13 @@ class Circle(Space):
         return found
 
     @cached_property
-    def gaps(self) -> Floats:
-        """Equal steps round the circle, of circumference 2."""
-        return np.full(self.items, 2.0 / self.items)
-
-    @cached_property
-    def lattice(self) -> Lattice:
-        """The turn from 0 to the period."""
-        return Lattice(np.array([0.0]), np.array([self.period]), (self.items,), full=self.names is None)
+    def geometry(self) -> Geometry:
+        """Equal steps round the circle, of circumference 2: the turn from 0 to the period."""
+        if self.size is None:
+            return Geometry(periodic=True, located=lambda: self.points)
+        turn = Lattice(np.array([0.0]), np.array([self.period]), (self.size,), full=self.names is None)
+        gaps = np.full(self.size, 2.0 / self.size)
+        return Geometry(gaps=gaps, periodic=True, lattice=turn, located=lambda: self.points)
 
     def label(self, item: int) -> str:
         """The name or the position of item number ``item``."""
@@ -152,19 +149,6 @@ class Circle(Space):
     def _distance(self, a: Ids, b: Ids) -> Floats:
         steps = np.abs(a - b)
         return np.asarray(np.minimum(steps, self.items - steps) / (self.items / 2.0))
-
-    def distances_from(self, record: float | str) -> Floats:
-        """Normalised distances of all items from one public record: a name, or a position on [0, period)."""
-        if self.names is not None:
-            return super().distances_from(record)
-        if isinstance(record, str) or not 0.0 <= record <= self.period:
-            raise ParameterError(
-                f"The point {record!r} is not on the circle.",
-                allowed=f"a number in [0, {self.period}]",
-                fix="0.0",
-            )
-        gap = np.abs(self.points - float(record))
-        return np.minimum(np.minimum(gap, self.period - gap) / self.diameter, 1.0)
 
     @property
     def reads(self) -> Reads:
@@ -182,11 +166,6 @@ class Circle(Space):
         return Turn(self.period, count / self.period, count, MOST_TURNS * self.period)
 
     @property
-    def numbered(self) -> str:
-        """With names that are numbers."""
-        return "" if self.names is None else f"circle(period={self.period:g}, unit='{self.unit}', names=['1', '2', …])"
-
-    @property
     def metric_name(self) -> str:
         """The way around a circle of this length, in the unit; of names it is this circle's alone."""
         named = self.names is not None or not self.unit
@@ -201,43 +180,14 @@ class Circle(Space):
         >>> round(Circle.weekdays().snapping_upper * 3.5, 9), Circle.weekdays(whole=True).snapping_upper
         (0.5, 0.0)
         """
-        if self.size is None or not self._snaps:
+        if self.size is None or not self.snaps:
             return 0.0
         return (self.period / self.size / 2.0 + 8.0 * self.period * 2.0**-52) / self.diameter * (1.0 + 2.0**-40)
 
     @property
-    def may_be_whole(self) -> str:
-        """Whether the items are weekdays, and ``whole`` was not said."""
-        return "names of days" if self.names is not None and self._snaps else ""
-
-    @property
-    def snapping_means(self) -> Floats:
-        """A quarter of a cell; 0 for names that only names stand for."""
-        return np.full(self.items, 0.5 / self.items if self._snaps else 0.0)
-
-    @property
-    def _snaps(self) -> bool:
+    def snaps(self) -> bool:
         """Whether records are numbers or moments, and not names alone."""
         return self.names is None or self.reads.moments is not None
-
-    @property
-    def cell_range(self) -> tuple[float, float] | None:
-        """From quarters to the minutes of a day."""
-        return None if self.step is None else (self.period / 1440, self.period / 4)
-
-    def takes_cells(self, width: float) -> bool:
-        """Cells that come round."""
-        return (self.period / width) % 1 == 0
-
-    def coarser(self, most: int) -> tuple[Space, Ids]:
-        """Wider cells."""
-        wide = Circle(self.period, unit=self._unit, step=self.period / max(1, most))
-        return wide, wide.encode(self.points)
-
-    @property
-    def fitting_cells(self) -> list[float]:
-        """A quarter, a sixth and an eighth where these are round: 6, 4 and 3 hours."""
-        return [cell for k in (4, 6, 8) if (cell := float(f"{self.period / k:.2g}")) * k == self.period]
 
     @property
     def least_distance_lower(self) -> float:
@@ -250,8 +200,7 @@ class Circle(Space):
         gaps = self.items if width is None else int(np.ceil(self.period / width - 1e-9))
         return grid_graph([circle_axis(self.items, gaps, bits_for(1))], [1.0], [np.arange(self.items)])
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         spec: dict[str, Any] = {"kind": self.kind, "period": self.period, "unit": self._unit}
         if self.step is not None:
             spec["step"] = self.step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,13 +13,13 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics import whole
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
-from barrow.spaces.checks import positive_number
+from barrow.spaces.checks import made, positive_number
 from barrow.spaces.finite import LabelledSpace
-from barrow.spaces.geometry import ones
+from barrow.spaces.geometry import Geometry, TreeEdges, ones
 from barrow.spaces.records import LabelIndex
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Clustered(LabelledSpace):
     """Clusters of items: distance ``r`` inside a cluster, 1 across (B x C of Section 6.2, 0 < r < 1/2).
 
@@ -37,12 +37,9 @@ class Clustered(LabelledSpace):
 
     kind: ClassVar[str] = "clustered"
     _unit, _diameter = "", 1.0
-    has_tree: ClassVar[bool] = True
-    exact_distances: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("gkrr", "exponential")
     clusters: tuple[tuple[str, tuple[str, ...]], ...]
     r: float
-    cluster_of: Ids = field(repr=False)
+    cluster_of: Ids
 
     def __init__(self, clusters: Mapping[str, Sequence[str]], *, r: float, default: str | None = None) -> None:
         r = positive_number(r, "r", fix="r=0.05")
@@ -97,34 +94,27 @@ class Clustered(LabelledSpace):
     def _ends(self) -> Ids:
         return np.append(self.starts[1:], self.size)
 
-    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
-        """Two levels: clusters, then items."""
-        each = np.arange(self.size)
-        lengths = np.repeat([(1.0 - self.r) / 2.0, self.r / 2.0], [len(self.starts), self.size])
-        return np.concatenate([self.starts, each]), np.concatenate([self._ends, each + 1]), lengths
+    @cached_property
+    def geometry(self) -> Geometry:
+        """Two levels: (1 - r)/2 above clusters, then r/2 above items."""
+        each, r, clusters = np.arange(self.size), Fraction(self.r), len(self.starts)
+        tree = TreeEdges(
+            np.concatenate([self.starts, each]),
+            np.concatenate([self._ends, each + 1]),
+            np.repeat([(1.0 - self.r) / 2.0, self.r / 2.0], [clusters, self.size]),
+            lambda: [(1 - r) / 2] * clusters + [r / 2] * self.size,
+            self._names,
+        )
+        count, members = self.equal_shape or (0, 0)
+        even = (count, members, r if members > 1 else Fraction(1)) if count > 1 else None
+        return Geometry(tree=tree, clusters=even, exact=True, randomisers=("gkrr", "exponential"), flow=self._flow)
 
-    def edge_lengths(self) -> list[Fraction]:
-        """(1 - r)/2 above clusters, r/2 above items."""
-        r = Fraction(self.r)
-        return [(1 - r) / 2] * len(self.starts) + [r / 2] * self.size
-
-    def group_names(self) -> dict[tuple[int, int], str]:
-        """The clusters' names."""
+    def _names(self) -> dict[tuple[int, int], str]:
         spans = zip(self.starts.tolist(), self._ends.tolist(), strict=True)
         return {span: name for span, (name, _) in zip(spans, self.clusters, strict=True)}
 
-    @cached_property
-    def even_clusters(self) -> tuple[int, int, Fraction] | None:
-        """The clusters, where they are of one size and there are two or more."""
-        clusters, members = self.equal_shape or (0, 0)
-        return (clusters, members, Fraction(self.r) if members > 1 else Fraction(1)) if clusters > 1 else None
-
-    def flow_cost(self, difference: Floats) -> Floats:
-        """r/2 sum_x |d_x| + (1-r)/2 sum_clusters |D_c|: the clustered space is a two-level tree.
-
-        >>> Clustered.grid(2, 2, r=0.1).flow_cost(np.array([1.0, -1.0, 0.0, 0.0])).item()
-        0.1
-        """
+    def _flow(self, difference: Floats) -> Floats:
+        """r/2 sum_x |d_x| + (1-r)/2 sum_clusters |D_c|: the clustered space is a two-level tree."""
         if self.equal_shape is None:
             sums = np.add.reduceat(difference, self.starts, axis=-1)
         else:
@@ -141,8 +131,7 @@ class Clustered(LabelledSpace):
         """r, unless every cluster is a single item."""
         return self.r * (1.0 - DISTANCE_ERROR) if len(self.clusters) < self.size else 1.0
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         clusters = [{"name": name, "labels": list(labels)} for name, labels in self.clusters]
         return {"kind": self.kind, "r": self.r, "clusters": clusters, **self._default_spec()}
 
@@ -158,4 +147,4 @@ class Clustered(LabelledSpace):
             shape = rest.pop("shape")
             return cls.grid(int(shape[0]), int(shape[1]), **rest)
         clusters = {c["name"]: c["labels"] for c in rest.pop("clusters")}
-        return cls(clusters, **rest)
+        return made(cls, clusters, **rest)

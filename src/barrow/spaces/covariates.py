@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import Floats
+from barrow.spaces.base import Floats, Space
 from barrow.spaces.checks import finite_array
 from barrow.spaces.embedding import Embedding, Metric
+from barrow.spaces.one_more import base_space
 from barrow.spaces.records import LabelIndex
 
 
@@ -81,14 +82,6 @@ class Covariates(Embedding):
         object.__setattr__(self, "vectors", rows)
         self._check_default()
 
-    @property
-    def caveat(self) -> str:
-        """Whose data an edge is in."""
-        return (
-            "a row is in the data of one person; an undirected edge is in those of both its ends, and replacing one "
-            "neighbour then changes three people's data: α (d/degree + 2/least degree) instead of α d/degree"
-        )
-
     @staticmethod
     def edge_change(distance: float, *, degree: int, least_degree: int = 1) -> float:
         """How much people's data move in all, in EMD, if somebody replaces one neighbour, the edge being undirected.
@@ -112,9 +105,23 @@ class Covariates(Embedding):
             raise ParameterError(f"distance is {distance!r}.", allowed="a share of the diameter, 0 to 1", fix="0.1")
         return distance / degree + 2.0 / least_degree
 
-    def to_spec(self) -> dict[str, Any]:
+    def _spec(self) -> dict[str, Any]:
         """Plain data, under the name by which ledgers and studies have known it from the first: ``graph``."""
-        return super().to_spec() | {"kind": "graph", "labels": list(self.nodes)}
+        return super()._spec() | {"kind": "graph", "labels": list(self.nodes)}
+
+
+def caveat(space: Space) -> str:
+    """What promises about one person's data do not say in a space, for plans and statements: whose data an edge is in.
+
+    >>> caveat(Covariates(["ann", "bob"], [[0.0], [1.0]]))[:38]
+    'a row is in the data of one person; an'
+    """
+    if not isinstance(base_space(space), Covariates):
+        return ""
+    return (
+        "a row is in the data of one person; an undirected edge is in those of both its ends, and replacing one "
+        "neighbour then changes three people's data: α (d/degree + 2/least degree) instead of α d/degree"
+    )
 
 
 def _directions(rows: Floats) -> Floats:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import Floats, Ids, Space
-from barrow.spaces.geometry import masses_below
+from barrow.spaces.geometry import masses_below, tree_edges_of
 from barrow.spaces.neighbours import NeighbourGraph
 
 
@@ -111,10 +112,11 @@ def edge_tree(space: Space) -> EdgeTree:
             allowed="a space with at least two items",
             fix="nothing needs to be asked: every record is that item",
         )
-    if space.gaps is None or space.goes_round:
-        return nested_edges(k, *space.edge_spans())
-    gaps = np.arange(k - 1)
-    return EdgeTree(k, np.zeros(k - 1, dtype=np.int64), gaps + 1, space.gaps, np.append(gaps[1:], -1), path=True)
+    if not space.geometry.on_line:
+        tree = tree_edges_of(space)
+        return nested_edges(k, tree.starts, tree.ends, tree.lengths)
+    each, gaps = np.arange(k - 1), cast("Floats", space.geometry.gaps)
+    return EdgeTree(k, np.zeros(k - 1, dtype=np.int64), each + 1, gaps, np.append(each[1:], -1), path=True)
 
 
 def tree_graph(space: Space) -> NeighbourGraph:
@@ -142,9 +144,9 @@ def edge_names(space: Space) -> list[str]:
     ['fruit', 'saw', 'apple', 'pear']
     """
     tree = edge_tree(space)
-    if space.gaps is not None:
+    if space.geometry.on_line:
         return [f"up to {space.label(e)}" for e in range(tree.edges)]
-    names = space.group_names()
+    names = tree_edges_of(space).names()
     labels = space.labels
     spans = zip(tree.starts.tolist(), tree.ends.tolist(), strict=True)
     return [labels[a] if b == a + 1 else names.get((a, b), f"{labels[a]} to {labels[b - 1]}") for a, b in spans]

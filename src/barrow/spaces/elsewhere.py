@@ -19,6 +19,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import Floats, Ids, Space, Unknown
+from barrow.spaces.checks import made
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.line import Line
@@ -30,7 +31,7 @@ _DOWN = 1.0 - 2.0**-30
 """Distances to the edge are rounded down: far more than their floats can be off."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Elsewhere(OneMore):
     """The items of a space, and one for everything outside it.
 
@@ -115,16 +116,7 @@ class Elsewhere(OneMore):
         most = (90.0, 180.0) if isinstance(inner, Earth) else (sys.float_info.max,) * self.reads.columns
         return Outside(inner.formula, inner.items, most, whole=isinstance(inner, Line) and inner.whole)
 
-    def distances_from(self, record: Any) -> Floats:
-        """Refused: the outside is at no one distance from a point."""
-        raise ParameterError(
-            "Records elsewhere are at no one distance from a point.",
-            allowed="histograms, frequencies and functions, where outside = 'elsewhere'",
-            fix="outside='error', or kind = 'histogram'",
-        )
-
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "inner": self.inner.to_spec()}
 
     def _arguments(self) -> dict[str, Any]:
@@ -135,7 +127,7 @@ class Elsewhere(OneMore):
         """The space that ``spec`` describes."""
         from barrow.spaces.spec import space_from_spec
 
-        return cls(**{**spec, "inner": space_from_spec(spec["inner"])})
+        return made(cls, **{**spec, "inner": space_from_spec(spec["inner"])})
 
 
 def _edges_on_earth(earth: Earth) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
-from barrow.spaces.checks import finite_array, positive_number
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, strips
+from barrow.spaces.checks import checked_unit, finite_array, positive_number
 from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.geometry import Geometry
 from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, rounded_points
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import LabelIndex
@@ -27,7 +28,7 @@ _COSTLY = 1.25
 """Points so close together that rounding them to a grid would cost this factor are joined by a star instead."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Embedding(LabelledSpace):
     """Labels whose public vectors say how far apart they are.
 
@@ -48,10 +49,8 @@ class Embedding(LabelledSpace):
     """
 
     kind: ClassVar[str] = "embedding"
-    flat: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("exponential", "laplace")
-    vectors: Floats = field(repr=False)
-    points: Floats = field(repr=False)
+    vectors: Floats
+    points: Floats
     metric: Metric
     _unit: str
     _diameter: float
@@ -93,8 +92,7 @@ class Embedding(LabelledSpace):
         points.setflags(write=False)
         object.__setattr__(self, "vectors", rows)
         object.__setattr__(self, "points", points)
-        object.__setattr__(self, "angular", metric == "angular")
-        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_unit", checked_unit(unit))
         object.__setattr__(self, "_diameter", chosen)
         self._check_different(points)
         if chosen < least:
@@ -125,7 +123,7 @@ class Embedding(LabelledSpace):
 
     def _check_diameter(self) -> None:
         """A smaller diameter than the safe default is allowed only if no pair exceeds it."""
-        largest = max(float(block.max()) for _, block in self.blocks()) * self._diameter
+        largest = max(float(block.max()) for _, block in strips(self)) * self._diameter
         if largest > self._diameter:
             raise ParameterError(
                 f"diameter is {self._diameter}, but two vectors are {largest:.12g} apart.",
@@ -133,10 +131,16 @@ class Embedding(LabelledSpace):
                 fix="leave diameter out",
             )
 
-    @property
-    def places(self) -> None:
-        """Vectors are no places that people know."""
-        return None
+    @cached_property
+    def geometry(self) -> Geometry:
+        """Vectors, which are no places that people know."""
+        return Geometry(
+            located=lambda: self.points,
+            known_places=False,
+            flat=True,
+            angular=self.metric == "angular",
+            randomisers=("exponential", "laplace"),
+        )
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         shape = np.broadcast_shapes(a.shape, b.shape)
@@ -214,8 +218,7 @@ class Embedding(LabelledSpace):
             near[item] = float(np.delete(self.block([item])[0], item).min())
         return near * (1.0 - 4.0 * DISTANCE_ERROR)
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "labels": list(self.labels),

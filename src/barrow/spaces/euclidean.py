@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
-from barrow.spaces.checks import finite_array, positive_number
-from barrow.spaces.geometry import Lattice
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
+from barrow.spaces.checks import checked_unit, finite_array, positive_number
+from barrow.spaces.geometry import Geometry, Lattice
 from barrow.spaces.lattices import (
     bits_for,
     checked_spacing,
     grid_graph,
     lattice,
     line_axis,
-    mean_to_middle,
     rounded_points,
 )
 from barrow.spaces.neighbours import NeighbourGraph
@@ -32,7 +31,7 @@ FARTHEST = 1e100
 """With ``unknown="nearest"`` a record of a ball is lost if a coordinate is farther off: its square might overflow."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Euclidean(Space):
     """The box between two corners, or a ball, with the Euclidean distance.
 
@@ -55,9 +54,6 @@ class Euclidean(Space):
     """
 
     kind: ClassVar[str] = "euclidean"
-    flat: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "laplace", "exponential")
-    cell_key: ClassVar[str] = "step"
     low: Floats
     high: Floats
     center: Floats | None
@@ -65,7 +61,7 @@ class Euclidean(Space):
     step: float | None
     default: tuple[float, ...] | None
     _unit: str
-    _diameter: float = field(repr=False)
+    _diameter: float
 
     def __init__(
         self,
@@ -104,7 +100,7 @@ class Euclidean(Space):
             "radius": length,
             "step": None if step is None else positive_number(step, "step"),
             "default": None if default is None else tuple(float(x) for x in default),
-            "_unit": unit,
+            "_unit": checked_unit(unit),
             "_diameter": span,
         }.items():
             object.__setattr__(self, name, value)
@@ -176,11 +172,6 @@ class Euclidean(Space):
         return inside
 
     @cached_property
-    def lattice(self) -> Lattice:
-        """The cells; in a ball those of the box around it."""
-        return Lattice(self.low, self.high, self.shape, full=self.center is None)
-
-    @cached_property
     def size(self) -> int | None:
         """The number of items; None without a grid."""
         if self.step is None:
@@ -190,6 +181,15 @@ class Euclidean(Space):
 
     def _grid_fix(self) -> str:
         return f"add step={self.diameter / 100:.3g}"
+
+    @cached_property
+    def geometry(self) -> Geometry:
+        """The cells; in a ball those of the box around it."""
+        suited = ("planar_laplace", "laplace", "exponential")
+        if self.step is None:
+            return Geometry(located=lambda: self.points, flat=True, randomisers=suited)
+        cells = Lattice(self.low, self.high, self.shape, full=self.center is None)
+        return Geometry(lattice=cells, located=lambda: self.points, flat=True, randomisers=suited)
 
     def label(self, item: int) -> str:
         """The coordinates of item number ``item``."""
@@ -201,22 +201,6 @@ class Euclidean(Space):
             x = self.points[:, axis]
             total += (x[a] - x[b]) ** 2
         return np.minimum(np.sqrt(total) / self._diameter, 1.0)
-
-    def distances_from(self, record: Sequence[float]) -> Floats:
-        """Normalised distances of all items from the public point ``record``.
-
-        >>> Euclidean([0, 0], [1, 1], step=1).distances_from([0.5, 0.5]).tolist()
-        [0.0]
-        """
-        point = finite_array(record, "the point", ndim=1)
-        if not self._holds(point):
-            raise ParameterError(
-                f"The point {list(record)} is outside the space.",
-                allowed=f"{self.dimension} coordinates inside it",
-                fix=f"e.g. {((self.low + self.high) / 2).tolist()}",
-            )
-        away = np.sqrt(((self.points - point) ** 2).sum(axis=1))
-        return np.asarray(np.minimum(away / self._diameter, 1.0))
 
     def _holds(self, point: Floats) -> bool:
         """Whether a public point is inside."""
@@ -246,10 +230,6 @@ class Euclidean(Space):
         """The straight distance in so many dimensions, in the unit; without one distances are shares of this space."""
         return f"euclidean {self.dimension} {self.unit}" if self.unit else super().metric_name
 
-    def keeps_near(self, unknown: Unknown) -> bool:
-        """Also where those outside a box move to its nearest point, which makes no two points farther apart."""
-        return (unknown == "nearest" and self.center is None) or super().keeps_near(unknown)
-
     @cached_property
     def snapping_upper(self) -> float:
         """Half a cell's diagonal, plus what rounding can add, as a share of the diameter."""
@@ -261,31 +241,11 @@ class Euclidean(Space):
         return (float(np.sqrt((half**2).sum())) + slack) / self._diameter * (1.0 + 2.0**-40)
 
     @property
-    def snapping_means(self) -> Floats:
-        """Of a record anywhere in its cell: exact in one and two dimensions, nearly so in more."""
-        widths = (self.high - self.low) / np.array(self.shape) / self._diameter
-        if self.dimension == 1:
-            mean = float(widths[0]) / 4.0
-        elif self.dimension == 2:
-            mean = float(mean_to_middle(widths[0], widths[1]))
-        else:  # the mean of the square is known, and the spread is small
-            mean = 0.97 * float(np.sqrt((widths**2).sum() / 12.0))
-        return np.full(self.items, mean)
-
-    @property
     def corners(self) -> tuple[Floats, Floats]:
         """Of the cells, which reach beyond a ball at its rim."""
         lower, upper = self._cell_corners
         kept = slice(None) if self._cell_ids is None else self._cell_ids >= 0
         return lower[kept], upper[kept]
-
-    def coarser(self, most: int) -> tuple[Space, Ids] | None:
-        """Larger cells of the same box."""
-        if self.center is not None:
-            return None
-        factor = float(np.ceil((self.items / most) ** (1.0 / self.dimension)))
-        large = Euclidean(self.low.tolist(), self.high.tolist(), unit=self._unit, step=float(self.step or 1.0) * factor)
-        return large, large.encode(self.points)
 
     @cached_property
     def least_distance_lower(self) -> float:
@@ -333,8 +293,7 @@ class Euclidean(Space):
         )
         return grid_graph(axes, [factor / longer] * len(axes), index)
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         spec: dict[str, Any] = {"kind": self.kind, "unit": self._unit}
         if self.center is not None:
             spec |= {"center": self.center.tolist(), "radius": self.radius}

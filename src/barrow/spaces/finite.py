@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,17 +14,17 @@ from numpy.typing import ArrayLike
 from barrow.errors import ParameterError
 from barrow.spaces.axioms import check_metric
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
-from barrow.spaces.checks import finite_array, positive_number
-from barrow.spaces.geometry import ones
+from barrow.spaces.checks import checked_unit, finite_array, positive_number
+from barrow.spaces.geometry import Geometry, TreeEdges, ones
 from barrow.spaces.records import Formula, LabelIndex, Labels
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelledSpace(Space):
     """What spaces of named items share: records are labels, and nothing is snapped."""
 
-    index: LabelIndex = field(repr=False)
-    default: str | None = field(repr=False)
+    index: LabelIndex
+    default: str | None
 
     def _check_default(self) -> None:
         if self.default is not None and self.index.find([self.default])[0] < 0:
@@ -57,7 +57,7 @@ class LabelledSpace(Space):
         return {} if self.default is None else {"default": self.default}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Finite(LabelledSpace):
     """A finite metric space given by its matrix of distances.
 
@@ -74,7 +74,7 @@ class Finite(LabelledSpace):
     """
 
     kind: ClassVar[str] = "finite"
-    matrix: Floats = field(repr=False)
+    matrix: Floats
     _unit: str
     _diameter: float
 
@@ -102,7 +102,7 @@ class Finite(LabelledSpace):
             )
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_unit", checked_unit(unit))
         object.__setattr__(self, "_diameter", chosen)
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
@@ -114,8 +114,7 @@ class Finite(LabelledSpace):
         off = self.matrix[~np.eye(self.size, dtype=bool)]
         return float(off.min() / self._diameter) * (1.0 - DISTANCE_ERROR) if off.size else 1.0
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "labels": list(self.labels),
@@ -126,7 +125,7 @@ class Finite(LabelledSpace):
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Discrete(LabelledSpace):
     """Items that are all equally far apart: distance 0 or 1. EMD is then the total variation distance.
 
@@ -136,15 +135,24 @@ class Discrete(LabelledSpace):
 
     kind: ClassVar[str] = "discrete"
     _unit, _diameter = "", 1.0
-    has_tree: ClassVar[bool] = True
-    equidistant: ClassVar[bool] = True
-    exact_distances: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("response", "exponential")
 
     def __init__(self, labels: Sequence[str], *, default: str | None = None) -> None:
         object.__setattr__(self, "index", LabelIndex(labels))
         object.__setattr__(self, "default", default)
         self._check_default()
+
+    @cached_property
+    def geometry(self) -> Geometry:
+        """A star with edges of 1/2, and clusters of one item each; EMD is half the sum of |d_x|."""
+        each = np.arange(self.size)
+        return Geometry(
+            tree=TreeEdges(each, each + 1, np.full(self.size, 0.5)),
+            clusters=(self.size, 1, Fraction(1)) if self.size > 1 else None,
+            equidistant=True,
+            exact=True,
+            randomisers=("response", "exponential"),
+            flow=lambda difference: np.asarray(np.abs(difference).dot(ones(difference.shape[-1])) * 0.5),
+        )
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         return np.asarray(a != b, dtype=np.float64)
@@ -154,20 +162,5 @@ class Discrete(LabelledSpace):
         """1."""
         return 1.0
 
-    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
-        """A star with edges of 1/2."""
-        each = np.arange(self.size)
-        return each, each + 1, np.full(self.size, 0.5)
-
-    @cached_property
-    def even_clusters(self) -> tuple[int, int, Fraction] | None:
-        """Clusters of one item each."""
-        return (self.size, 1, Fraction(1)) if self.size > 1 else None
-
-    def flow_cost(self, difference: Floats) -> Floats:
-        """Total variation: half the sum of |d_x|."""
-        return np.asarray(np.abs(difference).dot(ones(difference.shape[-1])) * 0.5)
-
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "labels": list(self.labels), **self._default_spec()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,9 +13,9 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import positive_number
-from barrow.spaces.geometry import Box
+from barrow.spaces.geometry import Box, Geometry
 from barrow.spaces.latitudes import latitude_graph
-from barrow.spaces.lattices import checked_spacing, mean_to_middle
+from barrow.spaces.lattices import checked_spacing
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import Formula, Reads, Rows
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, box_diameter_upper, great_circle
@@ -42,7 +42,7 @@ class CellRows:
     first: Ids
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Earth(Space):
     """The surface of the Earth, or a box of it, with the great-circle distance.
 
@@ -66,17 +66,12 @@ class Earth(Space):
     """
 
     kind: ClassVar[str] = "earth"
-    axes: ClassVar[tuple[str, ...]] = ("lat", "lon")
-    on_earth: ClassVar[bool] = True
-    goes_round: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "exponential")
-    cell_key: ClassVar[str] = "cell"
     reads: ClassVar[Reads] = Reads(2, numbers=True, words="latitude and longitude")
     box: Box
     cell: float | None
     default: tuple[float, float] | None
-    _diameter: float = field(repr=False)
-    _chosen: float | None = field(repr=False)
+    _diameter: float
+    _chosen: float | None
 
     def __init__(
         self,
@@ -87,7 +82,6 @@ class Earth(Space):
         default: Sequence[float] | None = None,
     ) -> None:
         object.__setattr__(self, "box", (-90.0, -180.0, 90.0, 180.0) if box is None else _check_box(box))
-        object.__setattr__(self, "earth_box", self.box)
         object.__setattr__(self, "cell", None if cell is None else positive_number(cell, "cell", fix="cell=10"))
         widest = box_diameter_upper(*self.box)
         least = HALF_CIRCUMFERENCE_KM if widest >= math.pi else widest * EARTH_RADIUS_KM * (1.0 + 2.0**-50)
@@ -157,11 +151,6 @@ class Earth(Space):
         lon = west + (east - west) * (column + 0.5) / rows.columns[row]
         return np.stack([lat, lon], axis=1)
 
-    @property
-    def cell_width(self) -> float:
-        """The size that no cell exceeds."""
-        return float(self.cell or 0.0)
-
     @cached_property
     def size(self) -> int | None:
         """The number of cells; None without a grid."""
@@ -169,6 +158,19 @@ class Earth(Space):
 
     def _grid_fix(self) -> str:
         return f"Earth(…, cell={self.diameter / 100:.2g}) or cell = {self.diameter / 100:.2g} in the study"
+
+    @cached_property
+    def geometry(self) -> Geometry:
+        """Places by latitude and longitude."""
+        return Geometry(
+            periodic=True,
+            located=lambda: self.points,
+            axes=("lat", "lon"),
+            on_earth=True,
+            box=self.box,
+            cell=float(self.cell or 0.0),
+            randomisers=("planar_laplace", "exponential"),
+        )
 
     def label(self, item: int) -> str:
         """Latitude and longitude of the middle of cell number ``item``."""
@@ -181,24 +183,6 @@ class Earth(Space):
 
     def _normalised(self, radians: Floats) -> Floats:
         return np.minimum(radians * (EARTH_RADIUS_KM / self._diameter), 1.0)
-
-    def distances_from(self, record: Sequence[float]) -> Floats:
-        """Normalised distances of all cells from the public place ``record`` = (lat, lon), anywhere on Earth.
-
-        Outside the box a distance may be larger than 1; it still changes by at most the distance moved.
-
-        >>> Earth(box=(0, 0, 2, 2), cell=300).distances_from((1, 1)).tolist()
-        [0.0]
-        """
-        lat, lon = (float(x) for x in record)
-        if not (-90.0 <= lat <= 90.0 and -180.0 <= lon <= 180.0):
-            raise ParameterError(
-                f"The place {record} is not on Earth.",
-                allowed="(lat, lon) in degrees, from -90 to 90 and from -180 to 180",
-                fix="swap them if longitude came first",
-            )
-        angle = great_circle(self.points[:, 0], self.points[:, 1], np.array(lat), np.array(lon))
-        return np.asarray(angle * (EARTH_RADIUS_KM / self._diameter))
 
     @property
     def formula(self) -> Formula:
@@ -230,29 +214,6 @@ class Earth(Space):
         # Degrees of 360 are rounded to 2^-44 or better; a cell's edge moves by no more.
         return (far + 2.0**-40) * EARTH_RADIUS_KM / self._diameter * (1.0 + 2.0**-40)
 
-    @property
-    def snapping_means(self) -> Floats:
-        """Of a record anywhere in its cell, taken for a rectangle."""
-        south, west, north, east = self.box
-        height = (north - south) / len(self.rows.columns)
-        wide = (east - west) / self.rows.columns[np.searchsorted(self.rows.first, np.arange(self.items), "right") - 1]
-        degree = math.pi / 180.0 * EARTH_RADIUS_KM / self._diameter
-        return mean_to_middle(height * degree, wide * degree * np.cos(np.radians(self.points[:, 0])))
-
-    @property
-    def cell_range(self) -> tuple[float, float] | None:
-        """From some dozens of cells to some hundred thousand."""
-        if self.cell is None:
-            return None
-        area = self.items * self.cell**2
-        return math.sqrt(area / 200_000), math.sqrt(area / 40)
-
-    def coarser(self, most: int) -> tuple[Space, Ids]:
-        """Larger cells of the same box."""
-        factor = math.ceil(math.sqrt(self.items / most))
-        large = Earth(box=self.box, cell=float(self.cell or 1.0) * factor, diameter=self._diameter)
-        return large, large.encode(self.points)
-
     @cached_property
     def least_distance_lower(self) -> float:
         """The least of the row height and the distance of neighbours in a row, rounded down."""
@@ -277,8 +238,7 @@ class Earth(Space):
         """A grid of latitudes and longitudes; wide boxes are closed round the Earth, with a node at each pole."""
         return latitude_graph(self.points, self._diameter, checked_spacing(spacing, "km"))
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         spec: dict[str, Any] = {"kind": self.kind, "box": list(self.box)}
         if self.cell is not None:
             spec["cell"] = self.cell

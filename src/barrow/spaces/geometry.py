@@ -6,11 +6,11 @@ geometry has their formulas for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, cast
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,100 +55,104 @@ class Lattice:
         return np.asarray((self.high - self.low) / np.array(self.shape))
 
 
+@dataclass(frozen=True, eq=False)
+class TreeEdges:
+    """The edges of a tree whose leaves are the items, in any order.
+
+    Attributes:
+        starts: The first item below each edge.
+        ends: The one after the last.
+        lengths: Normalised.
+        exactly: Gives the lengths as fractions; by default those of the floats.
+        names: Gives the names of inner nodes, by the first item below and the one after the last.
+    """
+
+    starts: Ids
+    ends: Ids
+    lengths: Floats
+    exactly: Callable[[], list[Fraction]] | None = None
+    names: Callable[[], dict[tuple[int, int], str]] = dict
+
+    @property
+    def exact_lengths(self) -> list[Fraction]:
+        """The lengths, exact."""
+        return [Fraction(x) for x in self.lengths.tolist()] if self.exactly is None else self.exactly()
+
+
+@dataclass(frozen=True, eq=False)
 class Geometry:
-    """The part of a space that formulas are about; every answer here is that of a space without any formula."""
+    """What formulas may know of a space beside its distances; the defaults are those of a space without any formula.
 
-    has_tree: ClassVar[bool] = False
-    """Whether distances are lengths of ways in a tree, so that histograms have closed forms: a space with
-    :attr:`gaps`, or with :meth:`edge_spans`."""
-    goes_round: ClassVar[bool] = False
-    """Whether halfway between two places is not one place: circles, and the Earth."""
-    on_earth: ClassVar[bool] = False
-    """Whether the places are latitudes and longitudes, and distances great circles."""
-    equidistant: ClassVar[bool] = False
-    """Whether all items are at distance 1 of each other."""
-    exact_distances: ClassVar[bool] = False
-    """Whether computed distances are the very distances, without any error."""
-    randomisers: ClassVar[tuple[str, ...]] = ("exponential",)
-    """The randomisers of single items that suit it, the best first."""
+    Attributes:
+        tree: The edges of which all distances are lengths of ways, so that histograms have closed forms.
+        gaps: From each item to the next, normalised, where all distances are lengths of ways along these gaps.
+        periodic: Whether halfway between two places is not one place: circles, and the Earth.
+        lattice: The grid along straight axes, or round a circle, whose cells the items are.
+        located: Gives the points of all items, where they have any.
+        known_places: Whether people know items by these points.
+        axes: What the coordinates of points are called.
+        flat: Whether Euclidean distances of points are the space's, in units.
+        angular: Whether the points have length 1, and distances are the angles between them, in degrees.
+        on_earth: Whether the points are latitudes and longitudes, and distances great circles.
+        box: The box on Earth that rows of cells fill.
+        cell: How wide these are, in units, at most.
+        parts: The parts of a product with their weights, of which distances are the weighted sum.
+        clusters: How many clusters, of how many items each, how far apart inside, where all are alike.
+        equidistant: Whether all items are at distance 1 of each other.
+        exact: Whether computed distances are the very distances, without any error.
+        randomisers: The randomisers of single items that suit it, the best first.
+        flow: A quicker formula of :meth:`flow_cost`.
+    """
 
-    flat: ClassVar[bool] = False
-    """Whether Euclidean distances of :attr:`point_rows` are the space's, in units; see :attr:`angular`."""
+    tree: TreeEdges | None = None
+    gaps: Floats | None = None
+    periodic: bool = False
+    lattice: Lattice | None = None
+    located: Callable[[], Floats] | None = None
+    known_places: bool = True
+    axes: tuple[str, ...] = ("x", "y", "z", "u", "v", "w")
+    flat: bool = False
     angular: bool = False
-    """Whether the rows have length 1, and distances are the angles between them, in degrees."""
-    earth_box: Box | None = None
-    """The box on Earth that rows of cells fill."""
+    on_earth: bool = False
+    box: Box | None = None
+    cell: float | None = None
+    parts: tuple[tuple[Space, Fraction], ...] = ()
+    clusters: tuple[int, int, Fraction] | None = None
+    equidistant: bool = False
+    exact: bool = False
+    randomisers: tuple[str, ...] = ("exponential",)
+    flow: Callable[[Floats], Floats] | None = None
 
-    @property
-    def point_rows(self) -> Floats:
-        """The points of all items, a row each, where they have any."""
-        return np.asarray(getattr(self, "points", ()), dtype=np.float64).reshape(cast("Space", self).items, -1)
-
-    @property
-    def gaps(self) -> Floats | None:
-        """From each item to the next, normalised, where all distances are lengths of ways along these gaps."""
-        return None
-
-    @property
-    def lattice(self) -> Lattice | None:
-        """The grid along straight axes, or round a circle, whose cells the items are."""
-        return None
-
-    @property
-    def even_clusters(self) -> tuple[int, int, Fraction] | None:
-        """How many clusters, of how many items each, how far apart inside, where all are alike; else None."""
-        return None
-
-    @property
+    @cached_property
     def on_line(self) -> bool:
         """Whether items lie on a line, so that they have an order."""
-        return self.has_tree and self.gaps is not None
+        return self.gaps is not None and not self.periodic
 
-    @property
+    @cached_property
+    def has_tree(self) -> bool:
+        """Whether distances are lengths of ways in a tree; a line is one."""
+        return self.tree is not None or self.on_line
+
+    @cached_property
+    def has_closed_form(self) -> bool:
+        """Whether :meth:`flow_cost` is known."""
+        return self.tree is not None or self.gaps is not None
+
+    @cached_property
     def has_map(self) -> bool:
         """Whether items are places of which densities can be drawn."""
         return self.on_earth or self.lattice is not None
 
-    @property
-    def cell_width(self) -> float:
-        """How wide the cells of the items are, in units, at most."""
-        lattice, space = self.lattice, cast("Space", self)
-        return space.least_distance_lower * space.diameter if lattice is None else float(lattice.widths.max())
-
-    def near_pairs(self) -> Pairs:
-        """Pairs of near items whose paths stand in for distances."""
-        from barrow.spaces.neighbours import near_pairs
-
-        return near_pairs(cast("Space", self))
-
-    def marginals(self, shares: Floats) -> Iterable[tuple[Space, Floats]]:
-        """The parts of a product, each with its histogram, from one share for each item; else nothing."""
-        return ()
-
-    # Trees.
-
-    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
-        """Of a tree's edges, in any order: the first item below, the one after the last, and the normalised length."""
-        raise ParameterError(
-            f"The space is {cast('Space', self).kind!r}, whose distances are not those of a tree.",
-            allowed="tree, clustered, discrete or line",
-            fix="a Tree or Clustered space over the same items, or the query 'density'",
-        )
-
-    def edge_lengths(self) -> list[Fraction]:
-        """The lengths of :meth:`edge_spans`, exact."""
-        return [Fraction(length) for length in self.edge_spans()[2].tolist()]
-
-    def group_names(self) -> dict[tuple[int, int], str]:
-        """The names of a tree's inner nodes, by the first item below and the one after the last."""
-        return {}
-
-    # The earth mover's distance.
+    @cached_property
+    def points(self) -> Floats:
+        """The points of all items, a row each."""
+        found = np.asarray(() if self.located is None else self.located(), dtype=np.float64)
+        return found.reshape(len(found), -1)
 
     @property
-    def has_closed_form(self) -> bool:
-        """Whether :meth:`flow_cost` is known."""
-        return self.has_tree or self.gaps is not None
+    def places(self) -> Floats | None:
+        """The points, one number or a row each, where people know items by them; else None."""
+        return self.located() if self.located is not None and self.known_places else None
 
     def flow_cost(self, difference: Floats) -> Floats:
         """The EMD of two histograms with this difference, along the last axis (docs/proofs/closed-forms.md).
@@ -156,17 +160,37 @@ class Geometry:
         On a line sum_i |F_i| gap_i with F the running sum of the difference; on a circle of equal gaps min_c sum_i
         |F_i - c| gap_i, and the best place to cut it is at the median of F; on a tree sum_e length_e |mass below e|.
         """
-        gaps = self.gaps
-        if gaps is None:
-            starts, ends, lengths = self.edge_spans()
-            below = masses_below(difference, starts, ends)
-            return np.asarray(np.abs(below, out=below).dot(lengths))
-        if not self.goes_round:
+        if self.flow is not None:
+            return self.flow(difference)
+        if self.tree is not None:
+            below = masses_below(difference, self.tree.starts, self.tree.ends)
+            return np.asarray(np.abs(below, out=below).dot(self.tree.lengths))
+        gaps = cast("Floats", self.gaps)
+        if not self.periodic:
             running = np.add.accumulate(difference[..., :-1], axis=-1)
             return np.asarray(np.abs(running, out=running).dot(gaps))
         running = np.cumsum(difference, axis=-1)
         running -= np.median(running, axis=-1, keepdims=True)
         return np.asarray(np.abs(running, out=running).dot(ones(running.shape[-1])) * gaps[0])
+
+
+def tree_edges_of(space: Space) -> TreeEdges:
+    """The edges of a space that is a tree."""
+    if space.geometry.tree is None:
+        raise ParameterError(
+            f"The space is {space.kind!r}, whose distances are not those of a tree.",
+            allowed="tree, clustered, discrete or line",
+            fix="a Tree or Clustered space over the same items, or the query 'density'",
+        )
+    return space.geometry.tree
+
+
+def cell_width(space: Space) -> float:
+    """How wide the cells of the items are, in units, at most."""
+    lattice, cell = space.geometry.lattice, space.geometry.cell
+    if cell is not None:
+        return cell
+    return space.least_distance_lower * space.diameter if lattice is None else float(lattice.widths.max())
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ import numpy as np
 from barrow.errors import ParameterError, optional_library
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Unknown
 from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.geometry import Geometry
 from barrow.spaces.latitudes import scattered_graph
 from barrow.spaces.lattices import checked_spacing
 from barrow.spaces.neighbours import NeighbourGraph
@@ -22,7 +23,7 @@ from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, great_c
 _h3 = partial(optional_library, "h3", extra="geo", purpose="H3 cells")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hexagons(LabelledSpace):
     """A public list of H3 cells of one resolution, with the great-circle distance of their centres.
 
@@ -38,13 +39,9 @@ class Hexagons(LabelledSpace):
     """
 
     kind: ClassVar[str] = "hexagons"
-    axes: ClassVar[tuple[str, ...]] = ("lat", "lon")
-    on_earth: ClassVar[bool] = True
-    goes_round: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("planar_laplace", "exponential")
     reads: ClassVar[Reads] = Reads(also=Reads(2, numbers=True, words="latitude and longitude"))
     resolution: int
-    points: Floats = field(repr=False)
+    points: Floats
 
     def __init__(self, cells: Sequence[str], *, default: str | None = None) -> None:
         h3 = _h3()
@@ -84,6 +81,13 @@ class Hexagons(LabelledSpace):
         return min(HALF_CIRCUMFERENCE_KM, max(2.0 * reach * EARTH_RADIUS_KM * (1.0 + 2.0**-40), 2.0 * self._reach_km))
 
     @cached_property
+    def geometry(self) -> Geometry:
+        """Places by latitude and longitude."""
+        suited = ("planar_laplace", "exponential")
+        where = ("lat", "lon")
+        return Geometry(periodic=True, located=lambda: self.points, axes=where, on_earth=True, randomisers=suited)
+
+    @cached_property
     def rings(self) -> list[Floats]:
         """The corners of each hexagon, latitude before longitude."""
         return [np.array(_h3().cell_to_boundary(cell)) for cell in self.labels]
@@ -105,11 +109,6 @@ class Hexagons(LabelledSpace):
     def snapping_upper(self) -> float:
         """The radius of the largest cell, as a share of the diameter."""
         return self._reach_km / self.diameter
-
-    @property
-    def snapping_means(self) -> Floats:
-        """Of a record anywhere in a regular hexagon: (1/3 + ln(3)/4) times its radius."""
-        return np.full(self.items, 0.608 * self.snapping_upper)
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         lat, lon = self.points[:, 0], self.points[:, 1]
@@ -140,14 +139,6 @@ class Hexagons(LabelledSpace):
                 ids[i] = int(great_circle(self.points[:, 0], self.points[:, 1], *x[i]).argmin())
         return ids
 
-    def only_in_python(self) -> ParameterError:
-        """The refusal of latitudes and longitudes."""
-        return ParameterError(
-            "Hexagons are found from latitude and longitude in Python only, not inside the engine.",
-            allowed="one column of H3 cells, or a space with a grid of its own",
-            fix="add a column of H3 cells to the records, or use an Earth space: earth(box=…, cell=1)",
-        )
-
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """A spanner of the centres; a grid of latitudes and longitudes around them if asked for, or if too many."""
         width = checked_spacing(spacing, "km")
@@ -156,6 +147,5 @@ class Hexagons(LabelledSpace):
         least = self.least_distance_lower * self.diameter
         return scattered_graph(self.points, self.diameter, width or least, least)
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "cells": list(self.labels), **self._default_spec()}

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 from barrow.errors import ParameterError
-from barrow.spaces.geometry import Geometry
 
-FORMULAS = (
-    "geometry", "marks", "summands", "coarser", "corners", "distance_error", "distances_from", "metric_name",
-    "normalise", "snapping_means", "keeps_near", "_graph",
-    *(name for name in vars(Geometry) if not name.startswith("__")),
-)  # fmt: skip
+FORMULAS = ("geometry", "distance_error", "metric_name", "_graph")
 """What follows from distances, beside the two bounds that every space states."""
 BOUNDS = ("least_distance_lower", "snapping_upper")
 
@@ -32,6 +28,14 @@ def lose_formulas(kind: type, most_general: type) -> None:
                 fix=f"def {name}(self) -> float: … as a property of {kind.__name__}",
             )
     for name in FORMULAS:
-        general = inspect.getattr_static(most_general, name, None)
-        if name not in vars(kind) and general is not None:
-            setattr(kind, name, general)
+        if name not in vars(kind):
+            setattr(kind, name, inspect.getattr_static(most_general, name))
+    # These modules know every kind of space, and are therefore loaded after all of them.
+    from barrow.spaces import grids, nearness, shapes
+
+    functions: tuple[Any, ...] = (
+        nearness.near_pairs, nearness.coordinates, nearness.distances_from, nearness.keeps_near,
+        grids.coarser, grids.snapping_means, shapes.cell_corners, shapes.cell_places,
+    )  # fmt: skip
+    for function in functions:
+        function.register(kind, function.dispatch(most_general))

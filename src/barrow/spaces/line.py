@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,16 +11,16 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.numerics import digest_of
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space, Unknown
-from barrow.spaces.checks import finite_array, positive_number
-from barrow.spaces.geometry import Lattice
+from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
+from barrow.spaces.checks import checked_unit, finite_array, positive_number
+from barrow.spaces.geometry import Geometry, Lattice
 from barrow.spaces.records import Axis, Cells, Formula, Moments, Reached, Reads
 
 if TYPE_CHECKING:
     from barrow.spaces.neighbours import NeighbourGraph
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Line(Space):
     """The interval from ``low`` to ``high`` with the usual distance.
 
@@ -47,14 +46,11 @@ class Line(Space):
     """
 
     kind: ClassVar[str] = "line"
-    flat: ClassVar[bool] = True
-    has_tree: ClassVar[bool] = True
-    cell_key: ClassVar[str] = "step"
     low: float
     high: float
     step: float | None
-    points: Floats = field(repr=False)
-    exact_points: bool = field(repr=False)
+    points: Floats
+    exact_points: bool
     default: float | None
     cells: bool
     whole: bool
@@ -83,7 +79,7 @@ class Line(Space):
         object.__setattr__(self, "high", float(ends[1]))
         object.__setattr__(self, "step", None if step is None else positive_number(step, "step"))
         object.__setattr__(self, "exact_points", points is not None)
-        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_unit", checked_unit(unit))
         object.__setattr__(self, "default", default)
         self._choose_items(cells, whole)
         object.__setattr__(self, "points", self._make_points(points))
@@ -183,21 +179,6 @@ class Line(Space):
     def _distance(self, a: Ids, b: Ids) -> Floats:
         return np.minimum(np.abs(self.points[a] - self.points[b]) / self.diameter, 1.0)
 
-    def distances_from(self, record: float) -> Floats:
-        """Normalised distances of all items from the public point ``record``.
-
-        >>> Line(0, 10, step=5).distances_from(0).tolist()
-        [0.0, 0.5, 1.0]
-        """
-        if not self.low <= float(record) <= self.high:
-            raise ParameterError(
-                f"The point {record} is outside the line.",
-                allowed=f"a number from {self.low} to {self.high}",
-                fix="choose one inside",
-            )
-        _ = self.items
-        return np.minimum(np.abs(self.points - float(record)) / self.diameter, 1.0)
-
     @property
     def reads(self) -> Reads:
         """A number, or a moment where the unit is one of time."""
@@ -213,27 +194,20 @@ class Line(Space):
         return Cells((Axis(self.low, self.high, start, scale, self.items),), whole=self.whole)
 
     @cached_property
-    def gaps(self) -> Floats:
-        """The normalised gaps between neighbouring points.
+    def geometry(self) -> Geometry:
+        """A path from point to point, and one axis from low to high."""
+        axis = Lattice(np.array([self.low]), np.array([self.high]), (len(self.points),), full=self.cells)
+        gaps = np.diff(self.points) / self.diameter
+        return Geometry(gaps=gaps, lattice=axis if self.size else None, located=self._located, flat=True)
 
-        >>> Line(0, 4, points=[0, 1, 4]).gaps.tolist()
-        [0.25, 0.75]
-        """
-        return np.diff(self.points) / self.diameter
-
-    @cached_property
-    def lattice(self) -> Lattice:
-        """One axis from low to high."""
-        return Lattice(np.array([self.low]), np.array([self.high]), (self.items,), full=self.cells)
+    def _located(self) -> Floats:
+        _ = self.items  # without a grid there are no points, and the refusal says how to name one
+        return self.points
 
     @property
     def metric_name(self) -> str:
         """The difference of numbers, in the unit; without one distances are shares of this line."""
         return f"line {self.unit}" if self.unit else super().metric_name
-
-    def keeps_near(self, unknown: Unknown) -> bool:
-        """Also where those outside move to the nearer end: that makes no two numbers farther apart."""
-        return unknown == "nearest" or super().keeps_near(unknown)
 
     @cached_property
     def snapping_upper(self) -> float:
@@ -249,41 +223,10 @@ class Line(Space):
         return float((widest + 8.0 * magnitude * 2.0**-52) / self.diameter * (1.0 + 2.0**-40))
 
     @property
-    def may_be_whole(self) -> str:
-        """Whether the points are all whole numbers from low to high, and ``whole`` was not said."""
-        return "whole numbers" if self.step == 1.0 and not self.cells and not self.whole else ""
-
-    @property
-    def snapping_means(self) -> Floats:
-        """Of a record anywhere between the middles of the gaps around its point; 0 for whole numbers."""
-        if self.whole:
-            return np.zeros(self.items)
-        lower, upper = self.corners
-        below, above = self.points - lower[:, 0], upper[:, 0] - self.points
-        return np.asarray((below**2 + above**2) / (2.0 * np.maximum(below + above, 1e-300)) / self.diameter)
-
-    @property
     def corners(self) -> tuple[Floats, Floats]:
         """The middles of the gaps around every point."""
         ends = np.concatenate([[self.low], (self.points[1:] + self.points[:-1]) / 2.0, [self.high]])[:, None]
         return ends[:-1], ends[1:]
-
-    @property
-    def marks(self) -> tuple[Fraction, ...]:
-        """Every point."""
-        low, width = Fraction(self.low), Fraction(self.high) - Fraction(self.low)
-        return tuple((Fraction(float(x)) - low) / width for x in self.points)
-
-    @property
-    def cell_range(self) -> tuple[float, float] | None:
-        """From five cells to ten thousand."""
-        length = self.high - self.low
-        return (length / 10_000, length / 5) if (self.size or 0) > 1 else None
-
-    def coarser(self, most: int) -> tuple[Space, Ids]:
-        """Wider cells."""
-        wide = Line(self.low, self.high, unit=self._unit, step=(self.high - self.low) / max(1, most), cells=True)
-        return wide, wide.encode(self.points)
 
     @cached_property
     def least_distance_lower(self) -> float:
@@ -299,8 +242,7 @@ class Line(Space):
         axis = line_axis(self.points, checked_spacing(spacing, self.unit), bits_for(1))
         return grid_graph([axis], [1.0 / self.diameter], [np.arange(self.items)])
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         spec: dict[str, Any] = {"kind": self.kind, "low": self.low, "high": self.high, "unit": self._unit}
         if self.step is not None:
             spec["step"] = self.step

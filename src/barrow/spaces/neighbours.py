@@ -232,11 +232,12 @@ def near_pairs(space: Space) -> Pairs:
 
     On maps no path along them is more than 2.8 % too long.
     """
-    grid, found = space.lattice, None
-    if grid is not None and grid.full and space.gaps is None and grid.dimension <= 3:
+    known, found = space.geometry, None
+    grid = known.lattice
+    if grid is not None and grid.full and known.gaps is None and grid.dimension <= 3:
         found = _touching(grid.shape)
-    elif space.on_earth:
-        found = _near_on_earth(space.point_rows)
+    elif known.on_earth:
+        found = _near_on_earth(known.points)
     if found is None:
         graph = space.graph()
         if graph.weights is not None or graph.nodes != space.items:

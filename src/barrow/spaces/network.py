@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
-from barrow.spaces.checks import positive_number
+from barrow.spaces.checks import checked_unit, made, positive_number
 from barrow.spaces.covariates import Covariates
 from barrow.spaces.finite import LabelledSpace
-from barrow.spaces.geometry import Pairs
 from barrow.spaces.lattices import SAFE, stretch_upper
 from barrow.spaces.neighbours import NeighbourGraph, check_connected, path_lengths
 from barrow.spaces.records import LabelIndex
@@ -25,7 +24,7 @@ Edge = tuple[str, str, float]
 _SLACK = 2.0**-40
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph(LabelledSpace):
     """The nodes of a public graph; their distance is the length of the shortest path between them.
 
@@ -45,10 +44,10 @@ class Graph(LabelledSpace):
     """
 
     kind: ClassVar[str] = "graph"
-    edges: tuple[Edge, ...] = field(repr=False)
-    tails: Ids = field(repr=False)
-    heads: Ids = field(repr=False)
-    lengths: Floats = field(repr=False)
+    edges: tuple[Edge, ...]
+    tails: Ids
+    heads: Ids
+    lengths: Floats
     _unit: str
     _diameter: float
 
@@ -69,7 +68,7 @@ class Graph(LabelledSpace):
         object.__setattr__(self, "tails", np.array([number[a] for a, _, _ in table], dtype=np.int64))
         object.__setattr__(self, "heads", np.array([number[b] for _, b, _ in table], dtype=np.int64))
         object.__setattr__(self, "lengths", np.array([length for _, _, length in table]))
-        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_unit", checked_unit(unit))
         check_connected(self.size, self.tails, self.heads, self.labels)
         self._check_lengths()
         largest = self._largest()
@@ -165,13 +164,7 @@ class Graph(LabelledSpace):
         lengths = self.lengths / self._diameter * SAFE
         return NeighbourGraph(self.size, self.tails, self.heads, lengths, stretch=stretch_upper(1))
 
-    def near_pairs(self) -> Pairs:
-        """Its edges, which are shortest paths, so that none need be looked for."""
-        graph = self.graph()
-        return graph.tails, graph.heads, self.size, np.asarray(graph.lengths * float(graph.stretch))
-
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         edges = [list(edge) for edge in self.edges]
         spec = {"kind": self.kind, "edges": edges, "unit": self._unit, "diameter": self._diameter}
         return spec | self._default_spec()
@@ -182,7 +175,7 @@ class Graph(LabelledSpace):
         rest = dict(spec)
         if "edges" not in rest and ("vectors" in rest or "covariates" in rest):
             return Covariates.from_spec(rest)
-        return cls([tuple(edge) for edge in rest.pop("edges")], **rest)
+        return made(cls, [tuple(edge) for edge in rest.pop("edges")], **rest)
 
 
 def _checked_edges(edges: Any) -> tuple[Edge, ...]:

@@ -19,7 +19,8 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_down
 from barrow.spaces.base import Floats, Ids, Space, Unknown
-from barrow.spaces.geometry import Pairs
+from barrow.spaces.checks import made
+from barrow.spaces.geometry import Geometry, TreeEdges
 from barrow.spaces.neighbours import Ints, NeighbourGraph
 from barrow.spaces.records import Formula, Reads
 
@@ -40,11 +41,6 @@ class OneMore(Space):
 
     inner: Space
     last_label: ClassVar[str]
-
-    @property
-    def innermost(self) -> Space:
-        """What is inside, without any items that were added."""
-        return self.inner.innermost
 
     @property
     def unit(self) -> str:
@@ -76,31 +72,12 @@ class OneMore(Space):
         return self.inner.snapping_upper
 
     @property
-    def snapping_means(self) -> Floats:
-        """As inside, and nothing for the one more."""
-        return np.append(self.inner.snapping_means, 0.0)
-
-    def near_pairs(self) -> Pairs:
-        """Those inside, and every item is joined to the one that is beside them all."""
-        if self.inner.items > 1:
-            tails, heads, nodes, lengths = self.inner.near_pairs()
-            if nodes == self.inner.items:
-                each, last = np.arange(nodes), np.full(nodes, nodes)
-                ways = np.concatenate([lengths, self.distance(each, last)])
-                return np.concatenate([tails, each]), np.concatenate([heads, last]), nodes + 1, ways
-        return super().near_pairs()
-
-    @property
     def reads(self) -> Reads:
         """As the inner space does."""
         return self.inner.reads
 
-    def columns_of(self, records: list[Any]) -> Any:
-        """As the inner space reads them."""
-        return self.inner.columns_of(records)
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NoRecords(OneMore):
     """The items of a space, and one for people without records.
 
@@ -117,7 +94,7 @@ class NoRecords(OneMore):
     kind: ClassVar[str] = "no_records"
     last_label: ClassVar[str] = LABEL
     inner: Space
-    apart: Fraction
+    no_records_distance: Fraction
 
     def __init__(self, inner: Space, *, distance: Exact = 1) -> None:
         apart = exact(distance, "distance")
@@ -130,12 +107,11 @@ class NoRecords(OneMore):
         if isinstance(inner, NoRecords):
             raise ParameterError("The space has an item for people without records already.", fix="name it once")
         object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "apart", apart)
+        object.__setattr__(self, "no_records_distance", apart)
         _ = inner.items
-        object.__setattr__(self, "has_tree", apart > Fraction(1, 2) and _halfway(inner))
 
     @property
-    def held(self) -> Space:
+    def records_space(self) -> Space:
         """The inner one."""
         return self.inner
 
@@ -145,18 +121,6 @@ class NoRecords(OneMore):
         return self.inner.items
 
     @property
-    def may_be_whole(self) -> str:
-        """As inside."""
-        return self.inner.may_be_whole
-
-    def coarser(self, most: int) -> tuple[Space, Ids] | None:
-        """The inner one made coarser, where it has a grid."""
-        found = self.inner.coarser(most)
-        if found is None:
-            return None
-        return NoRecords(found[0], distance=self.apart), np.append(found[1], found[0].items)
-
-    @property
     def distance_error(self) -> float:
         """As inside."""
         return self.inner.distance_error
@@ -164,44 +128,34 @@ class NoRecords(OneMore):
     @cached_property
     def least_distance_lower(self) -> float:
         """The least distance of two items, "no records" among them."""
-        near = float_down(self.apart)
+        near = float_down(self.no_records_distance)
         return min(self.inner.least_distance_lower, near) if self.inner.items > 1 else near
 
-    @property
-    def summands(self) -> tuple[tuple[Space, Fraction], ...]:
-        """Those of the inner space."""
-        return self.inner.summands
+    @cached_property
+    def geometry(self) -> Geometry:
+        """The parts inside; where every item is halfway down a tree, one more edge from its root.
 
-    @property
-    def coordinates(self) -> Floats:
-        """Those of the items, and one more for whether there are records, which counts most."""
-        inside = self.inner.coordinates
-        found = np.zeros((self.items, inside.shape[1] + 1))
-        found[:-1, :-1], found[-1, :-1], found[-1, -1] = inside, inside.mean(axis=0), 1e3
-        return found
-
-    # Where every item is halfway down a tree, its root is as far from all of them as from the item that is added.
-
-    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
-        """Those inside, and one more from the root."""
-        if not self.has_tree:
-            return super().edge_spans()
-        starts, ends, lengths = self.inner.edge_spans()
+        The root is then as far from all of them as from the item that is added.
+        """
+        inside, parts = self.inner.geometry.tree, self.inner.geometry.parts
+        if inside is None or self.no_records_distance <= Fraction(1, 2) or not _halfway(self.inner, inside):
+            return Geometry(parts=parts)
         last = self.inner.items
-        return np.append(starts, last), np.append(ends, last + 1), np.append(lengths, float(self.apart) - 0.5)
-
-    def edge_lengths(self) -> list[Fraction]:
-        """Those inside, and one more."""
-        return [*self.inner.edge_lengths(), self.apart - Fraction(1, 2)]
-
-    def group_names(self) -> dict[tuple[int, int], str]:
-        """Those inside."""
-        return self.inner.group_names()
+        starts, ends = np.append(inside.starts, last), np.append(inside.ends, last + 1)
+        more = self.no_records_distance - Fraction(1, 2)
+        tree = TreeEdges(
+            starts,
+            ends,
+            np.append(inside.lengths, float(self.no_records_distance) - 0.5),
+            lambda: [*inside.exact_lengths, more],
+            inside.names,
+        )
+        return Geometry(tree=tree, parts=parts)
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         last = self.inner.items
         inside = self.inner._distance(np.minimum(a, last - 1), np.minimum(b, last - 1))
-        outside = np.where((a == last) & (b == last), 0.0, float(self.apart))
+        outside = np.where((a == last) & (b == last), 0.0, float(self.no_records_distance))
         return np.where((a < last) & (b < last), inside, outside)
 
     def _encode(self, records: Any, unknown: Unknown) -> Ids:
@@ -212,20 +166,16 @@ class NoRecords(OneMore):
         """The inner one."""
         return self.inner.formula
 
-    def distances_from(self, record: Any) -> Floats:
-        """Normalised distances of all items from one public record."""
-        return np.append(self.inner.distances_from(record), float(self.apart))
-
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The inner graph, and one more node that hangs on few hubs of it (docs/proofs/no-records.md, section 2).
 
-        An item whose hub is r away along the graph must not be farther than ``apart`` from the new node, so the edge
-        from a hub is ``apart`` less the largest r of the items that rely on it.
+        An item whose hub is r away along the graph must not be farther than ``no_records_distance`` from the new node,
+        so the edge from a hub is that distance less the largest r of the items that rely on it.
         """
         if self.inner.items == 1:
-            return NeighbourGraph(2, [0], [1], [float_down(self.apart)])  # type: ignore[arg-type]
+            return NeighbourGraph(2, [0], [1], [float_down(self.no_records_distance)])  # type: ignore[arg-type]
         inner = self.inner.graph(spacing)
-        k, far = self.inner.items, float_down(self.apart)
+        k, far = self.inner.items, float_down(self.no_records_distance)
         hubs, lengths = self._hubs(inner, k, far)
         new = k if inner.weights is None else inner.nodes
 
@@ -280,16 +230,17 @@ class NoRecords(OneMore):
             first = inner.distances([int(inner.distances([0])[0][:items].argmax())])[0]
             last = inner.distances([int(first[:items].argmax())])[0]
             return int(np.maximum(first, last).argmin())
-        places = self.inner.coordinates
+        from barrow.spaces.nearness import coordinates
+
+        places = coordinates(self.inner)
         middle = (places.max(axis=0) + places.min(axis=0)) / 2.0
         return _carrier(inner, int(((places - middle) ** 2).sum(axis=1).argmin()))
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"kind": self.kind, "inner": self.inner.to_spec(), "distance": exact_text(self.apart)}
+    def _spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "inner": self.inner.to_spec(), "distance": exact_text(self.no_records_distance)}
 
     def _arguments(self) -> dict[str, Any]:
-        far = {} if self.apart == 1 else {"distance": exact_text(self.apart)}
+        far = {} if self.no_records_distance == 1 else {"distance": exact_text(self.no_records_distance)}
         return {"inner": self.inner, **far}
 
     @classmethod
@@ -297,7 +248,41 @@ class NoRecords(OneMore):
         """The space that ``spec`` describes."""
         from barrow.spaces.spec import space_from_spec
 
-        return cls(space_from_spec(spec["inner"]), **{key: value for key, value in spec.items() if key != "inner"})
+        return made(
+            cls, space_from_spec(spec["inner"]), **{key: value for key, value in spec.items() if key != "inner"}
+        )
+
+
+def base_space(space: Space) -> Space:
+    """The space without the items that were added to it; they are the last ones.
+
+    >>> from barrow.spaces import Elsewhere, Line
+    >>> base_space(NoRecords(Elsewhere(Line(0, 10, step=5, cells=True)))).kind
+    'line'
+    """
+    while isinstance(space, OneMore):
+        space = space.inner
+    return space
+
+
+def has_outside(space: Space) -> bool:
+    """Whether there is one more item for records outside.
+
+    >>> from barrow.spaces import Line
+    >>> has_outside(NoRecords(Line(0, 1, step=1)))
+    False
+    """
+    return space.records_space is not base_space(space)
+
+
+def with_no_records(space: Space) -> Space:
+    """The items of a space and one more, which people without records hold; itself where it has one.
+
+    >>> from barrow.spaces import Line
+    >>> with_no_records(Line(0, 10, step=5, cells=True)).labels
+    ['2.5', '7.5', 'no records']
+    """
+    return NoRecords(space) if space.no_records_distance is None else space
 
 
 def _carrier(graph: NeighbourGraph, item: int) -> int:
@@ -308,16 +293,16 @@ def _carrier(graph: NeighbourGraph, item: int) -> int:
     return int(row.indices[int(np.argmax(row.data))])
 
 
-def _halfway(space: Space) -> bool:
-    """Whether distances are those of a tree, with every item exactly 1/2 below the root."""
-    if not space.has_tree or space.gaps is not None or space.items == 1:
+def _halfway(space: Space, tree: TreeEdges) -> bool:
+    """Whether every item is exactly 1/2 below the root of the tree."""
+    if space.items == 1:
         return False
-    starts, ends, lengths = space.edge_spans()
+    starts, ends, lengths = tree.starts, tree.ends, tree.lengths
     steps = np.bincount(starts, lengths, space.items + 1) - np.bincount(ends, lengths, space.items + 1)
     if np.abs(np.cumsum(steps)[:-1] - 0.5).max() > 1e-9:
         return False
     depths = [Fraction(0)] * (space.items + 1)
-    for start, end, length in zip(starts.tolist(), ends.tolist(), space.edge_lengths(), strict=True):
+    for start, end, length in zip(starts.tolist(), ends.tolist(), tree.exact_lengths, strict=True):
         depths[start] += length
         depths[end] -= length
     return all(depth == Fraction(1, 2) for depth in list(accumulate(depths))[:-1])

@@ -18,18 +18,16 @@ import numpy as np
 from barrow.errors import DataError, ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_down
 from barrow.spaces.base import Floats, Ids, Space, Unknown
-from barrow.spaces.geometry import Pairs
+from barrow.spaces.geometry import Geometry
 from barrow.spaces.lattices import SAFE, check_nodes, rows_product
 from barrow.spaces.neighbours import WEIGHT_BITS, Ints, NeighbourGraph
 from barrow.spaces.records import Reads
 
 Part = tuple[NeighbourGraph, Fraction, int, Ints]
 """A part's graph, its weight, its number of items, and the part's item of each item of the product."""
-_FEW_ITEMS = 50
-"""All pairs of a part of so few items count as near ones, unless it has axes."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Product(Space):
     """Pairs (or longer rows) of items, with a weighted sum of the parts' normalised distances.
 
@@ -86,16 +84,6 @@ class Product(Space):
         each = [part.reads for part in self.parts]
         return Reads(sum(x.columns for x in each), all(x.numbers for x in each), ", ".join(x.words for x in each))
 
-    def columns_of(self, records: list[Any]) -> Any:
-        """One sequence for each part."""
-        if any(not isinstance(record, list | tuple) or len(record) != len(self.parts) for record in records):
-            raise DataError(
-                "Some items do not have one part for each part of the space.",
-                allowed=f"lists of {len(self.parts)} records",
-                fix="write one list for each item",
-            )
-        return [[record[i] for record in records] for i in range(len(self.parts))]
-
     def label(self, item: int) -> str:
         """The parts' labels, joined."""
         split = self._split(np.array([item]))
@@ -116,20 +104,6 @@ class Product(Space):
         for part, weight, x, y in zip(self.parts, self.weights, self._split(a), self._split(b), strict=True):
             total += float(weight) * part.distance(x, y)
         return np.minimum(total, 1.0)
-
-    def distances_from(self, record: Sequence[Any]) -> Floats:
-        """Normalised distances of all items from one public record: a sequence with one record for each part."""
-        if len(record) != len(self.parts):
-            raise ParameterError(
-                f"The record {record!r} has {len(record)} parts.",
-                allowed=f"{len(self.parts)}",
-                fix="one for each part",
-            )
-        rows = [p.distances_from(r) * float(w) for p, w, r in zip(self.parts, self.weights, record, strict=True)]
-        total = rows[0]
-        for row in rows[1:]:
-            total = np.add.outer(total, row).ravel()
-        return total
 
     def _encode(self, records: Any, unknown: Unknown) -> Ids:
         columns = list(records)
@@ -152,26 +126,10 @@ class Product(Space):
         total = sum(float(w) * part.snapping_upper for w, part in zip(self.weights, self.parts, strict=True))
         return float(total) * (1.0 + 2.0**-40)
 
-    @property
-    def snapping_means(self) -> Floats:
-        """The parts' own, weighted like distances."""
-        total = np.zeros(self.items)
-        for part, weight, ids in zip(self.parts, self.weights, self._split(np.arange(self.items)), strict=True):
-            total += float(weight) * part.snapping_means[ids]
-        return total
-
-    def coarser(self, most: int) -> tuple[Space, Ids] | None:
-        """The largest part that has a grid made coarser."""
-        by_size = sorted(range(len(self.parts)), key=lambda i: -self.parts[i].items)
-        for i in by_size:
-            found = self.parts[i].coarser(max(1, most * self.parts[i].items // self.items))
-            if found is not None:
-                parts = [found[0] if j == i else part for j, part in enumerate(self.parts)]
-                large = Product(parts, weights=self.weights)
-                split = list(self._split(np.arange(self.items)))
-                split[i] = found[1][split[i]]
-                return large, np.asarray(np.ravel_multi_index(tuple(split), large._shape))
-        return None
+    @cached_property
+    def geometry(self) -> Geometry:
+        """A weighted sum."""
+        return Geometry(parts=tuple(zip(self.parts, self.weights, strict=True)))
 
     @property
     def distance_error(self) -> float:
@@ -189,19 +147,10 @@ class Product(Space):
         return min(gaps, default=1.0) * (1.0 - 2.0**-40)
 
     @property
-    def summands(self) -> tuple[tuple[Space, Fraction], ...]:
-        """The parts and their weights."""
-        return tuple(zip(self.parts, self.weights, strict=True))
-
-    @property
     def metric_name(self) -> str:
         """The parts' metrics, each with what a unit of it counts: equal for products that differ in grids only."""
-        rates = [f"{exact_text(w / Fraction(p.diameter))} {p.metric_name}" for p, w in self.summands]
+        rates = [f"{exact_text(w / Fraction(p.diameter))} {p.metric_name}" for p, w in self.geometry.parts]
         return f"{self.kind} {' + '.join(rates)}"
-
-    def keeps_near(self, unknown: Unknown) -> bool:
-        """If every part does; but one unknown part makes all of a record the default item, which may be far."""
-        return unknown != "default" and all(part.keeps_near(unknown) for part, _ in self.summands)
 
     def marginal(self, shares: Floats, part: int) -> Floats:
         """The histogram of one part, from one share for each item of the product.
@@ -213,33 +162,6 @@ class Product(Space):
         """
         found = np.asarray(shares, dtype=np.float64).reshape(self._shape)
         return np.asarray(found.sum(axis=tuple(i for i in range(len(self.parts)) if i != part)))
-
-    def marginals(self, shares: Floats) -> list[tuple[Space, Floats]]:
-        """Each part with its histogram."""
-        return [(part, self.marginal(shares, i)) for i, part in enumerate(self.parts)]
-
-    def near_pairs(self) -> Pairs:
-        """Distances are sums over the parts, so that moves along one part at a time are enough."""
-        ids = np.arange(self.items).reshape(self._shape)
-        tails, heads, lengths = [], [], []
-        for axis, (part, weight) in enumerate(self.summands):
-            if part.items == 1:
-                continue
-            few = part.items <= _FEW_ITEMS and part.lattice is None and part.earth_box is None
-            rows, columns = np.triu_indices(part.items, 1) if few else part.near_pairs()[:2]
-            own = np.asarray(part.distance(rows, columns), dtype=np.float64) * float(weight)
-            here, there = np.take(ids, rows, axis=axis), np.take(ids, columns, axis=axis)
-            tails.append(here.ravel())
-            heads.append(there.ravel())
-            lengths.append(np.moveaxis(np.broadcast_to(own, (*np.moveaxis(here, axis, -1).shape,)), -1, axis).ravel())
-        return np.concatenate(tails), np.concatenate(heads), self.items, np.concatenate(lengths)
-
-    @property
-    def coordinates(self) -> Floats:
-        """Those of the parts, each times its weight."""
-        split = self._split(np.arange(self.items))
-        rows = zip(self.parts, self.weights, split, strict=True)
-        return np.concatenate([part.coordinates[ids] * float(weight) for part, weight, ids in rows], axis=1)
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The product of the parts' graphs: one coordinate moves at a time, each at its weight."""
@@ -254,8 +176,7 @@ class Product(Space):
         chosen = [(part.graph(x), w, part.items, ids) for part, w, x, ids in rows if part.items > 1]
         return product_graph(chosen)
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "weights": [exact_text(w) for w in self.weights],
@@ -271,6 +192,32 @@ class Product(Space):
         from barrow.spaces.spec import space_from_spec
 
         return cls([space_from_spec(part) for part in spec["parts"]], weights=spec.get("weights"))
+
+
+def columns_of(space: Space, records: list[Any]) -> Any:
+    """Records, one a person's item, in the form that ``encode`` reads: of a product one sequence for each part.
+
+    >>> from barrow.spaces import Discrete
+    >>> columns_of(Product([Discrete("ab"), Discrete("xy")]), [["a", "y"], ["b", "y"]])
+    [['a', 'b'], ['y', 'y']]
+    """
+    parts = len(space.geometry.parts)
+    if not parts:
+        return records
+    if any(not isinstance(record, list | tuple) or len(record) != parts for record in records):
+        raise DataError(
+            "Some items do not have one part for each part of the space.",
+            allowed=f"lists of {parts} records",
+            fix="write one list for each item",
+        )
+    return [[record[i] for record in records] for i in range(parts)]
+
+
+def marginals(space: Space, shares: Floats) -> list[tuple[Space, Floats]]:
+    """The parts of a product, each with its histogram, from one share for each item; of other spaces nothing."""
+    return (
+        [(part, space.marginal(shares, i)) for i, part in enumerate(space.parts)] if isinstance(space, Product) else []
+    )
 
 
 def product_graph(parts: Sequence[Part]) -> NeighbourGraph:

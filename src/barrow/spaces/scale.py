@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import Floats, Space
 from barrow.spaces.line import Line
 from barrow.spaces.records import Formula, LabelIndex, Labels, Reads
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scale(Line):
     """Answers in their order, numbered from 1 on; records are the answers, and their distance is a number of steps.
 
@@ -28,8 +27,7 @@ class Scale(Line):
     """
 
     kind: ClassVar[str] = "scale"
-    cell_key: ClassVar[str] = ""
-    answers: LabelIndex = field(repr=False)
+    answers: LabelIndex
 
     def __init__(self, answers: Sequence[str], *, default: str | None = None) -> None:
         index = LabelIndex(answers, "answers")
@@ -69,11 +67,6 @@ class Scale(Line):
         """That of this scale alone: steps of other answers are other steps."""
         return f"{self.kind} {self.digest}"
 
-    def distances_from(self, record: Any) -> Floats:
-        """Normalised distances of all answers from one of them."""
-        return Space.distances_from(self, record)
-
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         default = {} if self.default is None else {"default": self.label(self.default_item)}
         return {"kind": self.kind, "answers": list(self.answers.labels), **default}

@@ -18,7 +18,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, exact, exact_text
-from barrow.spaces.base import Floats, Ids, Space
+from barrow.spaces.base import Floats, Ids, Space, strips
 from barrow.spaces.neighbours import NeighbourGraph
 
 MOST_CERTIFIED = 2000
@@ -159,7 +159,7 @@ def star_graph(space: Space, near: Floats | None = None) -> NeighbourGraph:
 def nearest_distances(space: Space) -> Floats:
     """The distance of each item to its nearest neighbour, a strip of rows at a time."""
     near = np.zeros(space.items)
-    for rows, block in space.blocks():
+    for rows, block in strips(space):
         block[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = np.inf
         near[rows] = block.min(axis=1)
     return near

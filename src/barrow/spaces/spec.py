@@ -17,6 +17,7 @@ from barrow.numerics import Exact, exact, ungrouped
 from barrow.registry import Registry, declared, package_of
 from barrow.spaces.base import Space
 from barrow.spaces.checks import Written
+from barrow.spaces.one_more import base_space
 
 _LONGEST = 10_000
 """Characters of a call; Python's own parser needs memory for every bracket and sign."""
@@ -32,6 +33,8 @@ _HOURS = {
     "s": Fraction(1, 3600), "second": Fraction(1, 3600), "day": Fraction(24), "week": Fraction(168),
 }  # fmt: skip
 _DEGREES = {"degree": Fraction(1), "deg": Fraction(1), "°": Fraction(1)}
+_CELLS = {"circle": "step", "earth": "cell", "euclidean": "step", "line": "step"}
+"""What the size of cells is called, by the kind of the space."""
 _FAMILIES = (_KM, _HOURS, _DEGREES)
 _NUMBER_AND_UNIT = re.compile(
     r"((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+/[0-9]+)\s*(%?)\s*([^\d\s%./_].*)?"
@@ -97,7 +100,9 @@ def declared_spaces(space: Space) -> list[str]:
     >>> declared_spaces(Line(0, 1))
     []
     """
-    parts = [part for part, _ in space.summands] or [x for x in (space.held, space.innermost) if x is not space]
+    parts = [part for part, _ in space.geometry.parts] or [
+        x for x in (space.records_space, base_space(space)) if x is not space
+    ]
     rests = "its distances, its constants and how it snaps records"
     own = declared(f"space {space.kind!r}", package_of(type(space)), rests)
     return list(dict.fromkeys([*own, *(text for part in parts for text in declared_spaces(part))]))
@@ -112,7 +117,7 @@ def cell_key(name: object) -> str:
     made: Any = _maker(str(name)) or SPACES.get(str(name))
     if made is None:
         return ""
-    key: str = getattr(made, "__self__", made).cell_key
+    key = _CELLS.get(getattr(made, "__self__", made).kind, "")
     return key if key in inspect.signature(made).parameters else ""
 
 
@@ -271,8 +276,8 @@ def units_of(space: Space) -> list[str]:
     >>> units_of(Earth())[:3]
     ['km', 'm', 'mi']
     """
-    if space.summands:
-        return [" and ".join(part.unit or "a share" for part, _ in space.summands)]
+    if space.geometry.parts:
+        return [" and ".join(part.unit or "a share" for part, _ in space.geometry.parts)]
     own = [space.unit] if space.unit else []
     for family in _FAMILIES:
         if _singular(space.unit) in family:
@@ -300,7 +305,7 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
     text = ungrouped(distance.strip(), "the distance") if isinstance(distance, str) else ""
     if text.lower() in ANYWHERE + PRESENCE:
         return Fraction(1)
-    if space.summands and text and not _OF_THE_WHOLE.fullmatch(text):
+    if space.geometry.parts and text and not _OF_THE_WHOLE.fullmatch(text):
         return _of_parts(text, space)
     match = _NUMBER_AND_UNIT.fullmatch(text) if text else None
     if text and match is None:
@@ -320,7 +325,7 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
         factor = _factor(unit, space.unit) if unit else None
         if factor is None:
             raise _wrong_unit(distance, unit, space)
-        q = space.normalise(value * factor)
+        q = value * factor / Fraction(space.diameter)
     if not 0 < q <= 1:
         largest = f"{space.diameter:.6g} {space.unit}, the public diameter"
         if not space.unit:
@@ -336,7 +341,7 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
 def _of_parts(text: str, space: Space) -> Fraction:
     """The weighted sum of distances of the parts: each piece belongs to the part whose unit it has, or by its place."""
     pieces = [piece for piece in _AND.split(text) if piece]
-    parts = space.summands
+    parts = space.geometry.parts
     found: dict[int, Fraction] = {}
     for place, piece in enumerate(pieces):
         fitting = {i: q for i, (part, _) in enumerate(parts) if (q := _piece(piece, part)) is not None}

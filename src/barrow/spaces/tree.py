@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -13,15 +13,15 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
-from barrow.spaces.checks import positive_number
+from barrow.spaces.checks import checked_unit, made, positive_number
 from barrow.spaces.finite import LabelledSpace
-from barrow.spaces.geometry import masses_below
+from barrow.spaces.geometry import Geometry, TreeEdges, masses_below
 from barrow.spaces.records import LabelIndex
 
 Edge = tuple[str, str, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tree(LabelledSpace):
     """A weighted tree; the items are its leaves, and distance is the length of the path between them.
 
@@ -37,14 +37,12 @@ class Tree(LabelledSpace):
     """
 
     kind: ClassVar[str] = "tree"
-    has_tree: ClassVar[bool] = True
-    randomisers: ClassVar[tuple[str, ...]] = ("tree", "exponential")
-    edges: tuple[Edge, ...] = field(repr=False)
-    starts: Ids = field(repr=False)
-    ends: Ids = field(repr=False)
-    lengths: Floats = field(repr=False)
-    _depth: Floats = field(repr=False)
-    _meets: Floats = field(repr=False)
+    edges: tuple[Edge, ...]
+    starts: Ids
+    ends: Ids
+    lengths: Floats
+    _depth: Floats
+    _meets: Floats
     _unit: str
     _diameter: float
 
@@ -69,7 +67,7 @@ class Tree(LabelledSpace):
         object.__setattr__(self, "lengths", np.array([length for _, _, length in table]))
         object.__setattr__(self, "_depth", np.array(depth))
         object.__setattr__(self, "_meets", np.array(meets))
-        object.__setattr__(self, "_unit", unit)
+        object.__setattr__(self, "_unit", checked_unit(unit))
         longest = _longest_path(children, root) * (1.0 + 2.0**-45) if len(leaves) > 1 else 1.0
         chosen = longest if diameter is None else positive_number(diameter, "diameter")
         if chosen < longest * (1.0 - 2.0**-40):
@@ -132,16 +130,20 @@ class Tree(LabelledSpace):
             LabelIndex(paths, "paths")
         return cls(list(edges.values()), unit=unit, default=default)
 
-    def edge_spans(self) -> tuple[Ids, Ids, Floats]:
+    @cached_property
+    def geometry(self) -> Geometry:
         """One edge above every node but the root."""
-        return self.starts, self.ends, self.lengths / self._diameter
+        scale, lengths = Fraction(self._diameter), self.lengths
+        tree = TreeEdges(
+            self.starts,
+            self.ends,
+            lengths / self._diameter,
+            lambda: [Fraction(length) / scale for length in lengths.tolist()],
+            self._names,
+        )
+        return Geometry(tree=tree, randomisers=("tree", "exponential"), flow=self._flow)
 
-    def edge_lengths(self) -> list[Fraction]:
-        """The given lengths over the diameter."""
-        scale = Fraction(self._diameter)
-        return [Fraction(length) / scale for length in self.lengths.tolist()]
-
-    def group_names(self) -> dict[tuple[int, int], str]:
+    def _names(self) -> dict[tuple[int, int], str]:
         """Of nodes with the same items the lowest gives its name: later ones replace those that are above them."""
         names: dict[tuple[int, int], str] = {}
         for (child, above, _), a, b in zip(self.edges, self.starts.tolist(), self.ends.tolist(), strict=True):
@@ -149,12 +151,8 @@ class Tree(LabelledSpace):
                 names[a, b] = child
         return names
 
-    def flow_cost(self, difference: Floats) -> Floats:
-        """sum_e len(e) |mass of d below e|: leaves below an edge are consecutive.
-
-        >>> Tree([("a", "root", 1), ("b", "root", 3)]).flow_cost(np.array([1.0, -1.0])).item()
-        0.9999999999999716
-        """
+    def _flow(self, difference: Floats) -> Floats:
+        """sum_e len(e) |mass of d below e|, divided once at the end: leaves below an edge are consecutive."""
         below = masses_below(difference, self.starts, self.ends)
         return np.asarray(np.abs(below, out=below).dot(self.lengths) / self._diameter)
 
@@ -204,8 +202,7 @@ class Tree(LabelledSpace):
         """The least distance: the two shortest ways down to leaves from the node where they part."""
         return min(1.0, self._shortest / self._diameter) * (1.0 - DISTANCE_ERROR)
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         edges = [[c, p, length] for c, p, length in self.edges]
         spec = {"kind": self.kind, "edges": edges, "unit": self._unit, "diameter": self._diameter}
         return spec | self._default_spec()
@@ -216,7 +213,7 @@ class Tree(LabelledSpace):
         rest = dict(spec)
         if "paths" in rest:
             return cls.nested(**rest)
-        return cls([tuple(edge) for edge in rest.pop("edges")], **rest)
+        return made(cls, [tuple(edge) for edge in rest.pop("edges")], **rest)
 
 
 def _children(edges: Sequence[Edge]) -> tuple[dict[str, list[tuple[str, float]]], str]:

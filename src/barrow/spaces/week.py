@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from barrow.numerics import Exact, exact, exact_text
+from barrow.spaces.checks import made
 from barrow.spaces.circle import Circle
 from barrow.spaces.product import Product
 
@@ -28,8 +29,7 @@ class Week(Product):
         day = exact(weight, "weight")
         super().__init__([Circle.weekdays(), Circle.hours(step)], weights=[day, 1 - day])
 
-    def to_spec(self) -> dict[str, Any]:
-        """Plain data."""
+    def _spec(self) -> dict[str, Any]:
         hours = self.parts[1]
         step = hours.step if isinstance(hours, Circle) else 1.0
         return {"kind": self.kind, "step": step, "weight": exact_text(self.weights[0])}
@@ -37,4 +37,4 @@ class Week(Product):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Week:
         """The space that ``spec`` describes."""
-        return cls(**spec)
+        return made(cls, **spec)

@@ -11,6 +11,8 @@ from barrow.engines import Columns, Source
 from barrow.errors import ParameterError
 from barrow.policy import RecordMap
 from barrow.spaces import Space
+from barrow.spaces.nearness import keeps_near
+from barrow.spaces.one_more import base_space, has_outside
 
 if TYPE_CHECKING:
     from barrow.engines import Counts, Engine
@@ -113,32 +115,32 @@ class Data:
 
         named = self.source is not None and self.user is not None and self.items
         found = record_map(self.source, self.columns) if named else RecordMap.CONTRACTION
-        near = found is not RecordMap.CONTRACTION or space.innermost.keeps_near(self.unknown)
+        near = found is not RecordMap.CONTRACTION or keeps_near(base_space(space), self.unknown)
         return found if near else RecordMap.JUMPS
 
     def validate(self, space: Space) -> Engine:
         """The engine, after everything was refused that public facts rule out; no record is read."""
         engine = self.engine()
-        if self.outside == "elsewhere" and not space.has_outside:
+        if self.outside == "elsewhere" and not has_outside(space):
             raise ParameterError(
                 "outside is 'elsewhere', but the space has no item for what is outside.",
                 allowed="the space of a study with these records",
                 fix="Study(space, ..., data=data).space, or Elsewhere(space)",
             )
-        engine.validate(self._source, self.columns, space.held, **self._odd)
+        engine.validate(self._source, self.columns, space.records_space, **self._odd)
         return engine
 
     def count(self, engine: Engine, space: Space, users: int | None) -> Counts:
         """C[item, size] (private integers)."""
-        if space.apart is None:
+        if space.no_records_distance is None:
             return engine.count(self._source, self.columns, space, users=users, **self._odd)
-        found = engine.count(self._source, self.columns, space.held, **self._odd)
+        found = engine.count(self._source, self.columns, space.records_space, **self._odd)
         return found if users is None else found.with_users(users, space.default_item)
 
     def sample(self, engine: Engine, space: Space, users: int, samples: int) -> Any:
         """Counts of items drawn from each user (private integers)."""
-        if space.apart is not None:
-            found = engine.sample(self._source, self.columns, space.held, samples=samples, **self._odd)
+        if space.no_records_distance is not None:
+            found = engine.sample(self._source, self.columns, space.records_space, samples=samples, **self._odd)
             return found.with_users(users, space.default_item)
         return engine.sample(self._source, self.columns, space, samples=samples, users=users, **self._odd)
 

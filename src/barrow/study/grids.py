@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from barrow.errors import ParameterError
 from barrow.progress import task
 from barrow.spaces import Space, cell_key, space_from_spec
+from barrow.spaces.grids import fitting_cells
 from barrow.study.file import Place, auto_places
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> 
         units if len(units) > 1 else units[0],
         plan.error_unit,
         promises,
-        tuple(part.unit for part, _ in space.summands),
+        tuple(part.unit for part, _ in space.geometry.parts),
     )
 
 
@@ -160,7 +161,7 @@ def _row(cells: tuple[float, ...], plan: Plan, seconds: float) -> Grid:
 
     noise, snapping = plan.error_parts
     charged = tuple(float(kept.reach) * plan.space.diameter for kept in plan.terms.kept)
-    parts = [part for part, _ in plan.space.summands] or [plan.space]
+    parts = [part for part, _ in plan.space.geometry.parts] or [plan.space]
     return Grid(
         cells if len(cells) > 1 else cells[0],
         plan.space.items,
@@ -178,7 +179,7 @@ def _sizes(bare: Space, alone: bool) -> list[float]:
     """Round numbers, from an eighth of the extent (half of it in a product) to a ten-thousandth of it."""
     extent = bare.diameter
     largest = extent / (_COARSEST if alone else _COARSEST_PART)
-    first = [] if alone else bare.fitting_cells
+    first = [] if alone else fitting_cells(bare)
     largest = min([largest, *(0.99 * size for size in first)])
     top = math.floor(math.log10(largest))
     ladder = [float(f"{step * 10.0**power:.6g}") for power in range(top, top - 6, -1) for step in reversed(_NICE)]

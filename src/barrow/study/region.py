@@ -22,6 +22,7 @@ from barrow.questions.plan import Rows
 from barrow.questions.statement import Statement, not_whole
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
+from barrow.spaces.one_more import base_space, with_no_records
 from barrow.spaces.shapes import cell_corners
 
 _LARGEST = 2**26
@@ -65,7 +66,8 @@ def released_shares(statement: Statement, tables: Mapping[str, Rows], space: Spa
             allowed="a histogram whose statement says mechanism 'edges', 'tree', 'levels' or 'cells'",
             fix="mechanism = 'edges' in the question of another release",
         )
-    alike = (space, space.held, space.with_no_records)  # as the study says it, or as the question was answered on it
+    # As the study says it, or as the question was answered on it.
+    alike = (space, space.records_space, with_no_records(space))
     space = next((one for one in alike if one.digest == told.space), space)
     if told.space != space.digest:
         raise _another()
@@ -108,15 +110,15 @@ def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any
     On the Earth coordinates are longitude and latitude, as GeoJSON has them, and sides are straight in these.
     Hexagons count as cut where their bounding box is.
     """
-    inner = space.innermost
-    places, corners = inner.places, cell_corners(inner)
+    inner = base_space(space)
+    places, corners = inner.geometry.places, cell_corners(inner)
     if places is None or corners is None or places.shape[1:] != (2,):
         raise ParameterError(
             f"The {inner.kind} space is not in the plane.",
             allowed="a polygon on the Earth, on hexagons or in a plane",
             fix="--items with labels",
         )
-    across = slice(None, None, -1 if inner.on_earth else 1)
+    across = slice(None, None, -1 if inner.geometry.on_earth else 1)
     (x, y), boxes = places[:, across].T, [corner[:, across] for corner in corners]
     inside, cut = np.zeros((2, space.items), dtype=bool)  # items that were added lie nowhere
     for polygon in _polygons(Path(path)):

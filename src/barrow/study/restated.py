@@ -19,6 +19,7 @@ from barrow.questions import Mean, Plan, Question, declared_parts
 from barrow.questions.plan import Rows
 from barrow.questions.statement import AnswerFacts, Json, NoiseFacts, Statement
 from barrow.spaces import Space
+from barrow.spaces.covariates import caveat
 from barrow.study.prose import kind_of
 from barrow.study.statement import make_statement, space_of, worst_case
 from barrow.study.study import Study
@@ -154,7 +155,7 @@ def contradictions(statement: Statement) -> list[str]:
         owed = declared_parts(kind_of(statement), space)
         whole = bool(told.declared) == bool(owed) and all(text in statement.not_covered for text in told.declared)
         wrong += [] if whole else ["not_covered"]
-        wrong += [] if not space.caveat or space.caveat in statement.not_covered else ["not_covered"]
+        wrong += [] if not caveat(space) or caveat(space) in statement.not_covered else ["not_covered"]
     wrong += [name for name, value in expected.items() if _text(getattr(statement, name)) != _text(value)]
     wrong += [] if told.data.outside in (None, statement.outside) else ["outside"]
     return wrong + ([] if _noise_follows(statement, told) else ["answer"])

@@ -203,7 +203,7 @@ def features(rows: Rows, space: Space | None) -> dict[str, Any]:
             allowed="a release on cells or hexagons of the Earth",
             fix="to_pandas() for the values as a frame",
         )
-    where = None if space is None else space.held
+    where = None if space is None else space.records_space
     shapes = None if where is None else cell_places(where)
     if shapes is None or len(shapes) != len(rows):
         shapes = places_of(rows, None if where is None else getattr(where, "box", None))

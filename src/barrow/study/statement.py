@@ -19,6 +19,8 @@ from barrow.questions import Plan, declared_parts
 from barrow.questions.statement import Json, LedgerEntry, OwnFacts, PromiseFacts, Statement, WorstCase
 from barrow.registry import PluginError
 from barrow.spaces import Space, space_from_spec
+from barrow.spaces.covariates import caveat
+from barrow.spaces.one_more import has_outside
 from barrow.study.study import Study
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def make_statement(
     (5.0, True)
     """
     guarantee, space = plan.guarantee, plan.space
-    unread = "elsewhere" if space.has_outside else "error"
+    unread = "elsewhere" if has_outside(space) else "error"
     outside = unread if study.data is None else study.data.outside
     error = plan.error if own is None else own.about
     return Statement(
@@ -186,7 +188,7 @@ class _Versioned(msgspec.Struct):
 
 
 def _not_hidden(plan: Plan) -> list[str]:
-    space = plan.space.held
+    space = plan.space.records_space
     return [
         f"that the data are about {plan.terms.users:,} people",
         f"the space: {space.kind}, {space.items:,} items, largest distance {space.diameter:,.6g} {space.unit}".rstrip(),
@@ -203,4 +205,4 @@ def _not_covered(study: Study, plan: Plan) -> list[str]:
     if source is not None and source.consequence:
         found.append(source.consequence)
     others = declared_parts(plan.question, plan.space)
-    return [*found, *(text for text in (plan.declared, *others, plan.space.caveat) if text)]
+    return [*found, *(text for text in (plan.declared, *others, caveat(plan.space)) if text)]

@@ -23,6 +23,7 @@ from barrow.progress import task
 from barrow.questions import Question, to_question
 from barrow.questions.base import QUESTIONS
 from barrow.spaces import Elsewhere, NoRecords, Space, parse_space, parse_spec, space_from_spec
+from barrow.spaces.one_more import has_outside, with_no_records
 from barrow.study.data import Data
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ class Study(Displayed, NamedOptions):
         """
         if self.model is not Model.CENTRAL or self.space.size is None:
             return self.space
-        said = MISSING[0] if self.missing is None and self.space.apart is not None else self.missing
+        said = MISSING[0] if self.missing is None and self.space.no_records_distance is not None else self.missing
         hold = said or question.missing[0]
         if hold not in question.missing:
             raise ParameterError(
@@ -212,7 +213,7 @@ class Study(Displayed, NamedOptions):
                 allowed=", ".join(map(repr, question.missing)),
                 fix=f"missing = {question.missing[0]!r}, or leave it out: then each question takes what suits it",
             )
-        return self.space.with_no_records if hold == MISSING[0] else self.space.held
+        return with_no_records(self.space) if hold == MISSING[0] else self.space.records_space
 
     def terms(self, question: Question) -> Terms:
         """What the study grants ``question``: its fraction of every promise, or all of it if it stands alone."""
@@ -414,17 +415,17 @@ def _space(space: Any) -> Space:
 
 def _effective(space: Space, data: Data | None) -> Space:
     """The space with an item for what is outside it, where the records ask for one."""
-    wanted = data is not None and data.outside == "elsewhere" and not space.has_outside
+    wanted = data is not None and data.outside == "elsewhere" and not has_outside(space)
     if not wanted:
         return space
-    found = Elsewhere(space.held)
-    return found if space.apart is None else NoRecords(found, distance=space.apart)
+    found = Elsewhere(space.records_space)
+    return found if space.no_records_distance is None else NoRecords(found, distance=space.no_records_distance)
 
 
 def _missing(missing: Any, space: Space, model: Model) -> str | None:
     if missing is not None and missing not in MISSING:
         raise ParameterError(f"missing is {missing!r}.", allowed=", ".join(map(repr, MISSING)), fix=MISSING[0])
-    apart = missing == MISSING[0] or (missing is None and space.apart is not None)
+    apart = missing == MISSING[0] or (missing is None and space.no_records_distance is not None)
     if apart and model is not Model.CENTRAL:
         raise ParameterError(
             f"missing is 'no records', and the model is {model.value!r}, where everybody who takes part reports.",
@@ -436,7 +437,7 @@ def _missing(missing: Any, space: Space, model: Model) -> str | None:
 
 def _with_outside(space: Space, data: Data | None) -> Data | None:
     """The records, read as the space says where it has an item for what is outside."""
-    if data is None or not space.has_outside or data.outside == "elsewhere":
+    if data is None or not has_outside(space) or data.outside == "elsewhere":
         return data
     if data.outside == "error":
         return replace(data, outside="elsewhere")

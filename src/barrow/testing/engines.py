@@ -154,9 +154,9 @@ def encode_one(space: Space, values: Values, mode: Unknown) -> int:
 
 
 def _record(space: Space, chunk: Values) -> Any:
-    if space.summands:
+    if space.geometry.parts:
         groups, start = [], 0
-        for part, _ in space.summands:
+        for part, _ in space.geometry.parts:
             groups.append(_record(part, chunk[start : start + part.reads.columns]))
             start += part.reads.columns
         return groups

@@ -99,8 +99,8 @@ def emd(space: Space, a: ArrayLike, b: ArrayLike) -> float | Floats:
     """
     x, y = weights(space, a, b)
     if x.ndim == y.ndim == 1:
-        return float(space.flow_cost(x - y)) if space.has_closed_form else transport(space, x - y)[0]
-    return _in_closed_form(space, x, y) if space.has_closed_form else _each(space, np.subtract(x, y))
+        return float(space.geometry.flow_cost(x - y)) if space.geometry.has_closed_form else transport(space, x - y)[0]
+    return _in_closed_form(space, x, y) if space.geometry.has_closed_form else _each(space, np.subtract(x, y))
 
 
 def _in_closed_form(space: Space, a: Floats, b: Floats) -> Floats:
@@ -115,7 +115,7 @@ def _in_closed_form(space: Space, a: Floats, b: Floats) -> Floats:
         chunk = slice(start, start + step)
         difference = room[: len(out[chunk])]
         np.subtract(rows_a[chunk], rows_b[chunk], out=difference)
-        out[chunk] = space.flow_cost(difference)
+        out[chunk] = space.geometry.flow_cost(difference)
     return out.reshape(left.shape[:-1])
 
 
@@ -141,8 +141,8 @@ def kr_norm(space: Space, difference: ArrayLike) -> float | Floats:
             fix="subtract weights of equal mass",
         )
     if d.ndim == 1:
-        return float(space.flow_cost(d)) if space.has_closed_form else transport(space, d)[0]
-    return _in_closed_form(space, d, np.zeros(d.shape[-1])) if space.has_closed_form else _each(space, d)
+        return float(space.geometry.flow_cost(d)) if space.geometry.has_closed_form else transport(space, d)[0]
+    return _in_closed_form(space, d, np.zeros(d.shape[-1])) if space.geometry.has_closed_form else _each(space, d)
 
 
 def _each(space: Space, differences: Floats) -> Floats:
@@ -160,7 +160,7 @@ def emd_between(space: Space, a: ArrayLike, b: ArrayLike) -> float:
     0.5
     """
     x, y = data_set(space, a), data_set(space, b)
-    if not space.has_closed_form and x.size == y.size <= space.items:
+    if not space.geometry.has_closed_form and x.size == y.size <= space.items:
         return assign(space, x, y)[0]
     return float(emd(space, histogram(space, x), histogram(space, y)))
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.spaces import Space
+from barrow.spaces import Space, nearness
 from barrow.spaces.geometry import Floats, Ids, Pairs
 from barrow.transport.emd import pot
 
@@ -302,4 +302,4 @@ def emd_flow_upper(space: Space, a: Any, b: Any) -> float:
 @lru_cache(maxsize=8)
 def near_pairs(space: Space) -> Pairs:
     """Tails, heads, the number of nodes, and distances of pairs of near items whose paths stand in for distances."""
-    return space.near_pairs()
+    return nearness.near_pairs(space)

@@ -14,6 +14,7 @@ import numpy as np
 
 from barrow.spaces import Space
 from barrow.spaces.base import Floats, Ids
+from barrow.spaces.grids import coarser
 from barrow.transport.emd import kr_norm, pot
 from barrow.transport.graph_flow import emd_flow_upper
 
@@ -66,7 +67,7 @@ def measure_of(space: Space, most: int = MOST_MEASURED) -> Measure:
     if _exact(space):
         return Measure(space, space, None, "exact")
     if space.items > most:
-        found = space.coarser(most)
+        found = coarser(space, most)
         if found is not None:
             return Measure(space, *found, "coarser grid")
     return Measure(space, space, None, "near items")
@@ -74,10 +75,10 @@ def measure_of(space: Space, most: int = MOST_MEASURED) -> Measure:
 
 def _exact(space: Space) -> bool:
     """Whether it has a closed form, or is small enough for all pairs."""
-    if space.has_closed_form:
+    if space.geometry.has_closed_form:
         return True
     if pot() is None:
         return space.items <= _EXACT_ITEMS_WITHOUT_POT
-    held = space.held
-    many = held.summands or (held.has_map and held.gaps is None)  # where paths are as good, and quicker
+    known = space.records_space.geometry
+    many = known.parts or (known.has_map and known.gaps is None)  # where paths are as good, and quicker
     return space.items <= (_EXACT_ON_GRIDS if many else _EXACT_ITEMS)

@@ -8,6 +8,8 @@ from typing import Any
 
 from barrow.questions import question_kinds
 from barrow.spaces import Circle, Space
+from barrow.spaces.grids import cell_range, takes_cells
+from barrow.spaces.one_more import base_space
 
 Field = dict[str, Any]
 
@@ -191,8 +193,9 @@ def distances(space: Space) -> list[str]:
 
 def grids(space: Space) -> list[float]:
     """Widths of cells for a slider: from some dozens of cells to some hundred thousand."""
-    inner = space.innermost
-    return [] if inner.cell_range is None else [size for size in steps(*inner.cell_range) if inner.takes_cells(size)]
+    inner = base_space(space)
+    known = cell_range(inner)
+    return [] if known is None else [size for size in steps(*known) if takes_cells(inner, size)]
 
 
 def catalogue() -> dict[str, Any]:

@@ -19,7 +19,7 @@ from barrow.policy import describe_change, odds_epsilon, odds_upper
 from barrow.questions import Plan, Question, declared_parts
 from barrow.questions.kept import Kept
 from barrow.render import figures as fig
-from barrow.spaces import Space, parse_distance
+from barrow.spaces import Space, grids, parse_distance
 from barrow.study import Study
 from barrow.study.file import study_text
 from barrow.study.prose import statement_text
@@ -237,7 +237,7 @@ def coarser(space: Space, question: Question) -> Space:
     typed, most = question.smoothed_over, question.preview_items(space)
     widest = math.inf if typed is None else float(parse_distance(typed, space)) / _WITHIN
     while space.size is not None and most < space.items:
-        found = space.coarser(most)
+        found = grids.coarser(space, most)
         if found is None or found[0].snapping_upper <= widest:
             return space if found is None else found[0]
         most *= 2

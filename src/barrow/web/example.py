@@ -23,6 +23,7 @@ from barrow.render import figures as fig
 from barrow.render.items import item_figure
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
+from barrow.spaces.one_more import base_space
 
 _SEED = 7
 _FEW = 8
@@ -45,12 +46,12 @@ def population(space: Space) -> tuple[Floats, str]:
 
 
 def _population(space: Space) -> tuple[Floats, str]:
-    if space.apart is not None:  # all of them hold records
-        people, words = population(space.held)
+    if space.no_records_distance is not None:  # all of them hold records
+        people, words = population(space.records_space)
         return np.append(people, 0.0), words
-    inner = space.innermost
-    if inner.earth_box is not None:
-        south, west, north, east = inner.earth_box
+    inner = base_space(space)
+    if inner.geometry.box is not None:
+        south, west, north, east = inner.geometry.box
         lat, lon, size = cities().T
         turned = west + (lon - west) % 360.0
         inside = (lat >= south) & (lat <= north) & (turned <= east)
@@ -93,7 +94,7 @@ class Pictured:
     @property
     def _placed(self) -> Floats:
         """The values that belong to places; the last one may be of people without records."""
-        return self.values if self.plan.space.apart is None else self.values[:-1]
+        return self.values if self.plan.space.no_records_distance is None else self.values[:-1]
 
     def figure(self, width: int = 720) -> fig.Figure:
         """The values as a map, or as the space draws its items, or as bars."""
@@ -101,12 +102,12 @@ class Pictured:
         title = "What the map would look like" if plan.mapped else "What the answer would look like"
         options: dict[str, Any] = {"title": title, "width": width}
         if self.threshold is not None and plan.mapped and plan.places is not None:
-            places, labels = _places(plan.places, space.held.earth_box)
+            places, labels = _places(plan.places, space.records_space.geometry.box)
             return fig.map_figure(
                 places,
                 self._placed,
                 noise=self.threshold,
-                box=space.held.earth_box,
+                box=space.records_space.geometry.box,
                 labels=labels,
                 most_height=width * 3 // 4,
                 **options,

@@ -10,6 +10,8 @@ from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT
 from barrow.planning.densities import best_of
 from barrow.render import figures as fig
+from barrow.spaces import cell_key
+from barrow.spaces.grids import coarser
 from barrow.study.file import AUTO
 from barrow.study.grids import choose_grid
 from barrow.web.asked import Asked, at
@@ -58,8 +60,10 @@ def _grids(asked: Asked) -> Rows:
     """What ``cell = "auto"`` tries and takes."""
     study, question = asked.study, asked.question
     # Whether there are points or cells between whole numbers is settled by each step.
-    spec = {name: value for name, value in study.space.held.to_spec().items() if name not in ("cells", "whole")}
-    key = study.space.held.cell_key
+    spec = {
+        name: value for name, value in study.space.records_space.to_spec().items() if name not in ("cells", "whole")
+    }
+    key = cell_key(study.space.records_space.kind)
     if not key or spec.get(key) is None:
         raise ParameterError("This space has no grid.", allowed="a grid that can be finer", fix="choose by hand")
     alone = replace(question, fraction=study.terms(question).fraction)
@@ -81,7 +85,7 @@ def _grids(asked: Asked) -> Rows:
 def _bandwidths(asked: Asked) -> Rows:
     """What ``bandwidth = "auto"`` tries and takes, on a grid that is not too fine to try them all."""
     study, question = asked.study, asked.question
-    coarse = study.space.coarser(_MOST_ITEMS) if study.space.items > _MOST_ITEMS else None
+    coarse = coarser(study.space, _MOST_ITEMS) if study.space.items > _MOST_ITEMS else None
     space = study.space if coarse is None else coarse[0]
     tried = question.bandwidths(study.replace(space=space).terms(question))
     if not tried:

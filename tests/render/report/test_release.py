@@ -272,7 +272,7 @@ def test_delta_is_counted_in_what_every_page_says_about_guesses(tmp_path):
 def test_release_files():
     study = Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=1000)
     plan = study.plan("mean")
-    said = make_statement(study, plan, entry={}, parameters={})
+    said = make_statement(study, plan)
     files = release_files(said, plan.tables([30.0]), plan)
     assert sorted(files) == ["report.html"]
     assert files == release_files(said, plan.tables([30.0]), plan)

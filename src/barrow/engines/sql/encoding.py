@@ -17,7 +17,7 @@ from barrow.engines.base import Columns, flat_groups, refuse_unknown
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
 from barrow.errors import ParameterError
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Unknown
+from barrow.spaces.base import Floats, Unknown, only_in_python
 from barrow.spaces.records import Ball, Cells, Formula, Inside, Labels, Outside, Reached, Rows, Turn
 
 _WIDEST_BUCKET = 16
@@ -61,7 +61,7 @@ def encoding_for(space: Space, columns: Columns, unknown: Unknown, dialect: Dial
         formula = part.formula
         ball = isinstance(formula, Cells) and formula.ball is not None
         if reads != part.reads or (ball and len(group) > _MOST_BALL_DIMENSIONS):
-            raise part.only_in_python()
+            raise only_in_python(part.kind, reads)
         term = writer.part(formula, len(group))
         # Row-major numbering is the same for a product of products as for one flat product.
         item = f"({item}) * {part.items} + ({term})" if item else term

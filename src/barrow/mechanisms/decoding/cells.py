@@ -16,6 +16,8 @@ from barrow.mechanisms.decoding.screened import GAMMA, Blocks, CellNoise, moved,
 from barrow.mechanisms.decoding.tree import decode, edge_values
 from barrow.spaces import Space, edge_tree
 from barrow.spaces.base import Floats
+from barrow.spaces.nearness import coordinates
+from barrow.spaces.one_more import base_space
 
 _LEAST = 1e-3
 """Where less is left to the other items it hardly matters how they share it."""
@@ -29,7 +31,7 @@ def cells_decoder(space: Space, noise: CellNoise) -> Callable[[Floats], Floats]:
     >>> cells_decoder(space, CellNoise(0.001))(np.array([0.5, 0.001, -0.001, 0.3, 0.001, 0.2])).round(3).tolist()
     [0.5, 0.0, 0.0, 0.3, 0.0, 0.2]
     """
-    inside, added = inner_decoder(space.innermost), space.items - space.innermost.items
+    inside, added = inner_decoder(base_space(space)), space.items - base_space(space).items
     shows = float(noise.reached(np.ones(1), np.full(1, GAMMA))[0])
 
     def decoded(values: Floats) -> Floats:
@@ -45,13 +47,13 @@ def inner_decoder(space: Space) -> Callable[[Floats, CellNoise], Floats]:
     """The decoder of a space to which nothing was added."""
     if space.items == 1:
         return lambda values, noise: nearest_in_simplex(values)
-    if space.on_line:
+    if space.geometry.on_line:
         runs = Blocks.dyadic(space.items)
         return lambda values, noise: screened_line(values, runs, noise)
-    if space.has_tree:
+    if space.geometry.has_tree:
         return _along_tree(space)
-    if space.has_map or space.summands or space.places is not None:
-        blocks = Blocks.halved(space.coordinates)
+    if space.geometry.has_map or space.geometry.parts or space.geometry.places is not None:
+        blocks = Blocks.halved(coordinates(space))
         return lambda values, noise: screened_map(space, values, blocks, noise)
     return lambda values, noise: nearest_in_simplex(values)
 

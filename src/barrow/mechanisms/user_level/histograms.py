@@ -49,6 +49,7 @@ from barrow.queries.base import ClosedForm
 from barrow.queries.quantised import Quantised, relative_slack, row_norms
 from barrow.spaces import EdgeTree, Space, edge_names
 from barrow.spaces.base import Floats
+from barrow.spaces.one_more import base_space
 
 _UP = 1.0 + 2.0**-40
 _TURNS = 6
@@ -92,7 +93,7 @@ def user_level_histogram(
         )
     asked = _Asked(space, budget, slack, users, noise, how)
     with_others = USER_LEVEL[kind]
-    if with_others is not None and (kind not in HISTOGRAMS or space.innermost is not space):
+    if with_others is not None and (kind not in HISTOGRAMS or base_space(space) is not space):
         return with_others(asked)
     made = asked.at_worst(space, HISTOGRAMS[kind])
     event = UserLevelRelease(budget, delta=slack, model=Model.CENTRAL)
@@ -113,7 +114,7 @@ class _Asked:
     @property
     def added(self) -> int:
         """How many items were added to the space inside."""
-        return self.space.items - self.space.innermost.items
+        return self.space.items - base_space(self.space).items
 
     def noisy(self, query: Query) -> tuple[Query, AdditiveNoise]:
         """A query about the space inside, with an output for each added item, and its noise."""
@@ -190,7 +191,7 @@ LEVELS = LevelsKind()
 
 
 def _levels(asked: _Asked) -> HistogramNoise:
-    inner = asked.space.innermost
+    inner = base_space(asked.space)
     levels = levelled(inner)
     weights = _weights(levels.tree, asked.noise)
     query = weighted_masses(inner, levels.tree, weights, levels.order, lambda: levels.names, Fraction(1, PARTS))
@@ -199,7 +200,7 @@ def _levels(asked: _Asked) -> HistogramNoise:
 
 def _edges(asked: _Asked) -> HistogramNoise:
     """EMD-DP's noise along the tree of the space inside, and on the added items."""
-    inner = asked.space.innermost
+    inner = base_space(asked.space)
     levels = Grouped(np.arange(inner.items), levelled_tree(inner), tuple)
     return _along(TREE, asked, levels, tree_edges(inner), 1.0 / levels.tree.lengths)
 
@@ -228,7 +229,7 @@ def _along(kind: HistogramKind, asked: _Asked, levels: Grouped, query: Query, fa
 
 def _scales(asked: _Asked) -> HistogramNoise:
     """Densities of the space inside at several scales, and the added items."""
-    inside = asked.at_worst(asked.space.innermost, MULTISCALE)
+    inside = asked.at_worst(base_space(asked.space), MULTISCALE)
     query, added = inside.query, asked.added
     if not isinstance(query, MultiscaleQuery):
         raise ParameterError("The histogram is not made at several scales.", allowed="a multiscale query", fix="")

@@ -24,6 +24,7 @@ from barrow.queries.quantised import Quantised
 from barrow.spaces import EdgeTree, Space, edge_names, edge_tree
 from barrow.spaces.base import Floats, Ids
 from barrow.spaces.edges import nested_edges
+from barrow.spaces.nearness import coordinates
 
 Integers = NDArray[np.int64]
 PARTS = 1000
@@ -36,7 +37,7 @@ MOST_MEASURED = 256
 
 def has_levels(space: Space) -> bool:
     """Whether the space is a tree of two levels or more."""
-    if not space.has_tree or space.items < 3:
+    if not space.geometry.has_tree or space.items < 3:
         return False
     tree = edge_tree(space)
     return not tree.path and len(tree.levels) > 1
@@ -154,7 +155,7 @@ def grouped(space: Space) -> Grouped:
             allowed=f"{LEAST_ITEMS} to {MOST_ITEMS:,} items, for groups of them",
             fix="a flat histogram: kind='cells'",
         )
-    places, count = space.coordinates, 2 ** math.ceil(math.log2(space.items) / 2.0 - 1e-9)
+    places, count = coordinates(space), 2 ** math.ceil(math.log2(space.items) / 2.0 - 1e-9)
     groups = [np.arange(space.items)]
     while len(groups) < count:
         halves = [half for group in groups for half in _halves(group, places)]

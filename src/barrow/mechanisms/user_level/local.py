@@ -138,7 +138,7 @@ class LocalSubsets:
 
     def decode(self, estimate: Floats) -> Floats:
         """A histogram: along the tree by the decoder of EMD-DP's edge values where there is one, else the nearest."""
-        if not self.space.has_tree or self.space.items < 2:
+        if not self.space.geometry.has_tree or self.space.items < 2:
             return nearest_in_simplex(estimate)
         tree = edge_tree(self.space)
         spread_of = self._uniform_variances * tree.lengths**2

@@ -302,9 +302,9 @@ def _names(released: Released, rows: Rows) -> list[str]:
     if "lat" in rows[0] and "lon" in rows[0]:
         return [place_name(row["lat"], row["lon"], place_digits(rows)) for row in rows]
     where = released.where
-    inner = None if where is None else where.held
+    inner = None if where is None else where.records_space
     if inner is not None and "item" in rows[0] and inner.size == len(rows):
-        return table_names(inner)
+        return list(table_names(inner))
     return names_of(rows)
 
 
