@@ -19,6 +19,7 @@ from msgspec import structs
 
 import barrow as bw
 from barrow.mechanisms import intervals_of
+from barrow.questions.statement import needed
 from benchmarks._intervals_truth import BUSIEST, Family, Held, any_miss
 from benchmarks._populations import Floats, raw_error, snapped
 from benchmarks._real_sets import RealSet
@@ -197,7 +198,7 @@ def measured(setting: Setting) -> Found:
     made, truth = setting.release(setting.asked), Truth.of(setting)
     plan: Any = made.plan
     said, users, statistics = (
-        structs.asdict(made.statement.answer.histogram),
+        structs.asdict(needed(made.statement.answer.histogram)),
         plan.terms.users,
         setting.statistics(plan),
     )
@@ -216,7 +217,7 @@ def measured(setting: Setting) -> Found:
     decoded = [plan.decoded(raw) for raw in raws[: setting.draws.decoded]]
     true = np.mean([truth.errors(plan, drawn.shares) for drawn in decoded], axis=0)
     owns = [
-        structs.asdict(made.statement.error_after),
+        structs.asdict(needed(made.statement.error_after)),
         *(plan.own_error(each).to_json() for each in decoded[: setting.draws.own]),
     ]
     own = float(np.mean([each["about"] for each in owns]))

@@ -36,7 +36,7 @@ def client(asked: str, runs: int = 3) -> tuple[float, float]:
 
 def main() -> None:
     """Print a line for each question, and all figures as JSON."""
-    figures = {}
+    figures: dict[str, float] = {}
     for asked in ASKED:
         first, second = client(asked)
         print(f"{asked:30} first {first:.3f} s, next {second:.3f} s")

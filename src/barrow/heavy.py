@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from flint import arb, ctx, fmpq, fmpz
+    from flint import arb, ctx, fmpq, fmpq_mat, fmpz
     from scipy import linalg, optimize, sparse, spatial, special, stats
 else:
     __getattr__, __dir__ = lazily(

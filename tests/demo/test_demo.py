@@ -196,11 +196,11 @@ def test_the_words_say_what_the_statements_say(printed):
     _, near = released("barrow-demo/map")
     value, far = released("barrow-demo/distance")
     assert f"{value[0]:,.1f} ± " in printed
-    worst = near["worst_case"]["epsilon"] + far["worst_case"]["epsilon"]
+    worst = near.worst_case.epsilon + far.worst_case.epsilon
     shown = float(re.search(r"ε ≤ ([\d.]+) for all releases together", " ".join(printed.split()))[1])
     assert worst <= shown < worst + 0.02
     half_width = float(re.search(r"each ± ([\d.]+)", printed)[1])
-    assert near["half_width_95"] <= half_width < 1.1 * near["half_width_95"]
+    assert near.answer.half_width_95 <= half_width < 1.1 * near.answer.half_width_95
     for label in ("Data", "Promises", "α", "Map", "Distance", "Worst", "Ledger", "Wrote", "Next"):
         assert re.search(rf"^{label} ", printed, re.MULTILINE), label
     assert max(len(line) for line in printed.splitlines()) <= 78

@@ -136,7 +136,7 @@ def test_statement_and_ledger_of_what_was_collected_say_the_same_price(tmp_path,
         messages = [item(card, i) for i in range(8)]
         batch = batch_of(card, tmp_path / "batch", messages)
         release = analyse(card, batch, key("analyser"), ledger=ledger, out=tmp_path / "out")
-    assert release.statement.records == "jumps"
+    assert release.statement.records is RecordMap.JUMPS
     assert RecordMap.JUMPS.words in " ".join(statement_text(release.statement).split())
     (charge,) = card.survey.plan.charges()
     spent = ledger.balances()[0].spent.loss  # rounded up in the 36th decimal

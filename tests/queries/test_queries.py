@@ -171,6 +171,10 @@ def test_a_query_that_tells_items_at_distance_zero_apart_is_refused_by_name():
         def _distance(self, a, b):
             return np.where(a // 2 == b // 2, 0.0, 1.0)
 
+        @property
+        def least_distance_lower(self):
+            return 0.0
+
     space = Blurred(["a", "b", "c", "d"])
     with pytest.raises(ParameterError, match="not Lipschitz: 'c' and 'd'"):
         function(space, [1, 1, 2, 3]).lipschitz_upper(1)

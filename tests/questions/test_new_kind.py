@@ -34,6 +34,9 @@ def made() -> type[Question]:
         def plan(self, terms: Any) -> Plan:
             return AbovePlan(self, terms, Mean().plan(terms))
 
+        def channel(self, terms: Any) -> Any:
+            return Mean().channel(terms)
+
         @classmethod
         def released(cls, statement: Any) -> str:
             return f"We released {statement.released} of {statement.people:,} people."
@@ -137,7 +140,7 @@ def test_people_report_it_themselves(above, tmp_path):
     found = server.result()
     assert (found.n, found.tables["values"][0]["value"]) == (USERS, 1.0)
     facts = _facts(Survey(survey, above(than=30)))
-    assert (facts["messages"], facts["channel"]["kind"]) == (1, "survey")
+    assert (facts["messages"], facts["channel"]["kind"]) == (1, "laplace")  # its channel is that of the mean
 
 
 def test_the_page_shows_it(above, tmp_path):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.accounting import pricing
+from barrow.accounting import pricing, shuffled
 from barrow.audit.cases import CASES
 from barrow.audit.verdict import Planted
 from barrow.engines import counts as engine_counts
@@ -300,7 +300,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("a biased binomial in a release", "planar_laplace", binomial, "_by_bits", _biased_bits),
     Bug("a uniform number that is not", "user level subset", subsets, "uniform_below", _first_only),
     Bug("linked reports", "exponential", itemwise.ItemWise, "randomise", _in_order),
-    Bug("half the price of reports", "exponential", pricing, "_price_shuffled", _after(_half_price)),
+    Bug("half the price of reports", "exponential", shuffled.ShuffledAccountant, "guarantee", _after(_half_price)),
     Bug("the price of one item for all", "gkrr", itemwise.ItemWise, "event", _one_item),
     Bug("samples that are not uniform", "sampled", reduction, "uniform_places", _first_only),
     Bug("samples taken for nothing", "sampled", pricing, "sampled_alpha_upper", _times(0.25)),

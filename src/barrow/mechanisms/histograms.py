@@ -102,12 +102,12 @@ class HistogramNoise:
         return np.asarray(values) * self.factors, np.asarray(widths * self.factors)
 
     @property
-    def determined(self) -> dict[str, bool | float | None]:
+    def determined(self) -> tuple[bool, float | None]:
         """Whether cells are no finer than what noise is added to, and else how far nodes are apart, in units."""
         if isinstance(self.noise, EdgeNoise):
             fine, gap = self.noise.plan.graph.weights is None, self.query.arguments.get("spacing")
-            return {"determined": fine, "gap": gap if not fine and isinstance(gap, int | float) else None}
-        return {"determined": self.family.fine, "gap": None}
+            return fine, gap if not fine and isinstance(gap, int | float) else None
+        return self.family.fine, None
 
     @property
     def half_width(self) -> float:

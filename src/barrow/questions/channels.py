@@ -55,8 +55,8 @@ class LocalChannel(ABC):
     >>> from barrow.spaces import Line
     >>> terms = Terms(Line(0, 10, step=1), 100, given=Fraction(5), model=Model.LOCAL)
     >>> found = Mean().channel(terms)
-    >>> len(found.report(np.array([3, 4]))), found.collector().length, found.alone_epsilon
-    (1, 1, Fraction(5, 1))
+    >>> len(found.report(np.array([3, 4]))), found.collector().length, round(float(found.alone_epsilon), 9)
+    (1, 1, 5.0)
     """
 
     terms: Terms

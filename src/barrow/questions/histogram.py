@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from msgspec import structs
@@ -15,8 +15,8 @@ from barrow import mechanisms, planning
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.histograms import HISTOGRAMS
-from barrow.numerics import Exact, exact_text, float_up, whole
-from barrow.numerics.exact import at_most, near
+from barrow.numerics import Exact, exact_text, whole
+from barrow.numerics.exact import near
 from barrow.planning.candidates import Candidate, checked_definition, kept_user_level, preferred, reasons, useless
 from barrow.planning.histograms import check_size, error_most, kept_noise
 from barrow.planning.terms import Terms
@@ -27,7 +27,7 @@ from barrow.questions.channels import LocalChannel, NoiseChannel
 from barrow.questions.collecting import Collected, Collector, averaged_of
 from barrow.questions.distribution import Reading, check_line, quantile_words, reading_of, shares_asked
 from barrow.questions.frequency import Frequency
-from barrow.questions.histogram_help import most_helpful, too_coarse_words
+from barrow.questions.histogram_help import HistogramChoice, answer_words, most_helpful, too_coarse_words
 from barrow.questions.kept import Kept, choice_key
 from barrow.questions.linear import LinearPlan
 from barrow.questions.merging import shown_tables
@@ -223,26 +223,6 @@ class Histogram(Question):
         ]
 
 
-class HistogramChoice(NamedTuple):
-    """All that can answer, and what is chosen.
-
-    Attributes:
-        target: What is wanted.
-        own: The candidates of EMD-DP that answer what is asked, best first.
-        rivals: Those of user-level DP.
-        found: All candidates of EMD-DP.
-        cannot: Why others cannot answer.
-        best: The most accurate one.
-    """
-
-    target: planning.HistogramTarget
-    own: list[Candidate]
-    rivals: list[Candidate]
-    found: list[Candidate]
-    cannot: Mapping[str, str]
-    best: Candidate
-
-
 _CHOICES: Kept[HistogramChoice] = Kept(6)
 
 
@@ -318,8 +298,7 @@ class HistogramPlan(LinearPlan):
     @property
     def made(self) -> mechanisms.HistogramNoise:
         """The query, its noise and its decoder."""
-        found: mechanisms.HistogramNoise = self.chosen.mechanism
-        return found
+        return cast("mechanisms.HistogramNoise", self.chosen.mechanism)
 
     @property
     def noise(self) -> Any:
@@ -548,7 +527,8 @@ class HistogramPlan(LinearPlan):
                 emd_undecoded=self.chosen.undecoded,
                 emd_upper_nearest=self.chosen.upper,
                 decode=self.target.decode,
-                **self.made.determined,
+                determined=self.made.determined[0],
+                gap=self.made.determined[1],
             ),
         )
 
@@ -604,37 +584,7 @@ class HistogramPlan(LinearPlan):
 
     def answer_lines(self) -> list[str]:
         """The mechanism, the error before and after decoding, and the intervals that go with it."""
-        chosen = self.chosen
-        whose = " on each person's report" if self.terms.model is Model.LOCAL else ""
-        lines = [
-            f"Chosen    {chosen.name}: {chosen.words}, scale {near(float_up(self.noise.scale))}{whose}",
-            f"Error     the histogram is off by about {self.sized(self.error)}, at most about "
-            f"{self.sized(self.error_most)}, from the records as they are (EMD, predicted)",
-        ]
-        if self.space.snapping_upper:
-            moved, most = self.sized(self.snapping_typical), self.sized(self.space.snapping_upper * self.space.diameter)
-            lines.append(
-                f"          noise and decoding {self.sized(self.decoded_error)}, snapping {moved} (no record by more "
-                f"than {most})"
-            )
-        if chosen.undecoded is not None:
-            lines.append(f"          before decoding {self.sized(chosen.undecoded)} are expected, whatever the data")
-        if self.target.decode == "nearest" and chosen.upper is not None:
-            lines.append(f"          at most {self.sized(chosen.upper)} after decoding on average, whatever the data")
-        noise, method = self.floors["noise"], self.floors["method"]
-        if noise is not None:
-            lines.append(f"          the noise is at most {noise:.2g} times the least of noise of its kind")
-        if method is not None and method < 1e4:
-            lines.append(f"          the error is {method:.2g} times the least of any method in the worst case")
-        _, widths = self.made.shares(np.zeros(self.query.dimension))
-        low, high = float(widths.min()), float(widths.max())
-        each = f"± {at_most(high)}" if low > 0.99 * high else f"± {at_most(low)} to ± {at_most(high)}"
-        if self.reading is not None:
-            wide = self.sized(self.reading.half_width(self.made))
-            lines.append(
-                f"Quantiles {self.reading.what} ± {wide} (95 %) if items were spread uniformly; no further cost"
-            )
-        return [*lines, f"Intervals the share of {self.made.family.outputs} {each} (95 %), released too"]
+        return answer_words(self)
 
     def other_lines(self) -> list[str]:
         """The mechanisms that lose, and those that were not tried; a comparison says why."""
@@ -647,5 +597,5 @@ class HistogramPlan(LinearPlan):
     def _reasons(self) -> dict[str, str]:
         """Why each of the others loses."""
         if self.chosen.user_level:
-            return reasons([self.chosen, *(candidate for candidate in self.candidates)])
+            return reasons([self.chosen, *self.candidates])
         return {name: why for name, why in reasons(self.candidates).items() if name != self.chosen.name}

@@ -1,20 +1,46 @@
-"""What would help a histogram that would be of little use, computed before anything is spent."""
+"""What a plan of a histogram chooses from and says, and what would help where it would be of little use."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from barrow import planning
-from barrow.numerics.exact import near
+from barrow.numerics import float_up
+from barrow.numerics.exact import at_most, near
 from barrow.planning.after import too_coarse
+from barrow.planning.candidates import Candidate
 from barrow.planning.histograms import kept_noise
 from barrow.planning.simulate import simulate
 from barrow.privacy import Model
 
 if TYPE_CHECKING:
     from barrow.questions.histogram import HistogramPlan
+
+
+class HistogramChoice(NamedTuple):
+    """All that can answer, and what is chosen.
+
+    Attributes:
+        target: What is wanted.
+        own: The candidates of EMD-DP that answer what is asked, best first.
+        rivals: Those of user-level DP.
+        found: All candidates of EMD-DP.
+        cannot: Why others cannot answer.
+        best: The most accurate one.
+    """
+
+    target: planning.HistogramTarget
+    own: list[Candidate]
+    rivals: list[Candidate]
+    found: list[Candidate]
+    cannot: Mapping[str, str]
+    best: Candidate
+
 
 _MANY = 2000
 _TIMES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
@@ -54,3 +80,36 @@ def too_coarse_words(plan: HistogramPlan) -> list[str]:
         f"Nodes are too coarse: what is released fits errors from {low} to {high}, depending on how records lie "
         "between nodes. Wider cells, or more report_values, would say more."
     ]
+
+
+def answer_words(plan: HistogramPlan) -> list[str]:
+    """The mechanism, the error before and after decoding, and the intervals that go with it."""
+    chosen = plan.chosen
+    whose = " on each person's report" if plan.terms.model is Model.LOCAL else ""
+    lines = [
+        f"Chosen    {chosen.name}: {chosen.words}, scale {near(float_up(plan.noise.scale))}{whose}",
+        f"Error     the histogram is off by about {plan.sized(plan.error)}, at most about "
+        f"{plan.sized(plan.error_most)}, from the records as they are (EMD, predicted)",
+    ]
+    if plan.space.snapping_upper:
+        moved, most = plan.sized(plan.snapping_typical), plan.sized(plan.space.snapping_upper * plan.space.diameter)
+        lines.append(
+            f"          noise and decoding {plan.sized(plan.decoded_error)}, snapping {moved} (no record by more "
+            f"than {most})"
+        )
+    if chosen.undecoded is not None:
+        lines.append(f"          before decoding {plan.sized(chosen.undecoded)} are expected, whatever the data")
+    if plan.target.decode == "nearest" and chosen.upper is not None:
+        lines.append(f"          at most {plan.sized(chosen.upper)} after decoding on average, whatever the data")
+    noise, method = plan.floors["noise"], plan.floors["method"]
+    if noise is not None:
+        lines.append(f"          the noise is at most {noise:.2g} times the least of noise of its kind")
+    if method is not None and method < 1e4:
+        lines.append(f"          the error is {method:.2g} times the least of any method in the worst case")
+    _, widths = plan.made.shares(np.zeros(plan.query.dimension))
+    low, high = float(widths.min()), float(widths.max())
+    each = f"± {at_most(high)}" if low > 0.99 * high else f"± {at_most(low)} to ± {at_most(high)}"
+    if plan.reading is not None:
+        wide = plan.sized(plan.reading.half_width(plan.made))
+        lines.append(f"Quantiles {plan.reading.what} ± {wide} (95 %) if items were spread uniformly; no further cost")
+    return [*lines, f"Intervals the share of {plan.made.family.outputs} {each} (95 %), released too"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from msgspec import structs
@@ -16,7 +16,7 @@ from barrow.numerics import digest_of, float_up
 from barrow.policy import describe_change, odds_upper
 from barrow.privacy import Guarantee
 from barrow.questions import Plan, declared_parts
-from barrow.questions.statement import Json, LedgerEntry, OwnFacts, PromiseFacts, Statement, WorstCase
+from barrow.questions.statement import Json, LedgerEntry, Outside, OwnFacts, PromiseFacts, Statement, WorstCase
 from barrow.registry import PluginError
 from barrow.spaces import Space, space_from_spec
 from barrow.spaces.covariates import caveat
@@ -88,7 +88,7 @@ def make_statement(
         not_covered=_not_covered(study, plan),
         records=plan.terms.records,
         missing_people=plan.missing_people,
-        outside=outside,
+        outside=cast("Outside", outside),
         definition=str(guarantee.definition),
         theorem=guarantee.theorem,
         guarantee=dict(guarantee.to_json()),

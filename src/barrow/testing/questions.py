@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
+
+import msgspec
 
 from barrow.accounting import price
 from barrow.ledger import Ledger
@@ -70,7 +71,7 @@ class QuestionSuite:
     def test_plain_data_bring_back_an_equal_question(self, case: QuestionCase) -> None:
         """By its options as plain data, and by the text that a person types."""
         asked = case.question
-        assert to_question(json.loads(json.dumps(asked.to_spec()))) == asked
+        assert to_question(msgspec.json.decode(msgspec.json.encode(asked.to_spec()))) == asked
         assert asked.label
 
     def test_no_promise_costs_more_than_it_may(self, case: QuestionCase) -> None:
@@ -89,7 +90,7 @@ class QuestionSuite:
         first, again = case.study.plan(case.question), case.study.plan(case.question)
         assert first.event == again.event
         assert str(first) == str(again)
-        assert json.dumps(first.to_json())
+        assert msgspec.json.encode(first.to_json())
 
     def test_it_is_released_and_verified(self, case: QuestionCase, tmp_path: Path) -> None:
         """From records to a folder that holds: its values, its statement, its entry in a ledger."""
@@ -98,7 +99,7 @@ class QuestionSuite:
         data = read(table, user="uid", item=[name for name in table if name != "uid"])
         release = study.release(case.question, data, ledger=ledger, out=tmp_path / "out")
         assert release.rows()
-        assert release.statement["kind"] == case.question.kind
+        assert release.statement.name == case.question.label
         assert len(explain(release.statement).splitlines()) > 3
         assert (tmp_path / "out" / "statement.txt").read_text(encoding="utf-8").startswith("We released")
         checks = verify(tmp_path / "out", ledger=ledger)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import pytest
 import tomli_w
@@ -112,7 +112,7 @@ class SpaceSuite:
         """By JSON and by TOML."""
         spec = case.space.to_spec()
         for again in (
-            space_from_spec(json.loads(json.dumps(spec))),
+            space_from_spec(msgspec.json.decode(msgspec.json.encode(spec))),
             space_from_spec(tomllib.loads(tomli_w.dumps(spec))),
         ):
             assert again == case.space

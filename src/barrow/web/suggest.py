@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT
@@ -70,7 +70,7 @@ def _grids(asked: Asked) -> Rows:
     _, found = choose_grid({**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone]))
     unit = PERCENT if question.in_percent else found.error_unit
     what = f"{question.error_words}, snapping included"
-    rows = [_row(grid.cell, found.unit, grid.total, unit, what, grid.items) for grid in found.grids]
+    rows = [_row(cast("float", grid.cell), str(found.unit), grid.total, unit, what, grid.items) for grid in found.grids]
     best = next(row for row in rows if row["at"] == found.chosen)
     here, least = next(grid for grid in found.grids if grid.cell == found.chosen), min(row["error"] for row in rows)
     more = f", {math.ceil(100 * (best['error'] / least - 1))} % above the least" if best["error"] > least else ""
