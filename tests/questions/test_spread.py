@@ -27,7 +27,7 @@ def planned(space=AGES, users=200, alpha=40, **options):
 
 def values_of(plan, raw, holders):
     """What would be released without noise: raw numbers of all people with records, snapped."""
-    snapped = np.asarray(AGES.places)[AGES.encode(raw)]
+    snapped = np.asarray(AGES.geometry.places)[AGES.encode(raw)]
     t = (snapped - 50.0) / 50.0
     moments = np.array([t.mean(), (t * t).mean()])
     if plan.pair is None:

@@ -58,7 +58,7 @@ def test_one_price_from_the_plan_to_the_ledger(tmp_path, options, records, charg
     result = study.release("mean", out=tmp_path / "out")
     assert ledger.balances()[0].spent.loss == plan.charges()[0]
     (row,) = result.statement.protected
-    assert row["epsilon"] == 0.5
+    assert row.epsilon == 0.5
     words = RecordMap(records).words
     if words:
         assert words in " ".join(statement_text(result.statement).split())

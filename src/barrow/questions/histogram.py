@@ -32,13 +32,12 @@ from barrow.questions.kept import Kept, choice_key
 from barrow.questions.linear import LinearPlan
 from barrow.questions.merging import shown_tables
 from barrow.questions.noise_words import noise_sentence, off_words
-from barrow.questions.plan import Plan, Rows, labelled
+from barrow.questions.plan import Plan, Rows, marginal_tables
 from barrow.questions.statement import AnswerFacts, HistogramFacts, ReadFrom, Statement, needed
 from barrow.questions.subsets import SetsChannel, plan_sets
 from barrow.spaces import Space
 from barrow.spaces.base import Floats
 from barrow.spaces.grids import snapping_means
-from barrow.spaces.product import marginals
 
 if TYPE_CHECKING:
     from barrow.planning.after import OwnError
@@ -257,14 +256,6 @@ class HistogramDraw:
     shares: Floats
 
 
-def _marginals(space: Space, shares: Floats) -> dict[str, Rows]:
-    """The histogram of each part of a product, from the one that was drawn: nothing more is paid for them."""
-    return {
-        f"marginal_{i}_{part.kind}": labelled(part, {"share": own.tolist()})
-        for i, (part, own) in enumerate(marginals(space, shares), start=1)
-    }
-
-
 @dataclass(frozen=True, eq=False)
 class HistogramPlan(LinearPlan):
     """What a histogram would be like: the mechanism that was chosen, its EMD error, the guarantee and its price.
@@ -426,7 +417,7 @@ class HistogramPlan(LinearPlan):
         values = {"values": tables.pop("values")}
         shares = drawn.shares[: self.space.records_space.items]
         tables |= {} if self.reading is None else self.reading.tables(drawn.raw, drawn.shares)
-        return values | {"unbiased": self.intervals(drawn)} | tables | _marginals(self.space.records_space, shares)
+        return values | {"unbiased": self.intervals(drawn)} | tables | marginal_tables(self.space.records_space, shares)
 
     def intervals(self, drawn: HistogramDraw) -> Rows:
         """The released values themselves: unbiased shares, each with its 95 % interval, cut to [0, 1]."""

@@ -23,6 +23,7 @@ from barrow.spaces import Space
 from barrow.spaces.base import Floats
 from barrow.spaces.covariates import caveat
 from barrow.spaces.grids import may_be_whole
+from barrow.spaces.product import marginals
 
 if TYPE_CHECKING:
     from barrow.mechanisms import ReleasedShares
@@ -428,6 +429,14 @@ def placed(space: Space, points: Floats | None, i: int) -> dict[str, float]:
     if points is None:
         return {}
     return dict(zip(space.geometry.axes, np.atleast_1d(points[i]).tolist(), strict=False))
+
+
+def marginal_tables(space: Space, shares: Floats) -> dict[str, Rows]:
+    """The histogram of each part of a product, from the one that was drawn: nothing more is paid for them."""
+    return {
+        f"marginal_{i}_{part.kind}": labelled(part, {"share": own.tolist()})
+        for i, (part, own) in enumerate(marginals(space, shares), start=1)
+    }
 
 
 def labelled(space: Space, columns: Mapping[str, Sequence[Any]]) -> Rows:

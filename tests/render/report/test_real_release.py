@@ -98,8 +98,8 @@ def test_all_of_it_is_there_without_scripts(contexts, release):
             said[way] = page.locator("body").text_content()
             assert page.locator("figure svg.bw").first.bounding_box()["height"] > 50
         page.close()
-    assert all(line in said.bare for line in said.wide.split("\n") if line)
-    assert "&lt;" not in said.wide
+    assert all(line in said["bare"] for line in said["wide"].split("\n") if line)
+    assert "&lt;" not in said["wide"]
 
 
 def test_something_is_coloured_and_read_out_by_keys(contexts, release):
