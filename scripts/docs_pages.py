@@ -52,10 +52,10 @@ def schemas_page() -> str:
         "What a release leaves behind for programs: `statement.json` of its folder, and in it, and in the ledger, the "
         "**event**: what the mechanism did, in the fewest public numbers that price it. JSON Schemas: "
         "`statement.schema.json` and `event.schema.json` beside this page. Numbers that a guarantee depends on are "
-        "exact texts (`25`, `0.2`, `1e-12`, `1/30`). Kinds of questions add fields of their own to statements.\n"
+        "exact texts (`25`, `0.2`, `1e-12`, `1/30`). What a kind of question says stands under `answer`.\n"
     ]
     said, events = statement_schema()["$defs"], event_schema()["$defs"]
-    for name in ("Statement", "Row", "Worst", "Entry", "File"):
+    for name in [name for name, schema in said.items() if "properties" in schema and name not in events]:
         lines += _table(name, said[name])
     for name in list(events)[1:]:
         lines += _table(f"Event: {name}", events[name])
@@ -78,7 +78,8 @@ def _words(value: dict[str, Any]) -> str:
     if "$ref" in value:
         return value["$ref"].rpartition("/")[2]
     if value.get("type") == "array":
-        return f"list of {_words(value.get('items', {}))}"
+        parts = value.get("prefixItems") or [value.get("items") or {}]
+        return f"list of {' and '.join(map(_words, parts))}"
     return "exact text" if value.get("description", "").startswith("An exact") else value.get("type", "any")
 
 

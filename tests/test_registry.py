@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from msgspec import structs
 
 import barrow as bw
 from barrow.engines.base import Engine, engine_for
@@ -157,14 +158,13 @@ def test_it_is_said_in_plan_statement_and_ledger(installed, tmp_path):
     paid = next(record for record in ledger.records() if record.kind == "reserve")
     assert [told[: len(word)] for told, word in zip(paid.data["parameters"]["declared"], words, strict=True)] == words
     assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=ledger))
-    forged = {**released.statement, "not_covered": []}
+    forged = structs.replace(released.statement, not_covered=[])
     from barrow.study.restated import contradictions
 
     assert contradictions(released.statement) == []
     assert "not_covered" in contradictions(forged)
-    assert "not_covered" in contradictions(
-        {**forged, "parameters": {k: v for k, v in forged["parameters"].items() if k != "declared"}}
-    )
+    without = {k: v for k, v in forged.parameters.items() if k != "declared"}
+    assert "not_covered" in contradictions(structs.replace(forged, parameters=without))
     sys.modules.pop(installed)
     with pytest.raises(PluginError, match="'middle' is not built in"):
         bw.verify(tmp_path / "out")

@@ -151,8 +151,8 @@ def test_what_cannot_be_is_refused_with_words(kind):
 
 
 def test_what_snapping_hides_decides_nothing():
-    """With many people nearly all of the error is snapping: EMD-DP is released, and the line says so."""
-    plan = Study(WHERE_WHEN, PROMISES, users=1000).plan("histogram")
+    """Where so much of the error is snapping: EMD-DP is released, and the line says so."""
+    plan = Study(WHERE_WHEN, PROMISES, users=300).plan("histogram")
     own, rival = plan.own[0], plan.rivals[0]
     assert rival.decoded * ALIKE < own.decoded
     assert own.error < rival.error * ALIKE

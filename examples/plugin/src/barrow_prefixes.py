@@ -17,6 +17,7 @@ from barrow.queries import Query
 from barrow.queries.tables import function
 from barrow.questions.linear import Linear
 from barrow.spaces import Space, Tree
+from barrow.spaces.base import only_in_python
 from barrow.spaces.records import Formula, Reads
 
 _LENGTHS = {16: 0.125, 8: 0.125, 0: 0.25}
@@ -63,7 +64,7 @@ class Prefixes(Tree):
     @property
     def formula(self) -> Formula:
         """Databases have no such formula: records are read in Python."""
-        raise self.only_in_python()
+        raise only_in_python(self.kind, self.reads)
 
     def _encode(self, records: Any, unknown: Any) -> Any:
         known = {IPv4Network(label): i for i, label in enumerate(self.labels)}

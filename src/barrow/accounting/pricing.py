@@ -95,6 +95,8 @@ def price(event: Event) -> Guarantee:
     >>> price(reports).method
     'flow_strong'
     """
+    if not isinstance(event, Event):
+        raise ParameterError(f"The event is {event!r}.", allowed="an event of barrow.privacy", fix="plan.event")
     return accountant(event).guarantee()
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, reading
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import positive_number
 from barrow.spaces.geometry import Box, Geometry
@@ -250,8 +250,9 @@ class Earth(Space):
 
 
 def _check_box(box: Sequence[float]) -> Box:
-    box = list(box)
-    numbers = [float(x) for x in box] if len(box) == 4 else []
+    with reading("box", allowed="four numbers: south, west, north, east", fix="box=(40.5, -74.3, 40.9, -73.7)"):
+        box = list(box)
+        numbers = [float(x) for x in box] if len(box) == 4 else []
     if not numbers or not all(math.isfinite(x) for x in numbers):
         raise ParameterError(
             f"box is {list(box)}.",

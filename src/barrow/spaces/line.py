@@ -83,9 +83,9 @@ class Line(Space):
         object.__setattr__(self, "default", default)
         self._choose_items(cells, whole)
         object.__setattr__(self, "points", self._make_points(points))
-        if default is not None and not (self.low <= default <= self.high):
+        if default is not None and not (isinstance(default, int | float) and self.low <= default <= self.high):
             raise ParameterError(
-                f"default is {default}.",
+                f"default is {default!r}.",
                 allowed=f"a number from {self.low} to {self.high}",
                 fix="choose one inside",
             )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.errors import DataError, ParameterError
+from barrow.errors import DataError, ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down
 from barrow.spaces.base import Floats, Ids, Space, Unknown
 from barrow.spaces.geometry import Geometry
@@ -49,7 +49,8 @@ class Product(Space):
     weights: tuple[Fraction, ...]
 
     def __init__(self, parts: Sequence[Space], *, weights: Sequence[Exact] | None = None) -> None:
-        equal = [Fraction(1, max(len(parts), 1))] * len(parts)
+        with reading("parts", allowed="a list of spaces", fix="Product([Line(0, 10, step=1), Discrete(['a', 'b'])])"):
+            equal = [Fraction(1, max(len(parts), 1))] * len(parts)
         weights = equal if weights is None else weights
         shares = tuple(exact(w, "a weight") for w in weights)
         if len(parts) < 2 or len(shares) != len(parts) or any(w <= 0 for w in shares) or sum(shares) != 1:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.errors import DataError, ParameterError
+from barrow.errors import DataError, ParameterError, reading
 from barrow.spaces.geometry import Box, Floats, Ids
 
 if TYPE_CHECKING:
@@ -332,7 +332,8 @@ class LabelIndex:
     """
 
     def __init__(self, labels: Iterable[str], name: str = "labels", also: Mapping[str, int] | None = None) -> None:
-        self.labels: Sequence[str] = tuple(labels)
+        with reading(name, allowed="a list of texts", fix=f"{name}=['a', 'b']"):
+            self.labels: Sequence[str] = tuple(labels)
         if not self.labels:
             raise ParameterError(f"{name} is empty.", allowed="at least one label", fix=f"{name}=['a', 'b']")
         wrong = next((x for x in self.labels if not isinstance(x, str) or not x), None)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, reading
 from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
 from barrow.spaces.checks import checked_unit, made, positive_number
 from barrow.spaces.finite import LabelledSpace
@@ -54,7 +54,8 @@ class Tree(LabelledSpace):
         diameter: float | None = None,
         default: str | None = None,
     ) -> None:
-        table = tuple((str(c), str(p), positive_number(length, f"the length of {c!r}")) for c, p, length in edges)
+        with reading("edges", allowed="(child, parent, length) for each edge", fix="Tree([('a', 'all', 1), …])"):
+            table = tuple((str(c), str(p), positive_number(length, f"the length of {c!r}")) for c, p, length in edges)
         children, root = _children(table)
         leaves, spans, depth, meets = _walk(children, root)
         object.__setattr__(self, "edges", table)
