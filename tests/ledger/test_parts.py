@@ -19,9 +19,10 @@ from barrow.ledger.opened import moment_of, next_period, period_of, stamp
 from barrow.ledger.promises import PromiseLimit, promises_from_json, reach_upper
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file, raise_translated
 from barrow.ledger.store import GENESIS, Row, canonical, digest, link, lost_rows
-from barrow.ledger.table import Overview, balances, ledger_figure, overview
+from barrow.ledger.table import Overview, balances, overview
 from barrow.privacy import Emd, Guarantee, PureRelease
 from barrow.privacy.definitions import DiscreteEmd
+from barrow.render import plot
 
 GRID = SpaceRef("line", "sha256:00", 10, "km")
 ALPHA = Budget("visits", 3, GRID, Emd(25))
@@ -79,7 +80,7 @@ def test_joining_and_promises():
 def test_what_people_see():
     plain = Book.read([first_row(ALPHA)])
     assert overview(plain, AdditiveComposer(), None).sentences() == ["Budget: alpha 25 of 25 and delta 0 of 0 left."]
-    assert ledger_figure(Overview(ALPHA, "additive", None, (), (), Head(1, "ab" * 32))) is None
+    assert plot(Overview(ALPHA, "additive", None, (), (), Head(1, "ab" * 32))) is None
     found = balances(Book.read([first_row(PROMISED)]), AdditiveComposer(), None)
     assert [(b.text, b.left.loss) for b in found] == [("all data by 1", 1)]
 
