@@ -70,7 +70,7 @@ def belief_figure(
     if top > _CERTAIN:
         return None
     reach = min(diameter, max([1.35 * change.distance for change in changes], default=0.15 * diameter) or diameter)
-    far = np.linspace(0.0, reach, 25)
+    far = np.linspace(0.0, reach, 17)
     if cost is None or records is RecordMap.FILTER:
         curves = [Curve("any change", far, np.full(len(far), top))]
     else:
